@@ -1,0 +1,94 @@
+// The arithmetic that decides: squared differences, added in column order, in float64, never fused.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "rows.hpp"
+
+namespace shoal {
+
+inline double squared_distance(std::span<const double> a, std::span<const double> b) {
+    double sum = 0.0;
+    for (std::size_t j = 0; j < a.size(); ++j) {
+        const double difference = a[j] - b[j];
+        sum += difference * difference;
+    }
+    return sum;
+}
+
+// The power of two that brings the largest magnitude into [1/2, 1), so that squares neither vanish nor overflow.
+inline double unit_scale(std::span<const double> values) {
+    double largest = 0.0;
+    for (const double value : values) largest = std::max(largest, std::abs(value));
+    int exponent = 0;
+    std::frexp(largest, &exponent);
+    // 2^1023 is the largest power there is; data below 2^-1023 are then still far from where squares vanish at 1.
+    return largest == 0.0 ? 1.0 : std::ldexp(1.0, std::min(-exponent, 1023));
+}
+
+// A record and its squared distance from the point of a query; nearer first, then by record number.
+struct Candidate {
+    double distance;
+    std::uint32_t record;
+
+    friend bool operator<(const Candidate& a, const Candidate& b) {
+        return a.distance < b.distance || (a.distance == b.distance && a.record < b.record);
+    }
+};
+
+// The farthest record so far; of equally far ones the one with the lowest number.
+struct Farthest {
+    double distance = -1.0;
+    std::uint32_t record = std::numeric_limits<std::uint32_t>::max();
+
+    void offer(const Candidate& other) {
+        if (other.distance > distance || (other.distance == distance && other.record < record)) {
+            distance = other.distance;
+            record = other.record;
+        }
+    }
+};
+
+// The k nearest candidates seen, of those below a limit that may come from elsewhere.
+class Nearest {
+  public:
+    explicit Nearest(std::size_t k, Candidate limit = {std::numeric_limits<double>::infinity(), 0xffffffffu})
+        : k_(k), limit_(limit) {
+        heap_.reserve(k);
+    }
+
+    // Takes the candidate if it belongs among the k nearest; says whether the limit has moved.
+    bool offer(const Candidate& candidate) {
+        if (k_ == 0 || !(candidate < limit_)) return false;
+        if (heap_.size() == k_) {
+            std::pop_heap(heap_.begin(), heap_.end());
+            heap_.pop_back();
+        }
+        heap_.push_back(candidate);
+        std::push_heap(heap_.begin(), heap_.end());
+        if (heap_.size() < k_) return false;
+        limit_ = heap_.front();
+        return true;
+    }
+
+    const Candidate& limit() const { return limit_; }
+    std::size_t k() const { return k_; }
+    std::span<const Candidate> found() const { return heap_; }
+    // Nearest first; the heap is used up.
+    std::vector<Candidate> sorted() {
+        std::sort(heap_.begin(), heap_.end());
+        return std::move(heap_);
+    }
+
+  private:
+    std::size_t k_;
+    Candidate limit_;
+    std::vector<Candidate> heap_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,255 @@
+#include "simd.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define SHOAL_X86 1
+#include <immintrin.h>
+#endif
+
+namespace shoal {
+namespace {
+
+// Written once, inlined into a function per instruction set, vectorised by the compiler in each.
+[[gnu::always_inline]] inline void reach_loop(const Boxes& boxes, std::size_t from, std::size_t to,
+                                              std::span<const float> low, std::span<const float> high,
+                                              float* __restrict least, float* __restrict greatest) {
+    constexpr std::size_t chunk = 256;
+    for (std::size_t start = from; start < to; start += chunk) {
+        const std::size_t n = std::min(chunk, to - start);
+        float near[chunk] = {};
+        float far[chunk] = {};
+        for (std::size_t j = 0; j < low.size(); ++j) {
+            const float* __restrict lower = boxes.lower + j * boxes.stride + start;
+            const float* __restrict upper = boxes.upper + j * boxes.stride + start;
+            const float point_low = low[j];
+            const float point_high = high[j];
+            for (std::size_t b = 0; b < n; ++b) {
+                const float below = lower[b] - point_high;
+                const float above = point_low - upper[b];
+                const float outside = std::max(std::max(below, above), 0.0f);
+                const float across = std::max(upper[b] - point_low, point_high - lower[b]);
+                near[b] += outside * outside;
+                far[b] += across * across;
+            }
+        }
+        std::copy_n(near, n, least + start);
+        std::copy_n(far, n, greatest + start);
+    }
+}
+
+[[gnu::always_inline]] inline void distances_loop(const double* columns, std::size_t stride, std::size_t n,
+                                                  std::span<const double> point, double* __restrict out) {
+    constexpr std::size_t chunk = 64;
+    for (std::size_t start = 0; start < n; start += chunk) {
+        const std::size_t size = std::min(chunk, n - start);
+        double sum[chunk] = {};
+        for (std::size_t j = 0; j < point.size(); ++j) {
+            const double* __restrict column = columns + j * stride + start;
+            const double centre = point[j];
+            // The whole chunk, so that the loop has a fixed length: the columns are padded, the surplus is not used.
+            for (std::size_t i = 0; i < chunk; ++i) {
+                const double difference = column[i] - centre;
+                sum[i] += difference * difference;
+            }
+        }
+        std::copy_n(sum, size, out + start);
+    }
+}
+
+std::size_t scan_generic(const Line* blocks, std::size_t from, std::size_t to, const Sieve& sieve, Hits& hits) {
+    const std::size_t quads = sieve.quads;
+    for (std::size_t b = from; b < to; ++b) {
+        const Line* block = blocks + b * lines_per_block(quads);
+        std::int32_t score[block_size];
+        std::memcpy(score, block, sizeof score);
+        for (std::size_t g = 0; g < n_groups; ++g)
+            for (std::size_t q = 0; q < quads; ++q) {
+                const std::uint8_t* codes = block[n_groups + g * quads + q].bytes;
+                const std::int8_t* point = sieve.point + 4 * q;
+                for (std::size_t i = 0; i < group_size; ++i)
+                    score[g * group_size + i] += codes[4 * i] * point[0] + codes[4 * i + 1] * point[1] +
+                                                 codes[4 * i + 2] * point[2] + codes[4 * i + 3] * point[3];
+            }
+        hits = {};
+        for (std::size_t i = 0; i < block_size; ++i) {
+            hits.near |= std::uint64_t{score[i] >= sieve.near_at_least} << i;
+            hits.far |= std::uint64_t{score[i] <= sieve.far_at_most} << i;
+        }
+        if (hits.near | hits.far) return b;
+    }
+    return to;
+}
+
+void reach_generic(const Boxes& boxes, std::size_t from, std::size_t to, std::span<const float> low,
+                   std::span<const float> high, float* least, float* greatest) {
+    reach_loop(boxes, from, to, low, high, least, greatest);
+}
+
+void distances_generic(const double* columns, std::size_t stride, std::size_t n, std::span<const double> point,
+                       double* out) {
+    distances_loop(columns, stride, n, point, out);
+}
+
+constexpr Loops generic{"generic", scan_generic, reach_generic, distances_generic};
+
+#ifdef SHOAL_X86
+
+// The four codes of a quad as one number.
+std::int32_t word(const std::int8_t* point, std::size_t quad) {
+    std::int32_t codes;
+    std::memcpy(&codes, point + 4 * quad, sizeof codes);
+    return codes;
+}
+
+[[gnu::target("avx2")]] void reach_avx2(const Boxes& boxes, std::size_t from, std::size_t to,
+                                        std::span<const float> low, std::span<const float> high, float* least,
+                                        float* greatest) {
+    reach_loop(boxes, from, to, low, high, least, greatest);
+}
+
+[[gnu::target("avx2")]] void distances_avx2(const double* columns, std::size_t stride, std::size_t n,
+                                            std::span<const double> point, double* out) {
+    distances_loop(columns, stride, n, point, out);
+}
+
+// Codes are 128 + c. Without an unsigned-by-signed dot product that cannot saturate, multiply |point| by c with the
+// point's sign: both fit seven bits, so pairs fit sixteen. The sum of 128 * point goes in at the start instead.
+[[gnu::target("avx2")]] std::size_t scan_avx2(const Line* blocks, std::size_t from, std::size_t to, const Sieve& sieve,
+                                              Hits& hits) {
+    const std::size_t quads = sieve.quads;
+    std::int32_t shift = 0;
+    for (std::size_t j = 0; j < 4 * quads; ++j) shift += 128 * sieve.point[j];
+    const __m256i offset = _mm256_set1_epi32(shift);
+    const __m256i ones = _mm256_set1_epi16(1);
+    const __m256i flip = _mm256_set1_epi8(-128);
+    const __m256i near = _mm256_set1_epi32(sieve.near_at_least);
+    const __m256i far = _mm256_set1_epi32(sieve.far_at_most);
+    for (std::size_t b = from; b < to; ++b) {
+        const Line* block = blocks + b * lines_per_block(quads);
+        __m256i score[8];
+        for (std::size_t half = 0; half < 8; ++half)
+            score[half] =
+                _mm256_add_epi32(offset, _mm256_load_si256(reinterpret_cast<const __m256i*>(block->bytes) + half));
+        for (std::size_t q = 0; q < quads; ++q) {
+            const __m256i point = _mm256_set1_epi32(word(sieve.point, q));
+            const __m256i magnitude = _mm256_abs_epi8(point);
+            for (std::size_t half = 0; half < 8; ++half) {
+                const Line& line = block[n_groups + (half / 2) * quads + q];
+                const __m256i* codes = reinterpret_cast<const __m256i*>(line.bytes) + half % 2;
+                const __m256i code = _mm256_xor_si256(_mm256_load_si256(codes), flip);
+                const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(code, point));
+                score[half] = _mm256_add_epi32(score[half], _mm256_madd_epi16(pairs, ones));
+            }
+        }
+        __m256i highest = score[0];
+        __m256i lowest = score[0];
+        for (std::size_t half = 1; half < 8; ++half) {
+            highest = _mm256_max_epi32(highest, score[half]);
+            lowest = _mm256_min_epi32(lowest, score[half]);
+        }
+        // At least is not less than; there is only a greater-than.
+        const __m256i none = _mm256_and_si256(_mm256_cmpgt_epi32(near, highest), _mm256_cmpgt_epi32(lowest, far));
+        if (_mm256_movemask_epi8(none) == -1) [[likely]]
+            continue;
+        hits = {};
+        for (std::size_t half = 0; half < 8; ++half) {
+            const __m256 not_near = _mm256_castsi256_ps(_mm256_cmpgt_epi32(near, score[half]));
+            const __m256 not_far = _mm256_castsi256_ps(_mm256_cmpgt_epi32(score[half], far));
+            hits.near |= std::uint64_t(~_mm256_movemask_ps(not_near) & 0xff) << (8 * half);
+            hits.far |= std::uint64_t(~_mm256_movemask_ps(not_far) & 0xff) << (8 * half);
+        }
+        return b;
+    }
+    return to;
+}
+
+constexpr Loops avx2{"avx2", scan_avx2, reach_avx2, distances_avx2};
+
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void reach_avx512(
+    const Boxes& boxes, std::size_t from, std::size_t to, std::span<const float> low, std::span<const float> high,
+    float* least, float* greatest) {
+    reach_loop(boxes, from, to, low, high, least, greatest);
+}
+
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void distances_avx512(
+    const double* columns, std::size_t stride, std::size_t n, std::span<const double> point, double* out) {
+    distances_loop(columns, stride, n, point, out);
+}
+
+// Four independent sums hide the latency of the dot products; with the number of quads known the point stays in
+// registers. quads_known = 0 reads it from memory.
+template <std::size_t quads_known>
+[[gnu::target("avx512f,avx512bw,avx512vnni")]] std::size_t scan_avx512_for(const Line* blocks, std::size_t from,
+                                                                          std::size_t to, const Sieve& sieve,
+                                                                          Hits& hits) {
+    const std::size_t quads = quads_known ? quads_known : sieve.quads;
+    const std::size_t stride = lines_per_block(quads);
+    __m512i kept[quads_known ? quads_known : 1];
+    for (std::size_t q = 0; q < quads_known; ++q) kept[q] = _mm512_set1_epi32(word(sieve.point, q));
+    const __m512i near = _mm512_set1_epi32(sieve.near_at_least);
+    const __m512i far = _mm512_set1_epi32(sieve.far_at_most);
+    for (std::size_t b = from; b < to; ++b) {
+        const Line* line = blocks + b * stride;
+        __m512i s0 = _mm512_load_si512(line);
+        __m512i s1 = _mm512_load_si512(line + 1);
+        __m512i s2 = _mm512_load_si512(line + 2);
+        __m512i s3 = _mm512_load_si512(line + 3);
+        line += n_groups;
+        for (std::size_t q = 0; q < quads; ++q) {
+            const __m512i p = q < quads_known ? kept[q] : _mm512_set1_epi32(word(sieve.point, q));
+            s0 = _mm512_dpbusd_epi32(s0, _mm512_load_si512(line + q), p);
+            s1 = _mm512_dpbusd_epi32(s1, _mm512_load_si512(line + quads + q), p);
+            s2 = _mm512_dpbusd_epi32(s2, _mm512_load_si512(line + 2 * quads + q), p);
+            s3 = _mm512_dpbusd_epi32(s3, _mm512_load_si512(line + 3 * quads + q), p);
+        }
+        const __m512i highest = _mm512_max_epi32(_mm512_max_epi32(s0, s1), _mm512_max_epi32(s2, s3));
+        const __m512i lowest = _mm512_min_epi32(_mm512_min_epi32(s0, s1), _mm512_min_epi32(s2, s3));
+        if (_mm512_cmpge_epi32_mask(highest, near) | _mm512_cmple_epi32_mask(lowest, far)) [[unlikely]] {
+            const auto joined = [](__mmask16 a, __mmask16 b, __mmask16 c, __mmask16 d) {
+                return std::uint64_t{a} | std::uint64_t{b} << 16 | std::uint64_t{c} << 32 | std::uint64_t{d} << 48;
+            };
+            hits.near = joined(_mm512_cmpge_epi32_mask(s0, near), _mm512_cmpge_epi32_mask(s1, near),
+                               _mm512_cmpge_epi32_mask(s2, near), _mm512_cmpge_epi32_mask(s3, near));
+            hits.far = joined(_mm512_cmple_epi32_mask(s0, far), _mm512_cmple_epi32_mask(s1, far),
+                              _mm512_cmple_epi32_mask(s2, far), _mm512_cmple_epi32_mask(s3, far));
+            return b;
+        }
+    }
+    return to;
+}
+
+std::size_t scan_avx512(const Line* blocks, std::size_t from, std::size_t to, const Sieve& sieve, Hits& hits) {
+    switch (sieve.quads) {
+        case 1: return scan_avx512_for<1>(blocks, from, to, sieve, hits);
+        case 2: return scan_avx512_for<2>(blocks, from, to, sieve, hits);
+        case 3: return scan_avx512_for<3>(blocks, from, to, sieve, hits);
+        case 4: return scan_avx512_for<4>(blocks, from, to, sieve, hits);
+        case 5: return scan_avx512_for<5>(blocks, from, to, sieve, hits);
+        case 6: return scan_avx512_for<6>(blocks, from, to, sieve, hits);
+        case 7: return scan_avx512_for<7>(blocks, from, to, sieve, hits);
+        case 8: return scan_avx512_for<8>(blocks, from, to, sieve, hits);
+        default: return scan_avx512_for<0>(blocks, from, to, sieve, hits);
+    }
+}
+
+constexpr Loops avx512{"avx512", scan_avx512, reach_avx512, distances_avx512};
+
+#endif
+
+}  // namespace
+
+const Loops* loops(const char* name) {
+    const auto wanted = [&](const Loops& candidate) { return !name || !std::strcmp(name, candidate.name); };
+#ifdef SHOAL_X86
+    if (wanted(avx512) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vnni"))
+        return &avx512;
+    if (wanted(avx2) && __builtin_cpu_supports("avx2")) return &avx2;
+#endif
+    return wanted(generic) ? &generic : nullptr;
+}
+
+}  // namespace shoal

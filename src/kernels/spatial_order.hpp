@@ -1,0 +1,69 @@
+// An order of the records in which every run of `leaf` neighbours in the order is a neighbourhood in space.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "rows.hpp"
+
+namespace shoal {
+
+// Halves the records along the column in which they spread most, again and again, down to runs of `leaf`.
+class SpatialOrder {
+  public:
+    SpatialOrder(Rows<const double> X, std::size_t leaf) : X_(X), leaf_(leaf), keyed_(X.size()) {
+        for (std::size_t i = 0; i < X.size(); ++i) keyed_[i].second = static_cast<std::uint32_t>(i);
+        halve(0, X.size());
+    }
+
+    std::vector<std::uint32_t> records() const {
+        std::vector<std::uint32_t> order(keyed_.size());
+        std::transform(keyed_.begin(), keyed_.end(), order.begin(), [](const auto& item) { return item.second; });
+        return order;
+    }
+
+  private:
+    void halve(std::size_t from, std::size_t to) {
+        while (to - from > leaf_) {
+            const std::size_t column = widest(from, to);
+            for (std::size_t i = from; i < to; ++i) keyed_[i].first = X_[keyed_[i].second][column];
+            const std::size_t n_leaves = (to - from + leaf_ - 1) / leaf_;
+            const std::size_t middle = from + n_leaves / 2 * leaf_;
+            // By value, then by record number: equal records stay in order.
+            std::nth_element(keyed_.begin() + from, keyed_.begin() + middle, keyed_.begin() + to);
+            halve(from, middle);
+            from = middle;
+        }
+    }
+
+    // The column with the greatest range, in a sample.
+    std::size_t widest(std::size_t from, std::size_t to) const {
+        const std::size_t every = std::max<std::size_t>((to - from) / 256, 1);
+        std::vector<double> least(X_.dims(), std::numeric_limits<double>::infinity());
+        std::vector<double> greatest(X_.dims(), -std::numeric_limits<double>::infinity());
+        for (std::size_t i = from; i < to; i += every) {
+            const auto row = X_[keyed_[i].second];
+            for (std::size_t j = 0; j < X_.dims(); ++j) {
+                least[j] = std::min(least[j], row[j]);
+                greatest[j] = std::max(greatest[j], row[j]);
+            }
+        }
+        std::size_t best = 0;
+        for (std::size_t j = 1; j < X_.dims(); ++j)
+            if (greatest[j] - least[j] > greatest[best] - least[best]) best = j;
+        return best;
+    }
+
+    Rows<const double> X_;
+    std::size_t leaf_;
+    std::vector<std::pair<double, std::uint32_t>> keyed_;
+};
+
+inline std::vector<std::uint32_t> spatial_order(Rows<const double> X, std::size_t leaf) {
+    return SpatialOrder(X, leaf).records();
+}
+
+}  // namespace shoal

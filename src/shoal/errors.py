@@ -1,0 +1,17 @@
+"""What shoal raises: one family, each member saying what was asked, what was found and what to do next."""
+
+
+class ShoalError(Exception):
+    """Anything that shoal refuses to do."""
+
+
+class ParameterError(ShoalError, ValueError):
+    """An argument, an option or an array that cannot be used as it is."""
+
+
+class SchemaError(ShoalError):
+    """Columns and roles that do not fit the table."""
+
+
+class GuaranteeError(ShoalError):
+    """A privacy guarantee that cannot be met; nothing is released."""

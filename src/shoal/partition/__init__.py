@@ -1,0 +1,116 @@
+"""Partition: split records into cells of at least k similar records.
+
+A partition is an array of cell numbers in which no number occurs fewer than k times. Each algorithm is one file with
+one function ``(X, k, seed, *, its own options) -> labels`` and one line in the registry below, which feeds
+`partition`, the command line, the docs, the contract tests and the benchmarks.
+"""
+
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shoal import kernels
+from shoal.errors import GuaranteeError, ParameterError
+from shoal.partition.mdav import mdav
+from shoal.space import as_matrix
+from shoal.typing import Labels, Progress, Seed
+
+ALGORITHMS: dict[str, Callable[..., Labels]] = {
+    "mdav": mdav,
+}
+
+
+def partition(
+    X: ArrayLike,
+    k: int,
+    method: str = "mdav",
+    seed: Seed = None,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Labels:
+    """Split records into cells of at least `k` similar records.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_records, n_dims)
+        Records in the space: finite numbers, already scaled and weighted. The input is not changed.
+    k : int
+        Smallest cell size, at least 2 and at most n_records.
+    method : str
+        One of ``shoal.partition.ALGORITHMS``.
+    seed : int, optional
+        Repeats the result of a randomised method. Always accepted; ``mdav`` has nothing random in it.
+    threads : int, optional
+        How many threads may work; all cores by default. Labels do not depend on it.
+    progress : callable, optional
+        Called a few times a second as ``progress(records_done, n_records)``. An exception it raises ends the work.
+    **options
+        What the method itself takes. An option it does not know is an error.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_records,), int64
+        Cell number of each record, from 0 and without gaps.
+
+    Raises
+    ------
+    ParameterError
+        If the matrix, `k`, the method or an option cannot be used.
+    GuaranteeError
+        If there are fewer than `k` records.
+
+    Notes
+    -----
+    The cost in n_records is the method's: see its own docstring.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.bincount(partition(np.array([[1.0], [9.0], [2.0], [8.0]]), k=2))
+    array([2, 2])
+    """
+    algorithm = _algorithm(method, options)
+    matrix = as_matrix(X)
+    k = _cell_size(k, len(matrix))
+    if not (seed is None or isinstance(seed, int | np.integer)):
+        raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
+    with kernels.using(threads=threads, progress=progress):
+        return algorithm(matrix, k, seed, **options)
+
+
+def _algorithm(method: str, options: dict[str, Any]) -> Callable[..., Labels]:
+    """Look the method up and refuse options that it does not take."""
+    if method not in ALGORITHMS:
+        raise ParameterError(f"Unknown method {method!r}. Methods: {', '.join(ALGORITHMS)}.")
+    algorithm = ALGORITHMS[method]
+    known = [
+        name
+        for name, parameter in inspect.signature(algorithm).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    for name in options:
+        if name not in known:
+            takes = f"It takes: {', '.join(known)}." if known else "It takes no options of its own."
+            raise ParameterError(f"Method {method!r} has no option {name!r}. {takes}")
+    return algorithm
+
+
+def _cell_size(k: int, n_records: int) -> int:
+    """Return `k` as an int that `n_records` records can meet."""
+    try:
+        k = operator.index(k)
+    except TypeError:
+        raise ParameterError(f"k must be a whole number, not {type(k).__name__}.") from None
+    if k < 2:
+        raise ParameterError(f"k must be at least 2 for a record to hide among others; k={k} was asked for.")
+    if n_records < k:
+        raise GuaranteeError(
+            f"Cells of k={k} records were asked for, but there are only {n_records} records. Lower k or add records."
+        )
+    return k
