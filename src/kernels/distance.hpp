@@ -46,11 +46,12 @@ struct Farthest {
     double distance = -1.0;
     std::uint32_t record = std::numeric_limits<std::uint32_t>::max();
 
-    void offer(const Candidate& other) {
-        if (other.distance > distance || (other.distance == distance && other.record < record)) {
-            distance = other.distance;
-            record = other.record;
-        }
+    // Says whether the other is it.
+    bool offer(const Candidate& other) {
+        if (other.distance < distance || (other.distance == distance && other.record > record)) return false;
+        distance = other.distance;
+        record = other.record;
+        return true;
     }
 };
 

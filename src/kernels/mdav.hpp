@@ -40,6 +40,7 @@ class Mdav {
         remaining_.scaled(record, point_);
         Remaining::Answer answer = remaining_.search(point_, k_ - 1, wants_farthest, home);
         labels_[record] = n_cells_;
+        for (const Candidate& member : answer.nearest) remaining_.expect(member.record);
         for (const Candidate& member : answer.nearest) {
             labels_[member.record] = n_cells_;
             remaining_.remove(member.record);

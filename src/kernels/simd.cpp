@@ -1,42 +1,65 @@
 #include "simd.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define SHOAL_X86 1
 #include <immintrin.h>
+// Clang drops a whole target attribute for one word that it does not know.
+#if defined(__clang__)
+#define SHOAL_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]]
+#else
+#define SHOAL_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
+#endif
 #endif
 
 namespace shoal {
 namespace {
 
 // Written once, inlined into a function per instruction set, vectorised by the compiler in each.
-[[gnu::always_inline]] inline void reach_loop(const Boxes& boxes, std::size_t from, std::size_t to,
-                                              std::span<const float> low, std::span<const float> high,
-                                              float* __restrict least, float* __restrict greatest) {
+//
+// The far side comes from |x - p|^2 = |x|^2 + |p|^2 - 2 x.p, all seen from the middle: a box bounds the product better
+// than its farthest corner bounds the distance.
+[[gnu::always_inline]] inline void reach_loop(const Boxes& boxes, const Outlook& from, float* __restrict least2,
+                                              float* __restrict greatest2) {
     constexpr std::size_t chunk = 256;
-    for (std::size_t start = from; start < to; start += chunk) {
-        const std::size_t n = std::min(chunk, to - start);
-        float near[chunk] = {};
-        float far[chunk] = {};
-        for (std::size_t j = 0; j < low.size(); ++j) {
-            const float* __restrict lower = boxes.lower + j * boxes.stride + start;
-            const float* __restrict upper = boxes.upper + j * boxes.stride + start;
-            const float point_low = low[j];
-            const float point_high = high[j];
+    for (std::size_t start = 0; start < boxes.n; start += chunk) {
+        const std::size_t n = std::min(chunk, boxes.n - start);
+        float near2[chunk] = {};
+        float away[chunk] = {};
+        for (std::size_t j = 0; j < from.low.size(); ++j) {
+            const float* __restrict lower = boxes.lower + j * boxes.n + start;
+            const float* __restrict upper = boxes.upper + j * boxes.n + start;
+            const float low = from.low[j];
+            const float high = from.high[j];
+            const float outward = from.outward[j];
+            const float* __restrict opposite = outward > 0 ? lower : upper;
             for (std::size_t b = 0; b < n; ++b) {
-                const float below = lower[b] - point_high;
-                const float above = point_low - upper[b];
-                const float outside = std::max(std::max(below, above), 0.0f);
-                const float across = std::max(upper[b] - point_low, point_high - lower[b]);
-                near[b] += outside * outside;
-                far[b] += across * across;
+                const float outside = std::max(std::max(lower[b] - high, low - upper[b]), 0.0f);
+                near2[b] += outside * outside;
+                away[b] -= opposite[b] * outward;
             }
         }
-        std::copy_n(near, n, least + start);
-        std::copy_n(far, n, greatest + start);
+        const float* __restrict outer = boxes.outer + start;
+        for (std::size_t b = 0; b < n; ++b) {
+            const float product = std::min(away[b] + from.shift, outer[b] * from.radius);
+            least2[start + b] = near2[b];
+            greatest2[start + b] = outer[b] * outer[b] + from.radius * from.radius + 2 * product;
+        }
     }
+}
+
+std::size_t select_generic(const float* least2, const float* greatest2, std::size_t n, float near2, float far2,
+                           std::uint32_t* selected) {
+    std::size_t n_selected = 0;
+    for (std::size_t b = 0; b < n; ++b) {
+        selected[n_selected] = static_cast<std::uint32_t>(b);
+        // Not less than, rather than at least: what is not a number is within reach.
+        n_selected += least2[b] <= near2 || !(greatest2[b] < far2);
+    }
+    return n_selected;
 }
 
 [[gnu::always_inline]] inline void distances_loop(const double* columns, std::size_t stride, std::size_t n,
@@ -82,9 +105,8 @@ std::size_t scan_generic(const Line* blocks, std::size_t from, std::size_t to, c
     return to;
 }
 
-void reach_generic(const Boxes& boxes, std::size_t from, std::size_t to, std::span<const float> low,
-                   std::span<const float> high, float* least, float* greatest) {
-    reach_loop(boxes, from, to, low, high, least, greatest);
+void reach_generic(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
+    reach_loop(boxes, from, least2, greatest2);
 }
 
 void distances_generic(const double* columns, std::size_t stride, std::size_t n, std::span<const double> point,
@@ -92,7 +114,7 @@ void distances_generic(const double* columns, std::size_t stride, std::size_t n,
     distances_loop(columns, stride, n, point, out);
 }
 
-constexpr Loops generic{"generic", scan_generic, reach_generic, distances_generic};
+constexpr Loops generic{"generic", scan_generic, reach_generic, select_generic, distances_generic};
 
 #ifdef SHOAL_X86
 
@@ -103,10 +125,8 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     return codes;
 }
 
-[[gnu::target("avx2")]] void reach_avx2(const Boxes& boxes, std::size_t from, std::size_t to,
-                                        std::span<const float> low, std::span<const float> high, float* least,
-                                        float* greatest) {
-    reach_loop(boxes, from, to, low, high, least, greatest);
+[[gnu::target("avx2")]] void reach_avx2(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
+    reach_loop(boxes, from, least2, greatest2);
 }
 
 [[gnu::target("avx2")]] void distances_avx2(const double* columns, std::size_t stride, std::size_t n,
@@ -165,16 +185,33 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     return to;
 }
 
-constexpr Loops avx2{"avx2", scan_avx2, reach_avx2, distances_avx2};
+constexpr Loops avx2{"avx2", scan_avx2, reach_avx2, select_generic, distances_avx2};
 
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void reach_avx512(
-    const Boxes& boxes, std::size_t from, std::size_t to, std::span<const float> low, std::span<const float> high,
-    float* least, float* greatest) {
-    reach_loop(boxes, from, to, low, high, least, greatest);
+SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
+    reach_loop(boxes, from, least2, greatest2);
 }
 
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void distances_avx512(
-    const double* columns, std::size_t stride, std::size_t n, std::span<const double> point, double* out) {
+[[gnu::target("avx512f")]] std::size_t select_avx512(const float* least2, const float* greatest2, std::size_t n,
+                                                     float near2, float far2, std::uint32_t* selected) {
+    const __m512 near = _mm512_set1_ps(near2);
+    const __m512 far = _mm512_set1_ps(far2);
+    const __m512i step = _mm512_set1_epi32(16);
+    __m512i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    std::size_t n_selected = 0;
+    for (std::size_t b = 0; b < n; b += 16, numbers = _mm512_add_epi32(numbers, step)) {
+        const __mmask16 there = n - b < 16 ? static_cast<__mmask16>((1u << (n - b)) - 1) : __mmask16{0xffff};
+        const __m512 least = _mm512_maskz_loadu_ps(there, least2 + b);
+        const __m512 greatest = _mm512_maskz_loadu_ps(there, greatest2 + b);
+        const __mmask16 within = there & (_mm512_cmp_ps_mask(least, near, _CMP_LE_OQ) |
+                                          static_cast<__mmask16>(~_mm512_cmp_ps_mask(greatest, far, _CMP_LT_OQ)));
+        _mm512_mask_compressstoreu_epi32(selected + n_selected, within, numbers);
+        n_selected += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(within)));
+    }
+    return n_selected;
+}
+
+SHOAL_AVX512 void distances_avx512(const double* columns, std::size_t stride, std::size_t n,
+                                   std::span<const double> point, double* out) {
     distances_loop(columns, stride, n, point, out);
 }
 
@@ -234,7 +271,7 @@ std::size_t scan_avx512(const Line* blocks, std::size_t from, std::size_t to, co
     }
 }
 
-constexpr Loops avx512{"avx512", scan_avx512, reach_avx512, distances_avx512};
+constexpr Loops avx512{"avx512", scan_avx512, reach_avx512, select_avx512, distances_avx512};
 
 #endif
 

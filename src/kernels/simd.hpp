@@ -34,20 +34,33 @@ struct Hits {
     std::uint64_t far = 0;
 };
 
-// The boxes of blocks, in lattice units, column by column: lower[j * stride + b] and upper[j * stride + b].
+// The boxes of blocks, column by column: lower[j * n + b] and upper[j * n + b]; and the largest distances of their
+// records from the middle.
 struct Boxes {
+    std::size_t n;
     const float* lower;
     const float* upper;
-    std::size_t stride;
+    const float* outer;
+};
+
+// A point as the boxes see it: it lies in [low, high], and `outward` is where it is, seen from the middle.
+struct Outlook {
+    std::span<const float> low;
+    std::span<const float> high;
+    std::span<const float> outward;
+    float radius;  // |outward|
+    float shift;   // middle . outward
 };
 
 struct Loops {
     const char* name;
     // The first block in [from, to) with a hit, which is written to `hits`; `to` if there is none.
     std::size_t (*scan)(const Line* blocks, std::size_t from, std::size_t to, const Sieve& sieve, Hits& hits);
-    // Least and greatest squared distance of the boxes [from, to) from a point that lies in [low, high].
-    void (*reach)(const Boxes& boxes, std::size_t from, std::size_t to, std::span<const float> low,
-                  std::span<const float> high, float* least, float* greatest);
+    // For each box, the least and the greatest squared distance from the point that a record in it can have.
+    void (*reach)(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2);
+    // Writes the numbers of the boxes that are near enough or reach far enough, and returns how many they are.
+    std::size_t (*select)(const float* least2, const float* greatest2, std::size_t n, float near2, float far2,
+                          std::uint32_t* selected);
     // Squared distances of n points, held column by column, from `point`: the deciding arithmetic, many at a time.
     void (*distances)(const double* columns, std::size_t stride, std::size_t n, std::span<const double> point,
                       double* out);

@@ -1,4 +1,4 @@
-// An order of the records in which every run of `leaf` neighbours in the order is a neighbourhood in space.
+// An order of records in which every run of neighbours in the order is a neighbourhood in space.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace shoal {
 // Halves the records along the column in which they spread most, again and again, down to runs of `leaf`.
 class SpatialOrder {
   public:
-    SpatialOrder(Rows<const double> X, std::size_t leaf) : X_(X), leaf_(leaf), keyed_(X.size()) {
+    SpatialOrder(Rows<const float> X, std::size_t leaf) : X_(X), leaf_(leaf), keyed_(X.size()) {
         for (std::size_t i = 0; i < X.size(); ++i) keyed_[i].second = static_cast<std::uint32_t>(i);
         halve(0, X.size());
     }
@@ -29,7 +29,10 @@ class SpatialOrder {
     void halve(std::size_t from, std::size_t to) {
         while (to - from > leaf_) {
             const std::size_t column = widest(from, to);
-            for (std::size_t i = from; i < to; ++i) keyed_[i].first = X_[keyed_[i].second][column];
+            for (std::size_t i = from; i < to; ++i) {
+                if (i + 16 < to) __builtin_prefetch(&X_[keyed_[i + 16].second][column]);
+                keyed_[i].first = X_[keyed_[i].second][column];
+            }
             const std::size_t n_leaves = (to - from + leaf_ - 1) / leaf_;
             const std::size_t middle = from + n_leaves / 2 * leaf_;
             // By value, then by record number: equal records stay in order.
@@ -41,9 +44,9 @@ class SpatialOrder {
 
     // The column with the greatest range, in a sample.
     std::size_t widest(std::size_t from, std::size_t to) const {
-        const std::size_t every = std::max<std::size_t>((to - from) / 256, 1);
-        std::vector<double> least(X_.dims(), std::numeric_limits<double>::infinity());
-        std::vector<double> greatest(X_.dims(), -std::numeric_limits<double>::infinity());
+        const std::size_t every = std::max<std::size_t>((to - from) / 64, 1);
+        std::vector<float> least(X_.dims(), std::numeric_limits<float>::infinity());
+        std::vector<float> greatest(X_.dims(), -std::numeric_limits<float>::infinity());
         for (std::size_t i = from; i < to; i += every) {
             const auto row = X_[keyed_[i].second];
             for (std::size_t j = 0; j < X_.dims(); ++j) {
@@ -57,12 +60,12 @@ class SpatialOrder {
         return best;
     }
 
-    Rows<const double> X_;
+    Rows<const float> X_;
     std::size_t leaf_;
-    std::vector<std::pair<double, std::uint32_t>> keyed_;
+    std::vector<std::pair<float, std::uint32_t>> keyed_;
 };
 
-inline std::vector<std::uint32_t> spatial_order(Rows<const double> X, std::size_t leaf) {
+inline std::vector<std::uint32_t> spatial_order(Rows<const float> X, std::size_t leaf) {
     return SpatialOrder(X, leaf).records();
 }
 
