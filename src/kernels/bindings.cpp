@@ -1,11 +1,14 @@
+// Python's view of the kernels, and nothing else.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "cells.hpp"
 #include "mdav.hpp"
 
 namespace nb = nanobind;
@@ -15,15 +18,39 @@ using namespace shoal;
 namespace {
 
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using LabelsOut = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
+using Point = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Labels = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+using MatrixOut = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 
-Rows<const double> rows(const Matrix& X) { return {X.data(), X.shape(0), X.shape(1)}; }
+Rows<const double> rows(const Matrix& X) {
+    return {X.data(), X.shape(0), X.shape(1)};
+}
+std::span<const double> span(const Point& point) {
+    return {point.data(), point.shape(0)};
+}
+std::span<const std::int64_t> span(const Labels& labels) {
+    return {labels.data(), labels.shape(0)};
+}
 
 template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> vector_out(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return {kept->data(), {kept->size()}, owner};
+nb::capsule owner_of(std::unique_ptr<std::vector<T>> values) {
+    return nb::capsule(values.release(), [](void* kept) noexcept { delete static_cast<std::vector<T>*>(kept); });
+}
+
+template <class T>
+Vector<T> as_array(std::vector<T> values) {
+    auto kept = std::make_unique<std::vector<T>>(std::move(values));
+    T* data = kept->data();
+    const std::size_t size = kept->size();
+    return Vector<T>(data, {size}, owner_of(std::move(kept)));
+}
+
+const Loops& chosen_loops(const std::string& name) {
+    const Loops* chosen = loops(name.empty() ? nullptr : name.c_str());
+    if (!chosen) throw nb::value_error("this machine cannot run the loops asked for");
+    return *chosen;
 }
 
 // Looks for Ctrl-C and tells Python how far the work is, with the GIL for that moment only.
@@ -35,23 +62,111 @@ Watch python_watch(nb::object progress, std::size_t n_records) {
     });
 }
 
-LabelsOut mdav(const Matrix& X, std::size_t k, std::size_t threads, nb::object progress, const std::string& simd) {
+Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, nb::object progress,
+                          const std::string& simd) {
     std::vector<std::int64_t> labels(X.shape(0));
-    const Loops* chosen = loops(simd.empty() ? nullptr : simd.c_str());
-    if (!chosen) throw nb::value_error("this machine cannot run the loops asked for");
-    Watch watch = python_watch(progress, X.shape(0));
+    const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(std::move(progress), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        Mdav(rows(X), k, pool, *chosen, labels).run(watch);
+        Mdav(rows(X), k, pool, chosen, labels).run(watch);
     }
-    return vector_out(std::move(labels));
+    return as_array(std::move(labels));
 }
+
+Vector<double> distances(const Matrix& X, const Point& point) {
+    std::vector<double> out(X.shape(0));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = squared_distance(rows(X)[i], span(point));
+    return as_array(std::move(out));
+}
+
+MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells) {
+    auto kept = std::make_unique<std::vector<double>>(n_cells * X.shape(1));
+    double* data = kept->data();
+    {
+        nb::gil_scoped_release released;
+        cell_sums(rows(X), Members(span(labels), n_cells), {data, n_cells, X.shape(1)});
+    }
+    return MatrixOut(data, {n_cells, X.shape(1)}, owner_of(std::move(kept)));
+}
+
+Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells) {
+    std::vector<double> out(n_cells);
+    {
+        nb::gil_scoped_release released;
+        cell_spread(rows(X), Members(span(labels), n_cells), out);
+    }
+    return as_array(std::move(out));
+}
+
+// Remaining, with what it needs to live: the matrix, the threads, and room for points.
+class RemainingRecords {
+  public:
+    RemainingRecords(Matrix X, std::size_t threads, const std::string& simd)
+        : X_(std::move(X)), pool_(threads), remaining_(rows(X_), pool_, chosen_loops(simd)), point_(X_.shape(1)) {}
+
+    std::size_t size() const { return remaining_.size(); }
+    bool contains(std::uint32_t record) const { return record < X_.shape(0) && remaining_.contains(record); }
+
+    Vector<double> centroid() const {
+        std::vector<double> out(X_.shape(1));
+        remaining_.centroid(out);
+        for (double& value : out) value /= remaining_.scale();
+        return as_array(std::move(out));
+    }
+
+    std::pair<Vector<std::int64_t>, Vector<double>> nearest(const Point& point, std::size_t k) {
+        const auto found = search(point, k, false).nearest;
+        std::vector<std::int64_t> records;
+        std::vector<double> squared;
+        for (const Candidate& candidate : found) {
+            records.push_back(candidate.record);
+            squared.push_back(unscaled(candidate.distance));
+        }
+        return {as_array(std::move(records)), as_array(std::move(squared))};
+    }
+
+    std::int64_t farthest(const Point& point) { return search(point, 0, true).farthest.record; }
+    std::int64_t farthest_from_centroid() { return remaining_.farthest_from_centroid(); }
+
+    void remove(const Labels& records) {
+        for (const std::int64_t record : span(records)) remaining_.remove(static_cast<std::uint32_t>(record));
+    }
+
+  private:
+    Remaining::Answer search(const Point& point, std::size_t k, bool wants_farthest) {
+        for (std::size_t j = 0; j < point_.size(); ++j) point_[j] = point.data()[j] * remaining_.scale();
+        nb::gil_scoped_release released;
+        return remaining_.search(point_, k, wants_farthest, 0);
+    }
+    double unscaled(double squared) const { return squared / remaining_.scale() / remaining_.scale(); }
+
+    Matrix X_;
+    Pool pool_;
+    Remaining remaining_;
+    std::vector<double> point_;
+};
 
 }  // namespace
 
 NB_MODULE(_kernels, module) {
     module.doc() = "The compiled loops of shoal. Callers have checked everything.";
+    module.def("simd", [] { return std::string(loops()->name); }, "The instruction set the loops run with.");
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");
+    module.def("distances", &distances, "X"_a, "point"_a, "Squared distances from a point, shape (n_records,).");
+    module.def("cell_sums", &sums, "X"_a, "labels"_a, "n_cells"_a, "Sums over cells, shape (n_cells, n_dims).");
+    module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a,
+               "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
+    nb::class_<RemainingRecords>(module, "Remaining", "Records not yet in a cell.")
+        .def(nb::init<Matrix, std::size_t, const std::string&>(), "X"_a, "threads"_a, "simd"_a = "")
+        .def("__len__", &RemainingRecords::size)
+        .def("__contains__", &RemainingRecords::contains, "record"_a)
+        .def("centroid", &RemainingRecords::centroid, "Mean of the records that remain, shape (n_dims,).")
+        .def("nearest", &RemainingRecords::nearest, "point"_a, "k"_a,
+             "The k records nearest to a point, nearest first, and their squared distances.")
+        .def("farthest", &RemainingRecords::farthest, "point"_a, "The record farthest from a point.")
+        .def("farthest_from_centroid", &RemainingRecords::farthest_from_centroid, "The record farthest from the mean.")
+        .def("remove", &RemainingRecords::remove, "records"_a, "Take records out; each must remain.");
 }

@@ -170,7 +170,7 @@ class Core {
             sweep_shared(query, home);
         } else if (!visit_within_reach(query, home)) {
             // Boxes rule out too little here to be worth testing; try again later.
-            skip = 64;
+            skip = 16;
             sweep_shared(query, home);
         }
         backwards_ = !backwards_;
@@ -222,7 +222,8 @@ class Core {
         };
         query.near_limit = -1;
         if (query.nearest.k() > 0) {
-            query.near_limit = std::sqrt(query.nearest.limit().distance * (1 + slack) + vanishing) * per_step_ + turn_error_;
+            query.near_limit =
+                std::sqrt(query.nearest.limit().distance * (1 + slack) + vanishing) * per_step_ + turn_error_;
             // A record in the cube is nearer to the point's projection than to the point, by Pythagoras.
             const double inside2 = query.near_limit * query.near_limit * (1 + slack) - query.outside2 * (1 - slack);
             if (inside2 >= 0) {
@@ -247,7 +248,8 @@ class Core {
         Hits hits;
         for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, query.sieve, hits)) < to; ++b) {
             for (std::uint64_t left = (hits.near | hits.far) & live(b); left; left &= left - 1) {
-                const std::uint32_t record = records_[b * block_size + static_cast<std::size_t>(std::countr_zero(left))];
+                const std::uint32_t record =
+                    records_[b * block_size + static_cast<std::size_t>(std::countr_zero(left))];
                 fetch(X_[record]);
                 query.pending[query.n_pending++] = record;
             }
@@ -307,8 +309,9 @@ class Core {
             far2 = below(query.far_limit * query.far_limit - 8 * rounding * largest2);
         };
         take_limits();
-        const std::size_t n_visits = loops_.select(least2_.data(), greatest2_.data(), n_blocks_, near2, far2, visit_.data());
-        if (n_visits * 4 > n_blocks_ * 3) return false;
+        const std::size_t n_visits =
+            loops_.select(least2_.data(), greatest2_.data(), n_blocks_, near2, far2, visit_.data());
+        if (n_visits * 8 > n_blocks_ * 7) return false;
         const auto end = visit_.begin() + static_cast<std::ptrdiff_t>(n_visits);
         const auto nearer = [&](std::uint32_t a, std::uint32_t b) { return least2_[a] < least2_[b]; };
         std::size_t n_to_come = n_visits;
@@ -341,7 +344,8 @@ class Core {
         }
         const double radius = std::sqrt(radius2);
         loops_.reach({n_blocks_, lower_.data(), upper_.data(), outer_.data()},
-                     {low_, high_, outward_, above(radius), static_cast<float>(shift)}, least2_.data(), greatest2_.data());
+                     {low_, high_, outward_, above(radius), static_cast<float>(shift)}, least2_.data(),
+                     greatest2_.data());
         return radius;
     }
 
@@ -429,7 +433,8 @@ class Core {
         per_step_ = 1 / step_;
         for (double& value : middle_) value *= per_step_;
         // Turned coordinates are floats, and floats below 1e-38 lose digits.
-        turn_error_ = (magnitude * 1.2e-7 + hidden_ * 1e-12 + 1e-40) * std::sqrt(static_cast<double>(n_dims_)) * per_step_;
+        turn_error_ =
+            (magnitude * 1.2e-7 + hidden_ * 1e-12 + 1e-40) * std::sqrt(static_cast<double>(n_dims_)) * per_step_;
     }
 
     // Codes the records of a block and boxes them; returns the largest squared rounding error.

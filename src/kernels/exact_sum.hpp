@@ -23,6 +23,7 @@ class ExactSums {
 
     // The sum of a column, rounded once, to nearest and to even.
     double operator[](std::size_t column) const {
+        if (highest_ < lowest_) return 0.0;  // nothing but zeros so far
         std::int64_t digit[n_digits];
         std::int64_t carry = settle(column, digit, 1);
         const bool negative = carry < 0;

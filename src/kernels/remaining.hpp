@@ -81,7 +81,7 @@ class Remaining {
 
     // The record farthest from the centroid of those that remain.
     std::uint32_t farthest_from_centroid() {
-        if (core_.size() < core_.size_when_laid_out() - core_.size_when_laid_out() / 3) close_gaps();
+        if (core_.size() < core_.size_when_laid_out() - core_.size_when_laid_out() / 4) close_gaps();
         centroid(row_);
         const Farthest farthest = rim_.farthest(loops_, row_);
         // A core record is within core_radius_ of the anchor, so it is within that and the drift of the centroid.
@@ -99,7 +99,8 @@ class Remaining {
     // The k records nearest to a scaled point, and the farthest one if asked for. `home` is a block to start at.
     Answer search(std::span<const double> point, std::size_t k, bool wants_farthest, std::uint32_t home) {
         Query query = core_.pose(point, k, wants_farthest);
-        // Near ones first, so that little of the rim gets past the limit; the rim before the rest, as it holds far ones.
+        // Near ones first, so that little of the rim gets past the limit; the rim before the rest, as it holds far
+        // ones.
         if (core_.size() > 0) {
             home = std::min(home, core_.block_of(core_.n_places() - 1));
             core_.search_block(query, home);

@@ -219,8 +219,8 @@ SHOAL_AVX512 void distances_avx512(const double* columns, std::size_t stride, st
 // registers. quads_known = 0 reads it from memory.
 template <std::size_t quads_known>
 [[gnu::target("avx512f,avx512bw,avx512vnni")]] std::size_t scan_avx512_for(const Line* blocks, std::size_t from,
-                                                                          std::size_t to, const Sieve& sieve,
-                                                                          Hits& hits) {
+                                                                           std::size_t to, const Sieve& sieve,
+                                                                           Hits& hits) {
     const std::size_t quads = quads_known ? quads_known : sieve.quads;
     const std::size_t stride = lines_per_block(quads);
     __m512i kept[quads_known ? quads_known : 1];
@@ -259,15 +259,24 @@ template <std::size_t quads_known>
 
 std::size_t scan_avx512(const Line* blocks, std::size_t from, std::size_t to, const Sieve& sieve, Hits& hits) {
     switch (sieve.quads) {
-        case 1: return scan_avx512_for<1>(blocks, from, to, sieve, hits);
-        case 2: return scan_avx512_for<2>(blocks, from, to, sieve, hits);
-        case 3: return scan_avx512_for<3>(blocks, from, to, sieve, hits);
-        case 4: return scan_avx512_for<4>(blocks, from, to, sieve, hits);
-        case 5: return scan_avx512_for<5>(blocks, from, to, sieve, hits);
-        case 6: return scan_avx512_for<6>(blocks, from, to, sieve, hits);
-        case 7: return scan_avx512_for<7>(blocks, from, to, sieve, hits);
-        case 8: return scan_avx512_for<8>(blocks, from, to, sieve, hits);
-        default: return scan_avx512_for<0>(blocks, from, to, sieve, hits);
+        case 1:
+            return scan_avx512_for<1>(blocks, from, to, sieve, hits);
+        case 2:
+            return scan_avx512_for<2>(blocks, from, to, sieve, hits);
+        case 3:
+            return scan_avx512_for<3>(blocks, from, to, sieve, hits);
+        case 4:
+            return scan_avx512_for<4>(blocks, from, to, sieve, hits);
+        case 5:
+            return scan_avx512_for<5>(blocks, from, to, sieve, hits);
+        case 6:
+            return scan_avx512_for<6>(blocks, from, to, sieve, hits);
+        case 7:
+            return scan_avx512_for<7>(blocks, from, to, sieve, hits);
+        case 8:
+            return scan_avx512_for<8>(blocks, from, to, sieve, hits);
+        default:
+            return scan_avx512_for<0>(blocks, from, to, sieve, hits);
     }
 }
 

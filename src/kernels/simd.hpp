@@ -18,7 +18,9 @@ struct alignas(64) Line {
 inline constexpr std::size_t block_size = 64;
 inline constexpr std::size_t group_size = 16;
 inline constexpr std::size_t n_groups = block_size / group_size;
-inline std::size_t lines_per_block(std::size_t quads) { return n_groups * (1 + quads); }
+inline std::size_t lines_per_block(std::size_t quads) {
+    return n_groups * (1 + quads);
+}
 
 // What a scan looks for: records whose score, code . point - norm / 2, is high (near the point) or low (far from it).
 struct Sieve {

@@ -1,0 +1,82 @@
+# `make demo` shows shoal at work; `make test` runs every check. Each sets up .venv by itself (tools/setup.sh).
+# Kept to what GNU make 3.81 knows, because that is the make of macOS.
+
+PYTHON_IN_VENV := .venv/bin/python
+KERNELS := $(wildcard src/kernels/*.cpp src/kernels/*.hpp src/kernels/*.h)
+BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS)
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format-check lint types doctests fragments format bench sanitize wheel clean FORCE
+
+help:
+	@echo "make demo       see shoal at work"
+	@echo "make test       every check and every test"
+	@echo "make check      formatting, lint, types, doctests, changelog fragments; no tests"
+	@echo "make format     format Python and C++ in place"
+	@echo "make bench      measure, and write the numbers into README.md"
+	@echo "make sanitize   the kernel tests under the address and undefined-behaviour sanitizers (Linux)"
+	@echo "make wheel      a wheel for this machine, in dist/"
+	@echo "make clean      remove .venv and everything built"
+
+demo: .venv/.ready
+	@.venv/bin/shoal demo
+
+test: check
+	@$(PYTHON_IN_VENV) -m pytest -rs tests
+
+check: format-check lint types doctests fragments
+
+format-check: .venv/.ready
+	@$(PYTHON_IN_VENV) -m ruff format --quiet --diff . || { echo "make format mends this."; exit 1; }
+	@.venv/bin/clang-format --dry-run --Werror $(KERNELS) || { echo "make format mends this."; exit 1; }
+
+lint: .venv/.ready
+	@$(PYTHON_IN_VENV) -m ruff check --quiet .
+
+types: .venv/.ready
+	@$(PYTHON_IN_VENV) -m mypy
+
+doctests: .venv/.ready
+	@$(PYTHON_IN_VENV) -m pytest --quiet --no-header src/shoal
+
+# A fragment with a name that towncrier would pass over is an error here.
+fragments: .venv/.ready
+	@said=$$($(PYTHON_IN_VENV) -m towncrier build --draft --version next 2>&1) || { echo "$$said"; exit 1; }
+
+format: .venv/.ready
+	@$(PYTHON_IN_VENV) -m ruff check --quiet --fix-only .
+	@$(PYTHON_IN_VENV) -m ruff format --quiet .
+	@.venv/bin/clang-format -i $(KERNELS)
+
+bench: .venv/.ready
+	@$(PYTHON_IN_VENV) benchmarks/bench_partition.py
+	@$(PYTHON_IN_VENV) benchmarks/table.py
+
+sanitize: .venv-sanitize/.ready
+	@sh tools/sanitize.sh .venv-sanitize tests/test_kernels.py tests/partition
+
+wheel: .venv/.ready
+	@$(PYTHON_IN_VENV) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+clean:
+	rm -rf .venv .venv-sanitize build dist wheelhouse src/shoal/_kernels.pyi
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
+
+# The stub of the compiled module goes beside the sources, where the type checker looks for it.
+.venv/.ready: $(BUILT_FROM)
+	@sh tools/setup.sh .venv --group dev
+	@cp .venv/lib/python3*/site-packages/shoal/_kernels.pyi src/shoal/
+
+.venv-sanitize/.ready: $(BUILT_FROM)
+	@sh tools/setup.sh .venv-sanitize --group test -Cbuild-dir=build/sanitize -Ccmake.define.SHOAL_SANITIZE=ON
+
+# The stamps hold the path of the checkout: a virtual environment does not survive being moved.
+ifneq ($(shell cat .venv/.ready 2> /dev/null),$(CURDIR))
+.venv/.ready: FORCE
+endif
+ifneq ($(shell cat .venv-sanitize/.ready 2> /dev/null),$(CURDIR))
+.venv-sanitize/.ready: FORCE
+endif
+FORCE:

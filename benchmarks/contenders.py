@@ -1,0 +1,50 @@
+"""What is measured, by name. Every algorithm in shoal's registry is a contender by itself."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from shoal.partition import ALGORITHMS, partition
+from shoal.typing import Labels, Matrix
+
+PLAIN = "numpy plain"
+COLUMNS = "numpy by columns"
+FMDAV = "numpy f-mdav"
+BRUTE_FORCE = "brute force"
+
+TITLES = {
+    PLAIN: "NumPy MDAV as commonly written",
+    COLUMNS: "NumPy MDAV laid out by columns",
+    FMDAV: "NumPy F-MDAV, all five strategies",
+    BRUTE_FORCE: "three brute-force passes in C++",
+}
+
+
+def shoal(algorithm: str = "mdav") -> str:
+    """Name a registered algorithm among the contenders."""
+    return f"shoal {algorithm}"
+
+
+def with_threads(name: str, threads: int) -> str:
+    """Name a contender and how many threads it may use."""
+    return f"{name}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+# Imported when asked for, so that a process holds only what it measures.
+def load(name: str, threads: int, folder: Path) -> Callable[[Matrix, int], Labels]:
+    """Return the contender as a function of the matrix and k; only shoal's can use more than one thread."""
+    if name == PLAIN:
+        from plain_numpy import plain_mdav
+
+        return plain_mdav
+    if name in (COLUMNS, FMDAV):
+        from shoal.reproduce.fmdav import numpy_mdav
+        from shoal.reproduce.fmdav.ablation import STRATEGIES
+
+        return partial(numpy_mdav, **dict.fromkeys(STRATEGIES, name == FMDAV))
+    if name == BRUTE_FORCE:
+        from brute_force import load as load_brute_force
+
+        return load_brute_force(folder)
+    (algorithm,) = [algorithm for algorithm in ALGORITHMS if shoal(algorithm) == name]
+    return partial(partition, method=algorithm, seed=0, threads=threads)

@@ -1,0 +1,207 @@
+"""Turn results into tables, and put them into the project's README between its markers."""
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from math import floor
+from pathlib import Path
+from typing import Any
+
+import click
+
+from contenders import TITLES, with_threads
+
+ROOT = Path(__file__).resolve().parents[1]
+START, END = "<!-- bench:start -->", "<!-- bench:end -->"
+
+CONTEST_NOTE = """\
+*Shoal faster by*: the time of that line over the time of the last line for the same records. *Same cells*: share of
+records whose cell consists of exactly the same records as in the reference. *In matrices*: peak memory over the size of
+the float64 matrix, with / without the interpreter and its imports."""
+
+Results = dict[str, Any]
+Row = dict[str, Any]
+
+
+def for_readme(results: Results) -> str:
+    """Return what a reader of the project wants to know first."""
+    rows = [*_largest(_of(results, "side-by-side")), *_of(results, "yardstick")]
+    rows += [*_of(results, "threads"), *_of(results, "million")]
+    parts = [_measured(results), _contest(rows), _growth(results["growth"]), _import(results)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def everything(results: Results) -> str:
+    """Return all tables: those of the README, every algorithm, what was aimed at, what was left out."""
+    parts = [for_readme(results), _algorithms(_of(results, "algorithms")), _claims(results["claims"])]
+    left_out = "\n".join(f"- left out: {reason}" for reason in results["missing"])
+    return "\n\n".join(part for part in [*parts, left_out] if part)
+
+
+def fill(page: str, content: str) -> str:
+    """Put the content between the markers of the page, in place of what is there."""
+    if page.count(START) != 1 or page.count(END) != 1:
+        raise click.ClickException(f"The page must hold {START} and {END} once each, to know where the table goes.")
+    before, rest = page.split(START)
+    after = rest.split(END)[1]
+    return f"{before}{START}\n{content}\n{END}{after}"
+
+
+def _measured(results: Results) -> str:
+    """Say when and on what, in a sentence."""
+    machine = results["machine"]
+    commit = f"commit {results['commit'][:9]}" if results["commit"] else "no commit"
+    changed = " with uncommitted changes" if results["uncommitted"] else ""
+    quick = "A quick run on small samples, to see that it works. " if results["quick"] else ""
+    return (
+        f"{quick}Measured {results['date'][:10]} at {commit}{changed}: {machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}, shoal {machine['shoal']}. "
+        "Times are those of the best run."
+    )
+
+
+def _contest(rows: Sequence[Row]) -> str:
+    """Lay out who was measured on what; the last of each group is shoal, with all the threads it got."""
+    lines = []
+    for (_, problem), group in groupby(rows, key=lambda row: (row["section"], _problem(row))):
+        contenders = list(group)
+        for number, row in enumerate(contenders):
+            ratio = row["seconds"] / contenders[-1]["seconds"]
+            factor = f"{_digits(ratio)} x" if row is not contenders[-1] else ""
+            lines.append(
+                [
+                    "" if number else problem,
+                    _title(row),
+                    _duration(row["seconds"]),
+                    factor,
+                    _same_cells(row),
+                    f"{row['il']:.4f}",
+                    f"{row['peak_mb']:.0f} MB",
+                    f"{row['peak_mb'] / row['matrix_mb']:.1f} / "
+                    f"{(row['peak_mb'] - row['bare_mb']) / row['matrix_mb']:.1f}",
+                ]
+            )
+    head = ["records", "method", "time", "shoal faster by", "same cells", "IL %", "peak memory", "in matrices"]
+    return "\n\n".join([_table(head, lines, right=6), CONTEST_NOTE]) if lines else ""
+
+
+def _growth(entries: Sequence[Row]) -> str:
+    lines = [
+        [entry["data"], _title(entry), f"{entry['n_from']:,} to {entry['n_to']:,}", f"n^{entry['exponent']:.2f}"]
+        for entry in entries
+    ]
+    return _table(["data", "method", "records", "time grows as"], lines, right=2)
+
+
+def _import(results: Results) -> str:
+    if "import" not in results:
+        return ""
+    best = results["import"]
+    return (
+        f"`import shoal` takes {best['shoal']:.2f} s, NumPy included; `import numpy` alone takes {best['numpy']:.2f} s."
+    )
+
+
+def _algorithms(rows: Sequence[Row]) -> str:
+    lines = [
+        [_problem(row), _title(row), f"{row['il']:.4f}", _duration(row["seconds"]), _same_cells(row)] for row in rows
+    ]
+    return _table(["records", "method", "IL %", "time", "same cells"], lines, right=3)
+
+
+def _claims(claims: Sequence[Row]) -> str:
+    lines = []
+    for claim in claims:
+        by_medians = f"{_digits(claim['by_medians'])} {claim['unit']}" if "by_medians" in claim else ""
+        measured = f"{_digits(claim['value'])} {claim['unit']}"
+        lines.append([claim["what"], measured, by_medians, *_verdict(claim)])
+    return _table(["claim", "measured", "by medians", "aim", ""], lines, right=0)
+
+
+def _verdict(claim: Row) -> tuple[str, str]:
+    """Return what was aimed at, and whether it was reached."""
+    if claim.get("at_least") is not None:
+        return f"at least {claim['at_least']:g}", "reached" if claim["value"] >= claim["at_least"] else "missed"
+    if claim.get("at_most") is not None:
+        return f"at most {claim['at_most']:g}", "reached" if claim["value"] <= claim["at_most"] else "missed"
+    return "", ""
+
+
+def _of(results: Results, section: str) -> list[Row]:
+    return [row for row in results["rows"] if row["section"] == section]
+
+
+def _largest(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["n"] == max(other["n"] for other in rows)]
+
+
+def _problem(row: Row) -> str:
+    return f"{row['data']}, {row['n']:,} x {row['dims']}, k = {row['k']}"
+
+
+def _title(row: Row) -> str:
+    """Name the method, and the threads where it can use several."""
+    if row["method"] in TITLES:
+        return TITLES[row["method"]]
+    return with_threads(row["method"], row["threads"])
+
+
+def _same_cells(row: Row) -> str:
+    if row["same_cells"] is None:
+        return "not compared"
+    if row["same_as"] == with_threads(row["method"], row["threads"]):
+        return "reference"
+    # Rounded down: 100 % is said of all records and of nothing less.
+    return f"{floor(row['same_cells'] * 10_000) / 100:g} %"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{seconds:#.3g} s".replace(". ", " ")
+
+
+def _digits(value: float) -> str:
+    """Write three digits, and no exponent."""
+    return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]], right: int) -> str:
+    """Return a Markdown table whose last so many columns are aligned to the right; nothing if there are no lines."""
+    rule = ["---"] * (len(head) - right) + ["---:"] * right
+    body = ["| " + " | ".join(cells) + " |" for cells in lines]
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|", *body]) if body else ""
+
+
+def newest(folder: Path) -> Path:
+    """Return the results in the folder that were measured last."""
+    found = sorted(folder.glob("*.json"), key=lambda path: json.loads(path.read_text(encoding="utf-8"))["date"])
+    if not found:
+        raise click.ClickException(
+            "There are no results in benchmarks/results yet. Run benchmarks/bench_partition.py first."
+        )
+    return found[-1]
+
+
+@click.command()
+@click.option(
+    "--results",
+    "source",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Results to show.  [default: the newest in benchmarks/results]",
+)
+@click.option(
+    "--readme",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    default=ROOT / "README.md",
+    help="Page to fill.  [default: README.md of the project]",
+)
+def main(source: Path | None, readme: Path) -> None:
+    """Write the newest results into the README, and print what was written."""
+    results = json.loads((source or newest(ROOT / "benchmarks" / "results")).read_text(encoding="utf-8"))
+    content = for_readme(results)
+    page = readme.read_text(encoding="utf-8")
+    readme.write_text(fill(page, content), encoding="utf-8")
+    click.echo(content)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+// Sums over the records of each cell, free of rounding on the way.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "distance.hpp"
+#include "exact_sum.hpp"
+#include "rows.hpp"
+
+namespace shoal {
+
+// The records of each cell, one cell after the other, in record order.
+class Members {
+  public:
+    Members(std::span<const std::int64_t> labels, std::size_t n_cells)
+        : begin_(n_cells + 1, 0), records_(labels.size()) {
+        for (const std::int64_t label : labels) ++begin_[static_cast<std::size_t>(label) + 1];
+        for (std::size_t c = 0; c < n_cells; ++c) begin_[c + 1] += begin_[c];
+        std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
+        for (std::size_t i = 0; i < labels.size(); ++i) records_[next[static_cast<std::size_t>(labels[i])]++] = i;
+    }
+
+    std::size_t n_cells() const { return begin_.size() - 1; }
+    std::span<const std::size_t> operator[](std::size_t cell) const {
+        return {records_.data() + begin_[cell], begin_[cell + 1] - begin_[cell]};
+    }
+
+  private:
+    std::vector<std::size_t> begin_;
+    std::vector<std::size_t> records_;
+};
+
+// Correctly rounded sums of the records of a cell, scaled, into `out`.
+inline void exact_sum(Rows<const double> X, double scale, std::span<const std::size_t> members, std::span<double> out) {
+    ExactSums sums(X.dims());
+    std::vector<double> row(X.dims());
+    for (const std::size_t i : members) {
+        for (std::size_t j = 0; j < X.dims(); ++j) row[j] = X[i][j] * scale;
+        sums.add(row);
+    }
+    for (std::size_t j = 0; j < X.dims(); ++j) out[j] = sums[j];
+}
+
+// Correctly rounded sums of the records of each cell.
+inline void cell_sums(Rows<const double> X, const Members& members, Rows<double> sums) {
+    const double scale = unit_scale(X.flat());
+    for (std::size_t c = 0; c < members.n_cells(); ++c) {
+        exact_sum(X, scale, members[c], sums[c]);
+        for (double& sum : sums[c]) sum /= scale;
+    }
+}
+
+// The squared distances of the records of each cell from its mean, summed.
+inline void cell_spread(Rows<const double> X, const Members& members, std::span<double> spread) {
+    const double scale = unit_scale(X.flat());
+    std::vector<double> mean(X.dims());
+    std::vector<double> row(X.dims());
+    for (std::size_t c = 0; c < members.n_cells(); ++c) {
+        exact_sum(X, scale, members[c], mean);
+        for (double& value : mean) value /= static_cast<double>(members[c].size());
+        ExactSums total(1);
+        for (const std::size_t i : members[c]) {
+            for (std::size_t j = 0; j < X.dims(); ++j) row[j] = X[i][j] * scale;
+            const double distance = squared_distance(row, mean);
+            total.add({&distance, 1});
+        }
+        spread[c] = total[0] / scale / scale;
+    }
+}
+
+}  // namespace shoal

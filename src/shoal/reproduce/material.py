@@ -1,0 +1,156 @@
+"""What the reproductions share: data files, random samples of them, and a description of the machine."""
+
+import gzip
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.typing import Matrix
+
+COVERTYPE_COLUMNS = (
+    "elevation",
+    "aspect",
+    "slope",
+    "horizontal_distance_to_hydrology",
+    "vertical_distance_to_hydrology",
+    "horizontal_distance_to_roadways",
+    "hillshade_9am",
+    "hillshade_noon",
+    "hillshade_3pm",
+    "horizontal_distance_to_fire_points",
+)
+CENSUS_COLUMNS = (
+    "age",
+    "citizenship",
+    "family_size",
+    "children",
+    "education_level",
+    "english_level",
+    "salary",
+    "hours_worked",
+    "weeks_worked",
+)
+
+GAUSSIAN_DIMS = 15
+
+
+class Source(NamedTuple):
+    """A data set to draw random samples from."""
+
+    name: str
+    origin: str
+    n_dims: int
+    records: Matrix | None
+    """None: independent standard normal numbers, as many as asked for."""
+
+    def holds(self, n: int) -> bool:
+        """Tell whether `n` different records can be drawn."""
+        return self.records is None or len(self.records) >= n
+
+    def sample(self, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw `n` records without repetition, in random order."""
+        if self.records is None:
+            return rng.normal(size=(n, self.n_dims))
+        return self.records[rng.choice(len(self.records), n, replace=False)]
+
+
+class Missing(NamedTuple):
+    """A data set that is not at hand, and why."""
+
+    name: str
+    reason: str
+
+
+def gaussian() -> Source:
+    """Return independent standard normal columns, as many as the larger sets of the literature have."""
+    return Source("gaussian", f"standard normal, {GAUSSIAN_DIMS} columns", GAUSSIAN_DIMS, None)
+
+
+def covertype(n: int) -> Source | Missing:
+    """Return the covertype records: all seven types where `n` of them are at hand, else types 2 and 4."""
+    return _from_files("covertype", {"covertype_sample.csv.gz": 92_962, "covertype_two_class.csv.gz": 286_048}, n)
+
+
+def census(n: int) -> Source | Missing:
+    """Return the nine numeric columns of the American Community Survey records."""
+    return _from_files("census", {"gov_census.csv.gz": 204_309}, n)
+
+
+def data_folder() -> Path | None:
+    """Find the folder of large data files: SHOAL_DATA, or ``shared/data`` in or beside the project."""
+    named = os.environ.get("SHOAL_DATA")
+    if named:
+        if not Path(named).is_dir():
+            raise ParameterError(f"SHOAL_DATA names {named!r}, which is not a folder. Correct it or unset it.")
+        return Path(named)
+    return next((folder for folder in _usual_folders() if folder.is_dir()), None)
+
+
+def _usual_folders() -> Iterator[Path]:
+    project = Path(__file__).resolve().parents[3]
+    for start in (Path.cwd(), project):
+        yield start.parent / "shared" / "data"
+        yield start / "shared" / "data"
+
+
+def _from_files(name: str, sizes: dict[str, int], n: int) -> Source | Missing:
+    """Read the first file that is at hand and holds `n` records, else the largest there is."""
+    folder = data_folder()
+    if folder is None:
+        return Missing(name, "no data folder found; SHOAL_DATA may name one")
+    there = [file for file in sizes if (folder / file).is_file()]
+    if not there:
+        return Missing(name, f"{' or '.join(sizes)} not in the data folder")
+    file = next((file for file in there if sizes[file] >= n), there[-1])
+    records = read_columns(folder / file, CENSUS_COLUMNS if name == "census" else COVERTYPE_COLUMNS)
+    return Source(name, file, records.shape[1], records)
+
+
+def read_columns(path: Path, columns: tuple[str, ...]) -> Matrix:
+    """Read the named numeric columns of a comma-separated file with one header line, gzipped or not."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        header = lines.readline().strip().split(",")
+        absent = [column for column in columns if column not in header]
+        if absent:
+            raise ParameterError(f"{path.name} lacks the column(s) {', '.join(absent)}; it has {', '.join(header)}.")
+        where = [header.index(column) for column in columns]
+        return np.loadtxt(lines, delimiter=",", usecols=where, ndmin=2, dtype=np.float64)
+
+
+def machine() -> dict[str, str | int]:
+    """Say what a result was measured with, without naming the machine or its folders."""
+    from shoal import __version__
+
+    return {
+        "shoal": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": platform.system(),
+        "cpu": _cpu_name(),
+        "cores": os.cpu_count() or 1,
+    }
+
+
+def _cpu_name() -> str:
+    """Return the processor's own name for itself, or the architecture where it gives none."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        named = [
+            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        ]
+        if named:
+            return named[0]
+    if platform.system() == "Darwin":
+        asked = subprocess.run(
+            ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=False
+        )
+        if asked.stdout.strip():
+            return asked.stdout.strip()
+    return platform.processor() or platform.machine()

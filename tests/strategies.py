@@ -1,0 +1,55 @@
+"""Problems that break microaggregation elsewhere, for hypothesis and for plain loops."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+# Each takes a random generator and a shape. Together they hold ties, duplicates, constant columns, great offsets, far
+# outliers and columns of very different size.
+FAMILIES = {
+    "gaussian": lambda rng, shape: rng.normal(size=shape),
+    "lattice": lambda rng, shape: rng.integers(0, 3, shape).astype(float),
+    "rounded": lambda rng, shape: rng.integers(0, 50, shape) / 7,
+    "duplicates": lambda rng, shape: rng.normal(size=shape)[rng.integers(0, shape[0], shape[0])],
+    "all the same": lambda rng, shape: np.full(shape, rng.normal()),
+    "constant column": lambda rng, shape: rng.normal(size=shape) * (np.arange(shape[1]) > 0) + 3.3,
+    "offset of 1e9": lambda rng, shape: rng.normal(size=shape) + 1e9,
+    "one far outlier": lambda rng, shape: _with_outlier(rng, rng.normal(size=shape)),
+    "heavy tails": lambda rng, shape: np.exp(3 * rng.normal(size=shape)),
+    "uneven columns": lambda rng, shape: rng.normal(size=shape) * 10.0 ** rng.integers(-12, 12, shape[1]),
+    "two tight clusters": lambda rng, shape: 1e-4 * rng.normal(size=shape) + 1000 * rng.integers(0, 2, (shape[0], 1)),
+    "one direction": lambda rng, shape: rng.normal(size=(shape[0], 1)) @ rng.normal(size=(1, shape[1])),
+}
+
+
+def _with_outlier(rng, X):
+    X[rng.integers(len(X))] *= 10.0 ** rng.integers(1, 100)
+    return X
+
+
+def draw_problem(rng, family, *, n_most=400):
+    """Return a matrix of this family and a k, both at random."""
+    n = int(rng.integers(2, n_most))
+    m = int(rng.choice([1, 2, 3, 4, 5, 9, 15, 33]))
+    X = FAMILIES[family](rng, (n, m))
+    return np.ascontiguousarray(X), int(rng.integers(2, min(n, 12) + 1))
+
+
+@st.composite
+def problems(draw, *, n_most=120):
+    """Return a matrix and a k that fits it, with the sizes at which algorithms stumble."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    k = draw(st.integers(2, 9))
+    n = draw(
+        st.sampled_from([k, k + 1, 2 * k - 1, 2 * k, 2 * k + 1, 3 * k - 1, 3 * k, 4 * k + 1]) | st.integers(k, n_most)
+    )
+    m = draw(st.sampled_from([1, 2, 3, 5, 16]))
+    return np.ascontiguousarray(FAMILIES[draw(st.sampled_from(sorted(FAMILIES)))](rng, (n, m))), k
+
+
+@st.composite
+def untied_problems(draw, *, n_most=120):
+    """Return a matrix without ties, and a k: what holds "up to ties" holds here without."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    k = draw(st.integers(2, 9))
+    n = draw(st.integers(k, n_most))
+    return rng.normal(size=(n, draw(st.sampled_from([1, 2, 5, 16])))), k

@@ -1,0 +1,132 @@
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shoal import partition
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+PAGE = "# A page\n\n<!-- bench:start -->\nold\n<!-- bench:end -->\n\nThe end.\n"
+
+
+def run(script, *arguments, **environment):
+    command = [sys.executable, BENCHMARKS / script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    only = ("--only", "side-by-side", "--only", "yardstick", "--only", "import")
+    # A data folder without data: the section that needs them has to say so.
+    done = run("bench_partition.py", "--quick", *only, "--output", folder / "partition.json", SHOAL_DATA=str(folder))
+    assert done.returncode == 0, done.stderr
+    return done, folder / "partition.json"
+
+
+@pytest.fixture(scope="module")
+def results(bench):
+    return json.loads(bench[1].read_text(encoding="utf-8"))
+
+
+def test_results_say_what_was_measured_when_and_on_what(results):
+    machine = results["machine"]
+
+    assert results["quick"] is True
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT.*", results["date"])
+    assert results["commit"] is None or re.fullmatch(r"[0-9a-f]{40}", results["commit"])
+    assert machine["cpu"]
+    assert machine["numpy"] == np.__version__
+    assert machine["threads_at_most"] >= 1
+
+
+def test_every_time_has_loss_agreement_and_memory_beside_it(results):
+    for row in results["rows"]:
+        assert 0 < row["seconds"] <= row["median"]
+        assert 0 < row["il"] < 100
+        assert row["peak_mb"] > row["bare_mb"] > 0
+        assert row["peak_mb"] > row["matrix_mb"]
+        assert row["same_as"] == "numpy plain, 1 thread"
+
+
+def test_all_but_single_precision_have_to_make_the_cells_of_traditional_mdav(results):
+    same = {(row["method"], row["n"]): row["same_cells"] for row in results["rows"]}
+    exact = {share for (method, _), share in same.items() if method != "numpy f-mdav"}
+
+    assert {method for method, _ in same} == {"numpy plain", "numpy by columns", "numpy f-mdav", "shoal mdav"}
+    assert {n for _, n in same} == {1250, 2500, 5000}
+    assert exact == {1.0}
+
+
+def test_growth_and_both_factors_are_reported(results):
+    exponents = {entry["method"]: entry["exponent"] for entry in results["growth"]}
+    against = [claim["what"] for claim in results["claims"] if claim["unit"] == "x"]
+
+    assert 1 < exponents["numpy plain"] < 3
+    assert len(exponents) == 4
+    assert any("as commonly written" in what for what in against)
+    assert any("laid out by columns" in what for what in against)
+
+
+def test_data_that_are_missing_are_named(bench, results):
+    assert [reason.split(":")[0] for reason in results["missing"]] == ["covertype", "census"]
+    assert "Left out: covertype" in bench[0].stderr
+    assert "left out: covertype" in bench[0].stdout
+
+
+def test_tables_go_between_the_markers_and_nowhere_else(bench, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(PAGE, encoding="utf-8")
+    done = run("table.py", "--results", bench[1], "--readme", readme)
+    once = readme.read_text(encoding="utf-8")
+    run("table.py", "--results", bench[1], "--readme", readme)
+
+    assert done.returncode == 0
+    assert once == PAGE.replace("old\n", done.stdout)
+    assert "| gaussian, 5,000 x 15, k = 10 | NumPy MDAV as commonly written |" in once
+    assert "`import shoal` takes" in once
+    assert readme.read_text(encoding="utf-8") == once
+
+
+def test_a_page_without_markers_is_left_as_it_is(bench, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("# A page\n", encoding="utf-8")
+    done = run("table.py", "--results", bench[1], "--readme", readme)
+
+    assert done.returncode == 1
+    assert "bench:start" in done.stderr
+    assert readme.read_text(encoding="utf-8") == "# A page\n"
+
+
+def from_benchmarks(name, monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module(name)
+
+
+@pytest.mark.parametrize(("n", "k"), [(200, 10), (203, 3), (57, 2), (39, 20), (20, 20), (40, 20), (41, 20)])
+def test_the_plain_baseline_is_mdav(n, k, monkeypatch):
+    plain_mdav = from_benchmarks("plain_numpy", monkeypatch).plain_mdav
+    X = np.random.default_rng(n).normal(size=(n, 4))
+
+    assert np.array_equal(plain_mdav(X, k), partition(X, k))
+
+
+def test_the_yardstick_makes_the_cells_of_untied_records(tmp_path, monkeypatch):
+    brute_force = from_benchmarks("brute_force", monkeypatch)
+    if brute_force.build(tmp_path) is None:
+        pytest.skip("no C++ compiler")
+    X = np.random.default_rng(0).normal(size=(2000, 7))
+
+    assert np.array_equal(brute_force.load(tmp_path)(X, 10), partition(X, 10))
+
+
+def test_without_a_compiler_there_is_no_yardstick(tmp_path, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+
+    assert from_benchmarks("brute_force", monkeypatch).build(tmp_path) is None

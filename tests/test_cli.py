@@ -1,0 +1,166 @@
+import builtins
+import json
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import shoal
+from shoal import cli
+from shoal.reproduce import PAPERS, fmdav, material
+
+
+def shoal_command(*arguments):
+    return CliRunner().invoke(cli.main, arguments)
+
+
+@pytest.fixture
+def without_data(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
+
+
+def test_the_version_is_printed():
+    assert shoal_command("--version").output == f"shoal {shoal.__version__}\n"
+
+
+@pytest.mark.parametrize("command", [(), ("demo",), ("reproduce",), *(("reproduce", paper) for paper in PAPERS)])
+def test_help_carries_examples(command):
+    result = shoal_command(*command, "--help")
+
+    assert result.exit_code == 0
+    assert "Examples:\n" in result.output
+    assert "  shoal " in result.output
+
+
+def test_the_demo_reports_what_microaggregation_costs():
+    result = shoal_command("demo")
+
+    assert result.exit_code == 0
+    assert "1,080" in result.output
+    assert "216 of 5" in result.output
+    assert "9.0884 %" in result.output
+
+
+def test_the_demo_takes_k():
+    assert "14.1559 %" in shoal_command("demo", "-k", "10").output
+
+
+@pytest.mark.parametrize("k", ["1", "2000"])
+def test_a_refusal_is_one_paragraph_and_exit_code_2(k):
+    result = shoal_command("demo", "-k", k)
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert f"k={k}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_ends_quietly_with_130(monkeypatch, tmp_path):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fmdav, "_forecast", interrupted)
+    result = shoal_command("reproduce", "fmdav", "--n", "50", "--output", str(tmp_path))
+
+    assert result.exit_code == 130
+    assert "Traceback" not in result.output
+
+
+def test_an_unknown_paper_is_refused():
+    result = shoal_command("reproduce", "nothing")
+
+    assert result.exit_code == 2
+    assert "nothing" in result.stderr
+
+
+def small_sources(monkeypatch):
+    """Stand two small sets in for the large files, so that the run needs no folder of data."""
+    for name in ("covertype", "census"):
+        X = material.gaussian().sample(400, np.random.default_rng(0))
+        source = material.Source(name, f"{name}.csv.gz", X.shape[1], X)
+        monkeypatch.setattr(fmdav, name, lambda n, source=source: source)
+
+
+def test_fmdav_prints_one_table_and_writes_pictures_and_numbers(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    small_sources(monkeypatch)
+    result = shoal_command(
+        "reproduce", "fmdav", "--n", "150,300", "-k", "5", "--longest", "100", "--seed", "4", "--output", str(tmp_path)
+    )
+
+    assert result.exit_code == 0, result.output
+    for word in ("gaussian", "covertype", "census", "traditional", "all five", "shoal", "speed-up", "same cells"):
+        assert word in result.stdout
+    pictures = {path.name for path in tmp_path.glob("*.png")}
+    assert pictures == {
+        "fmdav-alone.png",
+        "fmdav-together.png",
+        "fmdav-sorting.png",
+        "fmdav-sorting-per-number.png",
+    }
+    saved = json.loads((tmp_path / "fmdav.json").read_text())
+    assert len(saved["ablation"]) == 3 * 2 * 8
+    assert saved["seed"] == 4
+    assert saved["data"]["census"] == "census.csv.gz"
+    assert str(tmp_path) not in json.dumps(saved)
+
+
+def test_fmdav_says_which_data_are_missing_and_goes_on(without_data, tmp_path):
+    result = shoal_command("reproduce", "fmdav", "--n", "50", "--longest", "0", "--output", str(tmp_path / "o"))
+
+    assert result.exit_code == 0, result.output
+    assert "Without covertype: covertype_sample.csv.gz or covertype_two_class.csv.gz not in" in result.stderr
+    assert "Without census: gov_census.csv.gz not in" in result.stderr
+    assert "gaussian" in result.stdout
+
+
+def test_fmdav_leaves_out_sizes_that_a_data_set_cannot_serve(monkeypatch, tmp_path):
+    small_sources(monkeypatch)
+    result = shoal_command("reproduce", "fmdav", "--n", "50,500", "--longest", "0", "--output", str(tmp_path))
+
+    assert result.exit_code == 0, result.output
+    assert "Without census at n=500" in result.stderr
+    assert len(json.loads((tmp_path / "fmdav.json").read_text())["ablation"]) == (3 + 1) * 8
+
+
+def test_fmdav_without_matplotlib_says_how_to_get_the_pictures(monkeypatch, without_data, tmp_path):
+    original = builtins.__import__
+
+    def without_matplotlib(name, *arguments, **keywords):
+        if name.startswith("matplotlib"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name="matplotlib")
+        return original(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+    monkeypatch.delitem(sys.modules, "shoal.reproduce.fmdav.pictures", raising=False)
+    result = shoal_command("reproduce", "fmdav", "--n", "50", "--longest", "0", "--output", str(tmp_path / "o"))
+
+    assert result.exit_code == 0, result.output
+    assert "traditional" in result.stdout
+    assert "pip install 'shoal[plot]'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--n", "many"), "not a list of whole numbers"),
+        (("--n", "10"), "at least 20 records"),
+        (("--n", "-5"), "at least 20 records"),
+        (("-k", "1"), "-k"),
+    ],
+)
+def test_fmdav_refuses_what_it_cannot_run(arguments, words, tmp_path):
+    result = shoal_command("reproduce", "fmdav", *arguments, "--output", str(tmp_path))
+
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_fmdav_refuses_an_output_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = shoal_command("reproduce", "fmdav", "--n", "50", "--output", str(tmp_path / "file" / "o"))
+
+    assert result.exit_code == 2
+    assert "cannot be made" in result.stderr

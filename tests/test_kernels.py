@@ -1,0 +1,147 @@
+"""Each kernel against its naive twin, and what kernels promise to the rest of the process."""
+
+import math
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from shoal import _kernels, kernels
+from strategies import FAMILIES, draw_problem, problems
+
+
+def scaled(X, point):
+    """Return matrix and point as the kernels compare them: times an exact power of two."""
+    scale = reference.unit_scale(X)
+    return X * scale, point * scale
+
+
+@given(problem=problems())
+def test_distances_add_the_squares_in_column_order(problem):
+    X, _ = problem
+
+    np.testing.assert_array_equal(kernels.distances(X, X[0]), reference.distances(X, X[0]))
+
+
+@given(problem=problems(), number=st.integers(0, 10**6))
+def test_the_nearest_are_those_of_the_twin(problem, number):
+    X, k = problem
+    point = X[number % len(X)] + 0.1
+    expected = reference.nearest(*scaled(X, point), k, np.arange(len(X)))
+
+    np.testing.assert_array_equal(kernels.nearest(X, point, k), expected)
+
+
+@given(problem=problems(), number=st.integers(0, 10**6))
+def test_the_farthest_is_that_of_the_twin(problem, number):
+    X, _ = problem
+    point = X[number % len(X)]
+
+    assert kernels.farthest(X, point) == reference.farthest(*scaled(X, point), np.arange(len(X)))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_answers_stay_exact_while_records_are_removed(family):
+    rng = np.random.default_rng(11)
+    for _ in range(5):
+        X, _ = draw_problem(rng, family, n_most=900)
+        remaining = kernels.Remaining(X)
+        left = np.arange(len(X))
+        Z = X * reference.unit_scale(X)
+        while len(left) > 4:
+            point = X[rng.integers(len(X))] * rng.choice([1.0, 0.5, 3.0])
+            _, p = scaled(X, point)
+            records, squared = remaining.nearest(point, 4)
+
+            np.testing.assert_array_equal(records, reference.nearest(Z, p, 4, left))
+            np.testing.assert_allclose(squared, reference.distances(X[records], point), rtol=1e-14)
+            assert remaining.farthest(point) == reference.farthest(Z, p, left)
+            assert remaining.farthest_from_centroid() == reference.farthest(Z, reference.centroid(Z[left]), left)
+            np.testing.assert_array_equal(remaining.centroid() * reference.unit_scale(X), reference.centroid(Z[left]))
+
+            gone = rng.choice(left, size=min(len(left) // 2, 1 + len(left) // 9), replace=False)
+            remaining.remove(gone)
+            left = np.setdiff1d(left, gone)
+            assert len(remaining) == len(left)
+            assert left[0] in remaining
+            assert gone[0] not in remaining
+
+
+@given(problem=problems())
+def test_cell_sums_are_correctly_rounded(problem):
+    X, k = problem
+    labels = np.arange(len(X)) % k
+
+    np.testing.assert_array_equal(kernels.cell_sums(X, labels, k), reference.cell_sums(X, labels, k))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [1e100, 1.0, -1e100],
+        [1.0, 2.0**-53, 2.0**-80],
+        [1.0, 2.0**-53, -(2.0**-80)],
+        [-1.0, -(2.0**-53), -(2.0**-1000)],
+        [2.0**-1074, 2.0**-1074, -(2.0**-1070)],
+        [0.1] * 10,
+        [-0.0, 0.0, 0.0],
+    ],
+)
+def test_sums_are_rounded_once_whatever_cancels(column):
+    X = np.array(column).reshape(-1, 1)
+
+    np.testing.assert_array_equal(kernels.cell_sums(X, np.zeros(len(X), np.int64), 1), [[math.fsum(column)]])
+
+
+@given(problem=problems())
+def test_cell_spread_is_the_squared_distance_from_the_means(problem):
+    X, k = problem
+    X = X * reference.unit_scale(X)
+    labels = np.arange(len(X)) % k
+
+    np.testing.assert_allclose(
+        kernels.cell_spread(X, labels, k), reference.cell_spread(X, labels, k), rtol=1e-12, atol=1e-30
+    )
+
+
+def test_loops_that_this_machine_lacks_are_refused():
+    with pytest.raises(ValueError, match="cannot run"):
+        _kernels.mdav(np.zeros((4, 1)), 2, 1, None, "abacus")
+
+
+def test_other_threads_of_python_go_on_meanwhile():
+    X = np.random.default_rng(0).normal(size=(60_000, 20))
+    worker = threading.Thread(target=kernels.mdav, args=(X, 3))
+    worker.start()
+    turns = 0
+    while worker.is_alive():
+        turns += 1
+
+    assert turns > 100
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_interrupts_a_long_run():
+    script = textwrap.dedent("""
+        import numpy as np, shoal
+        X = np.random.default_rng(0).normal(size=(400_000, 60))
+        print("started", flush=True)
+        shoal.partition(X, 2)
+        print("finished")
+    """)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "started\n"
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+
+    assert "KeyboardInterrupt" in stderr
+    assert "finished" not in stdout

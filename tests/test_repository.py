@@ -1,0 +1,97 @@
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import shoal
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "shoal"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+# As docs/design.md draws them: a room imports from those before it.
+ROOMS = ["errors", "typing", "datasets", "space", "kernels", "partition", "metrics", "reproduce", "cli"]
+
+
+def run_python(*arguments):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_readmes_code_prints_what_stands_below_it():
+    blocks = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", README, re.DOTALL)
+
+    assert blocks
+    assert README.count("```python") == len(blocks)
+    for code, printed in blocks:
+        assert run_python("-W", "error", "-c", code) == printed
+
+
+def test_the_readme_shows_what_the_demo_prints():
+    (shown,) = re.findall(r"<!-- demo -->\n+```text\n(.*?)```", README, re.DOTALL)
+    printed = run_python("-m", "shoal.cli", "demo")
+
+    assert without_times(shown) == without_times(printed)
+
+
+def without_times(text):
+    return re.sub(r"[\d.]+ (ms|s)\b", "TIME", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_between_pages_leads_to_a_file(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.skipif((ROOT / "PKG-INFO").exists(), reason="a source distribution comes without .ci")
+def test_ci_can_be_run():
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_the_version_is_said_in_one_place():
+    assert shoal.__version__ == PROJECT["version"]
+
+
+def test_the_licence_files_exist():
+    assert [name for name in PROJECT["license-files"] if not (ROOT / name).is_file()] == []
+
+
+def test_importing_shoal_brings_in_neither_the_command_line_nor_pictures():
+    modules = run_python("-c", "import shoal, sys; print(*sys.modules)").split()
+
+    assert {"click", "matplotlib", "shoal.cli"} & set(modules) == set()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_point_upwards(room):
+    files = [PACKAGE / f"{room}.py", *(PACKAGE / room).rglob("*.py")]
+    imported = set().union(*(imports(file) for file in files if file.exists()))
+
+    assert imported & set(ROOMS[ROOMS.index(room) + 1 :]) == set()
+
+
+def test_every_room_is_in_the_list():
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+
+    assert rooms - {"__init__"} == set(ROOMS)
+
+
+def imports(file):
+    """Name the rooms of shoal that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "shoal":
+            names.update(f"shoal.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return {name.split(".")[1] for name in names if name.startswith("shoal.")}
