@@ -1,6 +1,8 @@
 """The naive twins: what each kernel computes, slow and obvious. They are the definition."""
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -74,3 +76,294 @@ def cell_sums(X, labels, n_cells):
 def cell_spread(X, labels, n_cells):
     """Return the sum of squared distances to the cell's mean, for each cell."""
     return np.array([distances(X[labels == c], centroid(X[labels == c])).sum() for c in range(n_cells)])
+
+
+def join_nearest(X, labels, cells, left):
+    """Let each record that is left over join the cell with the nearest centroid; the centroids stay."""
+    centroids = np.array([centroid(X[cell]) for cell in cells])
+    for record in left:
+        labels[record] = np.argmin(distances(centroids, X[record]))
+
+
+def numbered(n_records, cells):
+    """Return labels that number the cells in the order of the list; -1 for a record in none."""
+    labels = np.full(n_records, -1)
+    for number, cell in enumerate(cells):
+        labels[cell] = number
+    return labels
+
+
+def grow(X, record, k, records):
+    """Return a record and, k - 1 times, the one of the others nearest to the centroid so far."""
+    cell = [int(record)]
+    others = records[records != record]
+    total = X[record].copy()
+    while len(cell) < k:
+        (found,) = nearest(X, total / len(cell), 1, others)
+        cell.append(int(found))
+        total = total + X[found]
+        others = others[others != found]
+    return cell
+
+
+def centroid_method(X, k):
+    """Partition by the Centroid method as read in src/shoal/partition/centroid.py."""
+    X = X * unit_scale(X)
+    remaining = np.arange(len(X))
+    cells = []
+    while len(remaining) >= k:
+        cells.append(grow(X, farthest(X, centroid(X[remaining]), remaining), k, remaining))
+        remaining = np.setdiff1d(remaining, cells[-1])
+    labels = numbered(len(X), cells)
+    join_nearest(X, labels, cells, remaining)
+    return labels
+
+
+def farthest_pair(X, records):
+    """Return the two records farthest apart; of equally far ones the lowest numbers."""
+    best = (-1.0, -1, -1)
+    for i, record in enumerate(np.sort(records)[:-1]):
+        others = np.sort(records)[i + 1 :]
+        squared = distances(X[others], X[record])
+        if squared.max() > best[0]:
+            best = (squared.max(), int(record), int(others[np.argmax(squared)]))
+    return best[1:]
+
+
+def diameter(X, k):
+    """Partition by the Diameter method as read in src/shoal/partition/diameter.py."""
+    X = X * unit_scale(X)
+    remaining = np.arange(len(X))
+    cells = []
+    while len(remaining) >= k:
+        r, s = farthest_pair(X, remaining)
+        cells.append(grow(X, r, k, remaining))
+        remaining = np.setdiff1d(remaining, cells[-1])
+        if len(remaining) >= k:
+            start = s if s in remaining else farthest(X, X[r], remaining)
+            cells.append(grow(X, start, k, remaining))
+            remaining = np.setdiff1d(remaining, cells[-1])
+    labels = numbered(len(X), cells)
+    join_nearest(X, labels, cells, remaining)
+    return labels
+
+
+def vmdav(X, k, gamma):
+    """Partition by V-MDAV as read in src/shoal/partition/vmdav.py."""
+    X = X * unit_scale(X)
+    centre = centroid(X)
+    remaining = np.arange(len(X))
+    cells = []
+    while len(remaining) >= k:
+        start = farthest(X, centre, remaining)
+        others = remaining[remaining != start]
+        cell = [start, *nearest(X, X[start], k - 1, others)]
+        remaining = np.setdiff1d(remaining, cell)
+        while gamma > 0 and len(cell) < 2 * k - 1 and len(remaining) > 1:
+            inward, newcomer = min(
+                (squared, record)
+                for member in cell
+                for squared, record in zip(distances(X[remaining], X[member]), remaining, strict=True)
+            )
+            outward = distances(X[remaining[remaining != newcomer]], X[newcomer]).min()
+            if not math.sqrt(inward) < gamma * math.sqrt(outward):
+                break
+            cell.append(newcomer)
+            remaining = remaining[remaining != newcomer]
+        cells.append(cell)
+    labels = numbered(len(X), cells)
+    join_nearest(X, labels, cells, remaining)
+    return labels
+
+
+def tfrp(X, k):
+    """Partition by phase I of TFRP as read in docs/design.md."""
+    X = X * unit_scale(X)
+    references = [np.full(X.shape[1], X.min()), np.full(X.shape[1], X.max())]
+    remaining = np.arange(len(X))
+    cells = []
+    for number in range(len(X) // k):
+        start = farthest(X, references[number % 2], remaining)
+        others = remaining[remaining != start]
+        cells.append([start, *nearest(X, X[start], k - 1, others)])
+        remaining = np.setdiff1d(remaining, cells[-1])
+    sums = np.array([[math.fsum(column) for column in X[cell].T] for cell in cells])
+    last = references[(len(cells) - 1) % 2]
+    for record in remaining[np.argsort(-distances(X[remaining], last), kind="stable")]:
+        sizes = np.array([len(cell) for cell in cells])
+        joined = np.argmin(distances(sums / sizes[:, None], X[record]))
+        cells[joined].append(record)
+        sums[joined] += X[record]
+    return numbered(len(X), cells)
+
+
+def scatter(X, labels, k, recut):
+    """Scatter cells as phase II of TFRP does, as read in docs/design.md."""
+    X = X * unit_scale(X)
+    cells = [np.flatnonzero(labels == c) for c in range(labels.max() + 1)]
+
+    def gse(cell):
+        return math.fsum(distances(X[cell], centroid(X[cell])))
+
+    for c in np.argsort([-gse(cell) for cell in cells], kind="stable"):
+        if len(cells[c]) >= 2 * k:
+            continue
+        centre = {other: centroid(X[cell]) for other, cell in enumerate(cells) if other != c and len(cell)}
+        grown = {}
+        for record in cells[c][np.argsort(-distances(X[cells[c]], centroid(X[cells[c]])), kind="stable")]:
+            size = {other: len(grown.get(other, cells[other])) for other in centre}
+            room = [(distances(X[[record]], centre[other])[0], other) for other in centre if size[other] < 4 * k - 1]
+            if not room:
+                break
+            _, joined = min(room)
+            grown[joined] = np.append(grown.get(joined, cells[joined]), record)
+        else:
+            before = math.fsum([gse(cells[c]), *(gse(cells[other]) for other in grown)])
+            if math.fsum(gse(cell) for cell in grown.values()) < before:
+                cells[c] = np.empty(0, dtype=int)
+                for other, cell in grown.items():
+                    cells[other] = np.sort(cell)
+    small = [cell for cell in cells if 0 < len(cell) < 2 * k]
+    for cell in (cell for cell in cells if len(cell) >= 2 * k):
+        parts = recut(X[cell], k)
+        small += [cell[parts == part] for part in range(parts.max() + 1)]
+    return numbered(len(X), small)
+
+
+def sse(values):
+    """Return the squared distances of some numbers from their mean, summed, without any rounding."""
+    values = [Fraction(float(value)) for value in values]
+    return sum(value * value for value in values) - sum(values) ** 2 / len(values)
+
+
+def least_sse(values, k):
+    """Return the least SSE of all partitions into cells of at least k, whichever records go together. No rounding."""
+    whole = 2 ** len(values) - 1
+    members = [[i for i in range(len(values)) if cell >> i & 1] for cell in range(whole + 1)]
+    cost = {cell: sse(values[members[cell]]) for cell in range(whole + 1) if len(members[cell]) >= k}
+    least = {0: Fraction(0)}
+    for records in range(1, whole + 1):
+        lowest = records & -records
+        totals = [
+            cost[cell] + least[records ^ cell]
+            for cell in cost
+            if cell & records == cell and cell & lowest and records ^ cell in least
+        ]
+        if totals:
+            least[records] = min(totals)
+    return least[whole]
+
+
+def univariate(values, k):
+    """Return the labels of least SSE, of those with neighbours together; ties: the smallest last cell. No rounding."""
+    order = np.argsort(values, kind="stable")
+    line = [Fraction(float(values[i])) for i in order]
+    sums = [Fraction(0), *itertools.accumulate(line)]
+    squares = [Fraction(0), *itertools.accumulate(value * value for value in line)]
+    least, last_cell = {0: Fraction(0)}, {}
+    for j in range(k, len(line) + 1):
+        totals = {
+            j - i: least[i] + squares[j] - squares[i] - (sums[j] - sums[i]) ** 2 / (j - i)
+            for i in range(j - k, -1, -1)
+            if i in least
+        }
+        last_cell[j] = min(totals, key=totals.get)
+        least[j] = totals[last_cell[j]]
+    cells, j = [], len(line)
+    while j > 0:
+        cells.insert(0, order[j - last_cell[j] : j])
+        j -= last_cell[j]
+    return labels_of(cells)
+
+
+def labels_of(cells):
+    """Number the cells in the order in which they are given."""
+    labels = np.empty(sum(map(len, cells)), dtype=np.int64)
+    for number, cell in enumerate(cells):
+        labels[cell] = number
+    return labels
+
+
+def assign(X, points):
+    """Return the number of the nearest point of each record, the lowest of equally near ones."""
+    return np.array([np.argmin(distances(points, record)) for record in X])
+
+
+def split(X, parts, k):
+    """Split parts around their farthest pairs until all have k to 2k-1; cells are numbered by their first records."""
+    X = X * unit_scale(X)
+    waiting = [np.flatnonzero(parts == part) for part in range(parts.max() + 1)]
+    cells = []
+    while waiting:
+        piece = waiting.pop()
+        if len(piece) < 2 * k:
+            cells.append(piece)
+        else:
+            waiting += split_in_two(X, piece, k)
+    return labels_of(sorted(cells, key=min))
+
+
+def split_in_two(X, piece, k):
+    """Return the two sides of a piece: around its farthest pair, the rest to the nearer centroid."""
+    squared = np.array([distances(X[piece], X[i]) for i in piece])
+    np.fill_diagonal(squared, -1.0)
+    i, j = (piece[place] for place in np.unravel_index(np.argmax(squared), squared.shape))
+    if j == farthest(X, centroid(X[piece]), [i, j]):
+        i, j = j, i
+    rest = np.setdiff1d(piece, [i, j])
+    first = [i, *nearest(X, X[i], k - 1, rest)]
+    rest = np.setdiff1d(rest, first)
+    second = [j, *nearest(X, X[j], k - 1, rest)]
+    rest = np.setdiff1d(rest, second)
+    to_first = distances(X[rest], centroid(X[first]))
+    to_second = distances(X[rest], centroid(X[second]))
+    first.extend(rest[to_first < to_second])
+    second.extend(rest[to_first > to_second])
+    for record in rest[to_first == to_second]:
+        (first if len(first) <= len(second) else second).append(record)
+    return [np.sort(first), np.sort(second)]
+
+
+def topdown(X, k, seed, c, n_steps=10):
+    """Partition from above as read in docs/topdown.md: c-means++, small parts merged, farthest-pair splits."""
+    X = X * unit_scale(X)
+    rng = np.random.default_rng(seed)
+    outwards = np.argsort(distances(X, centroid(X)), kind="stable")
+    centroids = first_centroids(X[outwards], c, rng) if c > 1 else X[:1]
+    parts = assign(X, centroids)
+    for _ in range(n_steps):
+        centroids = np.array([centroid(X[parts == part]) for part in np.unique(parts)])
+        parts = assign(X, centroids)
+    return split(X, merge_small(X, parts, k), k)
+
+
+def first_centroids(X, c, rng):
+    """Draw records by their squared distance from those drawn before."""
+    drawn = [X[rng.integers(len(X))]]
+    while len(drawn) < c:
+        squared = np.min([distances(X, centroid) for centroid in drawn], axis=0)
+        if not squared.any():
+            break
+        ball = rng.random() * np.cumsum(squared)[-1]
+        at = 0
+        while at < len(X) - 1 and np.cumsum(squared)[at] <= ball:
+            at += 1
+        drawn.append(X[at])
+    return np.array(drawn)
+
+
+def merge_small(X, parts, k):
+    """Merge parts below k, the smallest first, into the part with the nearest centroid."""
+    parts = np.unique(parts, return_inverse=True)[1]
+    sums = [np.array([math.fsum(column) for column in X[parts == part].T]) for part in range(parts.max() + 1)]
+    while np.bincount(parts).min() < k:
+        sizes = np.bincount(parts)
+        small = int(np.argmin(sizes))
+        centroids = np.array(sums) / sizes[:, None]
+        others = [part for part in range(len(sizes)) if part != small]
+        other = others[np.argmin(distances(centroids[others], centroids[small]))]
+        sums[other] = sums[other] + sums[small]
+        del sums[small]
+        parts = np.where(parts == small, other, parts)
+        parts = np.where(parts > small, parts - 1, parts)
+    return parts

@@ -114,7 +114,7 @@ def test_the_plain_baseline_is_mdav(n, k, monkeypatch):
     plain_mdav = from_benchmarks("plain_numpy", monkeypatch).plain_mdav
     X = np.random.default_rng(n).normal(size=(n, 4))
 
-    assert np.array_equal(plain_mdav(X, k), partition(X, k))
+    assert np.array_equal(plain_mdav(X, k), partition(X, k, "mdav"))
 
 
 def test_the_yardstick_makes_the_cells_of_untied_records(tmp_path, monkeypatch):
@@ -123,7 +123,7 @@ def test_the_yardstick_makes_the_cells_of_untied_records(tmp_path, monkeypatch):
         pytest.skip("no C++ compiler")
     X = np.random.default_rng(0).normal(size=(2000, 7))
 
-    assert np.array_equal(brute_force.load(tmp_path)(X, 10), partition(X, 10))
+    assert np.array_equal(brute_force.load(tmp_path)(X, 10), partition(X, 10, "mdav"))
 
 
 def test_without_a_compiler_there_is_no_yardstick(tmp_path, monkeypatch):

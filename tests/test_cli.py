@@ -24,7 +24,9 @@ def test_the_version_is_printed():
     assert shoal_command("--version").output == f"shoal {shoal.__version__}\n"
 
 
-@pytest.mark.parametrize("command", [(), ("demo",), ("reproduce",), *(("reproduce", paper) for paper in PAPERS)])
+@pytest.mark.parametrize(
+    "command", [(), ("demo",), ("bound",), ("reproduce",), *(("reproduce", name) for name in PAPERS)]
+)
 def test_help_carries_examples(command):
     result = shoal_command(*command, "--help")
 
@@ -44,6 +46,14 @@ def test_the_demo_reports_what_microaggregation_costs():
 
 def test_the_demo_takes_k():
     assert "14.1559 %" in shoal_command("demo", "-k", "10").output
+
+
+def test_the_bound_stands_beside_the_loss_of_mdav():
+    result = shoal_command("bound", "census", "-k", "3")
+
+    assert result.exit_code == 0
+    assert "(nearest, " in result.output
+    assert "5.6922 %" in result.output
 
 
 @pytest.mark.parametrize("k", ["1", "2000"])

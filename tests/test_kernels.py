@@ -74,6 +74,27 @@ def test_answers_stay_exact_while_records_are_removed(family):
             assert gone[0] not in remaining
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gathered_and_grown_cells_are_those_of_the_twin(family):
+    rng = np.random.default_rng(sorted(FAMILIES).index(family))
+    for _ in range(10):
+        X, k = draw_problem(rng, family)
+        X = X * reference.unit_scale(X)
+        remaining, left = kernels.Remaining(X), np.arange(len(X))
+        while len(left) >= k:
+            record = int(rng.choice(left))
+            if rng.integers(2):
+                found = remaining.grow(record, k)
+                expected = reference.grow(X, record, k, left)
+            else:
+                found = remaining.gather(record, k)
+                expected = [record, *reference.nearest(X, X[record], k - 1, left[left != record])]
+
+            assert found.tolist() == expected
+            left = np.setdiff1d(left, found)
+            assert len(remaining) == len(left)
+
+
 @given(problem=problems())
 def test_cell_sums_are_correctly_rounded(problem):
     X, k = problem

@@ -8,8 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "anneal.hpp"
+#include "assign.hpp"
 #include "cells.hpp"
+#include "gather.hpp"
 #include "mdav.hpp"
+#include "refine.hpp"
+#include "scatter.hpp"
+#include "split.hpp"
+#include "univariate.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -75,6 +82,77 @@ Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, n
     return as_array(std::move(labels));
 }
 
+Vector<std::int64_t> refine(const Matrix& X, const Labels& start, std::size_t k, std::size_t rounds,
+                            std::size_t neighbours, double least_gain, nb::object progress, const std::string& simd) {
+    std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
+    const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
+    {
+        nb::gil_scoped_release released;
+        Refiner(rows(X), k, chosen, labels).run({rounds, neighbours, least_gain}, watch);
+    }
+    return as_array(std::move(labels));
+}
+
+Vector<std::int64_t> anneal(const Matrix& X, const Labels& start, std::size_t k, std::uint64_t steps, double hot,
+                            double fall, std::uint64_t seed, nb::object progress) {
+    std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
+    Watch watch = python_watch(std::move(progress), steps);
+    {
+        nb::gil_scoped_release released;
+        Annealer(rows(X), k, seed, labels).run(steps, hot, fall, watch);
+    }
+    return as_array(std::move(labels));
+}
+
+Vector<std::int64_t> univariate(const Point& values, std::size_t k, nb::object progress) {
+    Watch watch = python_watch(std::move(progress), values.shape(0));
+    std::vector<std::int64_t> sizes;
+    {
+        nb::gil_scoped_release released;
+        sizes = Univariate(span(values), k).run(watch);
+    }
+    return as_array(std::move(sizes));
+}
+
+Vector<std::int64_t> split(const Matrix& X, const Labels& parts, std::size_t n_parts, std::size_t k,
+                           std::size_t threads, nb::object progress, const std::string& simd) {
+    std::vector<std::int64_t> labels(X.shape(0));
+    const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(std::move(progress), X.shape(0));
+    {
+        nb::gil_scoped_release released;
+        Pool pool(threads);
+        Splits(rows(X), k, pool, chosen, labels).run(Members(span(parts), n_parts), watch);
+    }
+    return as_array(std::move(labels));
+}
+
+Vector<std::int64_t> nearest_points(const Matrix& X, const Matrix& points, std::size_t threads,
+                                    const std::string& simd) {
+    std::vector<std::int64_t> nearest(X.shape(0));
+    const Loops& chosen = chosen_loops(simd);
+    {
+        nb::gil_scoped_release released;
+        Pool pool(threads);
+        assign(rows(X), rows(points), pool, chosen, nearest);
+    }
+    return as_array(std::move(nearest));
+}
+
+Vector<std::int64_t> scatter(const Matrix& X, const Labels& start, std::size_t k, std::size_t threads,
+                             const std::string& simd) {
+    std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
+    const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(nb::none(), X.shape(0));
+    {
+        nb::gil_scoped_release released;
+        Pool pool(threads);
+        Scattering(rows(X), k, pool, chosen, labels).run(watch);
+    }
+    return as_array(std::move(labels));
+}
+
 Vector<double> distances(const Matrix& X, const Point& point) {
     std::vector<double> out(X.shape(0));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = squared_distance(rows(X)[i], span(point));
@@ -118,6 +196,8 @@ class RemainingRecords {
 
     std::pair<Vector<std::int64_t>, Vector<double>> nearest(const Point& point, std::size_t k) {
         const auto found = search(point, k, false).nearest;
+        // The next question is often about a point nearby.
+        if (!found.empty()) home_ = remaining_.home(found.front().record);
         std::vector<std::int64_t> records;
         std::vector<double> squared;
         for (const Candidate& candidate : found) {
@@ -132,13 +212,32 @@ class RemainingRecords {
 
     void remove(const Labels& records) {
         for (const std::int64_t record : span(records)) remaining_.remove(static_cast<std::uint32_t>(record));
+        remaining_.tidy();
+    }
+
+    Vector<std::int64_t> gather(std::uint32_t record, std::size_t k) {
+        std::vector<std::int64_t> members;
+        {
+            nb::gil_scoped_release released;
+            members = shoal::gather(remaining_, record, k, point_);
+        }
+        return as_array(std::move(members));
+    }
+
+    Vector<std::int64_t> grow(std::uint32_t record, std::size_t k) {
+        std::vector<std::int64_t> members;
+        {
+            nb::gil_scoped_release released;
+            members = shoal::grow(remaining_, record, k, point_);
+        }
+        return as_array(std::move(members));
     }
 
   private:
     Remaining::Answer search(const Point& point, std::size_t k, bool wants_farthest) {
         for (std::size_t j = 0; j < point_.size(); ++j) point_[j] = point.data()[j] * remaining_.scale();
         nb::gil_scoped_release released;
-        return remaining_.search(point_, k, wants_farthest, 0);
+        return remaining_.search(point_, k, wants_farthest, home_);
     }
     double unscaled(double squared) const { return squared / remaining_.scale() / remaining_.scale(); }
 
@@ -146,6 +245,7 @@ class RemainingRecords {
     Pool pool_;
     Remaining remaining_;
     std::vector<double> point_;
+    std::uint32_t home_ = 0;
 };
 
 }  // namespace
@@ -155,6 +255,18 @@ NB_MODULE(_kernels, module) {
     module.def("simd", [] { return std::string(loops()->name); }, "The instruction set the loops run with.");
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");
+    module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a,
+               "progress"_a.none(), "simd"_a = "", "Lower the loss of a partition by moves and swaps.");
+    module.def("anneal", &anneal, "X"_a, "labels"_a, "k"_a, "steps"_a, "hot"_a, "fall"_a, "seed"_a, "progress"_a.none(),
+               "Search for a partition with a lower loss by simulated annealing.");
+    module.def("univariate", &univariate, "values"_a, "k"_a, "progress"_a.none(),
+               "Sizes of the cheapest cells of ascending values, from the lowest to the highest.");
+    module.def("split", &split, "X"_a, "parts"_a, "n_parts"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
+               "Split parts around their farthest pairs: labels of shape (n_records,).");
+    module.def("assign", &nearest_points, "X"_a, "points"_a, "threads"_a, "simd"_a = "",
+               "Number of the nearest point of each record, shape (n_records,).");
+    module.def("scatter", &scatter, "X"_a, "labels"_a, "k"_a, "threads"_a, "simd"_a = "",
+               "Scatter cells by phase II of TFRP: labels with gaps. No number of X exceeds 1 in magnitude.");
     module.def("distances", &distances, "X"_a, "point"_a, "Squared distances from a point, shape (n_records,).");
     module.def("cell_sums", &sums, "X"_a, "labels"_a, "n_cells"_a, "Sums over cells, shape (n_cells, n_dims).");
     module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a,
@@ -168,5 +280,9 @@ NB_MODULE(_kernels, module) {
              "The k records nearest to a point, nearest first, and their squared distances.")
         .def("farthest", &RemainingRecords::farthest, "point"_a, "The record farthest from a point.")
         .def("farthest_from_centroid", &RemainingRecords::farthest_from_centroid, "The record farthest from the mean.")
-        .def("remove", &RemainingRecords::remove, "records"_a, "Take records out; each must remain.");
+        .def("remove", &RemainingRecords::remove, "records"_a, "Take records out; each must remain.")
+        .def("gather", &RemainingRecords::gather, "record"_a, "k"_a,
+             "Take out a record and its k - 1 nearest; return them, the record first.")
+        .def("grow", &RemainingRecords::grow, "record"_a, "k"_a,
+             "Take out a record and, k - 1 times, the one nearest to the mean of those taken out; return them.");
 }

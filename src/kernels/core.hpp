@@ -313,14 +313,15 @@ class Core {
             loops_.select(least2_.data(), greatest2_.data(), n_blocks_, near2, far2, visit_.data());
         if (n_visits * 8 > n_blocks_ * 7) return false;
         const auto end = visit_.begin() + static_cast<std::ptrdiff_t>(n_visits);
+        const auto within_reach = [&](std::uint32_t b) { return least2_[b] <= near2 || !(greatest2_[b] < far2); };
         const auto nearer = [&](std::uint32_t a, std::uint32_t b) { return least2_[a] < least2_[b]; };
         std::size_t n_to_come = n_visits;
         for (auto next = visit_.begin(); next != end; ++next) {
-            if (--n_to_come >= n_ahead) fetch_block(next[n_ahead]);
+            if (--n_to_come >= n_ahead && within_reach(next[n_ahead])) fetch_block(next[n_ahead]);
             // The most promising ones first, then what is still within reach.
             const bool early = next - visit_.begin() < n_first;
             if (early) std::iter_swap(next, std::min_element(next, end, nearer));
-            if (*next == home || !(least2_[*next] <= near2 || !(greatest2_[*next] < far2))) continue;
+            if (*next == home || !within_reach(*next)) continue;
             scan(query, *next, *next + 1);
             if (early) measure_pending(query);
             if (query.n_limits != n_limits) take_limits();

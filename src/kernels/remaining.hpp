@@ -81,7 +81,7 @@ class Remaining {
 
     // The record farthest from the centroid of those that remain.
     std::uint32_t farthest_from_centroid() {
-        if (core_.size() < core_.size_when_laid_out() - core_.size_when_laid_out() / 4) close_gaps();
+        tidy();
         centroid(row_);
         const Farthest farthest = rim_.farthest(loops_, row_);
         // A core record is within core_radius_ of the anchor, so it is within that and the drift of the centroid.
@@ -111,6 +111,11 @@ class Remaining {
             for (std::size_t i = 0; i < distance.size(); ++i) query.farthest.offer({distance[i], rim_.records()[i]});
         if (core_.size() > 0) core_.search(query, home);
         return {query.nearest.sorted(), query.farthest};
+    }
+
+    // Closes the gaps that removed records have left, once there are many. Blocks get other numbers.
+    void tidy() {
+        if (core_.size() < core_.size_when_laid_out() - core_.size_when_laid_out() / 4) close_gaps();
     }
 
     // Says that a record will be removed soon.

@@ -81,6 +81,111 @@ std::size_t select_generic(const float* least2, const float* greatest2, std::siz
     }
 }
 
+// Eight floats at a time, in whatever registers the instruction set has.
+constexpr std::size_t lanes = 8;
+typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
+
+[[gnu::always_inline]] inline void load(Lanes& out, const float* from) {
+    std::memcpy(&out, from, sizeof out);
+}
+
+[[gnu::always_inline]] inline void products_loop(const float* tile, std::size_t capacity, std::size_t n,
+                                                 std::span<const float> across, float* out) {
+    for (std::size_t start = 0; start < n; start += lanes) {
+        Lanes sum{};
+        Lanes column;
+        for (std::size_t j = 0; j < across.size(); ++j) {
+            load(column, tile + j * capacity + start);
+            sum += column * across[j];
+        }
+        std::memcpy(out + start, &sum, sizeof sum);
+    }
+}
+
+[[gnu::always_inline]] inline void gather_loop(const float* rows, std::size_t width,
+                                               std::span<const std::uint32_t> numbers, const float* point, float* out) {
+    for (std::size_t r = 0; r < numbers.size(); ++r) {
+        const float* row = rows + numbers[r] * width;
+        Lanes sum{};
+        Lanes a;
+        Lanes b;
+        for (std::size_t j = 0; j < width; j += lanes) {
+            load(a, row + j);
+            load(b, point + j);
+            a -= b;
+            sum += a * a;
+        }
+        out[r] = ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+    }
+}
+
+// Between cells a and b, w being the way from one centroid to the other: a record x of a that moves to b changes the
+// loss by nb/(nb+1) |x-cb|^2 - na/(na-1) |x-ca|^2; x and y that swap change it by 2 (y-x).w - |y-x|^2 (1/na + 1/nb).
+[[gnu::always_inline]] inline PairStep compare_loop(const CellView& a, const CellView& b, std::size_t width,
+                                                    std::size_t capacity, float* room) {
+    float* across = room;
+    float* lean_a = across + width;
+    float* lean_b = lean_a + capacity;
+    float apart2 = 0;
+    float a_along = 0;
+    float b_along = 0;
+    for (std::size_t j = 0; j < width; ++j) {
+        across[j] = b.centroid[j] - a.centroid[j];
+        apart2 += across[j] * across[j];
+        a_along += a.centroid[j] * across[j];
+        b_along += b.centroid[j] * across[j];
+    }
+    const auto size_a = static_cast<float>(a.size);
+    const auto size_b = static_cast<float>(b.size);
+    const float share = 1 / size_a + 1 / size_b;
+    const float apart = __builtin_sqrtf(apart2);
+    const float reach = a.radius + b.radius;
+    PairStep best;
+    if (!a.gives && !b.gives && 2 * apart * (apart - reach) >= (apart + reach) * (apart + reach) * share) return best;
+
+    // Products with w, seen from the own centroid.
+    products_loop(a.tile, capacity, a.size, {across, width}, lean_a);
+    products_loop(b.tile, capacity, b.size, {across, width}, lean_b);
+    float most_lean = -std::numeric_limits<float>::infinity();
+    for (std::size_t i = 0; i < a.size; ++i) {
+        lean_a[i] -= a_along;
+        most_lean = lean_a[i] > most_lean ? lean_a[i] : most_lean;
+    }
+    if (a.gives)
+        for (std::uint32_t i = 0; i < a.size; ++i) {
+            const float to_b2 = a.own2[i] - 2 * lean_a[i] + apart2;
+            const float gain = size_a / (size_a - 1) * a.own2[i] - size_b / (size_b + 1) * to_b2;
+            if (gain > best.gain) best = {gain, i, PairStep::none};
+        }
+    for (std::uint32_t y = 0; y < b.size; ++y) {
+        const float lean_y = lean_b[y] - b_along;
+        const float to_a2 = b.own2[y] + 2 * lean_y + apart2;
+        if (b.gives) {
+            const float gain = size_b / (size_b - 1) * b.own2[y] - size_a / (size_a + 1) * to_a2;
+            if (gain > best.gain) best = {gain, PairStep::none, y};
+        }
+        const float most_apart = a.radius + __builtin_sqrtf(to_a2 > 0 ? to_a2 : 0);
+        if (most_apart * most_apart * share - 2 * (lean_y + apart2 - most_lean) <= best.gain) continue;
+        for (std::size_t start = 0; start < a.size; start += lanes) {
+            Lanes apart_xy2{};
+            Lanes column;
+            for (std::size_t j = 0; j < width; ++j) {
+                load(column, a.tile + j * capacity + start);
+                column -= b.tile[j * capacity + y];
+                apart_xy2 += column * column;
+            }
+            Lanes lean;
+            load(lean, lean_a + start);
+            const Lanes gains = apart_xy2 * share - 2 * (lean_y + apart2 - lean);
+            for (std::size_t i = 0; i < lanes && start + i < a.size; ++i) {
+                const float gain = gains[i];
+                if (gain > best.gain) best = {gain, static_cast<std::uint32_t>(start + i), y};
+            }
+        }
+    }
+    return best;
+}
+
 std::size_t scan_generic(const Line* blocks, std::size_t from, std::size_t to, const Sieve& sieve, Hits& hits) {
     const std::size_t quads = sieve.quads;
     for (std::size_t b = from; b < to; ++b) {
@@ -114,7 +219,22 @@ void distances_generic(const double* columns, std::size_t stride, std::size_t n,
     distances_loop(columns, stride, n, point, out);
 }
 
-constexpr Loops generic{"generic", scan_generic, reach_generic, select_generic, distances_generic};
+PairStep compare_generic(const CellView& a, const CellView& b, std::size_t width, std::size_t capacity, float* room) {
+    return compare_loop(a, b, width, capacity, room);
+}
+
+void products_generic(const float* tile, std::size_t capacity, std::size_t n, std::span<const float> across,
+                      float* out) {
+    products_loop(tile, capacity, n, across, out);
+}
+
+void gather_generic(const float* rows, std::size_t width, std::span<const std::uint32_t> numbers, const float* point,
+                    float* out) {
+    gather_loop(rows, width, numbers, point, out);
+}
+
+constexpr Loops generic{"generic",         scan_generic,    reach_generic,  select_generic,
+                        distances_generic, compare_generic, gather_generic, products_generic};
 
 #ifdef SHOAL_X86
 
@@ -185,7 +305,23 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     return to;
 }
 
-constexpr Loops avx2{"avx2", scan_avx2, reach_avx2, select_generic, distances_avx2};
+[[gnu::target("avx2")]] PairStep compare_avx2(const CellView& a, const CellView& b, std::size_t width,
+                                              std::size_t capacity, float* room) {
+    return compare_loop(a, b, width, capacity, room);
+}
+
+[[gnu::target("avx2")]] void products_avx2(const float* tile, std::size_t capacity, std::size_t n,
+                                           std::span<const float> across, float* out) {
+    products_loop(tile, capacity, n, across, out);
+}
+
+[[gnu::target("avx2")]] void gather_avx2(const float* rows, std::size_t width, std::span<const std::uint32_t> numbers,
+                                         const float* point, float* out) {
+    gather_loop(rows, width, numbers, point, out);
+}
+
+constexpr Loops avx2{"avx2",         scan_avx2,    reach_avx2,  select_generic,
+                     distances_avx2, compare_avx2, gather_avx2, products_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -280,7 +416,24 @@ std::size_t scan_avx512(const Line* blocks, std::size_t from, std::size_t to, co
     }
 }
 
-constexpr Loops avx512{"avx512", scan_avx512, reach_avx512, select_avx512, distances_avx512};
+[[gnu::target("avx2,avx512f,avx512vl")]] PairStep compare_avx512(const CellView& a, const CellView& b,
+                                                                 std::size_t width, std::size_t capacity, float* room) {
+    return compare_loop(a, b, width, capacity, room);
+}
+
+[[gnu::target("avx2,avx512f,avx512vl")]] void products_avx512(const float* tile, std::size_t capacity, std::size_t n,
+                                                              std::span<const float> across, float* out) {
+    products_loop(tile, capacity, n, across, out);
+}
+
+[[gnu::target("avx2,avx512f,avx512vl")]] void gather_avx512(const float* rows, std::size_t width,
+                                                            std::span<const std::uint32_t> numbers, const float* point,
+                                                            float* out) {
+    gather_loop(rows, width, numbers, point, out);
+}
+
+constexpr Loops avx512{"avx512",         scan_avx512,    reach_avx512,  select_avx512,
+                       distances_avx512, compare_avx512, gather_avx512, products_avx512};
 
 #endif
 

@@ -54,6 +54,25 @@ struct Outlook {
     float shift;   // middle . outward
 };
 
+// A cell as pairs of cells are compared: its records column by column, tile[j * capacity + i], and their squared
+// distances from the centroid. Capacities are multiples of 8.
+struct CellView {
+    std::size_t size;
+    const float* tile;
+    const float* own2;
+    const float* centroid;
+    float radius;
+    bool gives;  // whether it may become smaller and the other larger
+};
+
+// The best step between two cells: records by their slots, `none` for one that stays; a gain of 0 if there is none.
+struct PairStep {
+    static constexpr std::uint32_t none = 0xffffffff;
+    float gain = 0;
+    std::uint32_t from_a = none;
+    std::uint32_t from_b = none;
+};
+
 struct Loops {
     const char* name;
     // The first block in [from, to) with a hit, which is written to `hits`; `to` if there is none.
@@ -66,6 +85,14 @@ struct Loops {
     // Squared distances of n points, held column by column, from `point`: the deciding arithmetic, many at a time.
     void (*distances)(const double* columns, std::size_t stride, std::size_t n, std::span<const double> point,
                       double* out);
+    // The step between two cells that lowers the sum of squared distances from the centroids most.
+    // `room` is for width + 2 * capacity floats.
+    PairStep (*compare)(const CellView& a, const CellView& b, std::size_t width, std::size_t capacity, float* room);
+    // Squared distances of some rows, by their numbers, from a point; `width` is a multiple of 8.
+    void (*gather)(const float* rows, std::size_t width, std::span<const std::uint32_t> numbers, const float* point,
+                   float* out);
+    // For each of n points, held column by column, the product with `across`.
+    void (*products)(const float* tile, std::size_t capacity, std::size_t n, std::span<const float> across, float* out);
 };
 
 // The fastest loops this machine can run, or those named ("generic", "avx2", "avx512"); nullptr if it cannot run them.

@@ -9,6 +9,21 @@ from strategies import problems, untied_problems
 
 every_method = pytest.mark.parametrize("method", ALGORITHMS)
 
+# What a method cannot promise, and why.
+PROMISES_NOT = {
+    # Its search draws records by their numbers, and stops where a step gains too little to survive rounding.
+    "auto": {"order", "shift"},
+    # Of the two records farthest apart, the one with the lower number forms its cell first: nothing else tells them
+    # apart, and with any other rule the losses are farther from those that are printed.
+    "diameter": {"order"},
+    "diameter+": {"order"},
+}
+
+
+def every_method_that_promises(what):
+    """Parametrize over the methods that do not except themselves."""
+    return pytest.mark.parametrize("method", [name for name in ALGORITHMS if what not in PROMISES_NOT.get(name, ())])
+
 
 def same_cells(labels, others):
     """Say whether two labelings put the same records together."""
@@ -55,7 +70,7 @@ def test_a_seed_repeats_the_labels_on_any_number_of_threads(method, problem):
     np.testing.assert_array_equal(first, second)
 
 
-@every_method
+@every_method_that_promises("order")
 @given(problem=untied_problems())
 def test_the_order_of_the_records_does_not_matter(method, problem):
     X, k = problem
@@ -74,7 +89,7 @@ def test_scaling_by_a_power_of_two_does_not_matter(method, problem):
     np.testing.assert_array_equal(partition(X, k, method, seed=0), partition(X * 2.0**-30, k, method, seed=0))
 
 
-@every_method
+@every_method_that_promises("shift")
 @given(problem=untied_problems())
 def test_shifting_all_records_does_not_matter(method, problem):
     X, k = problem

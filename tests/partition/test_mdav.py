@@ -34,14 +34,14 @@ def test_very_small_and_very_large_numbers_do_not_matter(family, exponent):
         if not np.isfinite(X).all():
             continue
 
-        np.testing.assert_array_equal(partition(X, k), reference.mdav(X, k))
+        np.testing.assert_array_equal(partition(X, k, "mdav"), reference.mdav(X, k))
 
 
 @pytest.mark.parametrize("n_dims", [1, 64, 65, 200])
 def test_few_and_many_columns(n_dims):
     X = np.random.default_rng(n_dims).normal(size=(150, n_dims))
 
-    np.testing.assert_array_equal(partition(X, 4), reference.mdav(X, 4))
+    np.testing.assert_array_equal(partition(X, 4, "mdav"), reference.mdav(X, 4))
 
 
 @pytest.mark.parametrize("k", [3, 10, 150, 999, 1000, 1999, 2000])
@@ -49,21 +49,21 @@ def test_small_and_large_cells_of_some_thousand_records(k):
     rng = np.random.default_rng(k)
     X = np.concatenate([rng.normal(size=(1000, 6)), rng.integers(0, 4, (1000, 6))])
 
-    np.testing.assert_array_equal(partition(X, k), reference.mdav(X, k))
+    np.testing.assert_array_equal(partition(X, k, "mdav"), reference.mdav(X, k))
 
 
 @pytest.mark.parametrize(("n", "cells"), [(5, [5]), (9, [9]), (10, [5, 5]), (11, [5, 6]), (15, [5, 5, 5])])
 def test_left_over_records_form_a_cell_or_join_one(n, cells):
     X = np.random.default_rng(n).normal(size=(n, 2))
 
-    assert sorted(np.bincount(partition(X, 5))) == cells
+    assert sorted(np.bincount(partition(X, 5, "mdav"))) == cells
 
 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_threads_do_not_change_a_label_where_they_share_the_work(threads):
     X = np.random.default_rng(3).normal(size=(40_000, 15))
 
-    np.testing.assert_array_equal(partition(X, 200, threads=1), partition(X, 200, threads=threads))
+    np.testing.assert_array_equal(partition(X, 200, "mdav", threads=1), partition(X, 200, "mdav", threads=threads))
 
 
 PRINTED = {
@@ -76,7 +76,7 @@ PRINTED = {
 @pytest.mark.parametrize("load", PRINTED, ids=lambda load: load.__name__)
 def test_the_losses_that_the_literature_prints(load):
     X = standardize(load().X)
-    losses = [loss(X, partition(X, k)).il for k in (3, 4, 5, 10)]
+    losses = [loss(X, partition(X, k, "mdav")).il for k in (3, 4, 5, 10)]
 
     assert np.round(losses, 4).tolist() == PRINTED[load]
 
@@ -85,13 +85,13 @@ def test_the_losses_that_the_literature_prints(load):
 def test_real_data_give_the_cells_of_the_naive_twin(load):
     X = standardize(load().X)[:1500]
 
-    np.testing.assert_array_equal(partition(X, 3), reference.mdav(X, 3))
+    np.testing.assert_array_equal(partition(X, 3, "mdav"), reference.mdav(X, 3))
 
 
 def test_progress_grows_and_ends_with_all_records():
     seen = []
     X = np.random.default_rng(0).normal(size=(60_000, 20))
-    partition(X, 3, progress=lambda done, n_records: seen.append((done, n_records)))
+    partition(X, 3, "mdav", progress=lambda done, n_records: seen.append((done, n_records)))
 
     assert seen == sorted(seen)
     assert len(seen) > 1
@@ -103,4 +103,4 @@ def test_an_exception_in_the_callback_ends_the_work():
         raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):
-        partition(np.random.default_rng(0).normal(size=(1000, 3)), 5, progress=enough)
+        partition(np.random.default_rng(0).normal(size=(1000, 3)), 5, "mdav", progress=enough)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,28 @@ from shoal import _kernels
 from shoal.errors import ParameterError
 from shoal.typing import Labels, Matrix, Progress
 
-__all__ = ["Remaining", "cell_spread", "cell_sums", "distances", "farthest", "mdav", "nearest", "simd", "using"]
+__all__ = [
+    "Remaining",
+    "Schedule",
+    "Watch",
+    "anneal",
+    "assign",
+    "cell_spread",
+    "cell_sums",
+    "distances",
+    "farthest",
+    "mdav",
+    "mdav_alone",
+    "n_threads",
+    "nearest",
+    "refine",
+    "scatter",
+    "simd",
+    "split",
+    "stage",
+    "univariate",
+    "using",
+]
 
 Vector = NDArray[np.float64]
 
@@ -45,6 +67,22 @@ def using(threads: int | None = None, progress: Progress | None = None) -> Itera
         _setting.reset(token)
 
 
+@contextmanager
+def stage(begin: float, end: float) -> Iterator[None]:
+    """Run what is inside as a part of a longer work: its progress goes from one share of the whole to another."""
+    threads, progress = _current()
+
+    def report(done: int, total: int) -> None:
+        assert progress is not None
+        progress(int(total * begin + done * (end - begin)), total)
+
+    token = _setting.set(_Setting(threads, None if progress is None else report))
+    try:
+        yield
+    finally:
+        _setting.reset(token)
+
+
 def _n_cores() -> int:
     """Count the cores this process may use, which in a container is fewer than the machine has."""
     affinity = getattr(os, "sched_getaffinity", None)
@@ -55,9 +93,34 @@ def _current() -> _Setting:
     return _setting.get() or _Setting(_n_cores(), None)
 
 
+class Watch:
+    """Tells the progress callback now and then how far the work is, for loops that are not compiled."""
+
+    def __init__(self, n_records: int) -> None:
+        self._n_records = n_records
+        self._progress = _current().progress
+        self._next = monotonic() + 0.05
+
+    def tick(self, done: int) -> None:
+        """Report so many records done, unless the last report was a moment ago."""
+        if self._progress is not None and monotonic() >= self._next:
+            self._next = monotonic() + 0.05
+            self._progress(done, self._n_records)
+
+    def finish(self) -> None:
+        """Report that all records are done."""
+        if self._progress is not None:
+            self._progress(self._n_records, self._n_records)
+
+
 def _as_labels(array: Labels) -> Labels:
     """Give an array of 64-bit integers the name that NumPy has for them, where the compiler has another."""
     return array.view(np.int64)
+
+
+def n_threads() -> int:
+    """Say how many threads may work."""
+    return _current().threads
 
 
 def simd() -> str:
@@ -69,6 +132,53 @@ def mdav(X: Matrix, k: int) -> Labels:
     """Partition by MDAV; see `shoal.partition.mdav`."""
     threads, progress = _current()
     return _as_labels(_kernels.mdav(X, k, threads, progress))
+
+
+def mdav_alone(X: Matrix, k: int) -> Labels:
+    """Partition by MDAV on one thread, without a word of progress, for callers that run several at a time."""
+    return _as_labels(_kernels.mdav(X, k, 1, None))
+
+
+def refine(X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float) -> Labels:
+    """Lower the loss of a partition by moves and swaps; see `shoal.partition.refine`."""
+    return _as_labels(_kernels.refine(X, labels, k, rounds, neighbours, least_gain, _current().progress))
+
+
+class Schedule(NamedTuple):
+    """How long a search by annealing is: from `hot`, in shares of the mean loss of a record, down by ``e**-fall``."""
+
+    steps: int
+    hot: float
+    fall: float
+
+
+def anneal(X: Matrix, labels: Labels, k: int, schedule: Schedule, seed: int) -> Labels:
+    """Search for a partition with a lower loss by random steps; see `shoal.partition.auto`."""
+    return _as_labels(_kernels.anneal(X, labels, k, *schedule, seed, _current().progress))
+
+
+def univariate(values: Vector, k: int) -> Labels:
+    """Return the sizes of the cheapest cells of ascending values, from the lowest values to the highest."""
+    return _as_labels(_kernels.univariate(values, k, _current().progress))
+
+
+def split(X: Matrix, parts: Labels, k: int) -> Labels:
+    """Split parts of at least k records around their farthest pairs until all have k to 2k-1; return the cells."""
+    threads, progress = _current()
+    return _as_labels(_kernels.split(X, parts, int(parts.max()) + 1, k, threads, progress))
+
+
+def assign(X: Matrix, points: Matrix) -> Labels:
+    """Return the number of the point nearest to each record, the lowest of equally near ones, shape (n_records,)."""
+    return _as_labels(_kernels.assign(X, points, _current().threads))
+
+
+def scatter(X: Matrix, labels: Labels, k: int) -> Labels:
+    """Scatter cells whose records are better off nearby; the numbers of those cells are then missing.
+
+    No number of `X` exceeds 1 in magnitude. See `shoal.partition.scatter`.
+    """
+    return _as_labels(_kernels.scatter(X, labels, k, _current().threads))
 
 
 def distances(X: Matrix, point: Vector) -> Vector:
@@ -140,6 +250,14 @@ class Remaining:
     def farthest_from_centroid(self) -> int:
         """Return the record farthest from the centroid, much sooner than `farthest` would."""
         return self._records.farthest_from_centroid()
+
+    def gather(self, record: int, k: int) -> Labels:
+        """Take out a record and its k - 1 nearest, ties by number; return them, the record first."""
+        return _as_labels(self._records.gather(record, k))
+
+    def grow(self, record: int, k: int) -> Labels:
+        """Take out a record and, k - 1 times, the one nearest to the mean of those taken out; return them in order."""
+        return _as_labels(self._records.grow(record, k))
 
     def remove(self, records: Labels) -> None:
         """Take records out; each must still remain."""

@@ -15,19 +15,39 @@ from numpy.typing import ArrayLike
 
 from shoal import kernels
 from shoal.errors import GuaranteeError, ParameterError
+from shoal.partition.auto import auto
+from shoal.partition.blocks import blocks
+from shoal.partition.centroid import centroid
+from shoal.partition.diameter import diameter
 from shoal.partition.mdav import mdav
+from shoal.partition.scatter import scattered
+from shoal.partition.tfrp import tfrp
+from shoal.partition.topdown import topdown
+from shoal.partition.univariate import univariate
+from shoal.partition.vmdav import vmdav
 from shoal.space import as_matrix
 from shoal.typing import Labels, Progress, Seed
 
 ALGORITHMS: dict[str, Callable[..., Labels]] = {
+    "auto": auto,
     "mdav": mdav,
+    "mdav+": scattered(mdav),
+    "blocks": blocks,
+    "tfrp": tfrp,
+    "diameter": diameter,
+    "diameter+": scattered(diameter),
+    "centroid": centroid,
+    "centroid+": scattered(centroid),
+    "vmdav": vmdav,
+    "topdown": topdown,
+    "univariate": univariate,
 }
 
 
 def partition(
     X: ArrayLike,
     k: int,
-    method: str = "mdav",
+    method: str = "auto",
     seed: Seed = None,
     *,
     threads: int | None = None,
@@ -45,7 +65,7 @@ def partition(
     method : str
         One of ``shoal.partition.ALGORITHMS``.
     seed : int, optional
-        Repeats the result of a randomised method. Always accepted; ``mdav`` has nothing random in it.
+        Repeats the result of a randomised method. Always accepted, also where nothing is random.
     threads : int, optional
         How many threads may work; all cores by default. Labels do not depend on it.
     progress : callable, optional

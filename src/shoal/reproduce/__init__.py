@@ -11,6 +11,8 @@ import click
 
 PAPERS = {
     "fmdav": "shoal.reproduce.fmdav",
+    "tfrp": "shoal.reproduce.tfrp",
+    "records": "shoal.reproduce.records",
 }
 
 

@@ -1,0 +1,33 @@
+// Which of some points each record is nearest to.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "pool.hpp"
+#include "rows.hpp"
+#include "simd.hpp"
+
+namespace shoal {
+
+// Writes the number of the nearest point of each record, the lowest of equally near ones. Brute force, many points at a
+// time: made for some hundred points.
+inline void assign(Rows<const double> X, Rows<const double> points, Pool& pool, const Loops& loops,
+                   std::span<std::int64_t> nearest) {
+    // Column by column; the loops run over whole chunks of 64.
+    const std::size_t stride = points.size() + 64;
+    std::vector<double> columns(points.dims() * stride);
+    for (std::size_t p = 0; p < points.size(); ++p)
+        for (std::size_t j = 0; j < points.dims(); ++j) columns[j * stride + p] = points[p][j];
+    pool.split(X.size(), [&](std::size_t, std::size_t from, std::size_t to) {
+        std::vector<double> distances(points.size());
+        for (std::size_t i = from; i < to; ++i) {
+            loops.distances(columns.data(), stride, points.size(), X[i], distances.data());
+            nearest[i] = std::ranges::min_element(distances) - distances.begin();
+        }
+    });
+}
+
+}  // namespace shoal

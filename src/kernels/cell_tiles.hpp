@@ -1,0 +1,206 @@
+// Cells whose records change places: coordinates in float32 for looking, sums in float64 for deciding.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "distance.hpp"
+#include "rows.hpp"
+#include "simd.hpp"
+
+namespace shoal {
+
+class CellTiles {
+  public:
+    CellTiles(Rows<const double> X, std::size_t k, std::span<std::int64_t> labels)
+        : X_(X), labels_(labels), n_dims_(X.dims()), width_((X.dims() + 7) / 8 * 8) {
+        std::int64_t n = 0;
+        for (const std::int64_t label : labels) n = std::max(n, label + 1);
+        n_cells_ = static_cast<std::size_t>(n);
+        sizes_.assign(n_cells_, 0);
+        for (const std::int64_t label : labels) ++sizes_[static_cast<std::size_t>(label)];
+        // Room for half as many records again, in whole lanes, and for what is there.
+        const std::size_t largest = n_cells_ ? *std::max_element(sizes_.begin(), sizes_.end()) : 0;
+        capacity_ = (std::max(largest, k + std::max<std::size_t>(k / 2, 2)) + 7) / 8 * 8;
+        most_ = std::min(capacity_, std::max(largest, 2 * k - 1));
+        centre();
+        fill();
+    }
+
+    std::size_t n_records() const { return X_.size(); }
+    std::size_t n_cells() const { return n_cells_; }
+    std::size_t size(std::size_t cell) const { return sizes_[cell]; }
+    std::size_t most() const { return most_; }
+    std::size_t width() const { return width_; }
+    std::size_t capacity() const { return capacity_; }
+    std::uint32_t record(std::size_t cell, std::size_t slot) const { return records_[cell * capacity_ + slot]; }
+    Rows<const float> centroids() const { return {centroids_.data(), n_cells_, width_}; }
+
+    CellView view(std::size_t cell, bool gives) const {
+        return {sizes_[cell], tile(cell), &own2_[cell * capacity_], &centroids_[cell * width_], radius_[cell], gives};
+    }
+
+    // Sum of squared distances from the centroid, as float32 has it.
+    double loss(std::size_t cell) const {
+        double sum = 0;
+        for (std::size_t i = 0; i < sizes_[cell]; ++i) sum += own2_[cell * capacity_ + i];
+        return sum;
+    }
+    double loss() const {
+        double sum = 0;
+        for (std::size_t c = 0; c < n_cells_; ++c) sum += loss(c);
+        return sum;
+    }
+
+    double cost_to_join(std::uint32_t record, std::size_t cell) const {
+        const auto size = static_cast<double>(sizes_[cell]);
+        return size / (size + 1) * distance2(record, cell);
+    }
+
+    // Moves a record if float64 says that this lowers the loss.
+    bool move(std::size_t from, std::size_t slot, std::size_t to) {
+        const auto size = static_cast<double>(sizes_[from]);
+        const double leave = size / (size - 1) * distance2(record(from, slot), from);
+        if (!(cost_to_join(record(from, slot), to) < leave * (1 - least_share))) return false;
+        transfer(from, slot, to);
+        return true;
+    }
+
+    // Swaps two records if float64 says that this lowers the loss.
+    bool swap(std::size_t a, std::size_t slot_a, std::size_t b, std::size_t slot_b) {
+        const std::uint32_t x = record(a, slot_a);
+        const std::uint32_t y = record(b, slot_b);
+        const auto size_a = static_cast<double>(sizes_[a]);
+        const auto size_b = static_cast<double>(sizes_[b]);
+        double change = 0;
+        double apart2 = 0;
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            const double delta = value(y, j) - value(x, j);
+            const double across = sums_[b * n_dims_ + j] / size_b - sums_[a * n_dims_ + j] / size_a;
+            change += 2 * delta * across - delta * delta * (1 / size_a + 1 / size_b);
+            apart2 += delta * delta;
+        }
+        if (!(change < -least_share * apart2)) return false;
+        put(a, slot_a, y);
+        put(b, slot_b, x);
+        add(a, x, -1.0);
+        add(a, y, 1.0);
+        add(b, y, -1.0);
+        add(b, x, 1.0);
+        settle(a);
+        settle(b);
+        return true;
+    }
+
+    // Moves a record whatever it costs; it gets the last slot.
+    void transfer(std::size_t from, std::size_t slot, std::size_t to) {
+        const std::uint32_t moved = record(from, slot);
+        add(from, moved, -1.0);
+        add(to, moved, 1.0);
+        put(to, sizes_[to]++, moved);
+        --sizes_[from];
+        if (slot != sizes_[from]) put(from, slot, record(from, sizes_[from]));
+        settle(from);
+        settle(to);
+    }
+
+    // Writes the labels; cells that have lost all their records leave no gap in the numbers.
+    void write_labels() {
+        std::int64_t number = 0;
+        for (std::size_t c = 0; c < n_cells_; ++c) {
+            for (std::size_t i = 0; i < sizes_[c]; ++i) labels_[record(c, i)] = number;
+            number += sizes_[c] > 0;
+        }
+    }
+
+  private:
+    // A gain below this share is rounding, and could be taken back and forth for ever.
+    static constexpr double least_share = 1e-9;
+
+    const float* tile(std::size_t cell) const { return &tiles_[cell * width_ * capacity_]; }
+    double value(std::size_t record, std::size_t j) const { return (X_[record][j] * scale_ - mean_[j]) * unit_; }
+
+    // Values are seen from the mean and scaled so that the largest is about 1: offsets do not eat the digits of floats.
+    void centre() {
+        scale_ = unit_scale(X_.flat());
+        mean_.assign(n_dims_, 0.0);
+        for (std::size_t i = 0; i < X_.size(); ++i)
+            for (std::size_t j = 0; j < n_dims_; ++j) mean_[j] += X_[i][j] * scale_;
+        for (double& value : mean_) value /= static_cast<double>(X_.size());
+        double largest = 0;
+        for (std::size_t i = 0; i < X_.size(); ++i)
+            for (std::size_t j = 0; j < n_dims_; ++j)
+                largest = std::max(largest, std::abs(X_[i][j] * scale_ - mean_[j]));
+        unit_ = unit_scale({&largest, 1});
+    }
+
+    void fill() {
+        records_.assign(n_cells_ * capacity_, 0);
+        tiles_.assign(n_cells_ * width_ * capacity_, 0.0f);
+        own2_.assign(n_cells_ * capacity_, 0.0f);
+        sums_.assign(n_cells_ * n_dims_, 0.0);
+        centroids_.assign(n_cells_ * width_, 0.0f);
+        radius_.assign(n_cells_, 0.0f);
+        std::fill(sizes_.begin(), sizes_.end(), 0);
+        for (std::size_t i = 0; i < labels_.size(); ++i) {
+            const auto cell = static_cast<std::size_t>(labels_[i]);
+            put(cell, sizes_[cell]++, static_cast<std::uint32_t>(i));
+            add(cell, static_cast<std::uint32_t>(i), 1.0);
+        }
+        for (std::size_t c = 0; c < n_cells_; ++c) settle(c);
+    }
+
+    void put(std::size_t cell, std::size_t slot, std::uint32_t record) {
+        records_[cell * capacity_ + slot] = record;
+        float* column = &tiles_[cell * width_ * capacity_ + slot];
+        for (std::size_t j = 0; j < n_dims_; ++j) column[j * capacity_] = static_cast<float>(value(record, j));
+    }
+
+    void add(std::size_t cell, std::uint32_t record, double sign) {
+        for (std::size_t j = 0; j < n_dims_; ++j) sums_[cell * n_dims_ + j] += sign * value(record, j);
+    }
+
+    // Centroid, distances from it and radius after a change.
+    void settle(std::size_t c) {
+        if (sizes_[c] == 0) return;
+        float* own2 = &own2_[c * capacity_];
+        std::fill_n(own2, sizes_[c], 0.0f);
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            const auto mean = static_cast<float>(sums_[c * n_dims_ + j] / static_cast<double>(sizes_[c]));
+            centroids_[c * width_ + j] = mean;
+            const float* column = tile(c) + j * capacity_;
+            for (std::size_t i = 0; i < sizes_[c]; ++i) own2[i] += (column[i] - mean) * (column[i] - mean);
+        }
+        radius_[c] = std::sqrt(*std::max_element(own2, own2 + sizes_[c]));
+    }
+
+    double distance2(std::uint32_t record, std::size_t cell) const {
+        const auto size = static_cast<double>(sizes_[cell]);
+        double sum = 0;
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            const double difference = value(record, j) - sums_[cell * n_dims_ + j] / size;
+            sum += difference * difference;
+        }
+        return sum;
+    }
+
+    Rows<const double> X_;
+    std::span<std::int64_t> labels_;
+    std::size_t n_dims_;
+    std::size_t width_;  // columns in whole lanes, the surplus ones zero
+    std::size_t n_cells_ = 0;
+    std::size_t capacity_ = 0;
+    std::size_t most_ = 0;
+    double scale_ = 1;
+    double unit_ = 1;
+    std::vector<double> mean_;
+    std::vector<std::size_t> sizes_;
+    std::vector<std::uint32_t> records_;
+    std::vector<float> tiles_, own2_, centroids_, radius_;
+    std::vector<double> sums_;
+};
+
+}  // namespace shoal

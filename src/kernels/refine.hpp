@@ -1,0 +1,189 @@
+// Makes a partition better: records move and swap between neighbouring cells as long as that lowers the loss.
+//
+// The loss is the sum of squared distances from the means of the cells (SSE). Every step is looked for in float32, many
+// records at a time, and taken only if float64 confirms that it lowers the loss; so the loss only ever falls.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "cell_tiles.hpp"
+#include "neighbours.hpp"
+#include "rows.hpp"
+#include "simd.hpp"
+#include "watch.hpp"
+
+namespace shoal {
+
+class Refiner {
+  public:
+    struct Plan {
+        std::size_t n_rounds = 10;      // at most so many rounds over all pairs of neighbours
+        std::size_t n_neighbours = 20;  // cells to look at around each cell
+        double least_gain = 0.005;      // a round that lowers the loss by less than this share is the last
+    };
+
+    // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records.
+    Refiner(Rows<const double> X, std::size_t k, const Loops& loops, std::span<std::int64_t> labels)
+        : cells_(X, k, labels),
+          k_(k),
+          loops_(loops),
+          room_(cells_.width() + 2 * cells_.capacity()),
+          n_changes_(cells_.n_cells(), 0) {}
+
+    // `watch` hears of the records gone through, n_records a round.
+    void run(const Plan& plan, Watch& watch) {
+        double before = cells_.loss();
+        for (std::size_t round = 0; round < plan.n_rounds && cells_.n_cells() > 1; ++round) {
+            // Cells move little once the first rounds are over, so their neighbours stay.
+            if (round < 4) find_neighbours(plan);
+            sweep(watch);
+            dissolve_costly_cells();
+            const double after = cells_.loss();
+            if (!(after < before * (1 - plan.least_gain))) break;
+            before = after;
+        }
+        cells_.write_labels();
+        watch.finish(plan.n_rounds * cells_.n_records());
+    }
+
+  private:
+    static constexpr std::uint32_t none = 0xffffffff;
+
+    void find_neighbours(const Plan& plan) {
+        lists_ = nearest_neighbours(cells_.centroids(), plan.n_neighbours, loops_, lists_);
+        n_listed_ = lists_.size() / cells_.n_cells();
+        pairs_ = lists_;
+        compared_.assign(pairs_.size(), none);
+        // Each pair once: where each has the other in its list, the lower number has it.
+        for (std::uint32_t a = 0; a < cells_.n_cells(); ++a)
+            for (std::size_t i = 0; i < n_listed_; ++i) {
+                const std::uint32_t b = lists_[a * n_listed_ + i];
+                if (b == none || b > a) continue;
+                const auto list = lists_.begin() + static_cast<std::ptrdiff_t>(b * n_listed_);
+                if (std::find(list, list + static_cast<std::ptrdiff_t>(n_listed_), a) !=
+                    list + static_cast<std::ptrdiff_t>(n_listed_))
+                    pairs_[a * n_listed_ + i] = none;
+            }
+    }
+
+    // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
+    void sweep(Watch& watch) {
+        ++n_sweeps_;
+        for (std::size_t a = 0; a < cells_.n_cells(); ++a) {
+            for (std::size_t i = 0; i < n_listed_ && cells_.size(a) > 0; ++i) {
+                const std::uint32_t b = pairs_[a * n_listed_ + i];
+                if (b == none || cells_.size(b) == 0) continue;
+                std::uint32_t& compared = compared_[a * n_listed_ + i];
+                if (compared == n_changes_[a] + n_changes_[b]) continue;
+                while (improve(a, b)) {
+                    ++n_changes_[a];
+                    ++n_changes_[b];
+                }
+                compared = n_changes_[a] + n_changes_[b];
+            }
+            if (a % 64 == 0)
+                watch.tick((n_sweeps_ - 1) * cells_.n_records() + a * cells_.n_records() / cells_.n_cells());
+        }
+    }
+
+    bool may_give(std::size_t from, std::size_t to) const {
+        return cells_.size(from) > k_ && cells_.size(to) < cells_.most();
+    }
+
+    // Takes the best step between two cells if there is one that lowers the loss.
+    bool improve(std::size_t a, std::size_t b) {
+        const PairStep step = loops_.compare(cells_.view(a, may_give(a, b)), cells_.view(b, may_give(b, a)),
+                                             cells_.width(), cells_.capacity(), room_.data());
+        if (step.gain <= 0) return false;
+        if (step.from_a == PairStep::none) return cells_.move(b, step.from_b, a);
+        if (step.from_b == PairStep::none) return cells_.move(a, step.from_a, b);
+        return cells_.swap(a, step.from_a, b, step.from_b);
+    }
+
+    // Scatters cells over their neighbours where that costs less than they lose by themselves; the costliest first.
+    void dissolve_costly_cells() {
+        std::vector<std::pair<double, std::uint32_t>> costly;
+        for (std::uint32_t c = 0; c < cells_.n_cells(); ++c) {
+            if (cells_.size(c) == 0) continue;
+            const double own = cells_.loss(c);
+            if (least_cost(c) < own) costly.emplace_back(-own, c);
+        }
+        std::sort(costly.begin(), costly.end());
+        for (const auto& [negative_loss, c] : costly) dissolve(c);
+    }
+
+    // What scattering a cell would cost at least: each record to the cell nearest to it, as if alone.
+    double least_cost(std::size_t c) {
+        const CellView cell = cells_.view(c, false);
+        std::vector<float> least(cells_.capacity(), std::numeric_limits<float>::infinity());
+        std::vector<float> lean(cells_.capacity());
+        std::vector<float> across(cells_.width());
+        for (std::size_t i = 0; i < n_listed_; ++i) {
+            const std::uint32_t b = lists_[c * n_listed_ + i];
+            if (b == none || cells_.size(b) == 0 || cells_.size(b) >= cells_.most()) continue;
+            const CellView other = cells_.view(b, false);
+            float apart2 = 0;
+            float along = 0;
+            for (std::size_t j = 0; j < across.size(); ++j) {
+                across[j] = other.centroid[j] - cell.centroid[j];
+                apart2 += across[j] * across[j];
+                along += cell.centroid[j] * across[j];
+            }
+            loops_.products(cell.tile, cells_.capacity(), cell.size, across, lean.data());
+            const auto size = static_cast<float>(other.size);
+            for (std::size_t r = 0; r < cell.size; ++r)
+                least[r] = std::min(least[r], size / (size + 1) * (cell.own2[r] - 2 * (lean[r] - along) + apart2));
+        }
+        double sum = 0;
+        for (std::size_t r = 0; r < cell.size; ++r) sum += least[r];
+        return sum;
+    }
+
+    // One record after the other, for real; taken back if it does not pay in the end.
+    void dissolve(std::size_t c) {
+        const double own = cells_.loss(c);
+        std::vector<std::uint32_t> targets;
+        double cost = 0;
+        while (cells_.size(c) > 0) {
+            const std::size_t last = cells_.size(c) - 1;
+            std::uint32_t best = none;
+            double least = std::numeric_limits<double>::infinity();
+            for (std::size_t i = 0; i < n_listed_; ++i) {
+                const std::uint32_t b = lists_[c * n_listed_ + i];
+                if (b == none || cells_.size(b) == 0 || cells_.size(b) >= cells_.most()) continue;
+                const double join = cells_.cost_to_join(cells_.record(c, last), b);
+                if (join < least) {
+                    least = join;
+                    best = b;
+                }
+            }
+            if (best == none || cost + least >= own * (1 - 1e-9)) break;
+            cost += least;
+            cells_.transfer(c, last, best);
+            targets.push_back(best);
+        }
+        if (cells_.size(c) == 0) {
+            for (const std::uint32_t target : targets) ++n_changes_[target];
+            return;
+        }
+        for (std::size_t i = targets.size(); i-- > 0;) cells_.transfer(targets[i], cells_.size(targets[i]) - 1, c);
+    }
+
+    CellTiles cells_;
+    std::size_t k_;
+    const Loops& loops_;
+    std::vector<float> room_;
+    std::vector<std::uint32_t> lists_;  // the cells near each cell
+    std::vector<std::uint32_t> pairs_;  // the same, each pair once
+    std::size_t n_listed_ = 0;
+    std::vector<std::uint32_t> n_changes_;  // how often each cell has changed
+    std::vector<std::uint32_t> compared_;   // of each pair: the changes of both when they were last compared
+    std::uint32_t n_sweeps_ = 0;
+};
+
+}  // namespace shoal

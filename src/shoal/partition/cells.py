@@ -1,0 +1,83 @@
+"""Cells formed one after another: what TFRP, Diameter, Centroid and V-MDAV share."""
+
+import numpy as np
+
+from shoal import kernels
+from shoal.typing import Labels, Matrix
+
+
+def unit_scaled(X: Matrix) -> Matrix:
+    """Scale by the power of two that brings the largest magnitude into [1/2, 1), so that no square overflows."""
+    scaled: Matrix = np.ldexp(X, -np.frexp(np.abs(X).max())[1])
+    return scaled
+
+
+class Cells:
+    """Cells in the making: the records that remain, and the labels of those that do not.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_records, n_dims)
+        All records, scaled by `unit_scaled`.
+    """
+
+    def __init__(self, X: Matrix) -> None:
+        self.X = X
+        self.remaining = kernels.Remaining(X)
+        self.labels: Labels = np.full(len(X), -1, dtype=np.int64)
+        self.n_cells = 0
+        self._watch = kernels.Watch(len(X))
+
+    def gather(self, record: int, k: int) -> list[int]:
+        """Put a record and its k - 1 nearest into the cell in the making; return them, the record first."""
+        members = self.remaining.gather(record, k)
+        self.labels[members] = self.n_cells
+        return [int(member) for member in members]
+
+    def grow(self, record: int, k: int) -> None:
+        """Make a cell of a record and, k - 1 times, the remaining one nearest to the centroid of the cell so far."""
+        self.labels[self.remaining.grow(record, k)] = self.n_cells
+        self.close()
+
+    def take(self, record: int) -> None:
+        """Put a record into the cell in the making."""
+        self.remaining.remove(np.array([record]))
+        self.labels[record] = self.n_cells
+
+    def close(self) -> None:
+        """Say that the cell in the making is complete."""
+        self.n_cells += 1
+        self._watch.tick(len(self.X) - len(self.remaining))
+
+    def join_left_over(self) -> Labels:
+        """Let each record that remains join the cell with the nearest centroid, and return the labels.
+
+        The centroids stay where they are, so the order does not matter. Of equally near cells the first takes it.
+        """
+        left = np.flatnonzero(self.labels < 0)
+        centroids = self.sums() / self.sizes()[:, None]
+        self.labels[left] = [kernels.distances(centroids, self.X[record]).argmin() for record in left]
+        self._watch.finish()
+        return self.labels
+
+    def join_left_over_in_turn(self, left: Labels) -> Labels:
+        """Let the records that remain join, one after another, the cell with the nearest centroid, which moves."""
+        sums, sizes = self.sums(), self.sizes()
+        centroids = sums / sizes[:, None]
+        for record in left:
+            cell = kernels.distances(centroids, self.X[record]).argmin()
+            self.labels[record] = cell
+            sums[cell] += self.X[record]
+            sizes[cell] += 1
+            centroids[cell] = sums[cell] / sizes[cell]
+        self._watch.finish()
+        return self.labels
+
+    def sums(self) -> Matrix:
+        """Return the sums of the records of each complete cell, shape (n_cells, n_dims)."""
+        placed = self.labels >= 0
+        return kernels.cell_sums(self.X[placed], self.labels[placed], self.n_cells)
+
+    def sizes(self) -> Labels:
+        """Return how many records each complete cell has, shape (n_cells,)."""
+        return np.bincount(self.labels[self.labels >= 0], minlength=self.n_cells)

@@ -1,0 +1,50 @@
+"""TFRP, two fixed reference points: cells from two opposite corners in turn, then scattered where that loses less.
+
+Phase I: R1 has the smallest number of the whole matrix in every coordinate, R2 the largest. Odd rounds start from the
+remaining record farthest from R1, even rounds from R2; it and its k-1 nearest become a cell, floor(n / k) times. What
+is left joins, in order of decreasing distance from the reference point of the last round, the nearest centroid, which
+moves at once. Phase II is `shoal.partition.scatter`, with phase I for the final cuts. Ties: lowest record number.
+"""
+
+import numpy as np
+
+from shoal import kernels
+from shoal.errors import ParameterError
+from shoal.partition.cells import Cells, unit_scaled
+from shoal.partition.scatter import scatter
+from shoal.typing import Labels, Matrix, Seed
+
+
+def tfrp(X: Matrix, k: int, seed: Seed = None, *, phases: int = 2) -> Labels:
+    """Return the cells of TFRP, or with ``phases=1`` those of its first phase, which the paper calls TFRP_I.
+
+    Takes O(n^2 / k) time in records at worst, for one search a cell and, in phase II, one search among the centroids
+    a record. The paper's partial distance search stops adding up a distance once it is too long; the searches here
+    rule out whole blocks and, on a lattice, most records of the others without adding up anything. Nothing is random.
+
+    References
+    ----------
+    Chang, Li, Huang (2007), "TFRP: an efficient microaggregation algorithm for statistical disclosure control".
+    """
+    if phases not in (1, 2):
+        raise ParameterError(f"TFRP has phases=1 (the first alone) or phases=2 (both), not {phases!r}.")
+    labels = _phase_one(X, k)
+    return labels if phases == 1 else scatter(X, labels, k, _phase_one)
+
+
+def _phase_one(X: Matrix, k: int) -> Labels:
+    X = unit_scaled(X)
+    cells = Cells(X)
+    orders = [_farthest_first(X, corner) for corner in (X.min(), X.max())]
+    starts = [iter(order.tolist()) for order in orders]
+    n_cells = len(X) // k
+    for number in range(n_cells):
+        cells.gather(next(record for record in starts[number % 2] if cells.labels[record] < 0), k)
+        cells.close()
+    last = orders[(n_cells - 1) % 2]
+    return cells.join_left_over_in_turn(last[cells.labels[last] < 0])
+
+
+def _farthest_first(X: Matrix, coordinate: float) -> Labels:
+    """Return the records in order of decreasing distance from the point with that number in every coordinate."""
+    return np.argsort(-kernels.distances(X, np.full(X.shape[1], coordinate)), kind="stable")

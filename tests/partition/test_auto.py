@@ -1,0 +1,103 @@
+"""The default: less loss than MDAV, the same result for the same seed, a budget that is kept."""
+
+import numpy as np
+import pytest
+
+from shoal import ParameterError, datasets, partition
+from shoal.metrics import loss
+from shoal.partition.auto import EXACT_START, SMALL
+from shoal.partition.blocks import cut
+from shoal.space import standardize
+
+# What the default has to reach at least, for k = 3, 5, 10, in percent.
+REACHED = {
+    datasets.census: [5.20, 8.05, 12.3],
+    datasets.tarragona: [14.9, 20.9, 30.8],
+    datasets.eia: [0.390, 0.800, 2.06],
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("load", REACHED, ids=lambda load: load.__name__)
+def test_the_reference_sets_lose_far_less_than_by_mdav(load, seed):
+    X = standardize(load().X)
+    losses = np.array([loss(X, partition(X, k, seed=seed)).il for k in (3, 5, 10)])
+
+    assert (losses <= REACHED[load]).all(), losses
+
+
+@pytest.mark.parametrize("n", [SMALL + 1, 30_000])
+def test_larger_tables_lose_less_than_by_mdav(n):
+    X = np.random.default_rng(0).normal(size=(n, 6))
+
+    assert loss(X, partition(X, 10)).sse < loss(X, partition(X, 10, "mdav")).sse
+
+
+def test_large_tables_start_from_blocks_and_keep_k():
+    X = np.random.default_rng(1).normal(size=(EXACT_START + 1, 3))
+    labels = partition(X, 10)
+
+    assert np.bincount(labels).min() >= 10
+    assert loss(X, labels).sse < 0.95 * loss(X, partition(X, 10, "blocks")).sse
+
+
+def test_a_longer_search_finds_less_loss():
+    X = standardize(datasets.tarragona().X)
+    losses = [loss(X, partition(X, 5, seed=3, effort="best", seconds=seconds)).il for seconds in (0.05, 2)]
+
+    assert losses[1] < losses[0] < loss(X, partition(X, 5, "mdav")).il
+
+
+def test_a_budget_of_nothing_gives_the_refined_start():
+    X = standardize(datasets.census().X)
+    labels = partition(X, 5, effort="best", seconds=0)
+
+    assert np.bincount(labels).min() >= 5
+    assert loss(X, labels).sse < loss(X, partition(X, 5, "mdav")).sse
+
+
+def test_records_that_are_all_the_same_lose_nothing():
+    X = np.full((50, 2), 3.0)
+
+    assert loss(X, partition(X, 3, effort="best", seconds=0.01)).il == 0
+
+
+def test_fewer_distinct_records_than_cells_lose_nothing():
+    X = np.repeat(np.random.default_rng(0).normal(size=(4, 2)), 30, axis=0)
+
+    assert loss(X, partition(X, 5, seed=0)).sse == pytest.approx(0, abs=1e-20)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"effort": "heroic"}, "effort"),
+        ({"seconds": 5}, "effort='best'"),
+        ({"effort": "best", "seconds": -1}, "seconds"),
+        ({"effort": "best", "seconds": float("nan")}, "seconds"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, said):
+    with pytest.raises(ParameterError, match=said):
+        partition(np.zeros((10, 1)), 2, **options)
+
+
+def test_progress_goes_from_stage_to_stage_up_to_the_end():
+    seen = []
+    X = np.random.default_rng(0).normal(size=(60_000, 15))
+    partition(X, 5, progress=lambda done, total: seen.append(done / total))
+
+    assert seen == sorted(seen)
+    assert seen[-1] == 1
+
+
+def test_blocks_are_cut_in_halves_and_hold_every_record_once():
+    X = np.random.default_rng(0).normal(size=(1000, 3)) * [10, 1, 1]
+    parts = list(cut(X, 300))
+
+    assert [len(part.records) for part in parts] == [250] * 4
+    np.testing.assert_array_equal(np.sort(np.concatenate([part.records for part in parts])), np.arange(1000))
+    for part in parts:
+        np.testing.assert_array_equal(part.X, X[part.records])
+        # The widest column is the one that is cut.
+        assert np.ptp(part.X[:, 0]) < 0.8 * np.ptp(X[:, 0])
