@@ -1,12 +1,15 @@
 """Space: where records become points, so that distance means something.
 
-So far the matrix itself (`as_matrix`) and the scale that the literature compares on (`standardize`).
+So far the matrix itself (`as_matrix`), the scale that the literature compares on (`standardize`), and the cell size
+that the records can meet (`as_cell_size`).
 """
+
+import operator
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.errors import ParameterError
+from shoal.errors import GuaranteeError, ParameterError
 from shoal.typing import Matrix
 
 
@@ -84,3 +87,18 @@ def as_matrix(X: ArrayLike) -> Matrix:
             "Drop these records or fill the gaps first."
         )
     return matrix
+
+
+def as_cell_size(k: int, n_records: int) -> int:
+    """Return `k` as an int that `n_records` records can meet, or say why there is none."""
+    try:
+        k = operator.index(k)
+    except TypeError:
+        raise ParameterError(f"k must be a whole number, not {type(k).__name__}.") from None
+    if k < 2:
+        raise ParameterError(f"k must be at least 2 for a record to hide among others; k={k} was asked for.")
+    if n_records < k:
+        raise GuaranteeError(
+            f"Cells of k={k} records were asked for, but there are only {n_records} records. Lower k or add records."
+        )
+    return k

@@ -4,7 +4,6 @@ A heuristic's loss says little without it. ``docs/bound.md`` has the theorems, t
 """
 
 import math
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
-from shoal.errors import GuaranteeError, ParameterError
+from shoal.errors import ParameterError
 from shoal.metrics.loss import Loss
 from shoal.metrics.relaxation import relaxed_bound
-from shoal.space import as_matrix
+from shoal.space import as_cell_size, as_matrix
 from shoal.typing import Matrix, Progress, Seed
 
 EFFORTS = ("cheap", "strong")
@@ -142,7 +141,7 @@ def lower_bound(
     (2.0, 'nearest')
     """
     matrix = as_matrix(X)
-    k = _cell_size(k, len(matrix))
+    k = as_cell_size(k, len(matrix))
     _check(effort, seconds, seed, progress)
     scaled = _scaled(matrix)
     if scaled.X.shape[1] == 0:
@@ -154,22 +153,6 @@ def lower_bound(
         return cheap
     strong = _as_bound(_strong_bound(scaled.X, k, seconds, progress), scaled, "relaxation")
     return strong if strong.il > cheap.il else cheap
-
-
-def _cell_size(k: int, n_records: int) -> int:
-    """Return `k` as an int that `n_records` records can meet."""
-    try:
-        k = operator.index(k)
-    except TypeError:
-        raise ParameterError(f"k must be a whole number, not {type(k).__name__}.") from None
-    if k < 2:
-        raise ParameterError(f"k must be at least 2 for a record to hide among others; k={k} was asked for.")
-    if n_records < k:
-        raise GuaranteeError(
-            f"A bound for cells of k={k} records was asked for, but there are only {n_records} records, so there is "
-            "no partition to bound. Lower k or add records."
-        )
-    return k
 
 
 def _check(effort: str, seconds: float, seed: Seed, progress: Progress | None) -> None:

@@ -6,7 +6,6 @@ one function ``(X, k, seed, *, its own options) -> labels`` and one line in the 
 """
 
 import inspect
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal import kernels
-from shoal.errors import GuaranteeError, ParameterError
+from shoal.errors import ParameterError
 from shoal.partition.auto import auto
 from shoal.partition.blocks import blocks
 from shoal.partition.centroid import centroid
@@ -25,7 +24,7 @@ from shoal.partition.tfrp import tfrp
 from shoal.partition.topdown import topdown
 from shoal.partition.univariate import univariate
 from shoal.partition.vmdav import vmdav
-from shoal.space import as_matrix
+from shoal.space import as_cell_size, as_matrix
 from shoal.typing import Labels, Progress, Seed
 
 ALGORITHMS: dict[str, Callable[..., Labels]] = {
@@ -97,7 +96,7 @@ def partition(
     """
     algorithm = _algorithm(method, options)
     matrix = as_matrix(X)
-    k = _cell_size(k, len(matrix))
+    k = as_cell_size(k, len(matrix))
     if not (seed is None or isinstance(seed, int | np.integer)):
         raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
     with kernels.using(threads=threads, progress=progress):
@@ -119,18 +118,3 @@ def _algorithm(method: str, options: dict[str, Any]) -> Callable[..., Labels]:
             takes = f"It takes: {', '.join(known)}." if known else "It takes no options of its own."
             raise ParameterError(f"Method {method!r} has no option {name!r}. {takes}")
     return algorithm
-
-
-def _cell_size(k: int, n_records: int) -> int:
-    """Return `k` as an int that `n_records` records can meet."""
-    try:
-        k = operator.index(k)
-    except TypeError:
-        raise ParameterError(f"k must be a whole number, not {type(k).__name__}.") from None
-    if k < 2:
-        raise ParameterError(f"k must be at least 2 for a record to hide among others; k={k} was asked for.")
-    if n_records < k:
-        raise GuaranteeError(
-            f"Cells of k={k} records were asked for, but there are only {n_records} records. Lower k or add records."
-        )
-    return k

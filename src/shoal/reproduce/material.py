@@ -4,7 +4,7 @@ import gzip
 import os
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -154,3 +154,15 @@ def _cpu_name() -> str:
         if asked.stdout.strip():
             return asked.stdout.strip()
     return platform.processor() or platform.machine()
+
+
+def drawn(draw: Callable[[], Callable[..., object]], folder: Path, *measured: object) -> str:
+    """Draw what was measured into the folder, or say what that needs; `draw` imports the drawing function."""
+    try:
+        function = draw()
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        return f"Numbers in {folder}. For the pictures: pip install 'shoal[plot]'"
+    function(*measured, folder)
+    return f"Pictures and numbers in {folder}"

@@ -10,7 +10,7 @@ distance to average vector (F-MDAV): an algorithm for k-anonymous microaggregati
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -31,7 +31,7 @@ from shoal.reproduce.fmdav.ablation import (
 )
 from shoal.reproduce.fmdav.sorting import Timing, compare_sorting, list_lengths, sorting_table
 from shoal.reproduce.fmdav.switches import numpy_mdav
-from shoal.reproduce.material import Missing, Source, census, covertype, gaussian, machine
+from shoal.reproduce.material import Missing, Source, census, covertype, drawn, gaussian, machine
 
 __all__ = ["command", "numpy_mdav"]
 
@@ -98,7 +98,7 @@ def command(full: bool, sizes: tuple[int, ...] | None, k: int, seed: int, longes
     if list_lengths(longest):
         _run_sorting(longest, report)
         click.echo(sorting_table(report.sorting))
-    click.echo(_draw(report), err=True)
+    click.echo(drawn(_draw_function, report.folder, report.ablation, report.sorting), err=True)
 
 
 class Report:
@@ -195,13 +195,8 @@ def _run_sorting(longest: int, report: Report) -> None:
     report.save()
 
 
-def _draw(report: Report) -> str:
-    """Draw the pictures, or say what drawing them needs."""
-    try:
-        from shoal.reproduce.fmdav.pictures import draw
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        return f"Numbers in {report.folder}. For the pictures: pip install 'shoal[plot]'"
-    draw(report.ablation, report.sorting, report.folder)
-    return f"Pictures and numbers in {report.folder}"
+def _draw_function() -> Callable[..., object]:
+    """Import what draws, which needs matplotlib."""
+    from shoal.reproduce.fmdav.pictures import draw
+
+    return draw

@@ -7,7 +7,7 @@ Chang, Li, Huang (2007), "TFRP: an efficient microaggregation algorithm for stat
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from shoal import datasets
 from shoal.datasets import Dataset
 from shoal.errors import ParameterError
-from shoal.reproduce.material import Missing, machine
+from shoal.reproduce.material import Missing, drawn, machine
 from shoal.reproduce.tfrp.claims import Claim, claims, growth, in_text
 from shoal.reproduce.tfrp.images import NAMES, block_sets
 from shoal.reproduce.tfrp.methods import METHODS, Result, measure
@@ -77,7 +77,7 @@ def command(full: bool, without_images: bool, seed: int, output: Path) -> None:
         sets += block_sets(scale.side)
     run(report, sets, scale)
     click.echo(texts(report))
-    click.echo(_draw(report), err=True)
+    click.echo(drawn(_draw_function, report.folder, report.results, report.scalability), err=True)
 
 
 def reference_sets() -> list[Dataset]:
@@ -216,13 +216,8 @@ def claims_text(said: Sequence[Claim]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _draw(report: Report) -> str:
-    """Draw the pictures, or say what drawing them needs."""
-    try:
-        from shoal.reproduce.tfrp.pictures import draw
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        return f"Numbers in {report.folder}. For the pictures: pip install 'shoal[plot]'"
-    draw(report.results, report.scalability, report.folder)
-    return f"Pictures and numbers in {report.folder}"
+def _draw_function() -> Callable[..., object]:
+    """Import what draws, which needs matplotlib."""
+    from shoal.reproduce.tfrp.pictures import draw
+
+    return draw
