@@ -3,6 +3,12 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from shoal import kernels
+
+_LOOPS = ["generic", "avx2", "avx512"]
+# The instruction sets that this machine can run.
+RUNNABLE = _LOOPS[: _LOOPS.index(kernels.simd()) + 1]
+
 # Each takes a random generator and a shape. Together they hold ties, duplicates, constant columns, great offsets, far
 # outliers and columns of very different size.
 FAMILIES = {

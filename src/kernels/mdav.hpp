@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <numeric>
+#include <limits>
 #include <span>
 #include <vector>
 
+#include "cells.hpp"
 #include "distance.hpp"
-#include "exact_sum.hpp"
 #include "remaining.hpp"
 #include "watch.hpp"
 
@@ -68,43 +68,35 @@ class Mdav {
     // Plain sums find the cells that could be nearest; exact sums decide among those.
     void join_nearest(const std::vector<std::uint32_t>& left) {
         const std::size_t n_dims = X_.dims();
-        std::vector<double> centroids(n_cells_ * n_dims, 0.0);
+        const auto n_cells = static_cast<std::size_t>(n_cells_);
+        const auto size = static_cast<double>(k_);
+        // Those left over as one more cell.
+        for (const std::uint32_t record : left) labels_[record] = n_cells_;
+        const Members members(labels_, n_cells + 1);
+        std::vector<double> centroids(n_cells * n_dims, 0.0);
         std::vector<double> row(n_dims);
-        for (std::size_t i = 0; i < X_.size(); ++i) {
-            if (labels_[i] < 0) continue;
-            remaining_.scaled(i, row);
-            for (std::size_t j = 0; j < n_dims; ++j) centroids[labels_[i] * n_dims + j] += row[j];
-        }
-        for (double& value : centroids) value /= static_cast<double>(k_);
-        // Each coordinate of a plain centroid is within k roundings of at most 1.
-        const double error = 4e-16 * static_cast<double>(k_) * std::sqrt(static_cast<double>(n_dims));
-        const std::vector<std::vector<std::uint32_t>> members = members_of_cells();
-        std::vector<std::int64_t> chosen(left.size());
-        std::vector<double> distance(n_cells_);
-        std::vector<double> centroid(n_dims);
-        for (std::size_t r = 0; r < left.size(); ++r) {
-            remaining_.scaled(left[r], point_);
-            for (std::int64_t c = 0; c < n_cells_; ++c)
-                distance[c] = std::sqrt(squared_distance({&centroids[c * n_dims], n_dims}, point_));
-            const double limit = *std::min_element(distance.begin(), distance.end()) * (1 + slack) + 4 * error + 1e-140;
-            Candidate nearest{std::numeric_limits<double>::infinity(), 0xffffffffu};
-            for (std::int64_t c = 0; c < n_cells_; ++c) {
-                if (distance[c] > limit) continue;
-                ExactSums sums(n_dims);
-                for (const std::uint32_t member : members[c]) sums.add(remaining_.scaled(member, row));
-                for (std::size_t j = 0; j < n_dims; ++j) centroid[j] = sums[j] / static_cast<double>(k_);
-                nearest = std::min(nearest, {squared_distance(point_, centroid), static_cast<std::uint32_t>(c)});
+        for (std::size_t c = 0; c < n_cells; ++c)
+            for (const std::size_t member : members[c]) {
+                remaining_.scaled(member, row);
+                for (std::size_t j = 0; j < n_dims; ++j) centroids[c * n_dims + j] += row[j] / size;
             }
-            chosen[r] = nearest.record;
+        // Each coordinate of a plain centroid is within 2k roundings of at most 1.
+        const double error = 4e-16 * size * std::sqrt(static_cast<double>(n_dims));
+        std::vector<double> distance(n_cells);
+        for (const std::uint32_t record : left) {
+            remaining_.scaled(record, point_);
+            for (std::size_t c = 0; c < n_cells; ++c)
+                distance[c] = std::sqrt(squared_distance({&centroids[c * n_dims], n_dims}, point_));
+            const double limit = *std::min_element(distance.begin(), distance.end()) * (1 + slack) + 8 * error + 1e-140;
+            Candidate nearest{std::numeric_limits<double>::infinity(), 0xffffffffu};
+            for (std::size_t c = 0; c < n_cells; ++c) {
+                if (distance[c] > limit) continue;
+                exact_sum(X_, remaining_.scale(), members[c], row);
+                for (double& sum : row) sum /= size;
+                nearest = std::min(nearest, {squared_distance(point_, row), static_cast<std::uint32_t>(c)});
+            }
+            labels_[record] = nearest.record;
         }
-        for (std::size_t r = 0; r < left.size(); ++r) labels_[left[r]] = chosen[r];
-    }
-
-    std::vector<std::vector<std::uint32_t>> members_of_cells() const {
-        std::vector<std::vector<std::uint32_t>> members(n_cells_);
-        for (std::size_t i = 0; i < X_.size(); ++i)
-            if (labels_[i] >= 0) members[labels_[i]].push_back(static_cast<std::uint32_t>(i));
-        return members;
     }
 
     Rows<const double> X_;

@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from shoal import GuaranteeError, ParameterError, _kernels, datasets, kernels, partition
+from shoal import GuaranteeError, ParameterError, _kernels, datasets, partition
 from shoal.metrics import loss
 from shoal.partition.refine import refine
 from shoal.space import standardize
-from strategies import FAMILIES, draw_problem, problems
-
-LOOPS = ["generic", "avx2", "avx512"]
-RUNNABLE = LOOPS[: LOOPS.index(kernels.simd()) + 1]
+from strategies import FAMILIES, RUNNABLE, draw_problem, problems
 
 
 def in_order(n, k):
@@ -78,6 +75,15 @@ def test_thousands_of_cells_are_refined_by_approximate_neighbours():
     start = partition(X, 4, "mdav")
 
     assert loss(X, refine(X, start, 4)).sse < 0.97 * loss(X, start).sse
+
+
+def test_one_huge_cell_among_many_small_ones_is_cut_first():
+    X = np.random.default_rng(0).normal(size=(40_000, 8))
+    start = np.minimum(np.arange(40_000) // 4, 5_000)
+    labels = refine(X, start, 4)
+
+    assert 4 <= np.bincount(labels).min() <= np.bincount(labels).max() < 8
+    assert loss(X, labels).sse < loss(X, start).sse
 
 
 def test_a_start_that_breaks_k_is_refused():

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 import reference
-from shoal import ParameterError, _kernels, datasets, kernels, partition
+from shoal import ParameterError, _kernels, datasets, partition
 from shoal.metrics import loss
 from shoal.space import standardize
-from strategies import FAMILIES, draw_problem
-
-LOOPS = ["generic", "avx2", "avx512"]
-RUNNABLE = LOOPS[: LOOPS.index(kernels.simd()) + 1]
+from strategies import FAMILIES, RUNNABLE, draw_problem
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,9 +1,14 @@
-"""Cells formed one after another: what TFRP, Diameter, Centroid and V-MDAV share."""
+"""Cells formed one after another, and cells cut again: what several algorithms share."""
+
+from collections.abc import Callable
 
 import numpy as np
 
 from shoal import kernels
 from shoal.typing import Labels, Matrix
+
+Cut = Callable[[Matrix, int], Labels]
+"""Cuts a matrix of 2k or more records into cells of at least k."""
 
 
 def unit_scaled(X: Matrix) -> Matrix:
@@ -81,3 +86,20 @@ class Cells:
     def sizes(self) -> Labels:
         """Return how many records each complete cell has, shape (n_cells,)."""
         return np.bincount(self.labels[self.labels >= 0], minlength=self.n_cells)
+
+
+def cut_large(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
+    """Cut the cells of 2k records or more, and number all cells without gaps."""
+    sizes = np.bincount(labels)
+    if sizes.max() < 2 * k and sizes.min() > 0:
+        return labels
+    members_of = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
+    labels = labels.copy()
+    n_cells = len(sizes)
+    # These are small, and how far they are says nothing about the whole: one thread, no progress.
+    with kernels.using(threads=1):
+        for cell in np.flatnonzero(sizes >= 2 * k):
+            parts = recut(X[members_of[cell]], k)
+            labels[members_of[cell]] = n_cells + parts
+            n_cells += int(parts.max()) + 1
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)

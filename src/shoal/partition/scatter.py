@@ -9,14 +9,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from shoal import kernels
-from shoal.partition.cells import unit_scaled
+from shoal.partition.cells import Cut, cut_large, unit_scaled
 from shoal.typing import Labels, Matrix, Seed
-
-Cut = Callable[[Matrix, int], Labels]
-"""Cuts a matrix of 2k or more records into cells of at least k."""
 
 
 def scatter(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
@@ -51,12 +46,13 @@ def scatter(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [17.0], [18.0], [19.0], [20.0]])
     >>> scatter(X, np.array([0, 0, 0, 1, 1, 2, 2, 2]), 2, recut=lambda X, k: np.zeros(len(X), dtype=int))
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
     X = unit_scaled(X)
-    return _cut_large(X, kernels.scatter(X, labels, k), k, recut)
+    return cut_large(X, kernels.scatter(X, labels, k), k, recut)
 
 
 def scattered(algorithm: Callable[..., Labels]) -> Callable[..., Labels]:
@@ -69,18 +65,3 @@ def scattered(algorithm: Callable[..., Labels]) -> Callable[..., Labels]:
 
     plus.__doc__ = f"Partition by `{algorithm.__name__}`, then `scatter` and cut large cells by the same."
     return plus
-
-
-def _cut_large(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
-    """Cut the cells of 2k records or more, and number all cells without gaps."""
-    sizes = np.bincount(labels)
-    members_of = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
-    labels = labels.copy()
-    n_cells = len(sizes)
-    # These are small, and how far they are says nothing about the whole: one thread, no progress.
-    with kernels.using(threads=1):
-        for cell in np.flatnonzero(sizes >= 2 * k):
-            parts = recut(X[members_of[cell]], k)
-            labels[members_of[cell]] = n_cells + parts
-            n_cells += int(parts.max()) + 1
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
