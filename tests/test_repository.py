@@ -17,7 +17,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # As docs/design.md draws them: a room imports from those before it.
-ROOMS = ["errors", "typing", "datasets", "space", "kernels", "partition", "metrics", "reproduce", "cli"]
+ROOMS = [
+    *("errors", "typing", "datasets", "files", "table", "schema", "space", "kernels", "partition", "metrics"),
+    *("models", "aggregate", "dp", "audit", "release", "report", "job", "compare", "stream", "worker", "incremental"),
+    *("estimator", "reproduce", "cli"),
+]
 
 
 def run_python(*arguments):

@@ -1,6 +1,8 @@
 """Records: the lowest losses on the sets that the literature reports on, ours beside MDAV's and the proven bound."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -10,6 +12,7 @@ from shoal import datasets
 from shoal.errors import ParameterError
 from shoal.metrics import loss
 from shoal.partition import partition
+from shoal.reproduce.material import machine
 from shoal.space import standardize
 from shoal.typing import Matrix
 
@@ -40,7 +43,8 @@ class Line(NamedTuple):
 @click.option("--seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="Budget of the search.")
 @click.option("--bound", "with_bound", is_flag=True, help="Prove a lower bound too; takes about a minute a line.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Repeats the search.")
-def command(ks: str, seconds: float, with_bound: bool, seed: int) -> None:
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file for the numbers.")
+def command(ks: str, seconds: float, with_bound: bool, seed: int, output: Path | None) -> None:
     """Print the lowest losses on Census, Tarragona and EIA.
 
     Information loss in percent on standardised columns (EIA is the one of eleven columns), with the seconds that each
@@ -52,11 +56,16 @@ def command(ks: str, seconds: float, with_bound: bool, seed: int) -> None:
         raise ParameterError(f"{ks!r} is not a list of whole numbers such as 3,5,10.") from None
     bound = "lower bound" if with_bound else ""
     click.echo(f"{'':<10}{'k':>3}  {'MDAV':>16}  {'auto':>16}  {f'best, {seconds:g} s':>16}  {bound:>12}".rstrip())
+    lines = []
     for line in measure(sizes, seconds, with_bound, seed):
+        lines.append(line._asdict())
         cells = [(line.mdav, line.mdav_time), (line.auto, line.auto_time), (line.best, line.best_time)]
         text = "  ".join(f"{il:>7.4f} {f'{time:.3g} s':>8}" for il, time in cells)
         proven = "" if line.bound is None else f"{line.bound:>12.4f}"
         click.echo(f"{line.name:<10}{line.k:>3}  {text}  {proven}".rstrip())
+    if output:
+        content = {"machine": machine(), "seed": seed, "seconds": seconds, "records": lines}
+        output.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def measure(sizes: list[int], seconds: float, with_bound: bool, seed: int) -> Iterator[Line]:
