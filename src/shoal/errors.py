@@ -15,3 +15,7 @@ class SchemaError(ShoalError):
 
 class GuaranteeError(ShoalError):
     """A privacy guarantee that cannot be met; nothing is released."""
+
+
+class ShoalWarning(UserWarning):
+    """Something to look at before a release is published."""
