@@ -2,9 +2,9 @@
 
 from importlib.metadata import version
 
-from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalError
+from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalError
 from shoal.partition import partition
 
 __version__ = version("shoal")
 
-__all__ = ["GuaranteeError", "ParameterError", "SchemaError", "ShoalError", "__version__", "partition"]
+__all__ = ["FileError", "GuaranteeError", "ParameterError", "SchemaError", "ShoalError", "__version__", "partition"]

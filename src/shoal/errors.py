@@ -15,3 +15,7 @@ class SchemaError(ShoalError):
 
 class GuaranteeError(ShoalError):
     """A privacy guarantee that cannot be met; nothing is released."""
+
+
+class FileError(ShoalError):
+    """A file that cannot be read or written as asked."""
