@@ -51,10 +51,15 @@ def test_replacing_a_closed_file_does_not_open_it(tmp_path):
 @pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt, SystemExit])
 def test_a_block_that_fails_leaves_the_folder_as_it_was(tmp_path, failure):
     (tmp_path / "old").write_text("old")
-    with pytest.raises(failure), replacing_all([tmp_path / "old", tmp_path / "new"], force=True) as (old, new):
-        old.write_text("half")
-        new.write_text("half")
-        raise failure
+
+    def write_half():
+        with replacing_all([tmp_path / "old", tmp_path / "new"], force=True) as (old, new):
+            old.write_text("half")
+            new.write_text("half")
+            raise failure
+
+    with pytest.raises(failure):
+        write_half()
 
     assert names(tmp_path) == ["old"]
     assert (tmp_path / "old").read_text() == "old"
@@ -72,8 +77,7 @@ def test_an_existing_file_is_replaced_only_when_asked(tmp_path):
 
 
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
-    with pytest.raises(FileError, match="exists already"), replacing(tmp_path / "a") as temporary:
-        temporary.write_text("mine")
+    with pytest.raises(FileError, match="exists already"), replacing(tmp_path / "a"):
         (tmp_path / "a").write_text("theirs")
 
     assert names(tmp_path) == ["a"]
@@ -157,9 +161,9 @@ def test_a_full_disk_is_told_as_such_and_an_error_of_the_block_is_left_alone(tmp
     with (
         pytest.raises(FileError, match=r"a' cannot be written: the disk is full\. Make room"),
         replacing(tmp_path / "a"),
+        open("/dev/full", "wb") as full,
     ):
-        with open("/dev/full", "wb") as full:
-            full.write(bytes(100_000))
+        full.write(bytes(100_000))
     with pytest.raises(OSError, match="reading") as caught, replacing(tmp_path / "a"):
         raise OSError(errno.ENOENT, "reading")
 
