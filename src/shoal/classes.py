@@ -9,7 +9,7 @@ from shoal.typing import Labels
 
 
 def class_ids(table: pa.Table) -> Labels:
-    """Number the classes of records that agree in all columns, missing being a value; shape (n_records,)."""
+    """Return a number for each record, the same for records that agree in all columns; shape (n_records,)."""
     ids = np.zeros(table.num_rows, dtype=np.int64)
     for column in table.columns:
         codes = value_codes(column)
@@ -19,7 +19,7 @@ def class_ids(table: pa.Table) -> Labels:
 
 
 def value_codes(values: pa.ChunkedArray) -> Labels:
-    """Number the different values of a column; null and NaN are one value, and so are 0 and -0."""
+    """Return a number for each value, from 0; null and NaN are one value, and so are 0 and -0; shape (n_records,)."""
     if pa.types.is_floating(values.type):
         values = pc.add(pc.if_else(pc.is_nan(values), None, values), pa.scalar(0.0, values.type))
     encoded = values.combine_chunks()

@@ -17,5 +17,9 @@ class GuaranteeError(ShoalError):
     """A privacy guarantee that cannot be met; nothing is released."""
 
 
+class FileError(ShoalError):
+    """A file that cannot be read or written as asked."""
+
+
 class ShoalWarning(UserWarning):
     """Something to look at before a release is published."""

@@ -69,7 +69,7 @@ def group(
 
 
 def _strata(table: pa.Table, schema: Schema) -> tuple[Labels, str]:
-    """Number the strata, and say in words what they are made of."""
+    """Return the number of each record's stratum, and what strata are made of in words."""
     by = [column.name for column in schema.having(Role.BY)]
     zeros = [column.name for column in schema.quasi if column.settings.keep_zeros]
     apart = table.select(by)
@@ -84,8 +84,8 @@ def _refuse_small_strata(strata: Labels, what: str, k: int) -> None:
     small = sizes[sizes < k]
     if what and len(small):
         raise GuaranteeError(
-            f"{len(small):,} of {len(sizes):,} strata ({what}) have fewer than k={k} records, {small.sum():,} records in "
-            f"all; the smallest has {small.min()}. Lower k, join strata, or leave a column out of the strata."
+            f"{len(small):,} of {len(sizes):,} strata ({what}) have fewer than k={k} records, {small.sum():,} records "
+            f"in all; the smallest has {small.min()}. Lower k, join strata, or leave a column out of the strata."
         )
 
 
@@ -195,7 +195,7 @@ def _shared_columns(table: pa.Table, schema: Schema, households: Labels) -> list
     shared = [name for name, count in varying.items() if not count]
     if not shared:
         raise SchemaError(
-            "A household column is given, but no quasi-identifier is the same for all members of every household. Leave "
-            "the household out, or correct the columns that should agree."
+            "A household column is given, but no quasi-identifier is the same for all members of every household. "
+            "Leave the household out, or correct the columns that should agree."
         )
     return shared

@@ -17,9 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.aggregate import Cells, aggregate
-from shoal.audit import Verdict, recount
+from shoal.auditing import Verdict, recount
 from shoal.classes import value_codes
-from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
+from shoal.errors import SchemaError, ShoalWarning
 from shoal.grouping import group
 from shoal.job import Job
 from shoal.metrics.columns import TableLoss, table_loss
@@ -265,11 +265,11 @@ def _warnings(release: Release) -> list[str]:
         alone = np.count_nonzero(counts == 1)
         if 2 * alone > release.verdict.n_records:
             found.append(
-                f"Column {column.name!r} is published as it is, and {alone / release.verdict.n_records:.0%} of the records "
-                "are the only ones with their value in it: whoever knows the value knows the record."
+                f"Column {column.name!r} is published as it is, and {alone / release.verdict.n_records:.0%} of the "
+                "records are the only ones with their value in it: whoever knows the value knows the record."
             )
         if column.name == weights:
             found.append(
-                f"The survey weights in column {column.name!r} are published: they can tell strata and rare groups apart."
+                f"The survey weights in column {column.name!r} are published: they can tell rare groups apart."
             )
     return found

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from shoal.errors import SchemaError
+from shoal.table.columns import check_names
 
 
 class Role(StrEnum):
@@ -220,14 +221,6 @@ class Schema:
         """The columns that have to be in memory to make the cells."""
         names = {*self.quasi_names, *self.roles.helpers()}
         return [column.name for column in self.columns if column.name in names]
-
-
-def check_names(names: Iterable[str]) -> None:
-    """Refuse a table in which two columns have the same name."""
-    names = list(names)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise SchemaError(f"The table has more than one column named {_listed(twice)}. Rename them, then try again.")
 
 
 def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:

@@ -284,4 +284,4 @@ def equal_emd(classes: Labels, codes: Labels, n_values: int) -> Vector:
     owners, values = np.divmod(pairs, n_values)
     # Only where a class has more of a value than the table; the other half of the differences is as large.
     surplus = np.maximum(counts / sizes[owners] - table[values], 0.0)
-    return np.bincount(owners, surplus)
+    return np.asarray(np.bincount(owners, surplus), dtype=np.float64)
