@@ -13,7 +13,7 @@ from shoal.partition import partition
 if TYPE_CHECKING:
     from shoal.auditing import audit
     from shoal.job import Job
-    from shoal.release import Release, anonymize
+    from shoal.release import Release, anonymize, run
 
 __version__ = version("shoal")
 
@@ -30,9 +30,10 @@ __all__ = [
     "anonymize",
     "audit",
     "partition",
+    "run",
 ]
 
-_HOMES = {"anonymize": "release", "Release": "release", "audit": "auditing", "Job": "job"}
+_HOMES = {"anonymize": "release", "Release": "release", "run": "release", "audit": "auditing", "Job": "job"}
 
 
 def __getattr__(name: str) -> Any:
