@@ -12,6 +12,7 @@ from shoal.partition import partition
 
 if TYPE_CHECKING:
     from shoal.auditing import audit
+    from shoal.estimator import Microaggregator
     from shoal.job import Job
     from shoal.release import Release, anonymize, run
 
@@ -21,6 +22,7 @@ __all__ = [
     "FileError",
     "GuaranteeError",
     "Job",
+    "Microaggregator",
     "ParameterError",
     "Release",
     "SchemaError",
@@ -33,7 +35,14 @@ __all__ = [
     "run",
 ]
 
-_HOMES = {"anonymize": "release", "Release": "release", "run": "release", "audit": "auditing", "Job": "job"}
+_HOMES = {
+    "Job": "job",
+    "Microaggregator": "estimator",
+    "Release": "release",
+    "anonymize": "release",
+    "audit": "auditing",
+    "run": "release",
+}
 
 
 def __getattr__(name: str) -> Any:
