@@ -130,7 +130,7 @@ def test_a_header_can_be_vouched_for_replaced_or_given(file):
     assert read(years, header=True).names == ("2019", "2020")
     assert read(years, header=True, names=["a", "b"]).arrow.to_pydict() == {"a": [1], "b": [2]}
     assert read(bare, names=["a", "b"]).arrow.to_pydict() == {"a": [1, 3], "b": [2, 4]}
-    with pytest.raises(ParameterError, match="3 names, but the first line .* 2 fields"):
+    with pytest.raises(ParameterError, match=r"3 names, but the first line .* 2 fields"):
         read(bare, names=["a", "b", "c"])
     with pytest.raises(ParameterError, match="header=False"):
         read(bare, header=False)
@@ -199,7 +199,7 @@ def test_byte_order_marks_are_no_part_of_a_name(file, encoding):
 
 
 def test_utf_16_and_unknown_encodings_are_told_apart_from_text(file):
-    with pytest.raises(FileError, match='offset 0, .*encoding="utf-16"'):
+    with pytest.raises(FileError, match=r'offset 0, .*encoding="utf-16"'):
         read(file("a,b\n1,2\n".encode("utf-16")))
     with pytest.raises(FileError, match="offset 1"):
         read(file("a,b\n1,2\n".encode("utf-16-le")))

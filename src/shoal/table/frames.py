@@ -77,7 +77,7 @@ def _as_polars(arrow: pa.Table) -> Any:
     """Return a polars frame; categories with an order are an Enum there, which polars itself knows by metadata only."""
     import polars
 
-    frame = polars.from_arrow(arrow)
+    frame = polars.DataFrame(polars.from_arrow(arrow))
     ordered = [field.name for field in arrow.schema if pa.types.is_dictionary(field.type) and field.type.ordered]
     enums = {name: polars.Enum(arrow[name].unify_dictionaries().chunk(0).dictionary.to_pylist()) for name in ordered}
     return frame.cast(enums) if enums else frame
