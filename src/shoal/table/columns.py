@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
 
-from shoal.errors import SchemaError
+from shoal.errors import FileError, ParameterError, SchemaError
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -32,6 +34,17 @@ def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
     return list(wanted)
 
 
+def check_flat(schema: pa.Schema) -> None:
+    """Refuse columns that only Parquet and Arrow files can hold."""
+    is_odd = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    odd = [field.name for field in schema if any(is_so(field.type) for is_so in is_odd)]
+    if odd:
+        raise FileError(
+            f"Column(s) {_listed(odd)} hold lists, structures or bytes, which such a file cannot. Write Parquet or "
+            "Arrow, or leave them out."
+        )
+
+
 def plain(table: pa.Table) -> pa.Table:
     """Return the table without metadata of any kind, and with text in a type that all of pyarrow computes on."""
     fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
@@ -42,6 +55,14 @@ def publishable(table: pa.Table) -> pa.Table:
     """Return the table without metadata and without categories that no record has."""
     columns = [_without_unused(column) if pa.types.is_dictionary(column.type) else column for column in table.columns]
     return plain(pa.table(columns, names=table.column_names))
+
+
+def as_permutation(order: ArrayLike, n: int) -> NDArray[np.int64]:
+    """Return `order` as an array that holds each of 0 to n - 1 once, or say that it does not."""
+    array = np.asarray(order)
+    if array.shape != (n,) or array.dtype.kind not in "iu" or not np.array_equal(np.sort(array), np.arange(n)):
+        raise ParameterError(f"order must hold each record number from 0 to {n - 1} once.")
+    return array.astype(np.int64, copy=False)
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

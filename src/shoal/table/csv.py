@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from shoal.errors import FileError, ParameterError
-from shoal.table.columns import check_names, check_wanted
+from shoal.table.columns import check_flat, check_names, check_wanted
 from shoal.table.dialect import (
     DELIMITERS,
     as_utf8,
@@ -87,7 +87,7 @@ def write_csv(table: pa.Table, path: Path, ending: str, reading: Reading | None 
 
     Delimiter and decimal mark are those of the file that was read, if it was CSV too.
     """
-    _check_writable(table.schema)
+    check_flat(table.schema)
     delimiter, decimal = (reading.delimiter, reading.decimal) if reading else (",", ".")
     if ending.startswith(".tsv"):
         delimiter = "\t"
@@ -225,15 +225,6 @@ def _names(
         )
     check_names(names)
     return list(names)
-
-
-def _check_writable(schema: pa.Schema) -> None:
-    nested = [field.name for field in schema if pa.types.is_nested(field.type) or pa.types.is_binary(field.type)]
-    if nested:
-        raise FileError(
-            f"Column(s) {', '.join(map(repr, nested))} hold lists, structures or bytes, which CSV cannot. Write "
-            "Parquet or Arrow, or drop them."
-        )
 
 
 def _lines(table: pa.Table, delimiter: str, decimal: str) -> Iterator[memoryview]:

@@ -5,6 +5,7 @@ Read and written by pyreadstat, which the extra `spss` installs.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import FileError
-from shoal.table.columns import check_names, check_wanted
+from shoal.table.columns import check_flat, check_names, check_wanted
 
 _INTEGERS = ("int8", "int16", "int32")
 
@@ -118,6 +119,8 @@ def _read(
         if isinstance(error, UnicodeDecodeError) or "convert" in str(error).lower():
             raise FileError(f"{path.name!r} has text in another encoding than it says. Give encoding=.") from None
         raise FileError(f"{path.name!r} is not a whole {path.suffix} file. Write it again.") from None
+    if about.number_rows is not None and any(len(values) != about.number_rows for values in data.values()):
+        raise FileError(f"{path.name!r} is not a whole {path.suffix} file. Write it again.")
     types = about.readstat_variable_types
     return pa.table({name: _column(data[name], types[name]) for name in wanted}), _about(about, wanted)
 
@@ -137,13 +140,11 @@ def _about(about: Any, names: list[str]) -> Labels:
 
 
 def _write(writer: Callable[..., None], table: pa.Table, path: Path, labels: Labels, options: dict[str, Any]) -> None:
-    columns = {
-        name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
+    check_flat(table.schema)
+    frame = _frame(table)
     try:
         writer(
-            pa.table(columns),
+            frame,
             path,
             column_labels={name: labels.variables.get(name) for name in table.column_names},
             variable_value_labels=labels.values,
@@ -156,6 +157,22 @@ def _write(writer: Callable[..., None], table: pa.Table, path: Path, labels: Lab
             "The table cannot be written to such a file: names there are short and without spaces, and columns hold "
             "numbers, text or dates. Rename or convert columns, or write Parquet."
         ) from None
+
+
+def _frame(table: pa.Table) -> Any:
+    """Return a frame that pyreadstat can write, which only those of polars and pandas are."""
+    texts = {field.name: field.type.value_type for field in table.schema if pa.types.is_dictionary(field.type)}
+    for name, kind in texts.items():
+        table = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
+    if find_spec("polars"):
+        import polars
+
+        return polars.from_arrow(table)
+    if find_spec("pandas"):
+        return table.to_pandas(date_as_object=True)
+    raise FileError(
+        "Writing SPSS or Stata files takes polars or pandas, and neither is installed. Install one of them."
+    )
 
 
 def _labels(notes: object, table: pa.Table) -> Labels:
