@@ -1,11 +1,15 @@
+from contextlib import suppress
+from datetime import date
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from shoal import FileError, ParameterError, SchemaError
-from shoal.table import FORMATS, read, write
+from shoal import FileError, ParameterError, SchemaError, ShoalError
+from shoal.table import FORMATS, Table, read, write
 from strategies import arrow_tables
 
 ENDINGS = [".parquet", ".arrow", ".feather", ".ipc"]
@@ -85,6 +89,20 @@ def test_a_file_cut_short_is_refused_in_one_paragraph_without_values(tmp_path, e
     assert "SECRET" not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".arrow", ".sav", ".zsav", ".dta"])
+def test_damage_anywhere_is_refused_or_does_no_harm(tmp_path, ending):
+    path = tmp_path / f"a{ending}"
+    days = [date(2020, 1, 1)] * 60
+    write(pa.table({"a": range(60), "day": days, "t": ["x", "y"] * 30}), path)
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(60):
+        damaged = np.frombuffer(content, dtype=np.uint8).copy()
+        damaged[rng.integers(0, len(damaged), 3)] = rng.integers(0, 256, 3)
+        path.write_bytes(damaged.tobytes())
+        with suppress(ShoalError):
+            assert isinstance(read(path), Table)
 
 
 @pytest.mark.parametrize("ending", sorted(FORMATS))

@@ -3,6 +3,7 @@
 import gzip
 import mmap
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -192,8 +193,8 @@ def _bytes(path: Path) -> Any:
     if path.suffix == ".gz":
         try:
             return gzip.decompress(path.read_bytes())
-        except (OSError, EOFError) as error:
-            raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from error
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from None
     if os.path.getsize(path) == 0:
         return b""
     with open(path, "rb") as file:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import FileError
+from shoal.errors import FileError, ShoalError
 from shoal.table.columns import check_flat, check_names, check_wanted
 
 _INTEGERS = ("int8", "int16", "int32")
@@ -115,14 +115,20 @@ def _read(
         check_names(names)
         wanted = names if columns is None else check_wanted(columns, names)
         data, about = reader(path, usecols=wanted, output_format="dict", **options)
-    except _failures() as error:
+    except (ShoalError, MemoryError):
+        raise
+    except Exception as error:  # on damaged files pyreadstat raises whatever its conversions do
         if isinstance(error, UnicodeDecodeError) or "convert" in str(error).lower():
             raise FileError(f"{path.name!r} has text in another encoding than it says. Give encoding=.") from None
-        raise FileError(f"{path.name!r} is not a whole {path.suffix} file. Write it again.") from None
+        raise _cut_short(path) from None
     if about.number_rows is not None and any(len(values) != about.number_rows for values in data.values()):
-        raise FileError(f"{path.name!r} is not a whole {path.suffix} file. Write it again.")
+        raise _cut_short(path)
     types = about.readstat_variable_types
     return pa.table({name: _column(data[name], types[name]) for name in wanted}), _about(about, wanted)
+
+
+def _cut_short(path: Path) -> FileError:
+    return FileError(f"{path.name!r} is not a whole {path.suffix} file: it is cut short or damaged. Write it again.")
 
 
 def _column(values: list[Any], kind: str) -> pa.Array:
@@ -150,9 +156,9 @@ def _write(writer: Callable[..., None], table: pa.Table, path: Path, labels: Lab
             variable_value_labels=labels.values,
             **options,
         )
-    except _failures() as error:
-        if isinstance(error, OSError):
-            raise
+    except (OSError, MemoryError):
+        raise
+    except Exception:  # the text of the error may hold a value
         raise FileError(
             "The table cannot be written to such a file: names there are short and without spaces, and columns hold "
             "numbers, text or dates. Rename or convert columns, or write Parquet."
@@ -177,12 +183,6 @@ def _frame(table: pa.Table) -> Any:
 
 def _labels(notes: object, table: pa.Table) -> Labels:
     return notes.of(table) if isinstance(notes, Labels) else Labels()
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    from pyreadstat import PyreadstatError, ReadstatError
-
-    return (ReadstatError, PyreadstatError, pa.ArrowException, UnicodeDecodeError, ValueError, TypeError, OSError)
 
 
 def _any_within(values: Iterable[Any], low: Any, high: Any) -> bool:

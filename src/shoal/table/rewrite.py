@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import FileError, ParameterError
 from shoal.files import replacing
-from shoal.table.columnar import UNREADABLE, damaged
+from shoal.table.columnar import PARQUET, UNREADABLE, damaged
 from shoal.table.columns import as_permutation, check_names, check_wanted, plain, publishable
 
 _BATCH = 1 << 16
@@ -110,7 +110,7 @@ def _opened(source: Path) -> Iterator[pq.ParquetFile]:
         raise FileError(f"{str(source)!r} does not exist or is not a regular file.")
     try:
         # What is read ahead would be kept until the file is closed: all of it, in the end.
-        file = pq.ParquetFile(source, pre_buffer=False)
+        file = pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True)
     except UNREADABLE:
         raise damaged(source, "Parquet") from None
     with file:
@@ -125,7 +125,7 @@ def _schema(file: pq.ParquetFile, replaced: pa.Table, columns: Sequence[str]) ->
 
 
 def _append(pieces: Iterator[pa.Table], schema: pa.Schema, path: Path) -> None:
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(path, schema, **PARQUET) as writer:
         for piece in pieces:
             writer.write_table(publishable(piece.select(schema.names)))
 
