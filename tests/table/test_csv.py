@@ -332,7 +332,7 @@ def test_the_same_table_gives_the_same_bytes_packed_or_not(tmp_path):
 
 
 def test_what_csv_cannot_hold_is_refused_and_leaves_no_file(tmp_path):
-    with pytest.raises(FileError, match="'l', 's', 'b' hold lists, structures or bytes"):
+    with pytest.raises(FileError, match="'l', 's', 'b' hold lists, structures, bytes"):
         write(pa.table({"l": [[1]], "s": [{"x": 1}], "b": [b"x"]}), tmp_path / "out.csv")
 
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from shoal import ParameterError, SchemaError
-from shoal.table import read
+from shoal.table import read, write
 from strategies import arrow_tables
 
 FRAMES = {
@@ -160,6 +160,36 @@ def test_a_polars_enum_comes_back_as_an_enum_of_what_occurs():
 
     assert table.like(table.arrow).schema == {"e": pl.Enum(["u"])}
     assert table.like(table.arrow.slice(1)).schema == {"e": pl.Enum([])}
+
+
+def hidden_behind_gaps():
+    """Yield tables with a secret in the place of a missing value, or outside of a slice."""
+    mask, number, text = (
+        np.array([False, True, False]),
+        np.frombuffer(b"SECRET!!", dtype=np.int64)[0],
+        ["x", "SECRET", "z"],
+    )
+    yield pd.DataFrame({"a": pd.arrays.IntegerArray(np.array([1, number, 3]), mask)})
+    yield pl.DataFrame({"a": text}).with_columns(a=pl.when(pl.col("a") != "SECRET").then(pl.col("a")))
+    validity = pa.py_buffer(bytes([0b101]))
+    yield pa.table({"a": pa.Array.from_buffers(pa.string(), 3, [validity, *pa.array(text).buffers()[1:]])})
+    yield pa.table({"a": pa.StructArray.from_arrays([pa.array(text)], ["part"], mask=pa.array(mask))})
+    yield pa.table({"a": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3]), pa.array(text), mask=pa.array(mask))})
+    yield pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), ["x", "SECRET"])}).slice(2)
+    yield pa.table({"a": text}).slice(2)
+    yield pa.table({"a": [1.0, np.frombuffer(b"SECRET!!")[0]]}).slice(0, 1)
+
+
+@pytest.mark.parametrize("frame", list(hidden_behind_gaps()), ids=lambda frame: type(frame).__module__)
+def test_nothing_stays_hidden_behind_a_missing_value_or_outside_a_slice(frame, tmp_path):
+    table = read(frame)
+    back = read(table.like(table.arrow)).arrow
+    write(table.arrow, tmp_path / "a.arrow")
+
+    assert back.to_pydict() == table.arrow.to_pydict() == read(tmp_path / "a.arrow").arrow.to_pydict()
+    assert b"SECRET" not in (tmp_path / "a.arrow").read_bytes()
+    for buffer in (buffer for chunk in back["a"].chunks for buffer in chunk.buffers() if buffer):
+        assert b"SECRET" not in buffer.to_pybytes()
 
 
 def test_metadata_does_not_come_along():

@@ -1,5 +1,6 @@
 import sys
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
 import polars as pl
 import pyarrow as pa
@@ -111,6 +112,29 @@ def test_columns_that_such_a_file_cannot_hold_are_refused_without_values(path, t
 
         assert "SECRET" not in str(caught.value)
         assert not (tmp_path / f"out{path.suffix}").exists()
+
+
+@pytest.mark.parametrize("values", [[2**53 + 1, None], [-(2**60)]])
+def test_whole_numbers_that_would_be_rounded_are_refused(path, tmp_path, values):
+    write(pa.table({"n": [2**53, -(2**53)]}), tmp_path / f"fits{path.suffix}")
+    with pytest.raises(FileError, match="Column 'n' has whole numbers"):
+        write(pa.table({"n": values}), tmp_path / f"out{path.suffix}")
+
+    assert read(tmp_path / f"fits{path.suffix}").arrow["n"].to_pylist() == [2**53, -(2**53)]
+
+
+def test_categories_decimals_and_times_with_a_zone_are_stored_as_what_there_is(path, tmp_path):
+    instant = pa.array([datetime(2020, 1, 1, 10, tzinfo=UTC)], pa.timestamp("us", "Europe/Paris"))
+    town = pa.array(["Ulm"]).dictionary_encode()
+    write(pa.table({"at": instant, "town": town, "price": [Decimal("1.50")]}), tmp_path / f"out{path.suffix}")
+
+    assert read(tmp_path / f"out{path.suffix}").arrow.to_pydict() == {
+        "at": [datetime(2020, 1, 1, 11)],
+        "town": ["Ulm"],
+        "price": [1.5],
+    }
+    with pytest.raises(FileError, match="holds durations"):
+        write(pa.table({"d": [timedelta(1)]}), tmp_path / f"d{path.suffix}")
 
 
 def test_integers_of_stata_stay_integers_with_gaps(tmp_path):

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from shoal.errors import FileError, ParameterError
 from shoal.files import replacing
 from shoal.table.columnar import read_arrow, read_parquet, write_arrow, write_parquet
-from shoal.table.columns import as_permutation, plain, publishable
+from shoal.table.columns import as_permutation, plain, publishable, reordered
 from shoal.table.csv import Reading, read_csv, write_csv
 from shoal.table.frames import Back, from_frame
 from shoal.table.labelled import Labels, read_dta, read_sav, write_dta, write_sav
@@ -235,8 +235,13 @@ def write_into(
 ) -> None:
     """Write a table straight to `path`, replacing what is there: for a path from `shoal.files.replacing_all`."""
     ending, kind = format_of(path)
-    ordered = arrow if order is None else arrow.take(as_permutation(order, arrow.num_rows))
-    kind.write(publishable(ordered), Path(path), ending, like and (like.reading or like.labels))
+    ordered = arrow if order is None else reordered(arrow, as_permutation(order, arrow.num_rows))
+    try:
+        kind.write(publishable(ordered), Path(path), ending, like and (like.reading or like.labels))
+    except pa.ArrowException:  # the text of which may hold a value
+        raise FileError(
+            f"The table has a column of a type that a {ending} file cannot hold. Convert it, or choose another format."
+        ) from None
 
 
 def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:

@@ -167,9 +167,7 @@ def _write(writer: Callable[..., None], table: pa.Table, path: Path, labels: Lab
 
 def _frame(table: pa.Table) -> Any:
     """Return a frame that pyreadstat can write, which only those of polars and pandas are."""
-    texts = {field.name: field.type.value_type for field in table.schema if pa.types.is_dictionary(field.type)}
-    for name, kind in texts.items():
-        table = table.set_column(table.column_names.index(name), name, table[name].cast(kind))
+    table = pa.table([_storable(name, table[name]) for name in table.column_names], names=table.column_names)
     if find_spec("polars"):
         import polars
 
@@ -179,6 +177,26 @@ def _frame(table: pa.Table) -> Any:
     raise FileError(
         "Writing SPSS or Stata files takes polars or pandas, and neither is installed. Install one of them."
     )
+
+
+def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as a type that such files have: numbers are float64, times have no zone."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _storable(name, column.cast(kind.value_type))
+    if pa.types.is_timestamp(kind) and kind.tz:
+        column = pc.local_timestamp(column)
+    if pa.types.is_integer(kind):
+        ends = pc.min_max(column).as_py().values()
+        if any(end is not None and abs(end) > 2**53 for end in ends):
+            raise FileError(f"Column {name!r} has whole numbers of more than 15 digits, which such a file would round.")
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind) or pa.types.is_null(kind):
+        return column.cast(pa.float64())
+    if pa.types.is_duration(kind):
+        raise FileError(
+            f"Column {name!r} holds durations, which such a file cannot. Make them numbers, or write Parquet."
+        )
+    return column
 
 
 def _labels(notes: object, table: pa.Table) -> Labels:
