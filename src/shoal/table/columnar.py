@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,11 +13,14 @@ from shoal.table.columns import check_names, check_wanted
 # What the readers raise on bytes that are no such file. The text of it can hold values, so it is not shown.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeError)
 
+# The checksums let a reader notice damage, as ours does.
+PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
     """Read a Parquet file, or the columns of it that are asked for."""
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, page_checksum_verification=True)
     except UNREADABLE:
         raise damaged(path, "Parquet") from None
     with file:
@@ -31,7 +35,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.T
 
 def write_parquet(table: pa.Table, path: Path, ending: str = ".parquet", notes: object = None) -> None:
     """Write a table to a Parquet file."""
-    pq.write_table(table, path, compression="zstd")
+    pq.write_table(table, path, **PARQUET)
 
 
 def read_arrow(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
