@@ -81,6 +81,44 @@ std::size_t select_generic(const float* least2, const float* greatest2, std::siz
     }
 }
 
+[[gnu::always_inline]] inline void gaps_loop(const ExactBoxes& boxes, std::span<const double> low,
+                                             std::span<const double> high, double* __restrict out) {
+    constexpr std::size_t chunk = 128;
+    for (std::size_t start = 0; start < boxes.n; start += chunk) {
+        const std::size_t n = std::min(chunk, boxes.n - start);
+        double sum[chunk] = {};
+        for (std::size_t j = 0; j < low.size(); ++j) {
+            const double* __restrict lower = boxes.lower + j * boxes.n + start;
+            const double* __restrict upper = boxes.upper + j * boxes.n + start;
+            const double least = low[j];
+            const double greatest = high[j];
+            for (std::size_t b = 0; b < n; ++b) {
+                const double outside = std::max(std::max(lower[b] - greatest, least - upper[b]), 0.0);
+                sum[b] += outside * outside;
+            }
+        }
+        std::copy_n(sum, n, out + start);
+    }
+}
+
+[[gnu::always_inline]] inline Within within_loop(const double* tile, std::span<const double> point, double limit2) {
+    double sum[block_size] = {};
+    for (std::size_t j = 0; j < point.size(); ++j) {
+        const double* __restrict column = tile + j * block_size;
+        const double centre = point[j];
+        for (std::size_t i = 0; i < block_size; ++i) {
+            const double difference = column[i] - centre;
+            sum[i] += difference * difference;
+        }
+    }
+    Within within;
+    for (std::size_t i = 0; i < block_size; ++i) {
+        within.nearer |= std::uint64_t{sum[i] < limit2} << i;
+        within.equal |= std::uint64_t{sum[i] == limit2} << i;
+    }
+    return within;
+}
+
 // Eight floats at a time, in whatever registers the instruction set has.
 constexpr std::size_t lanes = 8;
 typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
@@ -233,8 +271,16 @@ void gather_generic(const float* rows, std::size_t width, std::span<const std::u
     gather_loop(rows, width, numbers, point, out);
 }
 
-constexpr Loops generic{"generic",         scan_generic,    reach_generic,  select_generic,
-                        distances_generic, compare_generic, gather_generic, products_generic};
+void gaps_generic(const ExactBoxes& boxes, std::span<const double> low, std::span<const double> high, double* out) {
+    gaps_loop(boxes, low, high, out);
+}
+
+Within within_generic(const double* tile, std::span<const double> point, double limit2) {
+    return within_loop(tile, point, limit2);
+}
+
+constexpr Loops generic{"generic",       scan_generic,   reach_generic,    select_generic, distances_generic,
+                        compare_generic, gather_generic, products_generic, gaps_generic,   within_generic};
 
 #ifdef SHOAL_X86
 
@@ -320,8 +366,17 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     gather_loop(rows, width, numbers, point, out);
 }
 
-constexpr Loops avx2{"avx2",         scan_avx2,    reach_avx2,  select_generic,
-                     distances_avx2, compare_avx2, gather_avx2, products_avx2};
+[[gnu::target("avx2")]] void gaps_avx2(const ExactBoxes& boxes, std::span<const double> low,
+                                       std::span<const double> high, double* out) {
+    gaps_loop(boxes, low, high, out);
+}
+
+[[gnu::target("avx2")]] Within within_avx2(const double* tile, std::span<const double> point, double limit2) {
+    return within_loop(tile, point, limit2);
+}
+
+constexpr Loops avx2{"avx2",       scan_avx2,   reach_avx2,    select_generic, distances_avx2,
+                     compare_avx2, gather_avx2, products_avx2, gaps_avx2,      within_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -432,8 +487,44 @@ std::size_t scan_avx512(const Line* blocks, std::size_t from, std::size_t to, co
     gather_loop(rows, width, numbers, point, out);
 }
 
-constexpr Loops avx512{"avx512",         scan_avx512,    reach_avx512,  select_avx512,
-                       distances_avx512, compare_avx512, gather_avx512, products_avx512};
+SHOAL_AVX512 void gaps_avx512(const ExactBoxes& boxes, std::span<const double> low, std::span<const double> high,
+                              double* out) {
+    gaps_loop(boxes, low, high, out);
+}
+
+// Half a block at a time: four sums hide the latency of the additions, and fewer points leave sooner.
+[[gnu::target("avx512f")]] Within within_avx512(const double* tile, std::span<const double> point, double limit2) {
+    constexpr std::size_t n_sums = 4;
+    constexpr std::size_t between_looks = 4;
+    const __m512d limit = _mm512_set1_pd(limit2);
+    Within within;
+    for (std::size_t start = 0; start < block_size; start += 8 * n_sums) {
+        __m512d sums[n_sums] = {_mm512_setzero_pd(), _mm512_setzero_pd(), _mm512_setzero_pd(), _mm512_setzero_pd()};
+        bool beyond = false;
+        for (std::size_t j = 0; j < point.size() && !beyond;) {
+            for (const std::size_t look = std::min(j + between_looks, point.size()); j < look; ++j) {
+                const __m512d centre = _mm512_set1_pd(point[j]);
+                const double* column = tile + j * block_size + start;
+                for (std::size_t s = 0; s < n_sums; ++s) {
+                    const __m512d difference = _mm512_sub_pd(_mm512_loadu_pd(column + 8 * s), centre);
+                    sums[s] = _mm512_add_pd(sums[s], _mm512_mul_pd(difference, difference));
+                }
+            }
+            __mmask8 left = 0;
+            for (const __m512d sum : sums) left |= _mm512_cmp_pd_mask(sum, limit, _CMP_LE_OQ);
+            beyond = left == 0;
+        }
+        if (beyond) continue;
+        for (std::size_t s = 0; s < n_sums; ++s) {
+            within.nearer |= std::uint64_t{_mm512_cmp_pd_mask(sums[s], limit, _CMP_LT_OQ)} << (start + 8 * s);
+            within.equal |= std::uint64_t{_mm512_cmp_pd_mask(sums[s], limit, _CMP_EQ_OQ)} << (start + 8 * s);
+        }
+    }
+    return within;
+}
+
+constexpr Loops avx512{"avx512",       scan_avx512,   reach_avx512,    select_avx512, distances_avx512,
+                       compare_avx512, gather_avx512, products_avx512, gaps_avx512,   within_avx512};
 
 #endif
 

@@ -1,4 +1,4 @@
-// The three inner loops, compiled for several instruction sets; the machine picks at run time.
+// The inner loops, compiled for several instruction sets; the machine picks at run time.
 #pragma once
 
 #include <cstddef>
@@ -73,6 +73,19 @@ struct PairStep {
     std::uint32_t from_b = none;
 };
 
+// Boxes in float64, column by column, as in Boxes.
+struct ExactBoxes {
+    std::size_t n;
+    const double* lower;
+    const double* upper;
+};
+
+// Which points of a block are nearer than a limit and which are just as far, one bit each.
+struct Within {
+    std::uint64_t nearer = 0;
+    std::uint64_t equal = 0;
+};
+
 struct Loops {
     const char* name;
     // The first block in [from, to) with a hit, which is written to `hits`; `to` if there is none.
@@ -93,6 +106,11 @@ struct Loops {
                    float* out);
     // For each of n points, held column by column, the product with `across`.
     void (*products)(const float* tile, std::size_t capacity, std::size_t n, std::span<const float> across, float* out);
+    // Least squared distances from the box [low, high] to boxes, in the deciding arithmetic.
+    void (*gaps)(const ExactBoxes& boxes, std::span<const double> low, std::span<const double> high, double* out);
+    // Compares the squared distances of 64 points, held column by column, from a point with a limit: the deciding
+    // arithmetic, given up as soon as all are beyond.
+    Within (*within)(const double* tile, std::span<const double> point, double limit2);
 };
 
 // The fastest loops this machine can run, or those named ("generic", "avx2", "avx512"); nullptr if it cannot run them.
