@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -41,6 +41,7 @@ class TwoNearest {
         }
     }
 
+    double first() const { return first_; }
     double limit() const { return std::min(cap_, n_first_ > 1 ? first_ : second_); }
 
     // How many are nearer than one of those offered, 2 standing for more too, and how many as near, itself included; 0
@@ -64,8 +65,9 @@ class Linkage {
     Linkage(Rows<const double> X, Rows<const double> points, std::span<const std::int64_t> labels, Pool& pool,
             const Loops& loops)
         : scale_(std::min(unit_scale(X.flat()), unit_scale(points.flat()))),
-          records_(X, scale_),
-          points_(points, scale_),
+          middle_(middle_of(X)),
+          records_(X, scale_, middle_),
+          points_(points, scale_, middle_),
           members_(labels, points.size()),
           own2_(X.size()),
           pool_(pool),
@@ -79,37 +81,40 @@ class Linkage {
     // For each record, how many originals are nearer to its released point than it is itself, 2 standing for more too,
     // and how many as near, itself included; 0 as near where two are nearer.
     void rank_originals(std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
-        for_each_block(points_, watch, [&](std::size_t block, std::span<double> point, Vicinity& vicinity) {
+        for_each_block(points_, records_, watch, [&](std::size_t block, Meeting& meeting) {
             const auto numbers = points_.numbers(block);
-            double farthest = 0;
-            for (const std::uint32_t p : numbers) farthest = std::max(farthest, second_member(p));
-            vicinity.enter(points_, block, farthest);
+            std::vector<TwoNearest> found;
+            std::array<double, block_size> limits, nearest_member;
             for (std::size_t slot = 0; slot < numbers.size(); ++slot) {
-                points_.point(block, slot, point);
-                const TwoNearest found = two_nearest(point, numbers[slot], vicinity);
-                for (const std::size_t i : members_[numbers[slot]]) found.place(own2_[i], ahead[i], ties[i]);
+                const TwoNearest members = two_members(numbers[slot]);
+                nearest_member[slot] = members.first();
+                limits[slot] = members.limit();
+                found.emplace_back(limits[slot]);
             }
+            meeting.meet(block, limits, [&](std::size_t slot, std::uint32_t, double distance) {
+                found[slot].offer(distance);
+                // Once two are nearer than all members, the rest does not matter.
+                return found[slot].limit() < nearest_member[slot] ? -1.0 : found[slot].limit();
+            });
+            for (std::size_t slot = 0; slot < numbers.size(); ++slot)
+                for (const std::size_t i : members_[numbers[slot]]) found[slot].place(own2_[i], ahead[i], ties[i]);
         });
     }
 
     // For each record, how many released records are nearer to it than its own, and how many as near, that one
     // included.
     void rank_released(std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
-        for_each_block(records_, watch, [&](std::size_t block, std::span<double> point, Vicinity& vicinity) {
+        for_each_block(records_, points_, watch, [&](std::size_t block, Meeting& meeting) {
             const auto numbers = records_.numbers(block);
-            double farthest = 0;
-            for (const std::uint32_t i : numbers) farthest = std::max(farthest, own2_[i]);
-            vicinity.enter(records_, block, farthest);
-            for (std::size_t slot = 0; slot < numbers.size(); ++slot) {
+            std::array<double, block_size> limits;
+            for (std::size_t slot = 0; slot < numbers.size(); ++slot) limits[slot] = own2_[numbers[slot]];
+            meeting.meet(block, limits, [&](std::size_t slot, std::uint32_t point, double distance) {
                 const std::uint32_t i = numbers[slot];
-                records_.point(block, slot, point);
-                vicinity.for_each_within(point, own2_[i], [&](std::size_t b) {
-                    const Within within = loops_.within(points_.tile(b), point, own2_[i]);
-                    ahead[i] += n_released(b, within.nearer);
-                    ties[i] += n_released(b, within.equal);
-                    return own2_[i];
-                });
-            }
+                const auto size = static_cast<std::int64_t>(members_[point].size());
+                if (distance < own2_[i]) ahead[i] += size;
+                if (distance == own2_[i]) ties[i] += size;
+                return own2_[i];
+            });
         });
     }
 
@@ -117,52 +122,36 @@ class Linkage {
     // So many blocks for each thread between two looks at the watch.
     static constexpr std::size_t n_at_once = 16;
 
-    // Calls task(block, room for a point, vicinity in the other crowd) for each block of a crowd, on all threads; each
-    // takes the next block when it is done with one.
+    // Calls task(block, meeting) for each block of hosts, on all threads; each takes the next block when it is done
+    // with one.
     template <class Task>
-    void for_each_block(const Crowd& crowd, Watch& watch, const Task& task) {
-        const Crowd& other = &crowd == &points_ ? records_ : points_;
-        std::vector<Vicinity> vicinities(pool_.size(), Vicinity(other, loops_));
-        for (std::size_t start = 0; start < crowd.n_blocks(); start += n_at_once * pool_.size()) {
-            const std::size_t end = std::min(start + n_at_once * pool_.size(), crowd.n_blocks());
+    void for_each_block(const Crowd& hosts, const Crowd& guests, Watch& watch, const Task& task) {
+        std::vector<Meeting> meetings(pool_.size(), Meeting(hosts, guests, loops_));
+        for (std::size_t start = 0; start < hosts.n_blocks(); start += n_at_once * pool_.size()) {
+            const std::size_t end = std::min(start + n_at_once * pool_.size(), hosts.n_blocks());
             std::atomic<std::size_t> next{start};
             pool_.split(pool_.size(), [&](std::size_t thread, std::size_t, std::size_t) {
-                std::vector<double> point(crowd.n_dims());
-                for (std::size_t block; (block = next.fetch_add(1)) < end;) task(block, point, vicinities[thread]);
+                for (std::size_t block; (block = next.fetch_add(1)) < end;) task(block, meetings[thread]);
             });
-            watch.tick(done_ + own2_.size() * end / crowd.n_blocks());
+            watch.tick(done_ + own2_.size() * end / hosts.n_blocks());
         }
         done_ += own2_.size();
     }
 
-    TwoNearest two_nearest(std::span<const double> point, std::uint32_t number, Vicinity& vicinity) const {
-        TwoNearest found(second_member(number));
-        double nearest_member = std::numeric_limits<double>::infinity();
-        for (const std::size_t i : members_[number]) nearest_member = std::min(nearest_member, own2_[i]);
-        vicinity.for_each_within(point, found.limit(), [&](std::size_t block) {
-            const double* tile = records_.tile(block);
-            const Within within = loops_.within(tile, point, found.limit());
-            for (std::uint64_t left = within.nearer | within.equal; left; left &= left - 1)
-                found.offer(tile_distance(tile, static_cast<std::size_t>(std::countr_zero(left)), point));
-            // Once two are nearer than all members, the rest does not matter.
-            return found.limit() < nearest_member ? -1.0 : found.limit();
-        });
-        return found;
+    // The nearest two of the records released as this point; where there is one, nothing beyond it matters.
+    TwoNearest two_members(std::uint32_t number) const {
+        const auto members = members_[number];
+        TwoNearest nearest(members.size() == 1 ? own2_[members.front()] : std::numeric_limits<double>::infinity());
+        for (const std::size_t i : members) nearest.offer(own2_[i]);
+        return nearest;
     }
 
-    // The squared distance of the second nearest of the records released as this point, or of the only one.
-    double second_member(std::uint32_t number) const {
-        TwoNearest members(std::numeric_limits<double>::infinity());
-        for (const std::size_t i : members_[number]) members.offer(own2_[i]);
-        return members_[number].size() == 1 ? own2_[members_[number].front()] : members.limit();
-    }
-
-    std::int64_t n_released(std::size_t block, std::uint64_t which) const {
-        std::int64_t sum = 0;
-        for (; which; which &= which - 1)
-            sum += static_cast<std::int64_t>(
-                members_[points_.numbers(block)[static_cast<std::size_t>(std::countr_zero(which))]].size());
-        return sum;
+    std::vector<double> middle_of(Rows<const double> X) const {
+        std::vector<double> middle(X.dims(), 0.0);
+        for (std::size_t i = 0; i < X.size(); ++i)
+            for (std::size_t j = 0; j < X.dims(); ++j) middle[j] += X[i][j] * scale_;
+        for (double& value : middle) value /= static_cast<double>(X.size());
+        return middle;
     }
 
     double scaled_distance(std::span<const double> a, std::span<const double> b) const {
@@ -173,16 +162,8 @@ class Linkage {
         }
         return sum;
     }
-    static double tile_distance(const double* tile, std::size_t slot, std::span<const double> point) {
-        double sum = 0;
-        for (std::size_t j = 0; j < point.size(); ++j) {
-            const double difference = tile[j * block_size + slot] - point[j];
-            sum += difference * difference;
-        }
-        return sum;
-    }
-
     double scale_;
+    std::vector<double> middle_;
     Crowd records_;
     Crowd points_;
     Members members_;

@@ -73,17 +73,12 @@ struct PairStep {
     std::uint32_t from_b = none;
 };
 
-// Boxes in float64, column by column, as in Boxes.
-struct ExactBoxes {
-    std::size_t n;
-    const double* lower;
-    const double* upper;
-};
-
-// Which points of a block are nearer than a limit and which are just as far, one bit each.
-struct Within {
-    std::uint64_t nearer = 0;
-    std::uint64_t equal = 0;
+// Up to 64 points, how far each may reach, squared, and the same points column by column.
+struct Probes {
+    std::size_t n_dims;
+    const float* points;
+    const float* tile;
+    const float* limits;
 };
 
 struct Loops {
@@ -106,11 +101,13 @@ struct Loops {
                    float* out);
     // For each of n points, held column by column, the product with `across`.
     void (*products)(const float* tile, std::size_t capacity, std::size_t n, std::span<const float> across, float* out);
-    // Least squared distances from the box [low, high] to boxes, in the deciding arithmetic.
-    void (*gaps)(const ExactBoxes& boxes, std::span<const double> low, std::span<const double> high, double* out);
-    // Compares the squared distances of 64 points, held column by column, from a point with a limit: the deciding
-    // arithmetic, given up as soon as all are beyond.
-    Within (*within)(const double* tile, std::span<const double> point, double limit2);
+    // Least squared distances from the box [low, high] to n boxes, held column by column.
+    void (*gaps)(const float* lower, const float* upper, std::size_t n, std::span<const float> low,
+                 std::span<const float> high, float* out);
+    // The probes that the box [low, high] is within reach of, one bit each.
+    std::uint64_t (*touch)(const Probes& probes, const float* low, const float* high);
+    // For each probe with its bit in `which`, the points of a tile (64, column by column) within its reach.
+    void (*screen)(const Probes& probes, std::uint64_t which, const float* tile, std::uint64_t* hits);
 };
 
 // The fastest loops this machine can run, or those named ("generic", "avx2", "avx512"); nullptr if it cannot run them.
