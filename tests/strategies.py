@@ -118,3 +118,27 @@ def arrow_tables(draw, *, kinds=tuple(COLUMNS), nulls=True):
         some = draw(st.lists(st.none() | values if nulls else values, min_size=n, max_size=n))
         columns[kind] = pa.array(some, type_)
     return pa.table(columns)
+
+
+# Each takes a random generator, a matrix and a k, and returns released points and the number of each record's point.
+RELEASES = {
+    "means": lambda rng, X, k: _cell_means(X, _random_cells(rng, X, k)),
+    "members": lambda rng, X, k: (X[: len(X) // k], _random_cells(rng, X, k)),
+    "the records themselves": lambda rng, X, k: (X, rng.permutation(len(X))),
+    "nothing changed": lambda rng, X, k: (X, np.arange(len(X))),
+    "all different": lambda rng, X, k: (X * rng.normal(1, 0.1, X.shape), np.arange(len(X))),
+    "one point": lambda rng, X, k: (X[:1], np.zeros(len(X), dtype=np.int64)),
+    "rounded means": lambda rng, X, k: _rounded(*_cell_means(X, _random_cells(rng, X, k))),
+}
+
+
+def _random_cells(rng, X, k):
+    return rng.permutation(np.arange(len(X)) % (len(X) // k))
+
+
+def _cell_means(X, labels):
+    return np.array([X[labels == cell].mean(axis=0) for cell in range(labels.max() + 1)]), labels
+
+
+def _rounded(points, labels):
+    return np.round(points), labels
