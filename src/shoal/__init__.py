@@ -12,8 +12,9 @@ from shoal.partition import partition
 
 if TYPE_CHECKING:
     from shoal.auditing import audit
+    from shoal.estimator import Microaggregator
     from shoal.job import Job
-    from shoal.release import Release, anonymize
+    from shoal.release import Release, anonymize, run
 
 __version__ = version("shoal")
 
@@ -21,6 +22,7 @@ __all__ = [
     "FileError",
     "GuaranteeError",
     "Job",
+    "Microaggregator",
     "ParameterError",
     "Release",
     "SchemaError",
@@ -30,9 +32,17 @@ __all__ = [
     "anonymize",
     "audit",
     "partition",
+    "run",
 ]
 
-_HOMES = {"anonymize": "release", "Release": "release", "audit": "auditing", "Job": "job"}
+_HOMES = {
+    "Job": "job",
+    "Microaggregator": "estimator",
+    "Release": "release",
+    "anonymize": "release",
+    "audit": "auditing",
+    "run": "release",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -72,12 +72,14 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Pat
 
 
 @contextmanager
-def replacing_all(paths: Iterable[str | os.PathLike[str]], force: bool = False) -> Iterator[tuple[Path, ...]]:
+def replacing_all(
+    paths: Iterable[str | os.PathLike[str]], force: bool = False, private: Iterable[str | os.PathLike[str]] = ()
+) -> Iterator[tuple[Path, ...]]:
     """Give a path beside each of `paths`; rename them, in this order, when all are complete.
 
-    Works as `replacing` does for one. All files are on the disk before the first one gets its name. Should a rename
-    fail after that (without `force`: because a file has appeared meanwhile), those already renamed are taken back,
-    except where they have replaced an older file.
+    Works as `replacing` does for one; those in `private` stay readable by their owner alone. All files are on the disk
+    before the first one gets its name. Should a rename fail after that (without `force`: because a file has appeared
+    meanwhile), those already renamed are taken back, except where they have replaced an older file.
 
     Examples
     --------
@@ -88,13 +90,14 @@ def replacing_all(paths: Iterable[str | os.PathLike[str]], force: bool = False) 
     >>> sorted(file.name for file in folder.iterdir())
     ['release.csv', 'report.html']
     """
+    closed = {Path(os.path.realpath(path)) for path in private}
     targets = [_target(Path(path), force) for path in paths]
     if len(set(targets)) < len(targets):
         raise FileError(f"Two of the files to write are the same: {_named(targets)}. Give each a path of its own.")
     files: list[_Beside] = []
     try:
         for target in targets:
-            files.append(_begin(target))  # noqa: PERF401 (those begun must be known when the next one fails)
+            files.append(_begin(target, private=target in closed))  # noqa: PERF401 (those begun must be known when the next one fails)
         with _telling(targets):
             yield tuple(file.temporary for file in files)
             for file in files:
@@ -131,7 +134,7 @@ def _exists(path: Path) -> FileError:
     return FileError(f"{str(path)!r} exists already. Choose another name, or ask to replace it (force).")
 
 
-def _begin(target: Path) -> _Beside:
+def _begin(target: Path, private: bool) -> _Beside:
     """Create the empty temporary file, and find out the mode that the umask leaves a new file."""
     temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")
     try:
@@ -143,6 +146,8 @@ def _begin(target: Path) -> _Beside:
         os.fchmod(descriptor, 0o600)
     finally:
         os.close(descriptor)
+    if private:
+        mode = 0o600
     if target.exists():
         # What was closed to others does not become open by being replaced.
         mode &= stat.S_IMODE(target.stat().st_mode) | 0o600

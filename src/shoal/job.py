@@ -3,6 +3,7 @@
 A job is frozen and knows its keys: an unknown one is an error that names the nearest known one.
 """
 
+import os
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
@@ -88,7 +89,7 @@ class Job(Settings):
         return _validated(content)
 
     @staticmethod
-    def load(path: str | Path) -> "Job":
+    def load(path: str | os.PathLike[str]) -> "Job":
         """Return the job in a file."""
         try:
             return Job.from_toml(Path(path).read_text(encoding="utf-8"))

@@ -5,12 +5,14 @@
 A guarantee that the recount does not find raises, and nothing is released.
 """
 
+import os
 import secrets
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,19 +20,25 @@ from numpy.typing import NDArray
 
 from shoal.aggregate import Cells, aggregate
 from shoal.auditing import Verdict, recount
-from shoal.classes import value_codes
-from shoal.errors import SchemaError, ShoalWarning
+from shoal.classes import class_ids, value_codes
+from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
+from shoal.files import replacing_all, sha256
 from shoal.grouping import group
-from shoal.job import Job
+from shoal.job import Job, Order
+from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.metrics.columns import TableLoss, table_loss
 from shoal.prepare import prepare
+from shoal.report import render
 from shoal.schema import ALIASES, Role, Schema, as_names
 from shoal.space import Space, as_cell_size
-from shoal.table import Table, read
+from shoal.table import Table, format_of, read, write_into
 from shoal.typing import Labels, Progress, Seed
 
 Vector = NDArray[np.float64]
 Names = Sequence[str] | str
+Form = Literal["internal", "public"]
+
+_SHUFFLE = 0x5F0A1  # keeps the order of the records apart from other uses of the seed
 
 
 def anonymize(
@@ -188,6 +196,52 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
     return release
 
 
+def run(
+    job: Job | str | os.PathLike[str],
+    table: Any = None,
+    *,
+    force: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> "Release":
+    """Make the release that a job describes, and write it where the job says.
+
+    Parameters
+    ----------
+    job : Job or path
+        The job, or the TOML file that holds it. Its paths are relative to the current folder.
+    table : path or frame, optional
+        What to anonymize, in place of the job's input.
+    force : bool
+        Replace files that are there already.
+    threads, progress
+        As in `anonymize`.
+
+    Returns
+    -------
+    Release
+        The same as `anonymize` makes with the same settings; with the same seed, the same bytes.
+
+    Examples
+    --------
+    >>> people = pa.table({"age": [20, 21, 40, 44]})
+    >>> job = Job.of(k=2, roles={"quasi_identifiers": ["age"]}, seed=1)
+    >>> run(job, people).table["age"].to_pylist()
+    [20.5, 20.5, 42.0, 42.0]
+    """
+    if not isinstance(job, Job):
+        job = Job.load(job)
+    if table is None and job.input is None:
+        raise ParameterError("The job names no input. Give it a path in [input], or hand over a table.")
+    reading = job.input.reading() if job.input is not None else {}
+    source = read(job.input.path if table is None and job.input is not None else table, **reading)
+    release = carry_out(job, source, threads=threads, progress=progress)
+    if job.output is not None:
+        out = job.output
+        release.write(out.path, report=out.report, form=out.form, json=out.json_file, order=out.order, force=force)
+    return release
+
+
 def publish(table: pa.Table, schema: Schema, replaced: Mapping[str, pa.Array]) -> pa.Table:
     """Return the published columns in the order of the table, quasi-identifiers replaced."""
     return pa.table({column.name: replaced.get(column.name, table[column.name]) for column in schema.published})
@@ -248,6 +302,87 @@ class Release:
     def labels(self) -> Labels:
         """Cell number of each record, in the order of the input; not published."""
         return self.cells.labels
+
+    @property
+    def measures(self) -> dict[str, Any]:
+        """Loss and risk as plain values; they describe the original too, so they are not for the public."""
+        return {"loss": self.loss.to_dict()}
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        report: str | os.PathLike[str] | None = None,
+        form: Form = "internal",
+        json: str | os.PathLike[str] | None = None,
+        order: Order = "shuffle",
+        force: bool = False,
+    ) -> list[Path]:
+        """Write the release, its two manifests and, if asked for, its report: all of them or none.
+
+        Parameters
+        ----------
+        path : path
+            CSV, Parquet, Arrow, SPSS or Stata file for the published table. Beside it appear ``PATH.public.json``,
+            which may travel with the data, and ``PATH.internal.json``, which repeats the release and stays with you.
+        report : path, optional
+            HTML file for the report.
+        form : {"internal", "public"}
+            Of the report: the public one tells nothing of the original beyond what the release tells.
+        json : path, optional
+            JSON file with what the report says.
+        order : {"shuffle", "keep"}
+            Of the records. The order of the input can tell who is who, so it is given up unless asked for.
+        force : bool
+            Replace files that are there already.
+
+        Returns
+        -------
+        list of Path
+            The files, the table first.
+
+        Raises
+        ------
+        FileError
+            If a file exists or cannot be written. Nothing half-written stays.
+        GuaranteeError
+            If the file, read back, does not keep what the verdict says.
+        """
+        path = Path(path)
+        format_of(path)
+        targets = [path, *(path.with_name(f"{path.name}.{kind}.json") for kind in ("public", "internal"))]
+        targets += [Path(target) for target in (report, json) if target is not None]
+        with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
+            write_into(self.published, table, like=self.source, order=self._order(order))
+            self._recount(table)
+            output = sha256(table)
+            public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
+            manifest = internal_manifest(self.job, self.source, output, self.labels, self.verdict, self.measures)
+            internal.write_text(as_text(manifest), encoding="utf-8")
+            formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
+            for name, file in zip(formats, others, strict=True):
+                file.write_text(render(self, name, form), encoding="utf-8")
+        return targets
+
+    def _order(self, order: Order) -> NDArray[np.int64] | None:
+        """Return the order in which records are written, None for that of the input."""
+        if order not in get_args(Order):
+            raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
+        if order == "keep":
+            return None
+        # A stream of its own, so that the order tells nothing about other random choices.
+        generator = np.random.default_rng([_SHUFFLE, self.job.seed or 0])
+        return generator.permutation(self.verdict.n_records)
+
+    def _recount(self, path: Path) -> None:
+        """Count once more, on the file that is about to leave."""
+        quasi = self.schema.quasi_names
+        counts = np.bincount(class_ids(read(path, columns=quasi).arrow))
+        if counts.sum() != self.verdict.n_records or counts.min() < self.job.k:
+            raise GuaranteeError(
+                f"The file that was written does not keep k={self.job.k}: read back, its smallest class has "
+                f"{counts.min()} records. Nothing was released. Choose another format."
+            )
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
