@@ -58,8 +58,7 @@ def group(
         return partition(X, k, method, seed, threads=threads, progress=progress, **options)
 
     X = space.encode(table)
-    strata, what = _strata(table, schema)
-    _refuse_small_strata(strata, what, k)
+    strata, _ = strata_of(table, schema, k)
     if schema.roles.household is not None:
         return _within_households(table, schema, space, X, strata, cut, k, progress)
     labels = within(X, strata, cut, progress)
@@ -68,15 +67,23 @@ def group(
     return Cells(labels)
 
 
-def _strata(table: pa.Table, schema: Schema) -> tuple[Labels, str]:
-    """Return the number of each record's stratum, and what strata are made of in words."""
+def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
+    """Return the number of each record's stratum, and what strata are made of in words.
+
+    Raises
+    ------
+    GuaranteeError
+        If a stratum has fewer than `k` records.
+    """
     by = [column.name for column in schema.having(Role.BY)]
     zeros = [column.name for column in schema.quasi if column.settings.keep_zeros]
     apart = table.select(by)
     for name in zeros:
         apart = apart.append_column(f"zero in {name}", pc.equal(table[name], 0))
     what = [f"by {', '.join(map(repr, by))}"] * bool(by) + [f"zeros in {', '.join(map(repr, zeros))}"] * bool(zeros)
-    return (class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)), " and ".join(what)
+    strata = class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)
+    _refuse_small_strata(strata, " and ".join(what), k)
+    return strata, " and ".join(what)
 
 
 def _refuse_small_strata(strata: Labels, what: str, k: int) -> None:

@@ -149,18 +149,13 @@ class Inspection:
             "command": self.command(),
         }
 
+    def to_text(self, k: int = 10) -> str:
+        """Return all of it as text, with the command that makes a release."""
+        advice = ["To make a release of it, correct this and run it:", "", f"  {self.command(k)}"]
+        return "\n".join([*_table(self), "", *_sentences(self), "", *advice])
+
     def __str__(self) -> str:
-        return "\n".join(
-            [
-                *_table(self),
-                "",
-                *_sentences(self),
-                "",
-                "To make a release of it, correct this and run it:",
-                "",
-                f"  {self.command()}",
-            ]
-        )
+        return self.to_text()
 
 
 def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> Inspection:
