@@ -28,7 +28,7 @@ Examples:
 @click.option("--json", "json_file", metavar="FILE", help="JSON file with what the report says.")
 @click.option(
     "--internal/--public",
-    default=True,
+    default=None,
     help="Form of the report; the public one tells nothing of the original.  [default: internal]",
 )
 @click.option(
@@ -57,6 +57,8 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     """
     if output is None:
         raise click.UsageError("Say where the release goes: -o release.parquet")
+    if given["internal"] is not None and not (given["report"] or given["json_file"]):
+        raise click.UsageError("--internal and --public are forms of a report; ask for one: --report report.html")
     job = Job.of(
         k=k,
         method=given["method"],
@@ -71,7 +73,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
             "path": output,
             "order": given["order"],
             "report": given["report"],
-            "form": "internal" if given["internal"] else "public",
+            "form": "public" if given["internal"] is False else "internal",
             "json": given["json_file"],
         },
     )

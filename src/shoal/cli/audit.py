@@ -25,8 +25,7 @@ from shoal.cli.text import facts
 @options.columns("kind", "order")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @options.reading
-@click.pass_context
-def command(ctx: click.Context, file: str, k: int | None, as_json: bool, **given: Any) -> None:
+def command(file: str, k: int | None, as_json: bool, **given: Any) -> int:
     """Recount what a published FILE keeps, from shoal or from another tool.
 
     A class is a set of records with the same quasi-identifiers, missing being a value. Ends with exit code 0 if every
@@ -46,7 +45,7 @@ def command(ctx: click.Context, file: str, k: int | None, as_json: bool, **given
         click.echo(json.dumps(verdict.to_dict(), indent=1, ensure_ascii=False))
     else:
         _tell(verdict)
-    ctx.exit(0 if verdict.holds else 1)
+    return 0 if verdict.holds else 1
 
 
 def _tell(verdict: Verdict) -> None:

@@ -1,6 +1,5 @@
 """Releasing: a job is carried out and told about, in the same way for every command that makes a release."""
 
-import os
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,7 +28,8 @@ def carry_out(
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
         )
-    files = [*files_of(job.output.path, job.output.report, job.output.json_file), *([save_job] if save_job else [])]
+    files = files_of(job.output.path, job.output.report, job.output.json_file)
+    files += [Path(save_job)] if save_job else []
     check_free(files, force)
     if dry_run:
         tell_plan(job, files)
@@ -50,7 +50,7 @@ def released(job: Job, *, force: bool = False, threads: int | None = None) -> Re
         return run(job, force=force, threads=threads, progress=meter)
 
 
-def tell(release: Release, files: Iterable[str | os.PathLike[str]]) -> None:
+def tell(release: Release, files: Iterable[Path]) -> None:
     """Print what was made, on standard error what to look at before it is published."""
     job, verdict = release.job, release.verdict
     facts(
@@ -60,7 +60,7 @@ def tell(release: Release, files: Iterable[str | os.PathLike[str]]) -> None:
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
             "information loss": f"{release.loss.il:.4f} %",
-            "written": ", ".join(map(os.fspath, files)),
+            "written": ", ".join(map(str, files)),
         }
     )
     for text in release.warnings:
@@ -82,7 +82,7 @@ def verdict_in_words(verdict: Verdict) -> str:
     )
 
 
-def tell_plan(job: Job, files: Iterable[str | os.PathLike[str]]) -> None:
+def tell_plan(job: Job, files: Iterable[Path]) -> None:
     """Print what would be done, having checked all that can be checked before cells are made."""
     assert job.input is not None
     with showing(f"reading {Path(job.input.path).name}", "") as _:
@@ -100,5 +100,5 @@ def tell_plan(job: Job, files: Iterable[str | os.PathLike[str]]) -> None:
             lines[str(role)] = ", ".join(named)
     helpers = {"subject": job.roles.subject, "household": job.roles.household, "weights": job.roles.weights}
     lines |= {title: name for title, name in helpers.items() if name}
-    facts({**lines, "would write": ", ".join(map(os.fspath, files))})
+    facts({**lines, "would write": ", ".join(map(str, files))})
     click.echo("Nothing was written.")
