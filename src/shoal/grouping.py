@@ -103,7 +103,7 @@ def within(X: Matrix, strata: Labels, cut: Cut, progress: Progress | None = None
     labels = np.empty(len(X), dtype=np.int64)
     n_cells = n_done = 0
     for members in members_of(strata):
-        cells = cut(X[members], _shifted(progress, n_done, len(X)))
+        cells = cut(X[members], _part(progress, n_done, len(members), len(X)))
         labels[members] = cells + n_cells
         n_cells += int(cells.max()) + 1
         n_done += len(members)
@@ -115,8 +115,9 @@ def members_of(labels: Labels) -> list[Labels]:
     return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
 
 
-def _shifted(progress: Progress | None, n_done: int, n_records: int) -> Progress | None:
-    return progress and (lambda done, total: progress(n_done + done, n_records))
+def _part(progress: Progress | None, n_before: int, n_here: int, n_records: int) -> Progress | None:
+    """Report the progress of a stratum, in whatever unit its method counts, as a part of all records."""
+    return progress and (lambda done, total: progress(n_before + n_here * done // max(total, 1), n_records))
 
 
 def with_enough_subjects(X: Matrix, labels: Labels, strata: Labels, subjects: Labels, k: int) -> Labels:

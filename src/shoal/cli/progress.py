@@ -32,7 +32,8 @@ class Meter:
         with self._lock:
             finished = done >= total
             self._stage = self._after if finished else self._during
-            self._share = None if finished else done / total
+            # Never backwards: a method may count its parts in units of their own.
+            self._share = None if finished else max(done / total, self._share or 0.0)
             if self._shown:
                 self._show()
 

@@ -45,8 +45,7 @@ def html(comparison: "Comparison") -> str:
 <body>
 <h1>How much risk for how much loss</h1>
 <p>{comparison.n_records:,} records, {len(comparison.choices)} choices of k and method. A choice is undominated if no
-other one is better in loss or risk without being worse in the other: one of these {len(comparison.undominated)} is
-yours.</p>
+other one is better in loss or risk without being worse in the other; these are worth a look.</p>
 {svg(comparison)}
 <div class="wide">
 <table>

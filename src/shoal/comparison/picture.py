@@ -55,7 +55,7 @@ def svg(comparison: "Comparison") -> str:
         '<text class="title" x="24" y="30">Risk and loss of each choice</text>',
         *_axes(x, y),
         _front(comparison.undominated, x, y),
-        *(_point(choice, methods, x, y) for choice in comparison.choices),
+        *(_point(choice, methods, x, y) for choice in sorted(comparison.choices, key=lambda c: c.undominated)),
         *_numbers(comparison.undominated, x, y),
         *_legend(methods),
         "</svg>",
@@ -124,16 +124,12 @@ def _mark(number: int, x: float, y: float) -> str:
 
 
 def _numbers(choices: "Sequence[Choice]", x: Scale, y: Scale) -> list[str]:
-    """Write k beside the choices worth a look, unless another one stands where it would go."""
-    placed: list[tuple[float, float]] = []
-    parts = []
-    for choice in choices:
-        at = (x.place(100 * choice.risk) + 10, y.place(choice.loss) - 9)
-        if any(abs(at[0] - other[0]) < 44 and abs(at[1] - other[1]) < 14 for other in placed):
-            continue
-        placed.append(at)
-        parts.append(f'<text x="{at[0]:.1f}" y="{at[1]:.1f}">k = {choice.k}</text>')
-    return parts
+    """Write each k once, below its choice of least loss: nothing dominates that one, so there is room."""
+    best = {choice.k: choice for choice in sorted(choices, key=lambda choice: -choice.loss)}
+    places = {k: (x.place(100 * choice.risk), y.place(choice.loss) + 21) for k, choice in best.items()}
+    return [
+        f'<text x="{at:.1f}" y="{below:.1f}" text-anchor="middle">k = {k}</text>' for k, (at, below) in places.items()
+    ]
 
 
 def _legend(methods: list[str]) -> list[str]:
