@@ -19,11 +19,7 @@ PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
     """Read a Parquet file, or the columns of it that are asked for."""
-    try:
-        file = pq.ParquetFile(path, page_checksum_verification=True)
-    except UNREADABLE:
-        raise damaged(path, "Parquet") from None
-    with file:
+    with _opened(path) as file:
         names = file.schema_arrow.names
         check_names(names)
         wanted = names if columns is None else check_wanted(columns, names)
@@ -31,6 +27,20 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.T
             return file.read(columns=wanted).select(wanted), None
         except UNREADABLE:
             raise damaged(path, "Parquet") from None
+
+
+def parquet_names(path: Path) -> list[str]:
+    """Name the columns of a Parquet file."""
+    with _opened(path) as file:
+        check_names(file.schema_arrow.names)
+        return list(file.schema_arrow.names)
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path, page_checksum_verification=True)
+    except UNREADABLE:
+        raise damaged(path, "Parquet") from None
 
 
 def write_parquet(table: pa.Table, path: Path, ending: str = ".parquet", notes: object = None) -> None:
