@@ -154,14 +154,19 @@ def as_matrix(X: ArrayLike) -> Matrix:
     return matrix
 
 
-def as_cell_size(k: int, n_records: int) -> int:
-    """Return `k` as an int that `n_records` records can meet, or say why there is none."""
-    try:
-        k = operator.index(k)
-    except TypeError:
-        raise ParameterError(f"k must be a whole number, not {type(k).__name__}.") from None
+def as_k(k: int) -> int:
+    """Return `k` as an int of at least 2, or say what is wrong with it."""
+    if isinstance(k, bool | np.bool_) or not hasattr(k, "__index__"):
+        raise ParameterError(f"k must be a whole number, not {type(k).__name__}.")
+    k = operator.index(k)
     if k < 2:
         raise ParameterError(f"k must be at least 2 for a record to hide among others; k={k} was asked for.")
+    return k
+
+
+def as_cell_size(k: int, n_records: int) -> int:
+    """Return `k` as an int that `n_records` records can meet, or say why there is none."""
+    k = as_k(k)
     if n_records < k:
         raise GuaranteeError(
             f"Cells of k={k} records were asked for, but there are only {n_records} records. Lower k or add records."
