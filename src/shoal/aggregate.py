@@ -223,17 +223,21 @@ def _middles(members: _Members, order: NDArray[np.int64]) -> tuple[NDArray[np.in
 def _modes(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
     """Return the most frequent value of each cell; of equally frequent ones the first in category order."""
     categories = _categories(values, column)
-    pairs, where = np.unique(members.labels * len(categories) + category_codes(values, categories), return_inverse=True)
-    counts = np.bincount(where, members.weights, len(pairs))
-    cells, codes = np.divmod(pairs, len(categories))
-    order = np.lexsort((codes, -counts, cells))
-    firsts = order[np.unique(cells[order], return_index=True)[1]]
-    found = np.zeros(members.n_cells, dtype=np.int64)
-    found[cells[firsts]] = codes[firsts]
+    pairs = members.labels * len(categories) + category_codes(values, categories)
+    if members.weights is None:
+        found, counts = np.unique(pairs, return_counts=True)
+    else:
+        found, where = np.unique(pairs, return_inverse=True)
+        counts = np.bincount(where, members.weights)
+    cells, codes = np.divmod(found, len(categories))
+    # Pairs are in order of cells and values; a stable sort leaves the first of equally frequent values in front.
+    order = np.lexsort((-counts, cells))
+    modes = np.zeros(members.n_cells, dtype=np.int64)
+    modes[cells[order[::-1]]] = codes[order[::-1]]
     if column.settings.round is not None:
         centred = _Centred.of(categories)
-        return _rounded(centred.offsets[found], centred, column)
-    return categories.take(pa.array(found))
+        return _rounded(centred.offsets[modes], centred, column)
+    return categories.take(pa.array(modes))
 
 
 def _categories(values: pa.ChunkedArray, column: Column) -> pa.Array:

@@ -81,8 +81,7 @@ class NumberAxis:
         present, where = _numbers(values, self.order)
         if not (self.apart or where.all()):
             raise SchemaError(
-                f"Column {self.column.name!r} has {np.count_nonzero(~where):,} missing values, but none was missing "
-                "when the space was fixed."
+                f"Column {self.column.name!r} has missing values, but none was missing when the space was fixed."
             )
         weight = self.column.settings.weight
         moved = np.ldexp(less(present, self.pivot), -self.exponent)
@@ -197,13 +196,11 @@ class NominalAxis:
     def encode(self, values: pa.ChunkedArray) -> Matrix:
         """Return the coordinates of prepared values, shape (n_records, n_dims)."""
         codes = self.codes(values)
-        n_new = np.count_nonzero(codes < 0)
-        if n_new:
+        if codes.min(initial=0) < 0:
             raise SchemaError(
-                f"Column {self.column.name!r} has {n_new:,} values of categories that did not occur when the space was "
-                "fixed."
+                f"Column {self.column.name!r} has categories that did not occur when the space was fixed."
             )
-        return np.asarray(self.points[codes] * self.column.settings.weight)
+        return np.asarray((self.points * self.column.settings.weight)[codes])
 
 
 def sorted_categories(values: pa.ChunkedArray) -> pa.Array:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from shoal.schema import Schema
 
 
+_AT_ONCE = 8192  # records whose coordinates stay in the cache while one column after the other is written
+
+
 @dataclass(frozen=True)
 class Space:
     """Where the records of a table lie: one axis for each quasi-identifier, fixed once and for all.
@@ -63,8 +66,11 @@ class Space:
     def encode(self, table: "pa.Table") -> Matrix:
         """Return the points of the records of a prepared table, float64 of shape (n_records, n_dims)."""
         X = np.empty((table.num_rows, sum(axis.n_dims for axis in self.axes)))
-        for axis, dims in zip(self.axes, self.dims(), strict=True):
-            X[:, dims] = axis.encode(table[axis.column.name])
+        places = list(zip(self.axes, self.dims(), strict=True))
+        for start in range(0, len(X), _AT_ONCE):
+            rows = table.slice(start, _AT_ONCE)
+            for axis, dims in places:
+                X[start : start + _AT_ONCE, dims] = axis.encode(rows[axis.column.name])
         return X
 
     def dims(self) -> list[slice]:

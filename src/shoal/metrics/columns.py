@@ -122,14 +122,14 @@ def _column_loss(
     axis: NumberAxis | NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedArray, labels: Labels
 ) -> _Found:
     """Measure one column in its axis."""
-    everything = np.zeros_like(labels)
     if isinstance(axis, NominalAxis):
         codes = axis.codes(before)
         square = (axis.apart * axis.column.settings.weight) ** 2
-        sse, sst = (square / 2 * _unlike(codes, cells) for cells in (labels, everything))
+        sse, sst = (square / 2 * _unlike(codes, cells) for cells in (labels, np.zeros_like(labels)))
         return _Found(sse, sst, square * (codes != axis.codes(after)))
     Z = axis.encode(before)
-    sse, sst = (float(kernels.cell_spread(Z, cells, int(cells.max()) + 1).sum()) for cells in (labels, everything))
+    sse = float(kernels.cell_spread(Z, labels, int(labels.max()) + 1).sum())
+    sst = float(np.square(Z - Z.mean(axis=0)).sum())
     return _Found(sse, sst, np.square(Z - axis.encode(after)).sum(axis=1))
 
 
