@@ -63,21 +63,36 @@ def join_until_enough(X: Matrix, labels: Labels, strata: Labels, subjects: Label
 
 
 def _joined(X: Matrix, labels: Labels, strata: Labels, poor: Labels) -> Labels:
-    """Join some cells with one another, two or three near ones each; one that is alone, with the nearest."""
+    """Join each of some cells with another one of its stratum that is near."""
     sizes = np.bincount(labels)
     means = kernels.cell_sums(X, labels, len(sizes)) / sizes[:, None]
     stratum = np.empty(len(sizes), dtype=np.int64)
     stratum[labels] = strata
+    is_poor = np.zeros(len(sizes), dtype=bool)
+    is_poor[poor] = True
     target = np.arange(len(sizes))
-    for group in np.split(poor[np.argsort(stratum[poor], kind="stable")], np.cumsum(np.bincount(stratum[poor]))[:-1]):
-        if len(group) > 1:
-            pairs = partition(means[group], 2, seed=0)
-            first = np.unique(pairs, return_index=True)[1]
-            target[group] = group[first][pairs]
-        elif len(group):
-            others = np.flatnonzero((stratum == stratum[group[0]]) & (np.arange(len(sizes)) != group[0]))
-            target[group] = others[kernels.distances(means[others], means[group[0]]).argmin()]
+    for cells in members_of(stratum):
+        rich, few = cells[~is_poor[cells]], cells[is_poor[cells]]
+        if len(few):
+            target[few] = _partners(means, few, rich)
     return _renumbered(target[labels])
+
+
+def _partners(means: Matrix, poor: Labels, rich: Labels) -> Labels:
+    """Name for each poor cell the one to join: the nearest rich one, or the first of two or three poor ones nearby."""
+    to_rich = np.full(len(poor), np.inf)
+    partners = poor.copy()
+    if len(rich):
+        partners = rich[kernels.assign(means[poor], means[rich])]
+        to_rich = np.square(means[poor] - means[partners]).sum(axis=1)
+    if len(poor) > 1:
+        pairs = partition(means[poor], 2, seed=0)
+        first, size = np.unique(pairs, return_index=True)[1], np.bincount(pairs)
+        middles = kernels.cell_sums(means[poor], pairs, len(size)) / size[:, None]
+        # Two that form a pair are twice as far from one another as from their middle.
+        to_poor = 4 * np.square(means[poor] - middles[pairs]).sum(axis=1)
+        partners = np.where(to_rich < to_poor, partners, poor[first][pairs])
+    return partners
 
 
 def _cut_in_slices(X: Matrix, subjects: Labels, k: int) -> Labels:
