@@ -1,0 +1,78 @@
+"""Terminal: the report in a few lines; with colour on a terminal, plain everywhere else."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from shoal.report.risks import risk_rows
+from shoal.report.wording import number, percent, shortened, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDTH = 18
+_MOST_COLUMNS = 5
+
+Line = tuple[str, str, str]
+"""A title, a text, and the style of the text."""
+
+
+def to_text(facts: Mapping[str, Any]) -> str:
+    """Return the report as a few plain lines.
+
+    Parameters
+    ----------
+    facts : mapping
+        As `shoal.report.facts.gather` returns them.
+    """
+    return "".join(f"{title:<{_WIDTH}}{text}".rstrip() + "\n" for title, text, _ in _lines(facts))
+
+
+def show(facts: Mapping[str, Any], console: "Console | None" = None) -> None:
+    """Print the report: in colour on a terminal, plain lines elsewhere."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = console or Console()
+    for title, text, style in _lines(facts):
+        if console.is_terminal:
+            console.print(Text(f"{title:<{_WIDTH}}", "dim") + Text(text, style), soft_wrap=True)
+        else:
+            console.file.write(f"{title:<{_WIDTH}}{text}".rstrip() + "\n")
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
+    verdict = facts["verdict"]
+    yield "verdict", facts["headline"], "bold green" if verdict["holds"] else "bold red"
+    if verdict["k_asked"] is not None:
+        yield "k", f"{verdict['k_found']:,} found, {verdict['k_asked']:,} asked for", ""
+    yield "records", f"{verdict['records']:,} in {verdict['classes']:,} groups", ""
+    if verdict["records_below_k"]:
+        yield "below k", f"{verdict['records_below_k']:,} records", "bold red"
+    for name, found in verdict["confidential"].items():
+        yield _title(name), f"at least {found['distinct_l']} values in a group, t = {number(found['t'], 3)}", ""
+    yield from _loss(facts.get("loss"), facts.get("bound"))
+    if facts.get("risk"):
+        for row in risk_rows(facts["risk"], verdict):
+            yield "risk", f"{row.name.lower()}: {row.told(row.before)} before, {row.told(row.after)} after", ""
+    for warning in facts.get("warnings", ()):
+        yield "warning", shown(warning), "yellow"
+
+
+def _loss(loss: Mapping[str, Any] | None, bound: float | None) -> Iterable[Line]:
+    if loss is None:
+        return
+    least = f", and no release can lose less than {number(bound)}%" if bound is not None else ""
+    yield "information loss", f"{number(loss['il'])}%{least}", ""
+    columns = sorted(loss["columns"].items(), key=lambda item: -item[1]["il"])
+    for name, found in columns[:_MOST_COLUMNS]:
+        yield (
+            "",
+            f"{shortened(name, 30)}: {number(found['il'])}%, {percent(found['changed'])} of the records changed",
+            "",
+        )
+    if len(columns) > _MOST_COLUMNS:
+        yield "", f"and {len(columns) - _MOST_COLUMNS} more columns that lose less", ""
+
+
+def _title(name: str) -> str:
+    return shortened(name, _WIDTH - 2)
