@@ -168,10 +168,10 @@ def class_sizes(verdict: Verdict) -> list[dict[str, int | bool]]:
     """
     sizes = np.array(list(verdict.sizes), dtype=np.int64)
     numbers = np.array(list(verdict.sizes.values()), dtype=np.int64)
-    # All but the largest few decide how wide the bars are; those share the last one.
-    usual = sizes[np.searchsorted(np.cumsum(numbers), 0.98 * numbers.sum())]
-    step = int(round_step((usual - sizes.min() + 1) / MOST_SIZES, whole=True))
     k = verdict.k or int(sizes.min())
+    # All but the largest few decide how wide the bars are; those share the last one. Cells up to 2k - 1 are usual.
+    usual = max(sizes[np.searchsorted(np.cumsum(numbers), 0.98 * numbers.sum())], min(sizes.max(), 2 * k - 1))
+    step = int(round_step((usual - sizes.min() + 1) / MOST_SIZES, whole=True))
     # Counted from k, so that no bar stands for sizes on both sides of it.
     bars = np.minimum(sizes - k, usual - k) // step
     return [

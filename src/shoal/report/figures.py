@@ -95,7 +95,7 @@ def _axis_labels(places: Sequence[float], labels: Sequence[str], y: float) -> li
         left = place if edge < 0 else place - width / 2
         if left >= edge and left + width + 8 <= end:
             chosen.append(text(label, place, y, class_="tick", text_anchor="start" if edge < 0 else "middle"))
-            edge = left + width + 12
+            edge = left + max(width + 12, 46)
     return chosen
 
 
@@ -129,11 +129,11 @@ def bars(distribution: Mapping[str, Any]) -> Markup:
 
 
 def _bar_row(name: str, shares: Mapping[str, float], most: float, y: float, pitch: float, style: str) -> list[Markup]:
-    left, room = 128.0, 132.0
+    left, room = 126.0, 118.0
     told = " → ".join(percent(share) for share in shares.values())
     title = f"{shown(name)}: " + ", ".join(f"{percent(share)} {_SIDES[side]}" for side, share in shares.items())
     drawn = [
-        text(shortened(name, 20), left - 8, y + pitch / 2 + 4, class_="label" + style, text_anchor="end"),
+        text(shortened(name, 21), left - 8, y + pitch / 2 + 4, class_="label" + style, text_anchor="end"),
         text(told, CARD - 2, y + pitch / 2 + 4, class_="tick", text_anchor="end"),
     ]
     middle = y + pitch / 2
@@ -145,7 +145,9 @@ def _bar_row(name: str, shares: Mapping[str, float], most: float, y: float, pitc
     return [*drawn, rect(0, y, CARD, pitch, title, class_="touch")]
 
 
-def class_size_figure(sizes: Sequence[Mapping[str, Any]], k: int | None, width: int = 720, height: int = 220) -> Markup:
+def class_size_figure(
+    sizes: Sequence[Mapping[str, Any]], k: int | None, width: int = 1040, height: int = 250
+) -> Markup:
     """Draw how many groups there are of each size; those below k stand out."""
     tallest = max(bar["classes"] for bar in sizes)
     left, bottom = 48.0, height - 38.0
@@ -162,7 +164,7 @@ def class_size_figure(sizes: Sequence[Mapping[str, Any]], k: int | None, width: 
         x, y = left + i * step, bottom - rise * bar["classes"]
         held = f"{counted(bar['classes'], 'group')}, {counted(bar['records'], 'record')} in all"
         title = f"{_size_label(bar)} records: {held}"
-        gap = min(step * 0.14, 6)
+        gap = max(min(step * 0.14, 6), step / 2 - 60)
         drawn.append(rect(x + gap, y, step - 2 * gap, bottom - y, title, class_="bad" if bar["below_k"] else "after"))
     if k is not None and sizes[-1]["to"] >= k:
         place = left + step * sum(bar["below_k"] for bar in sizes)
@@ -222,7 +224,7 @@ def _matrix(names: Sequence[str], values: Sequence[Sequence[float | None]], full
     """Draw the lower half of a matrix: the stronger the colour, the larger the number, which is written in the cell."""
     n = len(names)
     left, size = 104.0, (CARD - 104.0) / max(n - 1, 1)
-    size = min(size, 46.0)
+    size = min(size, 52.0)
     drawn: list[Markup] = []
     for i in range(1, n):
         y = (i - 1) * size
@@ -312,7 +314,7 @@ def shoal_figure(n_fish: int, holds: bool) -> Markup:
         for i in range(n_drawn)
     ]
     reach = spread * sqrt(n_drawn) + 14
-    scale = min(78 / reach, 1.5)
+    scale = min(80 / reach, 1.5, 146 / (1.75 * (reach - 14) + 18))
     looked_for = "fish sought" if holds else "fish lost"
     fish = [
         _fish(150 + scale * x, 84 + scale * y, scale, looked_for if i == 0 else "fish")
@@ -323,5 +325,6 @@ def shoal_figure(n_fish: int, holds: bool) -> Markup:
 
 
 def _fish(x: float, y: float, scale: float, class_: str) -> Markup:
+    scale *= 1.3
     body = "M-11 0C-6 -6.5 4 -6.5 10 0C4 6.5 -6 6.5 -11 0ZM-10 0L-17 -5.5L-15 0L-17 5.5Z"
     return element("path", d=body, class_=class_, transform=f"translate({x:.1f} {y:.1f}) scale({scale:.2f})")

@@ -44,7 +44,7 @@ class RiskRow:
     def told(self, value: float | None) -> str:
         """Return one side as text."""
         if value is None:
-            return "not measured"
+            return ""
         return percent(value) if self.is_share else number(value)
 
 

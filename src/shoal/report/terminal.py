@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shoal.report.risks import risk_rows
-from shoal.report.wording import number, percent, shortened, shown
+from shoal.report.wording import counted, number, percent, shortened, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _WIDTH = 18
-_MOST_COLUMNS = 5
+_MOST = 5
 
 Line = tuple[str, str, str]
 """A title, a text, and the style of the text."""
@@ -48,14 +48,25 @@ def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
     yield "records", f"{verdict['records']:,} in {verdict['classes']:,} groups", ""
     if verdict["records_below_k"]:
         yield "below k", f"{verdict['records_below_k']:,} records", "bold red"
-    for name, found in verdict["confidential"].items():
-        yield _title(name), f"at least {found['distinct_l']} values in a group, t = {number(found['t'], 3)}", ""
+    # The worst first: what a group tells most about.
+    confidential = sorted(verdict["confidential"].items(), key=lambda item: -item[1]["t"])
+    for name, found in confidential[:_MOST]:
+        yield (
+            _title(name),
+            f"at least {counted(found['distinct_l'], 'value')} in a group, t = {number(found['t'], 3)}",
+            "",
+        )
     yield from _loss(facts.get("loss"), facts.get("bound"))
     if facts.get("risk"):
         for row in risk_rows(facts["risk"], verdict):
-            yield "risk", f"{row.name.lower()}: {row.told(row.before)} before, {row.told(row.after)} after", ""
-    for warning in facts.get("warnings", ()):
+            sides = (("before", row.before), ("published", row.after))
+            told = ", ".join(f"{row.told(value)} {side}" for side, value in sides if value is not None)
+            yield "risk", f"{row.name.lower()}: {told}", ""
+    warnings = facts.get("warnings", [])
+    for warning in warnings[:_MOST]:
         yield "warning", shown(warning), "yellow"
+    if len(warnings) > _MOST:
+        yield "", f"and {counted(len(warnings) - _MOST, 'more warning')}", "yellow"
 
 
 def _loss(loss: Mapping[str, Any] | None, bound: float | None) -> Iterable[Line]:
@@ -64,14 +75,14 @@ def _loss(loss: Mapping[str, Any] | None, bound: float | None) -> Iterable[Line]
     least = f", and no release can lose less than {number(bound)}%" if bound is not None else ""
     yield "information loss", f"{number(loss['il'])}%{least}", ""
     columns = sorted(loss["columns"].items(), key=lambda item: -item[1]["il"])
-    for name, found in columns[:_MOST_COLUMNS]:
+    for name, found in columns[:_MOST]:
         yield (
             "",
             f"{shortened(name, 30)}: {number(found['il'])}%, {percent(found['changed'])} of the records changed",
             "",
         )
-    if len(columns) > _MOST_COLUMNS:
-        yield "", f"and {len(columns) - _MOST_COLUMNS} more columns that lose less", ""
+    if len(columns) > _MOST:
+        yield "", f"and {counted(len(columns) - _MOST, 'more column')} that lose less", ""
 
 
 def _title(name: str) -> str:

@@ -61,10 +61,17 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     >>> listed(["age", "zip", "sex"], most=2)
     'age and 2 more'
     """
-    names = [shortened(name, 48) for name in names]
+    names = [_isolated(shortened(name, 48)) for name in names]
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} more"]
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def _isolated(name: str) -> str:
+    """Keep a name that is written from right to left from turning the sentence around it."""
+    if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in name):
+        return f"\u2068{name}\u2069"
+    return name
 
 
 def counted(number: int, noun: str) -> str:
