@@ -72,18 +72,11 @@ def _plain(matrix: Matrix) -> list[list[float | None]]:
 def _correlation(table: pa.Table, least: int) -> Matrix:
     """Return Pearson's correlations, NaN where a column is constant or fewer than `least` records have both values."""
     columns = [_centred(values) for values in table.columns]
+    complete = not any(np.isnan(column.sum()) for column in columns)
     m = len(columns)
-    sums = np.zeros((4, m, m))  # of products, of values where the other is there, of squares likewise, of records
+    sums = np.zeros((4, m, m))
     for start in range(0, table.num_rows, _BATCH):
-        Z = np.stack([column[start : start + _BATCH] for column in columns], axis=1)
-        there = (~np.isnan(Z)).astype(np.float64)
-        Z = np.nan_to_num(Z, copy=False)
-        sums[0] += Z.T @ Z
-        if there.all():
-            total, squares = Z.sum(axis=0), np.square(Z).sum(axis=0)
-            sums[1:] += [np.tile(total, (m, 1)).T, np.tile(squares, (m, 1)).T, np.full((m, m), len(Z))]
-        else:
-            sums[1:] += [Z.T @ there, np.square(Z).T @ there, there.T @ there]
+        sums += _sums(np.array([column[start : start + _BATCH] for column in columns]), complete)
     products, totals, squares, n = sums
     with np.errstate(invalid="ignore", divide="ignore"):
         covariance = products / n - totals * totals.T / n**2
@@ -91,25 +84,41 @@ def _correlation(table: pa.Table, least: int) -> Matrix:
         variance = np.where(variance > 1e-12, variance, np.nan)  # of columns with unit variance: rounding, not spread
         found = covariance / np.sqrt(variance * variance.T)
     found[n < least] = np.nan
-    return np.clip(found, -1, 1)
+    return np.asarray(np.clip(found, -1, 1))
+
+
+def _sums(Z: Matrix, complete: bool) -> NDArray[np.float64]:
+    """Return for each pair of columns, over the records that have both, the sums of x y, of x, of x x, and of 1.
+
+    `Z` has a row for each column, and NaN where a value is missing.
+    """
+    m = len(Z)
+    if complete:
+        own = np.broadcast_to
+        totals, squares = own(Z.sum(axis=1)[:, None], (m, m)), own(np.einsum("ij,ij->i", Z, Z)[:, None], (m, m))
+        return np.array([Z @ Z.T, totals, squares, np.full((m, m), Z.shape[1])])
+    there = (~np.isnan(Z)).astype(np.float64)
+    Z = np.nan_to_num(Z)
+    return np.array([Z @ Z.T, Z @ there.T, np.square(Z) @ there.T, there @ there.T])
 
 
 def _centred(values: pa.ChunkedArray) -> NDArray[np.float64]:
     """Return a column in standard deviations from its mean, missing values as NaN; shape (n_records,)."""
-    there = np.asarray(values.is_valid())
-    present = values.drop_null()
-    if pa.types.is_temporal(present.type):
-        units = date_units(present)
-        numbers = (units - units[0]).astype(np.float64) if len(units) else units.astype(np.float64)
+    if pa.types.is_temporal(values.type):
+        present = date_units(values.drop_null())
+        numbers = np.full(len(values), np.nan)
+        # From the first one first, so that a long time since 1970 costs no digits.
+        numbers[np.asarray(values.is_valid())] = present - (present[0] if len(present) else 0)
     else:
-        numbers = np.array(present.cast(pa.float64(), safe=False))
-    result = np.full(len(values), np.nan)
-    finite = numbers[np.isfinite(numbers)]
-    if len(finite) == 0:
-        return result
+        numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
+    numbers = np.where(np.isinf(numbers), np.nan, numbers)
     # Scaled by a power of two first, so that squares do not overflow.
-    exponent = int(np.frexp(np.abs(finite).max())[1])
-    numbers, finite = np.ldexp(numbers, -exponent), np.ldexp(finite, -exponent)
-    spread = finite.std() or 1.0
-    result[there] = np.where(np.isfinite(numbers), (numbers - finite.mean()) / spread, np.nan)
-    return result
+    size = max(np.fmax.reduce(numbers), -np.fmin.reduce(numbers))
+    if np.isnan(size):
+        return numbers
+    numbers = np.ldexp(numbers, -int(np.frexp(size)[1]))
+    is_there = ~np.isnan(numbers)
+    n = np.count_nonzero(is_there)
+    numbers -= np.sum(numbers, where=is_there) / n
+    spread = float(np.sqrt(np.sum(np.square(numbers), where=is_there) / n))
+    return np.asarray(numbers / spread if spread > 0 else numbers)

@@ -42,9 +42,9 @@ class Grid:
     scale: str
 
     def counts(self, values: Vector) -> Counts:
-        """Count the values in each bin, those beyond the ends in the end bins; shape (n_bins,)."""
-        places = np.searchsorted(self.edges[1:-1], values, side="right")
-        return np.bincount(places, minlength=len(self.edges) - 1).astype(np.int64)
+        """Count ascending values in each bin, those beyond the ends in the end bins; shape (n_bins,)."""
+        below = np.searchsorted(values, self.edges[1:-1], side="left")
+        return np.diff(below, prepend=0, append=len(values))
 
 
 def number_grid(values: Vector, k: int, whole: bool) -> Grid | None:
@@ -53,7 +53,7 @@ def number_grid(values: Vector, k: int, whole: bool) -> Grid | None:
     Parameters
     ----------
     values : ndarray of shape (n_values,)
-        Released values, none missing.
+        Released values, ascending, none missing.
     k : int
         The ends lie around the k-th smallest and the k-th largest value.
     whole : bool
@@ -81,8 +81,7 @@ def _ends(values: Vector, k: int) -> tuple[float, float] | None:
     """Return the k-th smallest and the k-th largest value, unless there are too few or they are the same."""
     if len(values) < 2 * k:
         return None
-    parted = np.partition(values, (k - 1, len(values) - k))
-    low, high = float(parted[k - 1]), float(parted[len(values) - k])
+    low, high = float(values[k - 1]), float(values[len(values) - k])
     return (low, high) if low < high and np.isfinite(high - low) else None
 
 
@@ -132,7 +131,7 @@ def _logarithmic(values: Vector, low: float, high: float, whole: bool) -> Grid |
 
 
 def date_grid(seconds: Vector, k: int) -> Grid | None:
-    """Return a grid of calendar steps for released moments, in seconds since 1970, or None if there is nothing to draw.
+    """Return a grid of calendar steps for released moments, in ascending seconds since 1970, or None.
 
     Examples
     --------
@@ -207,7 +206,7 @@ def joined(grid: Grid, sides: dict[str, Vector], k: int) -> Histogram | None:
     grid : Grid
         From released values.
     sides : dict of str to ndarray of shape (n_values,)
-        Values before and after, or after alone.
+        Values before and after, or after alone; ascending.
     k : int
         What each bin has to hold.
 

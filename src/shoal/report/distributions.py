@@ -71,12 +71,17 @@ def _count(count: int, k: int) -> int | None:
 
 
 def as_numbers(values: pa.ChunkedArray) -> Vector:
-    """Return numbers, or seconds of dates, that are not missing; shape (n_present,)."""
+    """Return numbers, or seconds of dates, that are not missing, in ascending order; shape (n_present,)."""
     present = values.drop_null()
     if pa.types.is_temporal(present.type):
-        return _seconds(present)
-    numbers = np.asarray(present.cast(pa.float64(), safe=False))
-    return np.asarray(numbers[np.isfinite(numbers)])
+        return np.sort(_seconds(present))
+    numbers = np.sort(np.asarray(present.cast(pa.float64(), safe=False)))
+    # Only confidential and other columns can have infinities and NaN, which stand at the ends now.
+    return (
+        numbers
+        if np.isfinite(numbers[:1]).all() and np.isfinite(numbers[-1:]).all()
+        else np.asarray(numbers[np.isfinite(numbers)])
+    )
 
 
 def _seconds(values: pa.ChunkedArray) -> Vector:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from shoal.report import figures
 from shoal.report.risks import further_rows, interval_rows, risk_rows
-from shoal.report.wording import counted, number, percent, shortened, shown, visible
+from shoal.report.wording import counted, lost, number, percent, shortened, shown, visible
 
 _NARROW = 340
 
@@ -62,6 +62,7 @@ def _template() -> Template:
     environment.filters |= {
         "percent": percent,
         "number": number,
+        "lost": lost,
         "counted": counted,
         "shown": shown,
         "name": lambda text: shortened(text, 80),
@@ -91,7 +92,7 @@ def _loss_rows(loss: Mapping[str, Any] | None) -> list[tuple[str, Mapping[str, A
     columns = sorted(loss["columns"].items(), key=lambda item: -item[1]["il"])
     full = max([found["il"] for _, found in columns] + [1e-12])
     return [
-        (name, found, figures.share_bar(found["il"] / full, f"{shown(name)}: {number(found['il'])}% lost"))
+        (name, found, figures.share_bar(found["il"] / full, f"{shown(name)}: {lost(found['il'])} lost"))
         for name, found in columns
     ]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shoal.report.risks import risk_rows
-from shoal.report.wording import counted, number, percent, shortened, shown
+from shoal.report.wording import counted, lost, number, percent, shortened, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,13 +72,13 @@ def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
 def _loss(loss: Mapping[str, Any] | None, bound: float | None) -> Iterable[Line]:
     if loss is None:
         return
-    least = f", and no release can lose less than {number(bound)}%" if bound is not None else ""
-    yield "information loss", f"{number(loss['il'])}%{least}", ""
+    least = f", and no release can lose less than {lost(bound)}" if bound is not None else ""
+    yield "information loss", f"{lost(loss['il'])}{least}", ""
     columns = sorted(loss["columns"].items(), key=lambda item: -item[1]["il"])
     for name, found in columns[:_MOST]:
         yield (
             "",
-            f"{shortened(name, 30)}: {number(found['il'])}%, {percent(found['changed'])} of the records changed",
+            f"{shortened(name, 30)}: {lost(found['il'])}, {percent(found['changed'])} of the records changed",
             "",
         )
     if len(columns) > _MOST:

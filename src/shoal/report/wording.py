@@ -104,6 +104,17 @@ def percent(share: float | None) -> str:
     return f"{value:.1f}%" if abs(value) >= 1 else f"{value:.2g}%"
 
 
+def lost(il: float) -> str:
+    """Return an information loss, which is in percent already.
+
+    Examples
+    --------
+    >>> lost(9.4134), lost(6e-31), lost(0.0)
+    ('9.413%', '< 0.001%', '0%')
+    """
+    return "< 0.001%" if 0 < il < 0.001 else f"{number(il)}%"
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number to so many significant digits.
 

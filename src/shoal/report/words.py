@@ -29,9 +29,13 @@ def headline(verdict: Verdict) -> str:
     --------
     >>> headline(Verdict(10, 100, 8, 11, {11: 4, 14: 4}, 0, ("age",)))
     'Every record hides among at least 11'
+    >>> headline(Verdict(10, 20, 2, 9, {9: 1, 11: 1}, 9, ("age",)))
+    '9 of 20 records hide among fewer than 10'
     """
+    if verdict.n_below:
+        return f"{verdict.n_below:,} of {verdict.n_records:,} records hide among fewer than {verdict.k:,}"
     if not verdict.holds:
-        return "The guarantee does not hold"
+        return f"Some groups hold fewer than {verdict.k:,} people"
     if verdict.subject_asked and verdict.subjects is not None:
         return f"Every person hides among at least {verdict.subjects:,}"
     if verdict.k is None:
@@ -49,9 +53,8 @@ def explanation(verdict: Verdict) -> str:
         return f"{found}. The smallest group has {counted(verdict.smallest, 'record')}."
     asked = f"{verdict.k:,} were asked for"
     if verdict.subject_asked and verdict.subjects is not None:
-        found += f", and each group holds records of at least {counted(verdict.subjects, 'different person')}"
-        found = found.replace("different persons", "different people")
-        return f"{found}; {asked}."
+        found += f", and each group holds records of at least {verdict.subjects:,} different people"
+        return f"{found}; {asked}." + ("" if verdict.holds else " Do not publish this table.")
     if verdict.smallest >= verdict.k:
         return f"{found}. The smallest group has {counted(verdict.smallest, 'record')}; {asked}."
     return (
