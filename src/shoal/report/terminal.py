@@ -35,7 +35,7 @@ def show(facts: Mapping[str, Any], console: "Console | None" = None) -> None:
     console = console or Console()
     for title, text, style in _lines(facts):
         if console.is_terminal:
-            console.print(Text(f"{title:<{_WIDTH}}", "dim") + Text(text, style), soft_wrap=True)
+            console.print(Text.assemble((f"{title:<{_WIDTH}}", "dim"), (text, style)), soft_wrap=True)
         else:
             console.file.write(f"{title:<{_WIDTH}}{text}".rstrip() + "\n")
 

@@ -1,11 +1,11 @@
 """Releases to report on: one with everything in it, and one whose column names mean harm."""
 
 import warnings
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 import shoal
 
@@ -28,7 +28,13 @@ HOSTILE_NAMES = [
 ]
 RISK = {
     "linkage": {"dld": 0.031, "dld_within_2": 0.05, "linked": 0.17, "within": {"2": 0.3}, "median_rank": 17.0},
-    "classes": {"prosecutor_max": 0.2, "journalist_max": 0.2, "marketer": 0.19, "threshold": 0.1, "population": "sample"},
+    "classes": {
+        "prosecutor_max": 0.2,
+        "journalist_max": 0.2,
+        "marketer": 0.19,
+        "threshold": 0.1,
+        "population": "sample",
+    },
     "uniqueness": {"sample": 0.83, "population": None},
     "intervals": {"age": {"by_rank": 0.8, "by_sd": 0.5}},
     "matching": None,
@@ -67,13 +73,15 @@ def people(n=300):
 
 
 def quietly(table, **settings):
+    """Return a release with a seed that no public report may show."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", shoal.ShoalWarning)
         return shoal.anonymize(table, seed=987654321, **settings)
 
 
-@pytest.fixture(scope="session")
+@cache
 def release():
+    """Return a release of every kind of column."""
     return quietly(
         people(),
         k=K,
@@ -86,8 +94,9 @@ def release():
     )
 
 
-@pytest.fixture(scope="session")
+@cache
 def hostile():
+    """Return a release of 60 columns, some of whose names mean harm."""
     rng = np.random.default_rng(1)
     names = [*HOSTILE_NAMES, *(f"column_{i}" for i in range(60 - len(HOSTILE_NAMES)))]
     words = np.array(["<b>one</b>", "two & 'two'", "a very long category name that goes on and on", "四"])
