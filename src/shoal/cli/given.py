@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -39,11 +40,13 @@ def column_and_value(text: str, flag: str) -> tuple[str, str]:
     >>> column_and_value("zip=nominal", "--kind"), column_and_value('"a=b"=2', "--weight")
     (('zip', 'nominal'), ('a=b', '2'))
     """
-    quoted = text.startswith('"') and text.rfind('"=')
-    name, sign, value = (text[1:quoted], "=", text[quoted + 2 :]) if quoted else text.partition("=")
+    quoted = re.fullmatch(r'"((?:[^"]|"")+)"=(.*)', text, re.DOTALL)
+    if quoted:
+        return quoted[1].replace('""', '"'), quoted[2]
+    name, sign, value = text.partition("=")
     if not sign or not name:
         raise click.BadParameter(f"{text!r} has to be COLUMN=VALUE.", param_hint=flag)
-    return name.replace('""', '"') if quoted else name, value
+    return name, value
 
 
 def values(text: str) -> list[Any]:
