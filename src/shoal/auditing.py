@@ -13,10 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.axes import category_codes, sorted_categories
-from shoal.classes import class_ids, distinct_in_classes, value_codes
+from shoal.classes import class_ids, distinct_in_classes, identity_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
-from shoal.prepare import categories_in_order
+from shoal.prepare import categories_in_order, decoded, one_missing
 from shoal.schema import Column, Kind, Role, Roles, Schema, as_names, as_settings
+from shoal.space import as_k
 from shoal.table import read
 from shoal.typing import Labels
 
@@ -179,12 +180,17 @@ def audit(
     """
     quasi, sensitive = as_names(quasi_identifiers), as_names(confidential)
     settings = as_settings(columns)
+    for name, given in settings.items():
+        unused = sorted(given.model_fields_set - {"kind", "order"})
+        if unused:
+            raise ParameterError(f"{', '.join(unused)} is set for column {name!r}: an audit takes only kind and order.")
     if not quasi:
         raise SchemaError("No quasi-identifier is named, so there is nothing to count by.")
     needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
     arrow = read(table, columns=list(needed), **reading).arrow
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
+    k = None if k is None else as_k(k)
     roles = Roles(quasi_identifiers=tuple(quasi), confidential=tuple(sensitive))
     kinds = Schema.of(arrow.select(dict.fromkeys([*quasi, *sensitive])).schema, roles, settings)
     return recount(arrow, kinds, k, arrow[subject] if subject else None)
@@ -203,7 +209,7 @@ def recount(table: pa.Table, schema: Schema, k: int | None, subjects: pa.Chunked
         sizes={int(size): int(number) for size, number in zip(sizes, numbers, strict=True)},
         n_below=int(counts[counts < k].sum()) if k is not None else 0,
         quasi_identifiers=tuple(schema.quasi_names),
-        subjects=None if subjects is None else int(distinct_in_classes(classes, value_codes(subjects)).min()),
+        subjects=None if subjects is None else int(distinct_in_classes(classes, identity_codes(subjects)).min()),
         subject_asked=subjects is not None or schema.roles.subject is not None,
         confidential={
             column.name: diversity(classes, table[column.name], column) for column in schema.having(Role.CONFIDENTIAL)
@@ -213,6 +219,7 @@ def recount(table: pa.Table, schema: Schema, k: int | None, subjects: pa.Chunked
 
 def diversity(classes: Labels, values: pa.ChunkedArray, column: Column) -> Diversity:
     """Measure what classes tell about a column; a missing value is a value of its own, after all others."""
+    values = one_missing(decoded(values)) if column.kind is not Kind.ORDINAL else values
     categories = _ordered_categories(values, column)
     codes = category_codes(values, categories)
     n_values = len(categories)

@@ -29,7 +29,7 @@ from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.metrics.columns import TableLoss, table_loss
 from shoal.prepare import prepare
 from shoal.report import render
-from shoal.schema import ALIASES, Role, Schema, as_names
+from shoal.schema import ALIASES, Kind, Role, Schema, as_names, natural_kind
 from shoal.space import Space, as_cell_size
 from shoal.table import Table, format_of, read, write_into
 from shoal.typing import Labels, Progress, Seed
@@ -267,7 +267,7 @@ def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
     if name is None:
         return None
     column = schema[name]
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+    if natural_kind(column.type) is not Kind.NUMERIC:
         raise SchemaError(f"The survey weights in column {name!r} must be numbers; the column holds {column.type}.")
     weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
     bad = ~(np.isfinite(weights) & (weights >= 0))

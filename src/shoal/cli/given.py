@@ -58,14 +58,28 @@ def values(text: str) -> list[Any]:
     ([-9, 99], [0.5, 1.0], ['01', '2'], ['low', 'high'])
     """
     texts = split(text)
-    for number in (int, float):
-        try:
-            found = [number(part) for part in texts]
-        except ValueError:
-            continue
-        if all(_plainly(part) for part in texts):
-            return found
-    return list(texts)
+    found = [number(part) for part in texts]
+    if not all(isinstance(value, int | float) and _plainly(part) for value, part in zip(found, texts, strict=True)):
+        return list(texts)
+    return found if all(isinstance(value, int) for value in found) else [float(value) for value in found]
+
+
+def number(text: str) -> int | float | str:
+    """Return a number, whole if it is written so; a text that is none comes back as it is.
+
+    Examples
+    --------
+    >>> number("0"), number("2.5"), number("x")
+    (0, 2.5, 'x')
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _plainly(text: str) -> bool:
