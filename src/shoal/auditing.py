@@ -190,16 +190,14 @@ def audit(
     """
     quasi, sensitive = as_names(quasi_identifiers), as_names(confidential)
     settings = as_settings(columns)
-    arrow = read(table, **reading).arrow
-    for name in (*quasi, *sensitive, *settings, *([subject] if subject else [])):
-        if name not in arrow.column_names:
-            raise SchemaError(f"Column {name!r} is not in the table. Columns: {', '.join(arrow.column_names)}.")
     for name, given in settings.items():
         unused = sorted(given.model_fields_set - {"kind", "order"})
         if unused:
             raise ParameterError(f"{', '.join(unused)} is set for column {name!r}: an audit takes only kind and order.")
     if not quasi:
         raise SchemaError("No quasi-identifier is named, so there is nothing to count by.")
+    needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
+    arrow = read(table, columns=list(needed), **reading).arrow
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
     k = None if k is None else as_k(k)

@@ -126,12 +126,12 @@ class Inspection:
         roles = self.roles()
         for key, flag in _FLAGS.items():
             if roles.get(key):
-                words += [flag, ",".join(map(_listed, roles[key]))]
+                words += [flag, ",".join(map(as_listed, roles[key]))]
         for helper in ("household", "weights"):
             if helper in roles:
                 words += [f"--{helper}", roles[helper]]
         for name, setting in self.settings().items():
-            words += ["--kind", f"{_listed(name)}={setting['kind']}"]
+            words += ["--kind", f"{as_listed(name)}={setting['kind']}"]
         if self._has_missing:
             words += ["--missing", "own-value"]
         return shlex.join([*words, "-o", "release.parquet", "--report", "report.html"])
@@ -234,9 +234,16 @@ def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: i
         del kept[min(kept, key=lambda other: kept[other][0])]
 
 
-def _listed(name: str) -> str:
-    """Write a name so that a list with commas can hold it, and a setting with an equals sign."""
-    return '"' + name.replace('"', '""') + '"' if set(name) & set(',="') or name != name.strip() else name
+def as_listed(name: str) -> str:
+    """Write a name so that a list with commas can hold it, and a setting with an equals sign.
+
+    Examples
+    --------
+    >>> as_listed("age"), as_listed("last, first")
+    ('age', '"last, first"')
+    """
+    plain = name == name.strip() and not set(name) & set(',="')
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def _table(inspection: Inspection) -> list[str]:
