@@ -184,7 +184,7 @@ def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> 
 
     Examples
     --------
-    >>> people = {"name": ["Ann", "Bo", "Cy", "Di"], "age": [30, 30, 40, 50], "diagnosis": ["a", "b", "a", "a"]}
+    >>> people = {"name": ["Ann", "Bo", "Cy", "Di"], "age": [30, 30, 40, 50], "diagnosis": ["a", "b", "a", "b"]}
     >>> found = inspect(pa.table(people))
     >>> [str(column.proposal.role) for column in found.columns]
     ['identifier', 'quasi-identifier', 'confidential']
