@@ -103,7 +103,7 @@ class Job(Settings):
 
     def to_toml(self, *, with_seed: bool = True) -> str:
         """Return the job as a text that `shoal run` takes: what was set, and nothing else."""
-        content = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        content = self.model_dump(by_alias=True, exclude_defaults=True)
         if not with_seed:
             content.pop("seed", None)
         return _toml(content)

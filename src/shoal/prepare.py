@@ -89,12 +89,18 @@ def _without_codes(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     """Return the column with its missing codes made null."""
     plain = decoded(values)
     try:
-        codes = pa.array(column.settings.missing_codes).cast(plain.type)
+        codes = _as_values(column.settings.missing_codes, plain.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         raise SchemaError(
             f"A missing code of column {column.name!r} cannot be a value of it: the column holds {plain.type}."
         ) from None
     return pc.if_else(pc.is_in(plain, value_set=codes), None, values)
+
+
+def _as_values(entries: tuple[str | int | float, ...], type_: pa.DataType) -> pa.Array:
+    """Return what a user wrote as values of a type; Arrow raises where one cannot be."""
+    # One by one, since a user may write -9 and "NA" side by side.
+    return pa.concat_arrays([pa.array([], type_), *(pa.array([entry]).cast(type_) for entry in entries)])
 
 
 def _refuse_infinite(values: pa.ChunkedArray, column: Column) -> None:
@@ -153,7 +159,7 @@ def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
     plain = decoded(values).type
     if column.settings.order is not None:
         try:
-            order = pa.array(column.settings.order).cast(plain)
+            order = _as_values(column.settings.order, plain)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             raise SchemaError(
                 f"The order of column {column.name!r} names categories that cannot be values of it: the column holds "

@@ -406,7 +406,8 @@ def validated(model: type[S], content: object, where: str = "") -> S:
     place = ".".join([*([where] if where else []), *map(str, first["loc"])])
     if first["type"] == "extra_forbidden":
         known = _keys_at(model, first["loc"][:-1])
-        near = get_close_matches(str(first["loc"][-1]), known, n=1)
+        key = str(first["loc"][-1])
+        near = [ALIASES[key]] if ALIASES.get(key) in known else get_close_matches(key, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ParameterError(f"There is no key {place!r}.{hint} Known here: {', '.join(known)}.")
     if first["type"] == "missing":

@@ -279,9 +279,9 @@ def _choice(release: Release) -> Choice:
 
 
 def _linked(release: Release) -> float:
-    """Link what is published with the originals by distance."""
-    original, published = (release.space.encode(table) for table in (release.original, release.published))
-    return linkage(original, published).dld
+    """Link what is published with the originals by distance; the other risks of a release are not needed here."""
+    original, published = (release.space.encode(table) for table in (release.original, release.replaced))
+    return linkage(original, published, release.labels).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:

@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from shoal.inspection.facts import Facts, count
 from shoal.inspection.proposal import Proposal, propose
 from shoal.job import Job
 from shoal.schema import Role
-from shoal.table import format_of, read
-from shoal.table.columnar import parquet_names
+from shoal.table import read
 from shoal.table.columns import printable
 from shoal.typing import Labels, Progress
 
@@ -222,11 +220,8 @@ def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> 
 
 def _columns(table: Any, reading: dict[str, Any]) -> tuple[list[str], Iterator[tuple[str, pa.ChunkedArray]]]:
     """Return the names of the columns, and one after the other; of a Parquet file no more than one is in memory."""
-    if isinstance(table, str | os.PathLike) and format_of(table)[1].name == "parquet" and Path(table).is_file():
-        names = parquet_names(Path(table))
-        return names, ((name, read(table, columns=[name], **reading).arrow[name]) for name in names)
-    arrow = read(table, **reading).arrow
-    return arrow.column_names, ((name, arrow[name]) for name in arrow.column_names)
+    source = read(table, **reading)
+    return list(source.names), ((name, source.load([name])[name]) for name in source.names)
 
 
 def _renumbered(ids: Labels) -> Labels:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.classes import identity_codes
-from shoal.prepare import decoded, one_missing
+from shoal.prepare import one_missing
 from shoal.schema import Kind, is_text, natural_kind
 
 Codes = NDArray[np.int64]
@@ -67,15 +67,15 @@ def count(name: str, values: pa.ChunkedArray) -> tuple[Facts, Codes | None]:
     if kind is None:
         return Facts(name, values.type, None, n, values.null_count, 0, 0), None
     codes = identity_codes(values)
-    counts = np.bincount(codes)
-    missing = one_missing(decoded(values)).null_count
+    counts = np.bincount(codes, minlength=1)
+    missing = one_missing(values).null_count
     facts = Facts(
         name=name,
         type=values.type,
         kind=kind,
         n_records=n,
         missing=missing,
-        distinct=len(counts) - bool(missing),
+        distinct=int(np.count_nonzero(counts)) - (missing > 0),
         alone=int(np.count_nonzero(counts == 1)),
         length=_mean_length(values),
         dense=_is_dense(values),
