@@ -60,6 +60,7 @@ def tell(release: Release, files: Iterable[Path]) -> None:
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
             "information loss": f"{release.loss.il:.4f} %",
+            "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
             "written": ", ".join(map(str, files)),
         }
     )
