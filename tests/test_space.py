@@ -180,9 +180,9 @@ def test_every_column_has_its_own_coordinates_and_all_are_finite(problem, scalin
     table, _ = problem
     space, prepared = fitted(table, scaling)
     X = space.encode(prepared)
-    dims = [list(range(X.shape[1]))[part] for part in space.dims()]
+    dims = [dim for part in space.dims() for dim in range(X.shape[1])[part]]
 
-    assert sum(dims, []) == list(range(X.shape[1]))
+    assert dims == list(range(X.shape[1]))
     assert np.isfinite(X).all()
     for axis, part in zip(space.axes, space.dims(), strict=True):
         np.testing.assert_array_equal(X[:, part], axis.encode(prepared[axis.column.name]))
