@@ -4,10 +4,10 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
-from cli.shell import shoal_command, write_csv
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.shell import shoal_command, write_csv
 from shoal import ParameterError, SchemaError, ShoalWarning, anonymize, audit
 from shoal.aggregate import Cells, Scatter, aggregate
 from shoal.schema import ColumnSettings, Roles, Schema

@@ -123,8 +123,8 @@ def check_scatter(schema: Schema) -> None:
         )
     if schema.roles.household is not None:
         raise SchemaError(
-            "Random aggregation (rho) gives every record its own values, and a household asks for equal ones. Leave one "
-            "of them out."
+            "Random aggregation (rho) gives every record its own values, and a household asks for equal ones. Leave "
+            "one of them out."
         )
 
 

@@ -41,10 +41,10 @@ Names = Sequence[str] | str
 Form = Literal["internal", "public"]
 
 WITHDRAWN = (
-    "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group values of its own around the mean "
-    "of the group, so that records no longer hide among equals. This is not differential privacy either, whatever it has "
-    "been called: the noise is bounded and its range comes from the records themselves, so there is no epsilon. What it "
-    "protects from is measured (the risks of the internal report), not guaranteed."
+    "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group values of its own around the "
+    "mean of the group, so that records no longer hide among equals. This is not differential privacy either, whatever "
+    "it has been called: the noise is bounded and its range comes from the records themselves, so there is no epsilon. "
+    "What it protects from is measured (the risks of the internal report), not guaranteed."
 )
 """Why a release by random aggregation is not k-anonymous."""
 

@@ -44,7 +44,7 @@ Examples:
     "--rho",
     metavar="NUMBER|song",
     callback=lambda ctx, parameter, value: None if value is None else typed.number(value),
-    help="Random aggregation of numbers, 0 to 1; above 0 the release is NOT k-anonymous, and not differentially private.",
+    help="Random aggregation of numbers, 0 to 1; above 0 the release is NOT k-anonymous (docs/random.md).",
 )
 @options.making
 @options.columns()

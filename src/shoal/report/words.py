@@ -148,8 +148,8 @@ def _kept_together(schema: Schema) -> Iterable[str]:
 def _replaced(job: Job, schema: Schema) -> Iterable[str]:
     if job.rho:
         yield (
-            "Scattered: within a group every record now shows values of its own, drawn at random around the mean of the "
-            f"group; a value of {number(job.rho)} (rho) says how far, where 1 is the whole range of the group."
+            "Scattered: within a group every record now shows values of its own, drawn at random around the mean of "
+            f"the group; a value of {number(job.rho)} (rho) says how far, where 1 is the whole range of the group."
         )
         return
     ways = {way: [column.name for column in schema.quasi if column.aggregate == way] for way in _REPRESENTATIVE}
