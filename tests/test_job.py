@@ -80,7 +80,7 @@ def test_options_of_numpy_become_plain_ones_and_what_no_file_can_hold_is_refused
     job = Job.of(k=3, roles=roles, options={"a": np.float64(0.5), "b": np.int64(2), "c": [np.True_]})
 
     assert json.loads(json.dumps(job.to_dict()))["options"] == {"a": 0.5, "b": 2, "c": [True]}
-    with pytest.raises(ParameterError, match="options.a cannot be used"):
+    with pytest.raises(ParameterError, match=r"options\.a cannot be used"):
         Job.of(k=3, roles=roles, options={"a": object()})
 
 
