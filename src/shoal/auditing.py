@@ -6,7 +6,7 @@ knows no cells and no labels: what it counts is what an intruder sees, in shoal'
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,16 @@ from shoal.table import read
 from shoal.typing import Labels
 
 Vector = NDArray[np.float64]
+
+
+class Columns(Protocol):
+    """What the audit needs of a table: one column, or some."""
+
+    def __getitem__(self, name: str, /) -> pa.ChunkedArray:
+        """Return one column."""
+
+    def select(self, names: Any, /) -> pa.Table:
+        """Return some columns."""
 
 
 @dataclass(frozen=True)
@@ -180,16 +190,14 @@ def audit(
     """
     quasi, sensitive = as_names(quasi_identifiers), as_names(confidential)
     settings = as_settings(columns)
-    arrow = read(table, **reading).arrow
-    for name in (*quasi, *sensitive, *settings, *([subject] if subject else [])):
-        if name not in arrow.column_names:
-            raise SchemaError(f"Column {name!r} is not in the table. Columns: {', '.join(arrow.column_names)}.")
     for name, given in settings.items():
         unused = sorted(given.model_fields_set - {"kind", "order"})
         if unused:
             raise ParameterError(f"{', '.join(unused)} is set for column {name!r}: an audit takes only kind and order.")
     if not quasi:
         raise SchemaError("No quasi-identifier is named, so there is nothing to count by.")
+    needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
+    arrow = read(table, columns=list(needed), **reading).arrow
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
     k = None if k is None else as_k(k)
@@ -198,7 +206,7 @@ def audit(
     return recount(arrow, kinds, k, arrow[subject] if subject else None)
 
 
-def recount(table: pa.Table, schema: Schema, k: int | None, subjects: pa.ChunkedArray | None = None) -> Verdict:
+def recount(table: Columns, schema: Schema, k: int | None, subjects: pa.ChunkedArray | None = None) -> Verdict:
     """Recount a table whose columns have roles; `subjects` may be a column that is not published."""
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)

@@ -64,8 +64,7 @@ def group(
         return partition(X, k, method, seed, threads=n_threads, progress=progress, **options)
 
     X = space.encode(table)
-    strata, what = _strata(table, schema)
-    _refuse_small_strata(strata, what, k)
+    strata, _ = strata_of(table, schema, k)
     subjects = None if schema.roles.subject is None else identity_codes(table[schema.roles.subject])
     if schema.roles.household is not None:
         return _within_households(table, schema, space, X, strata, cut, k, subjects, progress)
@@ -73,8 +72,14 @@ def group(
     return Cells(labels if subjects is None else with_enough_subjects(X, labels, strata, subjects, k))
 
 
-def _strata(table: pa.Table, schema: Schema) -> tuple[Labels, str]:
-    """Return the number of each record's stratum, and what strata are made of in words."""
+def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
+    """Return the number of each record's stratum, and what strata are made of in words.
+
+    Raises
+    ------
+    GuaranteeError
+        If a stratum has fewer than `k` records.
+    """
     by = [column.name for column in schema.having(Role.BY)]
     zeros = [column.name for column in schema.quasi if column.settings.keep_zeros]
     apart = table.select(by)
@@ -82,7 +87,9 @@ def _strata(table: pa.Table, schema: Schema) -> tuple[Labels, str]:
         is_zero = pc.equal(table[name].cast(pa.float64(), safe=False), 0.0)
         apart = apart.append_column(f"zero in {name}", pc.fill_null(is_zero, False))
     what = [f"by {', '.join(map(repr, by))}"] * bool(by) + [f"zeros in {', '.join(map(repr, zeros))}"] * bool(zeros)
-    return (class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)), " and ".join(what)
+    strata = class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)
+    _refuse_small_strata(strata, " and ".join(what), k)
+    return strata, " and ".join(what)
 
 
 def _refuse_small_strata(strata: Labels, what: str, k: int) -> None:
@@ -102,15 +109,16 @@ def within(X: Matrix, strata: Labels, cut: Cut, progress: Progress | None = None
     labels = np.empty(len(X), dtype=np.int64)
     n_cells = n_done = 0
     for members in members_of(strata):
-        cells = cut(X[members], _shifted(progress, n_done, len(X)))
+        cells = cut(X[members], _part(progress, n_done, len(members), len(X)))
         labels[members] = cells + n_cells
         n_cells += int(cells.max()) + 1
         n_done += len(members)
     return labels
 
 
-def _shifted(progress: Progress | None, n_done: int, n_records: int) -> Progress | None:
-    return progress and (lambda done, total: progress(n_done + done, n_records))
+def _part(progress: Progress | None, n_before: int, n_here: int, n_records: int) -> Progress | None:
+    """Report the progress of a stratum, in whatever unit its method counts, as a part of all records."""
+    return progress and (lambda done, total: progress(n_before + n_here * done // max(total, 1), n_records))
 
 
 def _within_households(

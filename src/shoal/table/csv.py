@@ -3,10 +3,11 @@
 import gzip
 import mmap
 import os
-import re
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from shoal.errors import FileError, ParameterError
-from shoal.table.columns import check_names, check_wanted
+from shoal.table.columns import check_flat, check_names, check_wanted
 from shoal.table.dialect import (
+    DELIMITERS,
     as_utf8,
     check_header,
     check_quotes,
@@ -65,29 +67,24 @@ def read_csv(
     delimiter = _one_character("delimiter", delimiter, find_delimiter(text, quote))
     if decimal not in (None, ".", ",") or decimal == delimiter:
         raise ParameterError(f"decimal={decimal!r} cannot be used here; it is '.' or ',' and not the delimiter.")
-    has_header = bool(header) if names is not None else header is not False
-    if not has_header and names is None:
-        raise ParameterError(
-            "header=False says that the file has no header line; then names=[...] must name its columns."
-        )
-    found = _names(text, delimiter, quote, path.name, header, names)
+    missing, given_names = _several("null_values", null_values), _several("names", names)
+    has_header = _has_header(header, names)
+    found = _names(text, delimiter, quote, path.name, header, given_names)
     many_lines = check_quotes(raw, quote, delimiter, path.name)
-    wanted = found if columns is None else check_wanted(columns, found)
-    texts = _Texts(raw, delimiter, quote, tuple(null_values or ()), found, has_header, many_lines, path.name).read(
-        wanted
-    )
+    wanted = list(found) if columns is None else check_wanted(columns, found)
+    texts = _Texts(raw, delimiter, quote, missing, found, has_header, many_lines, path.name).read(wanted)
     # In a file with decimal commas the delimiter is another character, so there is nothing to find.
     table, mark = infer(texts, "." if decimal is None and delimiter == "," else decimal, path.name)
-    return table, Reading(delimiter, mark, encoding, quote, tuple(null_values or ()), has_header)
+    return table, Reading(delimiter, mark, encoding, quote, missing, has_header)
 
 
-def write_csv(table: pa.Table, path: Path, ending: str, reading: Reading | None = None) -> None:
+def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
     """Write a table as UTF-8 text, quoted only where needed; `""` is an empty text, nothing is a missing value.
 
     Delimiter and decimal mark are those of the file that was read, if it was CSV too.
     """
-    _check_writable(table.schema)
-    delimiter, decimal = (reading.delimiter, reading.decimal) if reading else (",", ".")
+    check_flat(table.schema)
+    delimiter, decimal = (notes.delimiter, notes.decimal) if isinstance(notes, Reading) else (",", ".")
     if ending.startswith(".tsv"):
         delimiter = "\t"
     elif ending.startswith(".csv") and delimiter == "\t":
@@ -114,7 +111,7 @@ class _Texts:
     delimiter: str
     quote: str
     null_values: tuple[str, ...]
-    names: list[str]
+    names: tuple[str, ...]
     has_header: bool
     many_lines: bool
     path: str
@@ -146,9 +143,9 @@ class _Texts:
 
     def _parse(self, wanted: list[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
         return pyarrow.csv.read_csv(
-            pa.BufferReader(pa.py_buffer(self.raw)),
+            pa.BufferReader(pa.py_buffer(self.raw).slice(self._n_empty_lines())),
             # The header is split here as well, so that it is a record like any other: with as many fields.
-            pyarrow.csv.ReadOptions(use_threads=threads, block_size=block, column_names=self.names),
+            pyarrow.csv.ReadOptions(use_threads=threads, block_size=block, column_names=list(self.names)),
             pyarrow.csv.ParseOptions(
                 delimiter=self.delimiter,
                 quote_char=self.quote or False,
@@ -166,6 +163,10 @@ class _Texts:
                 quoted_strings_can_be_null=False,
             ),
         ).slice(1 if self.has_header else 0)
+
+    def _n_empty_lines(self) -> int:
+        """Count the line ends before the header, which are no missing values."""
+        return next(i for i in range(len(self.raw)) if self.raw[i] not in b"\r\n")
 
     def _broken(self, wanted: list[str], block: int) -> FileError:
         """Read once more, in order, to learn which records are broken."""
@@ -191,8 +192,8 @@ def _bytes(path: Path) -> Any:
     if path.suffix == ".gz":
         try:
             return gzip.decompress(path.read_bytes())
-        except (OSError, EOFError) as error:
-            raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from error
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from None
     if os.path.getsize(path) == 0:
         return b""
     with open(path, "rb") as file:
@@ -210,41 +211,56 @@ def _one_character(option: str, given: str | None, found: str, or_none: bool = F
     return given
 
 
+def _several(option: str, given: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the texts given for an option; one text alone would be taken for its letters."""
+    if isinstance(given, str) or not all(isinstance(text, str) for text in given or ()):
+        raise ParameterError(f"{option} must be a list of texts, as in {option}=['NA'].")
+    return tuple(given or ())
+
+
+def _has_header(header: bool | None, names: Sequence[str] | None) -> bool:
+    if header is False and not names:
+        raise ParameterError(
+            "header=False says that the file has no header line; then names=[...] must name its columns."
+        )
+    return bool(header) if names else True
+
+
 def _names(
-    text: str, delimiter: str, quote: str, path: str, header: bool | None, names: Sequence[str] | None
-) -> list[str]:
+    text: str, delimiter: str, quote: str, path: str, header: bool | None, names: tuple[str, ...]
+) -> tuple[str, ...]:
     """Return the names of the columns, given or from a first line that is a header."""
     first = next(iter(records(text, delimiter, quote)), [])
-    if names is None:
+    if not names:
         check_header(first, path, trusted=bool(header))
-        return first
+        return tuple(first)
     if len(names) != len(first):
         raise ParameterError(
             f"names= gives {len(names)} names, but the first line of {path!r} has {len(first)} fields."
         )
     check_names(names)
-    return list(names)
-
-
-def _check_writable(schema: pa.Schema) -> None:
-    nested = [field.name for field in schema if pa.types.is_nested(field.type) or pa.types.is_binary(field.type)]
-    if nested:
-        raise FileError(
-            f"Column(s) {', '.join(map(repr, nested))} hold lists, structures or bytes, which CSV cannot. Write "
-            "Parquet or Arrow, or drop them."
-        )
+    return names
 
 
 def _lines(table: pa.Table, delimiter: str, decimal: str) -> Iterator[memoryview]:
     """Yield the bytes of the file, some records at a time."""
-    special = rf'["\r\n{re.escape(delimiter)}]|^$'
+    special = ('"', "\n", "\r", delimiter)
     names = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
     for start in (-1, *range(0, table.num_rows, _ROWS_AT_ONCE)):
         rows = names if start < 0 else table.slice(start, _ROWS_AT_ONCE)
-        fields = [_quoted(_as_text(column, decimal), special) for column in rows.columns]
+        fields = [_field(column, decimal, special) for column in rows.columns]
         lines = pc.binary_join_element_wise(*fields, _text(delimiter), null_handling="replace", null_replacement="")
         ended = pc.binary_join_element_wise(lines, _text("\n"), _text(""))
         yield from (_content(chunk) for chunk in ended.chunks)
+
+
+def _field(column: pa.ChunkedArray, decimal: str, special: tuple[str, ...]) -> pa.ChunkedArray:
+    text = _as_text(column, decimal)
+    # Numbers and dates hold none of the usual special characters: looking for them would double the time.
+    is_text = (
+        pa.types.is_dictionary(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    )
+    return _quoted(text, special) if is_text or special[-1] not in DELIMITERS else text
 
 
 def _as_text(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
@@ -253,16 +269,23 @@ def _as_text(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
     if not pa.types.is_floating(column.type):
         return text
     # Numbers with a point remain numbers with a point, also where they happen to be whole.
-    text = pc.replace_substring_regex(text, r"^(-?[0-9]+)$", r"\1.0")
+    # (The n is that of nan and inf.)
+    pointed = _holds_any(text, (".", "e", "n"))
+    text = pc.if_else(pointed, text, pc.binary_join_element_wise(text, _text(".0"), _text("")))
     return pc.replace_substring(text, ".", decimal) if decimal != "." else text
 
 
-def _quoted(text: pa.ChunkedArray, special: str) -> pa.ChunkedArray:
-    needs = pc.match_substring_regex(text, special)
+def _quoted(text: pa.ChunkedArray, special: tuple[str, ...]) -> pa.ChunkedArray:
+    """Quote the texts that hold a special character, and the empty ones, which are not missing."""
+    needs = pc.or_(_holds_any(text, special), pc.equal(text, ""))
     if not pc.any(needs).as_py():
         return text
     inner = pc.replace_substring(text, '"', '""')
     return pc.if_else(needs, pc.binary_join_element_wise(_text('"'), inner, _text('"'), _text("")), text)
+
+
+def _holds_any(text: pa.ChunkedArray, parts: tuple[str, ...]) -> pa.ChunkedArray:
+    return reduce(pc.or_, (pc.match_substring(text, part) for part in parts))
 
 
 def _text(text: str) -> pa.Scalar:
