@@ -42,6 +42,14 @@ def test_no_cell_mixes_strata_and_a_missing_stratum_is_one(people):
     assert len(set(strata)) == 9
 
 
+def test_strata_are_published_as_they_were_counted():
+    strata = pa.array([float("nan"), None, float("nan"), None, 0.0, -0.0, 0.0, -0.0])
+    found = release(pa.table({"x": range(8), "g": strata}), quasi_identifiers="x", by="g")
+
+    assert repr(found.published["g"].to_pylist()) == "[None, None, None, None, 0.0, 0.0, 0.0, 0.0]"
+    assert found.verdict.smallest == 4
+
+
 def test_many_strata_are_each_split_by_themselves():
     table = pa.table({"x": np.random.default_rng(1).normal(size=2000), "g": np.repeat(np.arange(500), 4)})
     found = release(table, quasi_identifiers=["x"], by=["g"], k=2)
