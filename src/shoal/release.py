@@ -324,10 +324,11 @@ class Release:
     @property
     def published(self) -> pa.Table:
         """The published columns, in the order of the input."""
-        return self._columns.select([column.name for column in self.schema.published])
+        return self.columns.select([column.name for column in self.schema.published])
 
     @property
-    def _columns(self) -> Published:
+    def columns(self) -> Published:
+        """The published columns, each loaded when it is looked at."""
         return Published(self.source, self.schema, self.replaced)
 
     @property
@@ -407,9 +408,10 @@ class Release:
             public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
             manifest = internal_manifest(self.job, self.source, output, self.labels, self.verdict, self.measures)
             internal.write_text(as_text(manifest), encoding="utf-8")
+            risk = self.risk.to_dict() if form == "internal" else None
             formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
             for name, file in zip(formats, others, strict=True):
-                file.write_text(render(self, name, form), encoding="utf-8")
+                file.write_text(render(self, name, form, risk=risk), encoding="utf-8")
         return targets
 
     def _write_table(self, path: Path, order: NDArray[np.int64] | None) -> None:
@@ -452,7 +454,7 @@ def _warnings(release: Release) -> list[str]:
     ]
     weights = release.schema.roles.weights
     for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
-        counts = np.bincount(value_codes(release._columns[column.name]))
+        counts = np.bincount(value_codes(release.columns[column.name]))
         alone = np.count_nonzero(counts == 1)
         if 2 * alone > release.verdict.n_records:
             found.append(

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.auditing import Columns
 from shoal.prepare import date_units
 from shoal.schema import Kind, Schema
 
@@ -17,15 +18,17 @@ MOST_COLUMNS = 12
 _BATCH = 1 << 15
 
 
-def correlations(schema: Schema, before: pa.Table, after: pa.Table, k: int) -> dict[str, Any] | None:
+def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> dict[str, Any] | None:
     """Compare the correlations of published numbers and dates before and after.
 
     Parameters
     ----------
     schema : Schema
         Says which columns are numbers or dates.
-    before, after : pyarrow.Table
-        The same records, original and released.
+    before : pyarrow.Table
+        The original quasi-identifiers.
+    after : pyarrow.Table, or what has its columns
+        What is published, for the same records; a column that is not in `before` is the same on both sides.
     k : int
         A correlation that fewer than 2 k records tell of is left out.
 
@@ -52,9 +55,9 @@ def correlations(schema: Schema, before: pa.Table, after: pa.Table, k: int) -> d
     names = [column.name for column in schema.published if column.kind in (Kind.NUMERIC, Kind.DATE)]
     if len(names) < 2:
         return None
-    # What is published as it is may not be among the originals that were kept.
-    kept = pa.table({name: (before if name in before.column_names else after)[name] for name in names})
-    sides = [_correlation(table, 2 * k) for table in (kept, after.select(names))]
+    released = after.select(names)
+    original = pa.table({name: (before if name in before.column_names else released)[name] for name in names})
+    sides = [_correlation(table, 2 * k) for table in (original, released)]
     change = np.nan_to_num(np.abs(sides[1] - sides[0]))
     most = np.sort(np.argsort(-change.max(axis=0), kind="stable")[:MOST_COLUMNS])
     picked = [side[np.ix_(most, most)] for side in sides]

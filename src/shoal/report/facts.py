@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import pyarrow as pa
 
-from shoal.auditing import Verdict
+from shoal.auditing import Columns, Verdict
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.metrics.columns import TableLoss
@@ -41,10 +41,10 @@ class ReleaseLike(Protocol):
 
     @property
     def original(self) -> pa.Table:
-        """The prepared records."""
+        """The prepared quasi-identifiers."""
 
     @property
-    def published(self) -> pa.Table:
+    def columns(self) -> Columns:
         """What is published for them, in the same order."""
 
     @property
@@ -118,7 +118,7 @@ def gather(
     }
     if form == "internal":
         facts |= {
-            "correlations": correlations(release.schema, release.original, release.published, _least(verdict)),
+            "correlations": correlations(release.schema, release.original, release.columns, _least(verdict)),
             "loss": release.loss.to_dict(),
             "bound": bound,
             "risk": None if risk is None else dict(risk),
@@ -151,7 +151,7 @@ def distributions(release: ReleaseLike, form: Form) -> list[dict[str, Any]]:
         distribution(
             column,
             release.original[column.name] if form == "internal" and column.role is Role.QUASI else None,
-            release.published[column.name],
+            release.columns[column.name],
             least,
         )
         for column in release.schema.published
