@@ -408,10 +408,9 @@ class Release:
             public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
             manifest = internal_manifest(self.job, self.source, output, self.labels, self.verdict, self.measures)
             internal.write_text(as_text(manifest), encoding="utf-8")
-            risk = self.risk.to_dict() if form == "internal" else None
             formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
             for name, file in zip(formats, others, strict=True):
-                file.write_text(render(self, name, form, risk=risk), encoding="utf-8")
+                file.write_text(render(self, name, form), encoding="utf-8")
         return targets
 
     def _write_table(self, path: Path, order: NDArray[np.int64] | None) -> None:

@@ -110,5 +110,10 @@ def hostile():
 
 def changed(release, **fields):
     """Return what a report needs of a release, some of it replaced."""
-    names = ("job", "schema", "original", "published", "verdict", "loss", "warnings")
-    return SimpleNamespace(**{name: fields.get(name, getattr(release, name)) for name in names})
+    names = ("job", "schema", "original", "columns", "verdict", "measures", "warnings")
+    return SimpleNamespace(**{name: fields[name] if name in fields else getattr(release, name) for name in names})
+
+
+def at_risk(release):
+    """Return a release whose risk has all that a report knows to tell, and something that it does not."""
+    return changed(release, measures={**release.measures, "risk": RISK})

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from reported import RISK, hostile, release
+from reported import at_risk, hostile, release
 
 from shoal.report import render
 
@@ -62,7 +62,7 @@ def looked_at(texts, folder):
 @pytest.fixture(scope="module")
 def looks(tmp_path_factory):
     texts = [
-        render(source(), "html", form, risk=RISK, bound=3.0)
+        render(at_risk(source()), "html", form, bound=3.0)
         for source in (release, hostile)
         for form in ("internal", "public")
     ]

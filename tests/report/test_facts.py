@@ -4,12 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
-from reported import RISK, SECRET, SECRET_NUMBER, K, changed, quietly, release
+from reported import SECRET, SECRET_NUMBER, K, at_risk, changed, quietly, release
 
 from shoal.auditing import Verdict, audit
 from shoal.errors import ParameterError
 from shoal.job import Input, Output
-from shoal.metrics.columns import TableLoss
 from shoal.report import FORMATS, gather, render
 from shoal.report.facts import class_sizes
 from strategies import problems
@@ -21,7 +20,7 @@ SEED = "987654321"
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_value_of_a_single_record_is_in_any_report(format, form):
-    said = render(release(), format, form, risk=RISK)
+    said = render(at_risk(release()), format, form)
 
     assert SECRET not in said
     assert str(SECRET_NUMBER).split(".")[0] not in said.replace(",", "").replace(SEED, "")
@@ -55,10 +54,10 @@ def test_the_public_form_depends_on_the_release_alone():
     one = release()
     n = one.original.num_rows
     strange = pa.table({name: pa.nulls(n, one.original[name].type) for name in one.original.column_names})
-    other = changed(one, original=strange, loss=TableLoss(99, 99, 99, 99, 99, {}), warnings=("Look at this.",))
+    other = changed(one, original=strange, measures=None, warnings=("Look at this.",))
 
     for format in FORMATS:
-        assert render(one, format, "public") == render(other, format, "public", risk=RISK, bound=12.5)
+        assert render(one, format, "public") == render(other, format, "public", bound=12.5)
         assert render(one, format, "internal") != render(one, format, "public")
 
 
@@ -74,7 +73,14 @@ def test_the_public_form_has_neither_seed_nor_places_of_files_and_the_internal_o
         assert SEED not in public
         assert "keeper-of-data" not in public
     assert gather(one)["job"] == one.job.to_toml()
-    assert set(gather(one)) - set(gather(one, "public")) == {"correlations", "loss", "bound", "risk", "warnings"}
+    assert set(gather(one)) - set(gather(one, "public")) == {
+        "correlations",
+        "loss",
+        "bound",
+        "risk",
+        "utility",
+        "warnings",
+    }
 
 
 def test_missing_values_of_fewer_than_k_records_are_not_counted():
@@ -86,7 +92,8 @@ def test_missing_values_of_fewer_than_k_records_are_not_counted():
 
 
 def test_the_facts_are_plain_values_that_json_knows():
-    facts = gather(release(), risk={"odd": {1: np.float64(0.5), "far": float("inf"), "n": np.int64(3)}})
+    odd = {"odd": {1: np.float64(0.5), "far": float("inf"), "n": np.int64(3)}}
+    facts = gather(changed(release(), measures={**release().measures, "risk": odd}))
 
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
     assert facts["risk"] == {"odd": {"1": 0.5, "far": None, "n": 3}}
@@ -134,7 +141,7 @@ def test_the_text_is_the_same_in_every_run():
 
     for format in FORMATS:
         for form in FORMS:
-            assert render(release(), format, form, risk=RISK) == render(again, format, form, risk=RISK)
+            assert render(release(), format, form) == render(again, format, form)
 
 
 def _settings():

@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from reported import HOSTILE_NAMES, RISK, changed, hostile, release
+from reported import HOSTILE_NAMES, at_risk, changed, hostile, release
 
 from shoal.auditing import Verdict
 from shoal.report import render
@@ -48,7 +48,7 @@ class Page(HTMLParser):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("source", [release, hostile])
 def test_the_page_needs_nothing_but_itself(source, form):
-    page = Page(render(source(), "html", form, risk=RISK, bound=3.0, title=HOSTILE_NAMES[0]))
+    page = Page(render(at_risk(source()), "html", form, bound=3.0, title=HOSTILE_NAMES[0]))
     attributes = [(name, value) for _, given in page.elements for name, value in given.items()]
 
     assert page.open == []
@@ -60,7 +60,7 @@ def test_the_page_needs_nothing_but_itself(source, form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_names_that_mean_harm_are_text(form):
-    page = Page(render(hostile(), "html", form, risk=RISK, title=HOSTILE_NAMES[1]))
+    page = Page(render(at_risk(hostile()), "html", form, title=HOSTILE_NAMES[1]))
 
     assert "</script><script>document.title='owned'</script>" in page.text
     assert "{{ 7 * 7 }}" in page.text
@@ -69,7 +69,7 @@ def test_names_that_mean_harm_are_text(form):
 
 
 def test_styles_and_scripts_are_those_of_the_package():
-    text = render(hostile(), risk=RISK)
+    text = render(at_risk(hostile()))
     css, js = (
         resources.files("shoal.report").joinpath("page", f"report.{end}").read_text("utf-8") for end in ("css", "js")
     )
@@ -90,7 +90,7 @@ def test_every_column_is_named_once_in_the_table_of_columns():
 
 
 def test_the_internal_page_compares_and_the_public_one_does_not():
-    internal, public = (render(release(), "html", form, risk=RISK, bound=3.0) for form in FORMS)
+    internal, public = (render(at_risk(release()), "html", form, bound=3.0) for form in FORMS)
 
     for part in ("Before and after", 'id="correlations"', 'id="loss"', 'id="risk"', 'id="warnings"', 'class="before"'):
         assert part in internal
@@ -131,7 +131,7 @@ def test_there_is_a_date_only_if_one_is_given():
 def test_the_bytes_do_not_depend_on_the_process():
     code = (
         "import sys, hashlib; sys.path.insert(0, sys.argv[1]); from reported import *; from shoal.report import render;"
-        "print(*[hashlib.sha256(render(hostile(), f, m, risk=RISK).encode()).hexdigest() for f in ('html', 'json')"
+        "print(*[hashlib.sha256(render(at_risk(hostile()), f, m).encode()).hexdigest() for f in ('html', 'json')"
         " for m in ('internal', 'public')])"
     )
     printed = {

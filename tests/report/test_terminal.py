@@ -1,6 +1,6 @@
 import io
 
-from reported import RISK, hostile, release
+from reported import at_risk, hostile, release
 from rich.console import Console
 
 from shoal.report import gather, render
@@ -8,7 +8,7 @@ from shoal.report.terminal import show, to_text
 
 
 def test_a_few_lines_tell_verdict_loss_risk_and_warnings():
-    text = render(release(), "terminal", risk=RISK)
+    text = render(at_risk(release()), "terminal")
 
     assert text.startswith("verdict           Every record hides among at least 5\n")
     for title in ("k ", "records ", "information loss ", "risk ", "warning "):
@@ -17,20 +17,20 @@ def test_a_few_lines_tell_verdict_loss_risk_and_warnings():
 
 
 def test_the_public_lines_say_nothing_about_the_original():
-    text = render(release(), "terminal", "public", risk=RISK)
+    text = render(at_risk(release()), "terminal", "public")
 
     assert "loss" not in text
     assert "risk" not in text
 
 
 def test_names_cannot_speak_to_the_terminal():
-    text = render(hostile(), "terminal", risk=RISK)
+    text = render(at_risk(hostile()), "terminal")
 
     assert all(line.isprintable() or "\u200d" in line for line in text.splitlines())
 
 
 def test_lines_are_plain_unless_on_a_terminal():
-    facts = gather(release(), risk=RISK)
+    facts = gather(at_risk(release()))
     plain, coloured = io.StringIO(), io.StringIO()
     show(facts, Console(file=plain))
     show(facts, Console(file=coloured, force_terminal=True, color_system="standard", width=60))

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from shoal.auditing import Columns
 from shoal.prepare import date_units
-from shoal.schema import Kind, Schema
+from shoal.schema import Kind, Role, Schema
 
 Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 MOST_COLUMNS = 12
 """A map of correlations shows at most so many columns: those whose correlations changed most."""
@@ -25,10 +26,8 @@ def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> di
     ----------
     schema : Schema
         Says which columns are numbers or dates.
-    before : pyarrow.Table
-        The original quasi-identifiers.
-    after : pyarrow.Table, or what has its columns
-        What is published, for the same records; a column that is not in `before` is the same on both sides.
+    before, after : pyarrow.Table
+        The same records, original and released; `before` needs to have the quasi-identifiers only.
     k : int
         A correlation that fewer than 2 k records tell of is left out.
 
@@ -52,12 +51,16 @@ def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> di
     >>> correlations(schema, people, people, k=2)["after"]
     [[1.0, 0.923], [0.923, 1.0]]
     """
-    names = [column.name for column in schema.published if column.kind in (Kind.NUMERIC, Kind.DATE)]
-    if len(names) < 2:
+    columns = [column for column in schema.published if column.kind in (Kind.NUMERIC, Kind.DATE)]
+    if len(columns) < 2:
         return None
-    released = after.select(names)
-    original = pa.table({name: (before if name in before.column_names else released)[name] for name in names})
-    sides = [_correlation(table, 2 * k) for table in (original, released)]
+    names = [column.name for column in columns]
+    published = [_centred(after[name]) for name in names]
+    original = [
+        _centred(before[column.name]) if column.role is Role.QUASI else same
+        for column, same in zip(columns, published, strict=True)
+    ]
+    sides = [_correlation(values, 2 * k) for values in (original, published)]
     change = np.nan_to_num(np.abs(sides[1] - sides[0]))
     most = np.sort(np.argsort(-change.max(axis=0), kind="stable")[:MOST_COLUMNS])
     picked = [side[np.ix_(most, most)] for side in sides]
@@ -74,13 +77,12 @@ def _plain(matrix: Matrix) -> list[list[float | None]]:
     return [[None if np.isnan(value) else round(float(value), 3) + 0.0 for value in row] for row in matrix]
 
 
-def _correlation(table: pa.Table, least: int) -> Matrix:
+def _correlation(columns: list[Vector], least: int) -> Matrix:
     """Return Pearson's correlations, NaN where a column is constant or fewer than `least` records have both values."""
-    columns = [_centred(values) for values in table.columns]
     complete = not any(np.isnan(column.sum()) for column in columns)
     m = len(columns)
     sums = np.zeros((4, m, m))
-    for start in range(0, table.num_rows, _BATCH):
+    for start in range(0, len(columns[0]), _BATCH):
         sums += _sums(np.array([column[start : start + _BATCH] for column in columns]), complete)
     products, totals, squares, n = sums
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -107,7 +109,7 @@ def _sums(Z: Matrix, complete: bool) -> NDArray[np.float64]:
     return np.array([Z @ Z.T, Z @ there.T, np.square(Z) @ there.T, there @ there.T])
 
 
-def _centred(values: pa.ChunkedArray) -> NDArray[np.float64]:
+def _centred(values: pa.ChunkedArray) -> Vector:
     """Return a column in standard deviations from its mean, missing values as NaN; shape (n_records,)."""
     if pa.types.is_temporal(values.type):
         present = date_units(values.drop_null())

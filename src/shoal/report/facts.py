@@ -14,7 +14,6 @@ import pyarrow as pa
 from shoal.auditing import Columns, Verdict
 from shoal.errors import ParameterError
 from shoal.job import Job
-from shoal.metrics.columns import TableLoss
 from shoal.report.associations import correlations
 from shoal.report.binning import round_step
 from shoal.report.distributions import distribution
@@ -41,7 +40,7 @@ class ReleaseLike(Protocol):
 
     @property
     def original(self) -> pa.Table:
-        """The prepared quasi-identifiers."""
+        """The prepared records: at least their quasi-identifiers."""
 
     @property
     def columns(self) -> Columns:
@@ -52,8 +51,8 @@ class ReleaseLike(Protocol):
         """What the published table keeps."""
 
     @property
-    def loss(self) -> TableLoss:
-        """What was lost."""
+    def measures(self) -> Mapping[str, Any]:
+        """Loss as `TableLoss.to_dict` tells it; where known, risk as `Risk.to_dict` does, and utility."""
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -64,7 +63,6 @@ def gather(
     release: ReleaseLike,
     form: Form = "internal",
     *,
-    risk: Mapping[str, Any] | None = None,
     bound: float | None = None,
     title: str | None = None,
     date: str | None = None,
@@ -77,8 +75,6 @@ def gather(
         What to report on.
     form : {"internal", "public"}
         The internal form compares with the original and repeats the release; the public one may travel with it.
-    risk : mapping, optional
-        As `shoal.metrics.risk.Risk.to_dict` returns it; internal form only.
     bound : float, optional
         The information loss in percent that no release can be below; internal form only.
     title, date : str, optional
@@ -100,7 +96,7 @@ def gather(
     """
     if form not in get_args(Form):
         raise ParameterError(f"A report has no form {form!r}. Forms: {', '.join(get_args(Form))}.")
-    verdict = release.verdict
+    verdict, published = release.verdict, release.columns
     facts: dict[str, Any] = {
         "report": "shoal",
         "form": form,
@@ -112,16 +108,17 @@ def gather(
         "done": what_was_done(release.job, release.schema, verdict),
         "columns": _columns(release.schema),
         "class_sizes": class_sizes(verdict),
-        "distributions": distributions(release, form),
+        "distributions": _distributions(release, published, form),
         "job": job_text(release.job, form),
         "versions": _versions(),
     }
     if form == "internal":
         facts |= {
-            "correlations": correlations(release.schema, release.original, release.columns, _least(verdict)),
-            "loss": release.loss.to_dict(),
+            "correlations": correlations(release.schema, release.original, published, _least(verdict)),
+            "risk": None,
+            "utility": None,
+            **release.measures,
             "bound": bound,
-            "risk": None if risk is None else dict(risk),
             "warnings": list(release.warnings),
         }
     return {name: _plain(value) for name, value in facts.items()}
@@ -144,14 +141,14 @@ def _columns(schema: Schema) -> list[dict[str, str]]:
     ]
 
 
-def distributions(release: ReleaseLike, form: Form) -> list[dict[str, Any]]:
+def _distributions(release: ReleaseLike, published: Columns, form: Form) -> list[dict[str, Any]]:
     """Tell what each published column looks like; before and after where it was replaced and the form allows it."""
     least = _least(release.verdict)
     return [
         distribution(
             column,
             release.original[column.name] if form == "internal" and column.role is Role.QUASI else None,
-            release.columns[column.name],
+            published[column.name],
             least,
         )
         for column in release.schema.published

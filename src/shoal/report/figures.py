@@ -104,13 +104,7 @@ def bars(distribution: Mapping[str, Any]) -> Markup:
     rows = [(row["category"], row, "") for row in distribution["bars"]]
     others = distribution.get("others")
     if others:
-        rows.append(
-            (
-                f"other ({counted(others['categories'], 'category')})".replace("categorys", "categories"),
-                others,
-                " pooled",
-            )
-        )
+        rows.append((f"other ({counted(others['categories'], 'category')})", others, " pooled"))
     sides = [side for side in _SIDES if side in rows[0][1]]
     totals = {side: sum(row[side] for _, row, _ in rows) or 1 for side in sides}
     most = max(row[side] / totals[side] for _, row, _ in rows for side in sides)

@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from shoal.report import figures
-from shoal.report.risks import further_rows, interval_rows, risk_rows
+from shoal.report.risks import further_rows, interval_rows, moved, risk_rows
 from shoal.report.wording import counted, lost, number, percent, shortened, shown, visible
 
 _NARROW = 340
@@ -36,7 +36,7 @@ def to_html(facts: Mapping[str, Any]) -> str:
         internal=facts["form"] == "internal",
         state=_state(facts["verdict"]),
         pictures=_pictures(facts),
-        loss=_loss_rows(facts.get("loss")),
+        loss=_loss_rows(facts.get("loss"), facts.get("utility") or {}),
         risks=_risks(facts),
         job=visible(facts["job"]),
         style=Markup(style),
@@ -85,14 +85,19 @@ def _pictures(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _loss_rows(loss: Mapping[str, Any] | None) -> list[tuple[str, Mapping[str, Any], Markup]]:
-    """Return the loss of each column with its bar, the largest first."""
+def _loss_rows(loss: Mapping[str, Any] | None, utility: Mapping[str, Any]) -> list[tuple[str, Any, Markup, str]]:
+    """Return the loss of each column with its bar and with what analysts will notice, the largest first."""
     if loss is None:
         return []
     columns = sorted(loss["columns"].items(), key=lambda item: -item[1]["il"])
     full = max([found["il"] for _, found in columns] + [1e-12])
     return [
-        (name, found, figures.share_bar(found["il"] / full, f"{shown(name)}: {lost(found['il'])} lost"))
+        (
+            name,
+            found,
+            figures.share_bar(found["il"] / full, f"{shown(name)}: {lost(found['il'])} lost"),
+            moved(utility, name),
+        )
         for name, found in columns
     ]
 

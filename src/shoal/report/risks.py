@@ -114,3 +114,21 @@ def _told(key: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return shortened(str(value), 60)
     return percent(value) if 0 <= value <= 1 and key not in _NOT_SHARES else number(value)
+
+
+def moved(utility: Mapping[str, Any], name: str) -> str:
+    """Say what `shoal.metrics.utility` found to have changed in a column, if it was measured.
+
+    Examples
+    --------
+    >>> moved({"numeric": {"columns": {"age": {"mean": 0.0, "variance": -0.05}}}}, "age")
+    'mean +0.00 sd, variance -5.0%'
+    """
+    numeric = ((utility.get("numeric") or {}).get("columns") or {}).get(name)
+    if numeric is not None:
+        mean, variance = numeric["mean"], numeric["variance"]
+        if mean is None or variance is None:
+            return "was constant"
+        return f"mean {mean + 0.0:+.2f} sd, variance {'+' if variance > 0 else ''}{percent(variance)}"
+    nominal = (utility.get("nominal") or {}).get(name)
+    return f"{percent(nominal['total_variation'])} of the shares" if nominal is not None else ""
