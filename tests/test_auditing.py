@@ -186,17 +186,17 @@ def test_a_verdict_can_be_written_as_json():
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"quasi_identifiers": "z"}, SchemaError, "'z' is not in the table"),
+        ({"quasi_identifiers": "z"}, SchemaError, "no column 'z'"),
         ({"quasi_identifiers": []}, SchemaError, "No quasi-identifier"),
         ({"confidential": "q"}, SchemaError, "'q' is named twice: as quasi-identifier and as confidential"),
-        ({"subject": "z"}, SchemaError, "'z' is not in the table"),
+        ({"subject": "z"}, SchemaError, "no column 'z'"),
         ({"k": True}, ParameterError, "k must be a whole number, not bool"),
         ({"k": "3"}, ParameterError, "k must be a whole number, not str"),
         ({"k": 3.0}, ParameterError, "k must be a whole number, not float"),
         ({"k": 0}, ParameterError, "at least 2"),
         ({"columns": {"q": {"round": 1}}}, ParameterError, "an audit takes only kind and order"),
         ({"columns": {"q": {"kid": "nominal"}}}, ParameterError, "Did you mean 'kind'"),
-        ({"columns": {"z": {"kind": "nominal"}}}, SchemaError, "'z' is not in the table"),
+        ({"columns": {"z": {"kind": "nominal"}}}, SchemaError, "no column 'z'"),
         ({"delimiter": ";"}, ParameterError, "delimiter cannot be given"),
     ],
 )

@@ -47,6 +47,17 @@ def test_a_list_of_categories_names_each_once_and_none_that_is_missing():
     assert [chunk.dictionary.to_pylist() for chunk in found.chunks] == [["z", "a", "b"]]
 
 
+def test_chunks_may_list_more_categories_in_all_than_each_has_room_for():
+    chunks = [
+        pa.DictionaryArray.from_arrays(pa.array(range(100), pa.int8()), pa.array([f"{i} {j}" for j in range(100)]))
+        for i in range(2)
+    ]
+    found = prepared(pa.chunked_array(chunks))
+
+    assert len(found.chunk(0).dictionary) == 200
+    assert prepared(pa.chunked_array(chunks[:1])).type == chunks[0].type
+
+
 @pytest.mark.parametrize(
     ("values", "codes", "expected"),
     [

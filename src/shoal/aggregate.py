@@ -99,7 +99,7 @@ def _published(values: pa.ChunkedArray, column: Column, labels: Labels, weights:
         found = _modes(present, column, members)
     if missing.any():
         found = pc.if_else(pa.array(missing), None, found)
-    return _as_it_came(found.take(pa.array(labels)), values, column)
+    return _as_it_came(found.take(pa.array(labels)), values)
 
 
 class _Members:
@@ -252,11 +252,11 @@ def _as_dates(numbers: NDArray[np.int64] | NDArray[np.uint64], type_: pa.DataTyp
     return pa.array(numbers).cast(pa.int32() if type_.bit_width == 32 else pa.int64()).cast(type_)
 
 
-def _as_it_came(values: pa.Array, original: pa.ChunkedArray, column: Column) -> pa.Array:
+def _as_it_came(values: pa.Array, original: pa.ChunkedArray) -> pa.Array:
     """Return values as categories if they came as such, in their order, without any that do not occur."""
     if not pa.types.is_dictionary(original.type):
         return values
     categories = listed_categories(original)
     used = categories.filter(pc.is_in(categories, value_set=pc.unique(values).drop_null()))
-    codes = pc.index_in(values, value_set=used).cast(column.type.index_type)
+    codes = pc.index_in(values, value_set=used).cast(original.type.index_type)
     return pa.DictionaryArray.from_arrays(codes, used, ordered=original.type.ordered)

@@ -20,6 +20,9 @@ from shoal.space import Space
 from shoal.subjects import join_until_enough, members_of, with_enough_subjects
 from shoal.typing import Labels, Matrix, Progress, Seed
 
+ALONE = 1000
+"""Fewer records are left to one thread."""
+
 Cut = Callable[[Matrix, Progress | None], Labels]
 """Splits records into cells: the method, k, seed and options that were asked for."""
 
@@ -56,7 +59,9 @@ def group(
     """
 
     def cut(X: Matrix, progress: Progress | None) -> Labels:
-        return partition(X, k, method, seed, threads=threads, progress=progress, **options)
+        # A few records are done before a second thread is awake, and there may be thousands of strata.
+        n_threads = 1 if threads is None and len(X) < ALONE else threads
+        return partition(X, k, method, seed, threads=n_threads, progress=progress, **options)
 
     X = space.encode(table)
     strata, _ = strata_of(table, schema, k)

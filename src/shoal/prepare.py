@@ -76,6 +76,8 @@ def _with_plain_categories(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column of categories with one list of them, in which each stands once and none is missing."""
     categories = listed_categories(values)
     indices = pc.index_in(one_missing(decoded(values)), value_set=categories).combine_chunks()
+    if len(categories) <= np.iinfo(values.type.index_type.to_pandas_dtype()).max:  # chunks may list more in all
+        indices = indices.cast(values.type.index_type)
     return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, categories, ordered=values.type.ordered)])
 
 

@@ -324,10 +324,11 @@ class Release:
     @property
     def published(self) -> pa.Table:
         """The published columns, in the order of the input."""
-        return self._columns.select([column.name for column in self.schema.published])
+        return self.columns.select([column.name for column in self.schema.published])
 
     @property
-    def _columns(self) -> Published:
+    def columns(self) -> Published:
+        """The published columns, each loaded when it is looked at."""
         return Published(self.source, self.schema, self.replaced)
 
     @property
@@ -452,7 +453,7 @@ def _warnings(release: Release) -> list[str]:
     ]
     weights = release.schema.roles.weights
     for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
-        counts = np.bincount(value_codes(release._columns[column.name]))
+        counts = np.bincount(value_codes(release.columns[column.name]))
         alone = np.count_nonzero(counts == 1)
         if 2 * alone > release.verdict.n_records:
             found.append(

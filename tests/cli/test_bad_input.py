@@ -223,7 +223,7 @@ def test_a_disk_that_is_really_full(tiny_disk, tmp_path):
         ("k = 5\n[roles]\nquasi_identifier = ['age']\n", ["'roles.quasi_identifier'", "'quasi_identifiers'"]),
         ("k = 5\n[roles]\nquasi_identifiers = ['age']\n[columns.age]\nrund = 0\n", ["rund", "'round'"]),
         ("k = 5.0\n[roles]\nquasi_identifiers = ['age']\n", ["k cannot be used"]),
-        ("[roles]\nquasi_identifiers = ['age']\n", ["does not say 'k'"]),
+        ("[roles]\nquasi_identifiers = ['age']\n", ["'k' is missing"]),
         ("k = = 5", ["not valid TOML", "line 1"]),
         ("k = 5\n[roles]\nquasi_identifiers = ['age']\n", ["[input] path", "[output] path"]),
     ],

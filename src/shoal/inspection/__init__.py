@@ -19,6 +19,7 @@ from shoal.inspection.proposal import Proposal, propose
 from shoal.job import Job
 from shoal.schema import Role
 from shoal.table import read
+from shoal.table.columns import printable
 from shoal.typing import Labels, Progress
 
 _KEPT = 16
@@ -149,7 +150,7 @@ class Inspection:
 
     def to_text(self, k: int = 10) -> str:
         """Return all of it as text, with the command that makes a release."""
-        advice = ["To make a release of it, correct this and run it:", "", f"  {self.command(k)}"]
+        advice = ["To make a release of it, correct this and run it:", "", f"  {printable(self.command(k))}"]
         return "\n".join([*_table(self), "", *_sentences(self), "", *advice])
 
     def __str__(self) -> str:
@@ -184,7 +185,7 @@ def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> 
 
     Examples
     --------
-    >>> people = {"name": ["Ann", "Bo", "Cy", "Di"], "age": [30, 30, 40, 50], "diagnosis": ["a", "b", "a", "a"]}
+    >>> people = {"name": ["Ann", "Bo", "Cy", "Di"], "age": [30, 30, 40, 50], "diagnosis": ["a", "b", "a", "b"]}
     >>> found = inspect(pa.table(people))
     >>> [str(column.proposal.role) for column in found.columns]
     ['identifier', 'quasi-identifier', 'confidential']
@@ -251,7 +252,7 @@ def _table(inspection: Inspection) -> list[str]:
     heads = ("column", "kind", "missing", "distinct", "unique", "proposed role", "because")
     rows = [
         (
-            _printable(column.facts.name),
+            printable(column.facts.name),
             str(column.proposal.kind or column.facts.kind or "-"),
             f"{column.facts.missing:,}",
             f"{column.facts.distinct:,}" if column.facts.kind else "-",
@@ -272,11 +273,6 @@ def _table(inspection: Inspection) -> list[str]:
     ]
 
 
-def _printable(name: str) -> str:
-    """Return a name without characters that would move the cursor of a terminal."""
-    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in name)
-
-
 def _sentences(inspection: Inspection) -> list[str]:
     n_quasi = sum(column.proposal.role is Role.QUASI for column in inspection.columns)
     lines = [
@@ -284,7 +280,7 @@ def _sentences(inspection: Inspection) -> list[str]:
         f"The {n_quasi} proposed quasi-identifiers together make {inspection.together:.1%} of the records unique.",
     ]
     for columns, unique in inspection.combinations:
-        lines.append(f"Already {' and '.join(map(_printable, columns))} make {unique:.1%} unique.")
+        lines.append(f"Already {' and '.join(map(printable, columns))} make {unique:.1%} unique.")
     if not inspection.complete:
         lines.append("Not all pairs and triples of columns were looked at: there are too many records.")
     return lines

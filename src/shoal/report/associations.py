@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.auditing import Columns
 from shoal.prepare import date_units
 from shoal.schema import Kind, Role, Schema
 
@@ -18,7 +19,7 @@ MOST_COLUMNS = 12
 _BATCH = 1 << 15
 
 
-def correlations(schema: Schema, before: pa.Table, after: pa.Table, k: int) -> dict[str, Any] | None:
+def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> dict[str, Any] | None:
     """Compare the correlations of published numbers and dates before and after.
 
     Parameters

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import pyarrow as pa
 
-from shoal.auditing import Verdict
+from shoal.auditing import Columns, Verdict
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.report.associations import correlations
@@ -43,7 +43,7 @@ class ReleaseLike(Protocol):
         """The prepared records: at least their quasi-identifiers."""
 
     @property
-    def published(self) -> pa.Table:
+    def columns(self) -> Columns:
         """What is published for them, in the same order."""
 
     @property
@@ -96,7 +96,7 @@ def gather(
     """
     if form not in get_args(Form):
         raise ParameterError(f"A report has no form {form!r}. Forms: {', '.join(get_args(Form))}.")
-    verdict, published = release.verdict, release.published
+    verdict, published = release.verdict, release.columns
     facts: dict[str, Any] = {
         "report": "shoal",
         "form": form,
@@ -141,7 +141,7 @@ def _columns(schema: Schema) -> list[dict[str, str]]:
     ]
 
 
-def _distributions(release: ReleaseLike, published: pa.Table, form: Form) -> list[dict[str, Any]]:
+def _distributions(release: ReleaseLike, published: Columns, form: Form) -> list[dict[str, Any]]:
     """Tell what each published column looks like; before and after where it was replaced and the form allows it."""
     least = _least(release.verdict)
     return [
