@@ -19,6 +19,7 @@ COMMANDS = {
     "anonymize": "Make a file k-anonymous: the release, its report, its manifests.",
     "audit": "Recount what a published file keeps.",
     "run": "Carry out a job file.",
+    "dp": "Publish a file with differential privacy.",
     "compare": "Try several k and methods: how much risk for how much loss.",
     "demo": "Make a release of a bundled sample, with its report.",
     "bound": "Say what no partition of a bundled set can lose less than.",
