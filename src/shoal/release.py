@@ -279,6 +279,16 @@ def files_of(
     return [path, *manifests, *(Path(target) for target in (report, json) if target is not None)]
 
 
+def written_order(order: Order, seed: int, n_records: int) -> NDArray[np.int64] | None:
+    """Return which record stands in each row of a written release; None for the order of the input."""
+    if order not in get_args(Order):
+        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
+    if order == "keep":
+        return None
+    # A stream of its own, so that the order tells nothing about other random choices.
+    return np.random.default_rng([_SHUFFLE, seed]).permutation(n_records)
+
+
 @dataclass(frozen=True)
 class Published:
     """The columns of a release: those replaced are in memory, the others are loaded when they are looked at."""
@@ -427,7 +437,7 @@ class Release:
             self._recount(table)
             output = sha256(table)
             public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
-            manifest = internal_manifest(self.job, self.source, output, self.labels, self.verdict, self.measures)
+            manifest = internal_manifest(self.job, self.source, output, self.labels, order, self.verdict, self.measures)
             internal.write_text(as_text(manifest), encoding="utf-8")
             formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
             for name, file in zip(formats, others, strict=True):
@@ -444,13 +454,7 @@ class Release:
 
     def _order(self, order: Order) -> NDArray[np.int64] | None:
         """Return the order in which records are written, None for that of the input."""
-        if order not in get_args(Order):
-            raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
-        if order == "keep":
-            return None
-        # A stream of its own, so that the order tells nothing about other random choices.
-        generator = np.random.default_rng([_SHUFFLE, self.job.seed or 0])
-        return generator.permutation(self.verdict.n_records)
+        return written_order(order, self.job.seed or 0, self.verdict.n_records)
 
     def _recount(self, path: Path) -> None:
         """Count once more, on the file that is about to leave."""

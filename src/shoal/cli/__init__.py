@@ -18,6 +18,7 @@ COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",
     "anonymize": "Make a file k-anonymous: the release, its report, its manifests.",
     "audit": "Recount what a published file keeps.",
+    "attack": "Try attacks on a published file whose originals are at hand.",
     "run": "Carry out a job file.",
     "dp": "Publish a file with differential privacy.",
     "compare": "Try several k and methods: how much risk for how much loss.",
