@@ -1,8 +1,8 @@
 """Differential: an intruder knows all records of a cell but one, and works out the last one.
 
 With the mean of the cell published this is plain arithmetic: size times mean, less the sum of the known ones. Random
-aggregation is meant to prevent it. Here the intruder knows rho too, since it is public, and weighs every value that the
-last record could have by how likely it makes what was published.
+aggregation is meant to prevent it. Here the intruder knows rho too, since it is public, and how the values of a column
+are distributed, and weighs every value that the last record could have by how likely it makes what was published.
 """
 
 from typing import Any, NamedTuple
@@ -30,7 +30,8 @@ class Differential(NamedTuple):
     rmse : float
         Root mean square error of the guesses, in standard deviations of the column.
     blind : float
-        Share that the same intruder recovers without the release, by the mean of the known records.
+        Share that the same intruder recovers without the release, by the possible value nearest to the mean of the
+        known records.
     blind_rmse : float
         Root mean square error of that.
     n_tried : int
@@ -84,44 +85,47 @@ def differential(
     X, Y = X[:, varied] / spread[varied], Y[:, varied] / spread[varied]
     tried = np.sort(np.random.default_rng(seed).permutation(len(X))[:most])
     members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
-    ends = X.min(axis=0), X.max(axis=0)
+    # As frequent as they are in the column, so each counts the same.
+    values = np.quantile(X, np.linspace(0, 1, _N_GUESSES), axis=0, method="nearest")
     errors, blind = [], []
     for record in tried:
         cell = members[labels[record]]
         known = X[cell[cell != record]]
         if len(known):
-            guess = _guess(known, Y[cell], rho, *ends)
-            errors.append(guess - X[record])
-            blind.append(known.mean(axis=0) - X[record])
+            errors.append(_guess(known, Y[cell], rho, values) - X[record])
+            blind.append(_nearest(values, known.mean(axis=0)) - X[record])
     found = [np.abs(np.array(side)) if side else np.zeros((1, 1)) for side in (errors, blind)]
     shares = [float((side <= WITHIN).mean()) for side in found]
     roots = [float(np.sqrt(np.square(side).mean())) for side in found]
     return Differential(shares[0], roots[0], shares[1], roots[1], len(errors))
 
 
-def _guess(known: Matrix, published: Matrix, rho: float, low: Vector, high: Vector) -> Vector:
+def _guess(known: Matrix, published: Matrix, rho: float, values: Matrix) -> Vector:
     """Return the guess of each column of the last record."""
-    size = len(published)
     if rho == 0:
-        return np.asarray(size * published.mean(axis=0) - known.sum(axis=0))
-    return np.array([_weighed(known[:, j], published[:, j], rho, low[j], high[j]) for j in range(known.shape[1])])
+        return np.asarray(len(published) * published.mean(axis=0) - known.sum(axis=0))
+    return np.array([_weighed(known[:, j], published[:, j], rho, values[:, j]) for j in range(known.shape[1])])
 
 
-def _weighed(known: Vector, published: Vector, rho: float, low: float, high: float) -> float:
-    """Return the mean of the values that the last record could have, each weighed by how likely it makes the release.
+def _weighed(known: Vector, published: Vector, rho: float, values: Vector) -> float:
+    """Return the middle of the values that the last record could have, each weighed by how likely it makes the release.
 
     A value gives the cell a mean and two ends, and these the range of the noise; what is published has to lie in it,
     and each number in it has the density of one over its width.
     """
-    guesses = np.linspace(low, high, _N_GUESSES)
-    means = (known.sum() + guesses) / (len(known) + 1)
-    lows, highs = np.minimum(known.min(), guesses), np.maximum(known.max(), guesses)
+    means = (known.sum() + values) / (len(known) + 1)
+    lows, highs = np.minimum(known.min(), values), np.maximum(known.max(), values)
     below, above = means + rho * (lows - means), means + rho * (highs - means)
-    # The grid may miss a narrow range, so its step is allowed for.
-    room = (high - low) / (_N_GUESSES - 1)
+    # Some values may stand for others near them, so a little is allowed for.
+    room = (values[-1] - values[0]) / _N_GUESSES
     possible = (below - room <= published.min()) & (published.max() <= above + room)
     if not possible.any():
-        return float(len(published) * published.mean() - known.sum())
+        return float(_nearest(values[:, None], len(published) * published.mean(keepdims=True) - known.sum())[0])
     weights = np.where(possible, -len(published) * np.log(np.maximum(above - below, room)), -np.inf)
-    weights = np.exp(weights - weights.max())
-    return float(weights @ guesses / weights.sum())
+    running = np.cumsum(np.exp(weights - weights.max()))
+    return float(values[np.searchsorted(running, running[-1] / 2)])
+
+
+def _nearest(values: Matrix, guess: Vector) -> Vector:
+    """Return the value nearest to a guess, in each column."""
+    return np.asarray(values[np.abs(values - guess).argmin(axis=0), np.arange(values.shape[1])])
