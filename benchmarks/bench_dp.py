@@ -4,10 +4,13 @@ Errors are in shares of the public range of a column: 0.1 is a tenth of it.
 """
 
 import json
+import subprocess
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -118,6 +121,16 @@ def fixed_order(X: Matrix, epsilon: float, n_cells: int) -> Matrix:
     return np.repeat(means, [len(cell) for cell in cells], axis=0)
 
 
+def smartnoise(X: Matrix, epsilon: float, python: Path) -> Matrix:
+    """Let SmartNoise's MST make records, in a Python of its own; (epsilon, 1e-9), which is a weaker promise."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / name) for name in ("in.npy", "out.npy")]
+        np.save(paths[0], X)
+        script = Path(__file__).with_name("smartnoise_records.py")
+        subprocess.run([python, script, *paths, "mst", str(epsilon)], check=True, capture_output=True)
+        return np.load(paths[1])
+
+
 def matched(X: Matrix, Y: Matrix) -> float:
     cost = np.square(X[:, None] - Y[None]).sum(axis=2)
     return float(np.sqrt(cost[linear_sum_assignment(cost)].mean() / X.shape[1]))
@@ -151,7 +164,10 @@ def measure(what: str, epsilon: float, X: Matrix, make: Callable[[], Matrix], re
 @click.command()
 @click.option("--quick", is_flag=True, help="Two repetitions at one epsilon. To see that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
-def main(quick: bool, output: Path | None) -> None:
+@click.option(
+    "--smartnoise", "python", type=click.Path(path_type=Path), help="A Python with smartnoise-synth, to compare."
+)
+def main(quick: bool, output: Path | None, python: Path | None) -> None:
     """Measure marginals and joint releases of Census."""
     output = output or (SCRATCH if quick else RESULTS)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -177,7 +193,14 @@ def main(quick: bool, output: Path | None) -> None:
         }
         rows += [measure(what, epsilon, X, make, repeats, False) for what, make in alone.items()]
         rows += [measure(what, epsilon, X, make, max(repeats // 4, 1), True) for what, make in whole.items()]
-    results = {**circumstances(quick), "bounds": BOUNDS, "rows": [asdict(row) for row in rows]}
+        if python is not None:
+            rows.append(
+                measure("SmartNoise MST, delta 1e-9", epsilon, X, partial(smartnoise, X, epsilon, python), 1, True)
+            )
+    missing = [] if python else ["SmartNoise: no Python with smartnoise-synth was named"]
+    for reason in missing:
+        say(f"Left out: {reason}")
+    results = {**circumstances(quick), "bounds": BOUNDS, "rows": [asdict(row) for row in rows], "missing": missing}
     output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     say(f"Written to {output}")
 

@@ -15,7 +15,7 @@ def draw(cuts: Sequence[Partitioned], spread: Sequence[Scattered], folder: Path)
     """Write each picture into `folder` as PNG."""
     rhos = [(line, f"rho = {line.rho:g}") for line in spread]
     pictures: dict[tuple[str, str], list[Point]] = {
-        ("time", "seconds"): [(line.data, line.method, line.k, line.seconds) for line in cuts],
+        ("time", "processor seconds"): [(line.data, line.method, line.k, line.seconds) for line in cuts],
         ("partitions", "IL in %"): [(line.data, line.method, line.k, line.il) for line in cuts],
         ("loss", "IL in %"): [(line.data, rho, line.k, line.il) for line, rho in rhos],
         ("dld", "DLD (within two)"): [(line.data, rho, line.k, line.dld_within_2) for line, rho in rhos],
