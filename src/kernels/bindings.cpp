@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "anneal.hpp"
+#include "arrivals.hpp"
 #include "assign.hpp"
 #include "cells.hpp"
 #include "gather.hpp"
@@ -90,6 +91,38 @@ Vector<std::int64_t> refine(const Matrix& X, const Labels& start, std::size_t k,
     {
         nb::gil_scoped_release released;
         Refiner(rows(X), k, chosen, labels).run({rounds, neighbours, least_gain}, watch);
+    }
+    return as_array(std::move(labels));
+}
+
+Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const Labels& touched, std::size_t k,
+                                   std::size_t rounds, std::size_t neighbours, double least_gain, nb::object progress,
+                                   const std::string& simd) {
+    std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
+    const std::vector<std::uint32_t> cells(span(touched).begin(), span(touched).end());
+    const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
+    {
+        nb::gil_scoped_release released;
+        // All cells of exactly k would be so many.
+        const std::size_t n_most = X.shape(0) / k;
+        const auto n_cells = static_cast<std::size_t>(*std::max_element(labels.begin(), labels.end())) + 1;
+        Refiner(rows(X), k, chosen, labels, n_most - n_cells)
+            .run_around(cells, {rounds, neighbours, least_gain}, watch);
+    }
+    return as_array(std::move(labels));
+}
+
+Vector<std::int64_t> arrive(const Matrix& X, const Labels& base, std::size_t k, bool inertial, bool split_mid,
+                            std::size_t threads, nb::object progress, const std::string& simd) {
+    std::vector<std::int64_t> labels(X.shape(0));
+    std::copy(span(base).begin(), span(base).end(), labels.begin());
+    const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(std::move(progress), X.shape(0) - base.shape(0));
+    {
+        nb::gil_scoped_release released;
+        Pool pool(threads);
+        Arrivals(rows(X), base.shape(0), k, {inertial, split_mid}, pool, chosen, labels).run(watch);
     }
     return as_array(std::move(labels));
 }
@@ -257,6 +290,11 @@ NB_MODULE(_kernels, module) {
                "Partition by MDAV: labels of shape (n_records,).");
     module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a,
                "progress"_a.none(), "simd"_a = "", "Lower the loss of a partition by moves and swaps.");
+    module.def("refine_around", &refine_around, "X"_a, "labels"_a, "touched"_a, "k"_a, "rounds"_a, "neighbours"_a,
+               "least_gain"_a, "progress"_a.none(), "simd"_a = "",
+               "Lower the loss around the cells that were touched, and open new ones.");
+    module.def("arrive", &arrive, "X"_a, "labels"_a, "k"_a, "inertial"_a, "split_mid"_a, "threads"_a,
+               "progress"_a.none(), "simd"_a = "", "Let the records behind those with labels join their cells.");
     module.def("anneal", &anneal, "X"_a, "labels"_a, "k"_a, "steps"_a, "hot"_a, "fall"_a, "seed"_a, "progress"_a.none(),
                "Search for a partition with a lower loss by simulated annealing.");
     module.def("univariate", &univariate, "values"_a, "k"_a, "progress"_a.none(),

@@ -24,6 +24,7 @@ __all__ = [
     "Schedule",
     "Watch",
     "anneal",
+    "arrive",
     "assign",
     "cell_spread",
     "cell_sums",
@@ -34,6 +35,7 @@ __all__ = [
     "n_threads",
     "nearest",
     "refine",
+    "refine_around",
     "scatter",
     "simd",
     "split",
@@ -142,6 +144,27 @@ def mdav_alone(X: Matrix, k: int) -> Labels:
 def refine(X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float) -> Labels:
     """Lower the loss of a partition by moves and swaps; see `shoal.partition.refine`."""
     return _as_labels(_kernels.refine(X, labels, k, rounds, neighbours, least_gain, _current().progress))
+
+
+def refine_around(
+    X: Matrix, labels: Labels, touched: Labels, k: int, rounds: int, neighbours: int, least_gain: float
+) -> Labels:
+    """Lower the loss around the cells that were touched, and open cells where others have records to spare.
+
+    No cell has 2k records or more. See `shoal.incremental`.
+    """
+    progress = _current().progress
+    return _as_labels(_kernels.refine_around(X, labels, touched, k, rounds, neighbours, least_gain, progress))
+
+
+def arrive(X: Matrix, labels: Labels, k: int, *, inertial: bool, split_mid: bool) -> Labels:
+    """Let the records behind the first, which `labels` puts into cells, join the nearest cells in their order.
+
+    With `inertial` a squared distance counts n / (n + 1) times for a cell of n; with `split_mid` a cell of 2k records
+    is cut by MDAV at once. See `shoal.incremental`.
+    """
+    threads, progress = _current()
+    return _as_labels(_kernels.arrive(X, labels, k, inertial, split_mid, threads, progress))
 
 
 class Schedule(NamedTuple):
