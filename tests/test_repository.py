@@ -19,8 +19,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
     *("errors", "typing", "datasets", "files", "table", "schema", "space", "kernels", "partition", "metrics"),
-    *("models", "aggregate", "dp", "audit", "release", "report", "job", "compare", "stream", "worker", "incremental"),
-    *("estimator", "reproduce", "cli"),
+    *("models", "aggregate", "dp", "audit", "release", "report", "job", "compare", "stream", "worker", "plan"),
+    *("incremental", "estimator", "reproduce", "cli"),
 ]
 
 
