@@ -58,8 +58,8 @@ def group(
         return partition(X, k, method, seed, threads=threads, progress=progress, **options)
 
     X = space.encode(table)
-    strata, what = _strata(table, schema)
-    _refuse_small_strata(strata, what, k)
+    strata, what = strata_of(table, schema)
+    refuse_small_strata(strata, what, k)
     if schema.roles.household is not None:
         return _within_households(table, schema, space, X, strata, cut, k, progress)
     labels = within(X, strata, cut, progress)
@@ -68,7 +68,7 @@ def group(
     return Cells(labels)
 
 
-def _strata(table: pa.Table, schema: Schema) -> tuple[Labels, str]:
+def strata_of(table: pa.Table, schema: Schema) -> tuple[Labels, str]:
     """Return the number of each record's stratum, and what strata are made of in words."""
     by = [column.name for column in schema.having(Role.BY)]
     zeros = [column.name for column in schema.quasi if column.settings.keep_zeros]
@@ -79,7 +79,8 @@ def _strata(table: pa.Table, schema: Schema) -> tuple[Labels, str]:
     return (class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)), " and ".join(what)
 
 
-def _refuse_small_strata(strata: Labels, what: str, k: int) -> None:
+def refuse_small_strata(strata: Labels, what: str, k: int) -> None:
+    """Raise `GuaranteeError` if a stratum has fewer than `k` records."""
     sizes = np.bincount(strata)
     small = sizes[sizes < k]
     if what and len(small):
@@ -175,7 +176,7 @@ def _within_households(
     of_households = np.hstack([X[first, dims[column]] for column in shared])
     if np.any(strata != strata[first][households]):
         raise SchemaError("Strata and households do not go together: some households have records in several strata.")
-    _refuse_small_strata(strata[first], "of households", k)
+    refuse_small_strata(strata[first], "of households", k)
     cells = within(np.ascontiguousarray(of_households), strata[first], cut)[households]
     rest = [dims[column.name] for column in schema.quasi if column.name not in shared]
     if not rest:

@@ -183,16 +183,21 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
     schema = Schema.of(table.arrow.schema, job.roles, job.columns)
     k = as_cell_size(job.k, table.n_records)
     original = prepare(table.arrow, schema, job.missing)
-    weights = survey_weights(original, schema)
+    survey_weights(original, schema)  # refused now rather than after the partition
     space = Space.fit(original, schema, job.scaling)
     cells = group(original, schema, space, k, job.method, job.seed, threads=threads, progress=progress, **job.options)
-    published = publish(original, schema, aggregate(original, schema, cells, weights))
-    verdict = recount(published, schema, k, _subjects(original, schema))
+    return conclude(job, table, schema, original, space, cells)
+
+
+def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: Space, cells: Cells) -> "Release":
+    """Make the release of records whose cells are known, or raise if the recount does not find what was asked for."""
+    published = publish(original, schema, aggregate(original, schema, cells, survey_weights(original, schema)))
+    verdict = recount(published, schema, job.k, _subjects(original, schema))
     verdict.require()
     loss = table_loss(space, original, published, {column.name: cells.of(column) for column in schema.quasi})
     release = Release(job, table, schema, space, original, published, cells, verdict, loss)
     for text in release.warnings:
-        python_warnings.warn(text, ShoalWarning, stacklevel=3)
+        python_warnings.warn(text, ShoalWarning, stacklevel=4)
     return release
 
 
