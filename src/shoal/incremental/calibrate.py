@@ -14,6 +14,7 @@ from shoal.space import as_cell_size, as_matrix
 from shoal.typing import Matrix, Seed
 
 LATE_SHARES = (0.1, 0.3, 0.5)
+LEAST = 6_000
 
 
 def calibrate(
@@ -64,16 +65,20 @@ def calibrate(
         # Twice, as the first is cold; the quicker is nearer to what a longer run does.
         both = [_run(shuffled[:n], k, method, variant, seed, threads) for _ in range(2)]
         runs += [min(pair, key=lambda run: run.base_seconds + run.late_seconds) for pair in zip(*both, strict=True)]
-        # Twice the records may take four times as long.
-        if perf_counter() - begin + 4 * (perf_counter() - start) > seconds and n != sizes[0]:
+        # Twice the records take a little more than twice as long.
+        if perf_counter() - begin + 2.5 * (perf_counter() - start) > seconds and n != sizes[0]:
             break
     return Measured(n_records, tuple(runs), variant)
 
 
 def _sizes(most: int, k: int) -> list[int]:
-    """Double from a small sample to all there is."""
+    """Double from a small sample to all there is.
+
+    Not from a very small one if that can be helped: there the default method searches on, and times tell nothing about
+    large tables.
+    """
     sizes = [most]
-    while sizes[0] // 2 >= max(4 * k, 1_000) or len(sizes) < 2:
+    while sizes[0] // 2 >= max(4 * k, LEAST) or len(sizes) < 2:
         sizes.insert(0, sizes[0] // 2)
     return sizes
 

@@ -55,7 +55,7 @@ class Collection:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.job = Job.of(**{key: value for key, value in store.content["job"].items() if value is not None})
+        self.job = Job.from_toml(store.content["job"])
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Collection":
@@ -332,7 +332,7 @@ def begin(
     _refuse_lack(original, schema, job.k)
     X = Space.fit(original, schema, job.scaling).encode(original)
     content = {
-        "job": job.to_dict(),
+        "job": job.to_toml(),
         "variant": variant,
         "batches": [{"records": source.n_records, "source_sha256": input_sha256(source)}],
         "finished": None,
