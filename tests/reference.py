@@ -398,3 +398,15 @@ def split_large(X, labels, k):
         parts = mdav(X[cell], k)
         result += [cell[parts == part] for part in range(parts.max() + 1)]
     return labels_of(result)
+
+
+def linkage(X, points, labels):
+    """Rank everything by its distance: (ahead, ties) of the own original, and of the own released record."""
+    scale = min(unit_scale(X), unit_scale(points))
+    squared = np.array([distances(points * scale, x) for x in X * scale])
+    own = squared[np.arange(len(X)), labels]
+    to_point = squared[:, labels]
+    originals = ((to_point < own).sum(axis=0), (to_point == own).sum(axis=0))
+    sizes = np.bincount(labels)
+    released = ((squared < own[:, None]) @ sizes, (squared == own[:, None]) @ sizes)
+    return originals, released

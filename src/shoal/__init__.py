@@ -12,15 +12,19 @@ from shoal.partition import partition
 
 if TYPE_CHECKING:
     from shoal.auditing import audit
+    from shoal.comparison import Comparison, compare
     from shoal.estimator import Microaggregator
+    from shoal.inspection import Inspection, inspect
     from shoal.job import Job
     from shoal.release import Release, anonymize, run
 
 __version__ = version("shoal")
 
 __all__ = [
+    "Comparison",
     "FileError",
     "GuaranteeError",
+    "Inspection",
     "Job",
     "Microaggregator",
     "ParameterError",
@@ -31,16 +35,22 @@ __all__ = [
     "__version__",
     "anonymize",
     "audit",
+    "compare",
+    "inspect",
     "partition",
     "run",
 ]
 
 _HOMES = {
+    "Comparison": "comparison",
+    "Inspection": "inspection",
     "Job": "job",
     "Microaggregator": "estimator",
     "Release": "release",
     "anonymize": "release",
     "audit": "auditing",
+    "compare": "comparison",
+    "inspect": "inspection",
     "run": "release",
 }
 

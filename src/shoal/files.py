@@ -93,7 +93,7 @@ def replacing_all(
     closed = {Path(os.path.realpath(path)) for path in private}
     targets = [_target(Path(path), force) for path in paths]
     if len(set(targets)) < len(targets):
-        raise FileError(f"Two of the files to write are the same: {_named(targets)}. Give each a path of its own.")
+        raise _same(targets)
     files: list[_Beside] = []
     try:
         for target in targets:
@@ -106,6 +106,13 @@ def replacing_all(
     finally:
         for file in files:
             file.temporary.unlink(missing_ok=True)
+
+
+def check_free(paths: Iterable[str | os.PathLike[str]], force: bool = False) -> None:
+    """Refuse paths that `replacing_all` would refuse, before the work that fills them."""
+    targets = [_target(Path(path), force) for path in paths]
+    if len(set(targets)) < len(targets):
+        raise _same(targets)
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
@@ -128,6 +135,10 @@ def _target(path: Path, force: bool) -> Path:
     if path.exists() and not path.is_file():
         raise FileError(f"{str(path)!r} cannot be written: it is there and not a regular file. Choose another name.")
     return path
+
+
+def _same(targets: list[Path]) -> FileError:
+    return FileError(f"Two of the files to write are the same: {_named(targets)}. Give each a path of its own.")
 
 
 def _exists(path: Path) -> FileError:

@@ -58,8 +58,7 @@ def group(
         return partition(X, k, method, seed, threads=threads, progress=progress, **options)
 
     X = space.encode(table)
-    strata, what = strata_of(table, schema)
-    refuse_small_strata(strata, what, k)
+    strata, _ = strata_of(table, schema, k)
     if schema.roles.household is not None:
         return _within_households(table, schema, space, X, strata, cut, k, progress)
     labels = within(X, strata, cut, progress)
@@ -68,19 +67,26 @@ def group(
     return Cells(labels)
 
 
-def strata_of(table: pa.Table, schema: Schema) -> tuple[Labels, str]:
-    """Return the number of each record's stratum, and what strata are made of in words."""
+def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
+    """Return the number of each record's stratum, and what strata are made of in words.
+
+    Raises
+    ------
+    GuaranteeError
+        If a stratum has fewer than `k` records.
+    """
     by = [column.name for column in schema.having(Role.BY)]
     zeros = [column.name for column in schema.quasi if column.settings.keep_zeros]
     apart = table.select(by)
     for name in zeros:
         apart = apart.append_column(f"zero in {name}", pc.equal(table[name], 0))
     what = [f"by {', '.join(map(repr, by))}"] * bool(by) + [f"zeros in {', '.join(map(repr, zeros))}"] * bool(zeros)
-    return (class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)), " and ".join(what)
+    strata = class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)
+    _refuse_small_strata(strata, " and ".join(what), k)
+    return strata, " and ".join(what)
 
 
-def refuse_small_strata(strata: Labels, what: str, k: int) -> None:
-    """Raise `GuaranteeError` if a stratum has fewer than `k` records."""
+def _refuse_small_strata(strata: Labels, what: str, k: int) -> None:
     sizes = np.bincount(strata)
     small = sizes[sizes < k]
     if what and len(small):
@@ -97,7 +103,7 @@ def within(X: Matrix, strata: Labels, cut: Cut, progress: Progress | None = None
     labels = np.empty(len(X), dtype=np.int64)
     n_cells = n_done = 0
     for members in members_of(strata):
-        cells = cut(X[members], _shifted(progress, n_done, len(X)))
+        cells = cut(X[members], _part(progress, n_done, len(members), len(X)))
         labels[members] = cells + n_cells
         n_cells += int(cells.max()) + 1
         n_done += len(members)
@@ -109,8 +115,9 @@ def members_of(labels: Labels) -> list[Labels]:
     return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
 
 
-def _shifted(progress: Progress | None, n_done: int, n_records: int) -> Progress | None:
-    return progress and (lambda done, total: progress(n_done + done, n_records))
+def _part(progress: Progress | None, n_before: int, n_here: int, n_records: int) -> Progress | None:
+    """Report the progress of a stratum, in whatever unit its method counts, as a part of all records."""
+    return progress and (lambda done, total: progress(n_before + n_here * done // max(total, 1), n_records))
 
 
 def with_enough_subjects(X: Matrix, labels: Labels, strata: Labels, subjects: Labels, k: int) -> Labels:
@@ -176,7 +183,7 @@ def _within_households(
     of_households = np.hstack([X[first, dims[column]] for column in shared])
     if np.any(strata != strata[first][households]):
         raise SchemaError("Strata and households do not go together: some households have records in several strata.")
-    refuse_small_strata(strata[first], "of households", k)
+    _refuse_small_strata(strata[first], "of households", k)
     cells = within(np.ascontiguousarray(of_households), strata[first], cut)[households]
     rest = [dims[column.name] for column in schema.quasi if column.name not in shared]
     if not rest:

@@ -29,6 +29,10 @@ class Input(Settings):
     decimal: str | None = Field(None, description="decimal point or comma of a CSV file")
     quote: str | None = Field(None, description="around fields of a CSV file that hold the delimiter")
     null_values: tuple[str, ...] | None = Field(None, description="fields of a CSV file that stand for a missing value")
+    header: bool | None = Field(
+        None, description="the first line of a CSV file is a header though it looks like a record"
+    )
+    names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
 
     def reading(self) -> dict[str, Any]:
         """Return what was said about how to read the file."""

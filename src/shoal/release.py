@@ -22,7 +22,7 @@ from shoal.aggregate import Cells, aggregate
 from shoal.auditing import Verdict, recount
 from shoal.classes import class_ids, value_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
-from shoal.files import replacing_all, sha256
+from shoal.files import check_free, replacing_all, sha256
 from shoal.grouping import group
 from shoal.job import Job, Order
 from shoal.manifest import as_text, internal_manifest, public_manifest
@@ -238,6 +238,8 @@ def run(
         job = Job.load(job)
     if table is None and job.input is None:
         raise ParameterError("The job names no input. Give it a path in [input], or hand over a table.")
+    if job.output is not None:
+        check_free(files_of(job.output.path, job.output.report, job.output.json_file), force)
     reading = job.input.reading() if job.input is not None else {}
     source = read(job.input.path if table is None and job.input is not None else table, **reading)
     release = carry_out(job, source, threads=threads, progress=progress)
@@ -245,6 +247,18 @@ def run(
         out = job.output
         release.write(out.path, report=out.report, form=out.form, json=out.json_file, order=out.order, force=force)
     return release
+
+
+def files_of(
+    path: str | os.PathLike[str],
+    report: str | os.PathLike[str] | None = None,
+    json: str | os.PathLike[str] | None = None,
+) -> list[Path]:
+    """Name the files that a release consists of: the table, its two manifests, and what was asked for besides."""
+    path = Path(path)
+    format_of(path)
+    manifests = (path.with_name(f"{path.name}.{kind}.json") for kind in ("public", "internal"))
+    return [path, *manifests, *(Path(target) for target in (report, json) if target is not None)]
 
 
 def publish(table: pa.Table, schema: Schema, replaced: Mapping[str, pa.Array]) -> pa.Table:
@@ -353,10 +367,7 @@ class Release:
         GuaranteeError
             If the file, read back, does not keep what the verdict says.
         """
-        path = Path(path)
-        format_of(path)
-        targets = [path, *(path.with_name(f"{path.name}.{kind}.json") for kind in ("public", "internal"))]
-        targets += [Path(target) for target in (report, json) if target is not None]
+        targets = files_of(path, report, json)
         with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
             write_into(self.published, table, like=self.source, order=self._order(order))
             self._recount(table)

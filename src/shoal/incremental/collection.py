@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from shoal.aggregate import Cells
 from shoal.classes import value_codes
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
-from shoal.grouping import refuse_small_strata, strata_of, with_enough_subjects, within
+from shoal.grouping import strata_of, with_enough_subjects, within
 from shoal.incremental import VARIANTS, join
 from shoal.incremental.growth import drift, extended, moved, news
 from shoal.incremental.store import Store
@@ -35,6 +35,10 @@ from shoal.typing import Labels, Matrix, Progress
 
 NO_CELL = -1
 """The label of a record of the base that waits for others of its stratum."""
+
+
+ANY_SIZE = 1
+"""Of strata, as long as records are still to come."""
 
 
 class Collection:
@@ -92,7 +96,7 @@ class Collection:
     def _partition_base(self, threads: int | None, progress: Progress | None) -> None:
         job, X = self.job, self._store.array("encoded")
         schema = self._schema()
-        strata, _ = strata_of(self._prepared(self._store.table("records-0000"), schema), schema)
+        strata, _ = strata_of(self._prepared(self._store.table("records-0000"), schema), schema, ANY_SIZE)
         labels = np.full(len(X), NO_CELL, dtype=np.int64)
         enough = np.bincount(strata)[strata] >= job.k
 
@@ -208,8 +212,7 @@ class Collection:
         known[: len(cells)] = cells
         if np.bincount(cells[cells >= 0]).min() < job.k:
             raise FileError("The cells of the collection do not keep its k. Begin again.")
-        strata, what = strata_of(original, schema)
-        refuse_small_strata(strata, what, job.k)
+        strata, _ = strata_of(original, schema, job.k)
         labels = np.empty(len(X), dtype=np.int64)
         n_cells = 0
         for stratum in range(int(strata.max()) + 1):
@@ -354,7 +357,7 @@ def _one_name(role: str, value: Any) -> bool:
 
 def _refuse_lack(records: pa.Table, schema: Schema, k: int) -> None:
     """Refuse a base of which no stratum can have a cell."""
-    strata, what = strata_of(records, schema)
+    strata, what = strata_of(records, schema, ANY_SIZE)
     if np.bincount(strata).max() < k:
         raise GuaranteeError(f"No stratum of the base ({what}) has k={k} records. Begin when more have arrived.")
 

@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shoal.errors import FileError, ParameterError
 from shoal.files import replacing
 from shoal.table.columnar import read_arrow, read_parquet, write_arrow, write_parquet
-from shoal.table.columns import plain, publishable
+from shoal.table.columns import as_permutation, plain, publishable, reordered
 from shoal.table.csv import Reading, read_csv, write_csv
 from shoal.table.frames import Back, from_frame
 from shoal.table.labelled import Labels, read_dta, read_sav, write_dta, write_sav
+from shoal.table.rewrite import rewrite_parquet
 
-__all__ = ["FORMATS", "Labels", "Reading", "Table", "as_permutation", "format_of", "read", "write", "write_into"]
+__all__ = ["FORMATS", "Labels", "Reading", "Table", "format_of", "read", "rewrite_parquet", "write", "write_into"]
 
 
 class Format(NamedTuple):
@@ -235,8 +235,13 @@ def write_into(
 ) -> None:
     """Write a table straight to `path`, replacing what is there: for a path from `shoal.files.replacing_all`."""
     ending, kind = format_of(path)
-    ordered = arrow if order is None else arrow.take(as_permutation(order, arrow.num_rows))
-    kind.write(publishable(ordered), Path(path), ending, like and (like.reading or like.labels))
+    ordered = arrow if order is None else reordered(arrow, as_permutation(order, arrow.num_rows))
+    try:
+        kind.write(publishable(ordered), Path(path), ending, like and (like.reading or like.labels))
+    except pa.ArrowException:  # the text of which may hold a value
+        raise FileError(
+            f"The table has a column of a type that a {ending} file cannot hold. Convert it, or choose another format."
+        ) from None
 
 
 def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
@@ -246,14 +251,6 @@ def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
         if name.endswith(ending):
             return ending, FORMATS[ending]
     raise FileError(f"{Path(path).name!r} has no ending that tells its format. Endings: {', '.join(FORMATS)}.")
-
-
-def as_permutation(order: ArrayLike, n: int) -> NDArray[np.int64]:
-    """Return `order` as an array that holds each of 0 to n - 1 once, or say that it does not."""
-    array = np.asarray(order)
-    if array.shape != (n,) or array.dtype.kind not in "iu" or not np.array_equal(np.sort(array), np.arange(n)):
-        raise ParameterError(f"order must hold each record number from 0 to {n - 1} once.")
-    return array.astype(np.int64, copy=False)
 
 
 def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,14 +13,13 @@ from shoal.table.columns import check_names, check_wanted
 # What the readers raise on bytes that are no such file. The text of it can hold values, so it is not shown.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeError)
 
+# The checksums let a reader notice damage, as ours does.
+PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
     """Read a Parquet file, or the columns of it that are asked for."""
-    try:
-        file = pq.ParquetFile(path)
-    except UNREADABLE:
-        raise damaged(path, "Parquet") from None
-    with file:
+    with _opened(path) as file:
         names = file.schema_arrow.names
         check_names(names)
         wanted = names if columns is None else check_wanted(columns, names)
@@ -29,9 +29,23 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.T
             raise damaged(path, "Parquet") from None
 
 
+def parquet_names(path: Path) -> list[str]:
+    """Name the columns of a Parquet file."""
+    with _opened(path) as file:
+        check_names(file.schema_arrow.names)
+        return list(file.schema_arrow.names)
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path, page_checksum_verification=True)
+    except UNREADABLE:
+        raise damaged(path, "Parquet") from None
+
+
 def write_parquet(table: pa.Table, path: Path, ending: str = ".parquet", notes: object = None) -> None:
     """Write a table to a Parquet file."""
-    pq.write_table(table, path, compression="zstd")
+    pq.write_table(table, path, **PARQUET)
 
 
 def read_arrow(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:

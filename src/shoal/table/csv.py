@@ -3,10 +3,11 @@
 import gzip
 import mmap
 import os
-import re
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from shoal.errors import FileError, ParameterError
-from shoal.table.columns import check_names, check_wanted
+from shoal.table.columns import check_flat, check_names, check_wanted
 from shoal.table.dialect import (
+    DELIMITERS,
     as_utf8,
     check_header,
     check_quotes,
@@ -86,7 +88,7 @@ def write_csv(table: pa.Table, path: Path, ending: str, reading: Reading | None 
 
     Delimiter and decimal mark are those of the file that was read, if it was CSV too.
     """
-    _check_writable(table.schema)
+    check_flat(table.schema)
     delimiter, decimal = (reading.delimiter, reading.decimal) if reading else (",", ".")
     if ending.startswith(".tsv"):
         delimiter = "\t"
@@ -191,8 +193,8 @@ def _bytes(path: Path) -> Any:
     if path.suffix == ".gz":
         try:
             return gzip.decompress(path.read_bytes())
-        except (OSError, EOFError) as error:
-            raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from error
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from None
     if os.path.getsize(path) == 0:
         return b""
     with open(path, "rb") as file:
@@ -226,25 +228,25 @@ def _names(
     return list(names)
 
 
-def _check_writable(schema: pa.Schema) -> None:
-    nested = [field.name for field in schema if pa.types.is_nested(field.type) or pa.types.is_binary(field.type)]
-    if nested:
-        raise FileError(
-            f"Column(s) {', '.join(map(repr, nested))} hold lists, structures or bytes, which CSV cannot. Write "
-            "Parquet or Arrow, or drop them."
-        )
-
-
 def _lines(table: pa.Table, delimiter: str, decimal: str) -> Iterator[memoryview]:
     """Yield the bytes of the file, some records at a time."""
-    special = rf'["\r\n{re.escape(delimiter)}]|^$'
+    special = ('"', "\n", "\r", delimiter)
     names = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
     for start in (-1, *range(0, table.num_rows, _ROWS_AT_ONCE)):
         rows = names if start < 0 else table.slice(start, _ROWS_AT_ONCE)
-        fields = [_quoted(_as_text(column, decimal), special) for column in rows.columns]
+        fields = [_field(column, decimal, special) for column in rows.columns]
         lines = pc.binary_join_element_wise(*fields, _text(delimiter), null_handling="replace", null_replacement="")
         ended = pc.binary_join_element_wise(lines, _text("\n"), _text(""))
         yield from (_content(chunk) for chunk in ended.chunks)
+
+
+def _field(column: pa.ChunkedArray, decimal: str, special: tuple[str, ...]) -> pa.ChunkedArray:
+    text = _as_text(column, decimal)
+    # Numbers and dates hold none of the usual special characters: looking for them would double the time.
+    is_text = (
+        pa.types.is_dictionary(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    )
+    return _quoted(text, special) if is_text or special[-1] not in DELIMITERS else text
 
 
 def _as_text(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
@@ -253,16 +255,23 @@ def _as_text(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
     if not pa.types.is_floating(column.type):
         return text
     # Numbers with a point remain numbers with a point, also where they happen to be whole.
-    text = pc.replace_substring_regex(text, r"^(-?[0-9]+)$", r"\1.0")
+    # (The n is that of nan and inf.)
+    pointed = _holds_any(text, (".", "e", "n"))
+    text = pc.if_else(pointed, text, pc.binary_join_element_wise(text, _text(".0"), _text("")))
     return pc.replace_substring(text, ".", decimal) if decimal != "." else text
 
 
-def _quoted(text: pa.ChunkedArray, special: str) -> pa.ChunkedArray:
-    needs = pc.match_substring_regex(text, special)
+def _quoted(text: pa.ChunkedArray, special: tuple[str, ...]) -> pa.ChunkedArray:
+    """Quote the texts that hold a special character, and the empty ones, which are not missing."""
+    needs = pc.or_(_holds_any(text, special), pc.equal(text, ""))
     if not pc.any(needs).as_py():
         return text
     inner = pc.replace_substring(text, '"', '""')
     return pc.if_else(needs, pc.binary_join_element_wise(_text('"'), inner, _text('"'), _text("")), text)
+
+
+def _holds_any(text: pa.ChunkedArray, parts: tuple[str, ...]) -> pa.ChunkedArray:
+    return reduce(pc.or_, (pc.match_substring(text, part) for part in parts))
 
 
 def _text(text: str) -> pa.Scalar:

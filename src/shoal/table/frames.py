@@ -4,6 +4,7 @@ Each way in returns the table and the way back, which turns a released table int
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,7 +58,9 @@ def _from_other(source: Any) -> Frame:
         eager = nw.from_native(source, eager_only=True)
         return Frame(eager.to_arrow(), str(eager.implementation), _by_narwhals(eager.implementation))
     if hasattr(source, "__arrow_c_stream__"):
-        return Frame(pa.table(source), "arrow stream", _same)
+        # A single column has that interface as well, and is no table.
+        with suppress(pa.ArrowInvalid):
+            return Frame(pa.table(source), "arrow stream", _same)
     raise ParameterError(f"A table cannot be made from {type(source).__name__}. Hand over {KNOWN}.")
 
 
@@ -71,9 +74,13 @@ def _as_batch(arrow: pa.Table) -> pa.RecordBatch:
 
 
 def _as_polars(arrow: pa.Table) -> Any:
+    """Return a polars frame; categories with an order are an Enum there, which polars itself knows by metadata only."""
     import polars
 
-    return polars.from_arrow(arrow)
+    frame = polars.DataFrame(polars.from_arrow(arrow))
+    ordered = [field.name for field in arrow.schema if pa.types.is_dictionary(field.type) and field.type.ordered]
+    enums = {name: polars.Enum(arrow[name].unify_dictionaries().chunk(0).dictionary.to_pylist()) for name in ordered}
+    return frame.cast(enums) if enums else frame
 
 
 def _as_duckdb(arrow: pa.Table) -> Any:

@@ -9,14 +9,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import FileError
 
-_CODE = r"^\s*([-+]?0[0-9xX]|\+)"
-_WHOLE = r"^\s*-?[0-9]+\s*$"
+_WHOLE = r"^-?[0-9]+$"
 _BOOLEAN = r"^(true|false|True|False|TRUE|FALSE)$"
+_AFTER_ZERO = np.frombuffer(b"0123456789xX", dtype=np.uint8)
 _N_FIRST = 100
 
 
@@ -25,6 +26,9 @@ class Typed(NamedTuple):
 
     column: pa.ChunkedArray
     mark: str
+
+
+Attempt = Callable[[pa.ChunkedArray], Typed | None]
 
 
 def infer(table: pa.Table, decimal: str | None, path: str) -> tuple[pa.Table, str]:
@@ -49,35 +53,59 @@ def _typed(text: pa.ChunkedArray, decimal: str | None) -> Typed:
         first = present.drop_null().slice(0, _N_FIRST)
     if len(first) == 0:
         return Typed(text, "")
-    marks = [decimal] if decimal else [".", ","]
-    for attempt in (*(_numbers(mark) for mark in marks), _booleans, _dates, _timestamps):
-        # The first few texts rule out most types; only what they leave open is tried on all.
+    for attempt in (_wholes, *(_reals(mark) for mark in decimal or ".,"), _booleans, _dates, *_TIMESTAMPS):
+        # The first few texts rule out most types; only what they leave open is tried on all, where failing is slow.
         if attempt(first) is not None and (found := attempt(present)) is not None:
             return found
     return Typed(text, "")
 
 
-def _numbers(mark: str) -> Callable[[pa.ChunkedArray], Typed | None]:
+def _wholes(text: pa.ChunkedArray) -> Typed | None:
+    found = _cast(text, pa.int64())
+    if found is None:
+        text = pc.ascii_trim_whitespace(text)
+        found = _cast(text, pa.int64())
+    return None if found is None or _has_codes(text) else Typed(found, "")
+
+
+def _reals(mark: str) -> Attempt:
     """Return an attempt to read numbers with this decimal mark."""
 
     def attempt(text: pa.ChunkedArray) -> Typed | None:
-        if _some(pc.match_substring_regex(text, _CODE)):
-            return None
-        trimmed = pc.ascii_trim_whitespace(text)
-        whole = _cast(trimmed, pa.int64())
-        if whole is not None:
-            return Typed(whole, "")
-        marked = _some(pc.match_substring(trimmed, mark))
+        text = pc.ascii_trim_whitespace(text)
+        marked = _some(pc.match_substring(text, mark))
         if mark == ",":
-            if _some(pc.match_substring(trimmed, ".")):
+            if _some(pc.match_substring(text, ".")):
                 return None
-            trimmed = pc.replace_substring(trimmed, ",", ".")
-        real = _cast(trimmed, pa.float64())
-        if real is None or not _some(pc.is_finite(real)) or _all(pc.match_substring_regex(trimmed, _WHOLE)):
+            text = pc.replace_substring(text, ",", ".")
+        found = _cast(text, pa.float64())
+        if found is None or not _some(pc.is_finite(found)) or _has_codes(text):
             return None
-        return Typed(real, mark if marked else "")
+        # Nothing but digits, and yet no 64-bit integers: numbers that a float would round.
+        if not marked and _all(pc.match_substring_regex(text, _WHOLE)) and _cast(text, pa.int64()) is None:
+            return None
+        return Typed(found, mark if marked else "")
 
     return attempt
+
+
+def _has_codes(text: pa.ChunkedArray) -> bool:
+    """Tell whether any text is a number with a leading plus or with a zero before another digit (or an x)."""
+    return any(_has_code(chunk) for chunk in text.chunks)
+
+
+def _has_code(text: pa.StringArray) -> bool:
+    _, offsets, data = text.buffers()
+    if data is None:
+        return False
+    letters = np.frombuffer(data, dtype=np.uint8)
+    at = np.frombuffer(offsets, dtype=np.int32)[text.offset : text.offset + len(text) + 1]
+    start, end = at[:-1][np.diff(at) > 1], at[1:][np.diff(at) > 1]
+    if (letters[start] == ord("+")).any():
+        return True
+    start = start + (letters[start] == ord("-"))
+    start = start[(end - start > 1) & (letters[start] == ord("0"))]
+    return bool(np.isin(letters[start + 1], _AFTER_ZERO).any())
 
 
 def _booleans(text: pa.ChunkedArray) -> Typed | None:
@@ -89,14 +117,18 @@ def _dates(text: pa.ChunkedArray) -> Typed | None:
     return None if found is None else Typed(found, "")
 
 
-def _timestamps(text: pa.ChunkedArray) -> Typed | None:
-    """Read ISO 8601 at the coarsest unit that loses nothing; with a zone offset, as instants in UTC."""
-    for zone in (None, "UTC"):
-        for unit in ("s", "ms", "us", "ns"):
-            found = _cast(text, pa.timestamp(unit, zone))
-            if found is not None:
-                return Typed(found, "")
-    return None
+def _timestamps(unit: str, zone: str | None) -> Attempt:
+    """Return an attempt to read ISO 8601 at this unit, as instants in UTC if there is a zone."""
+
+    def attempt(text: pa.ChunkedArray) -> Typed | None:
+        found = _cast(text, pa.timestamp(unit, zone))
+        return None if found is None else Typed(found, "")
+
+    return attempt
+
+
+# The coarsest unit that loses nothing is taken.
+_TIMESTAMPS = [_timestamps(unit, zone) for zone in (None, "UTC") for unit in ("s", "ms", "us", "ns")]
 
 
 def _cast(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:

@@ -5,14 +5,15 @@ Read and written by pyreadstat, which the extra `spss` installs.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import FileError
-from shoal.table.columns import check_names, check_wanted
+from shoal.errors import FileError, ShoalError
+from shoal.table.columns import check_flat, check_names, check_wanted
 
 _INTEGERS = ("int8", "int16", "int32")
 
@@ -114,12 +115,20 @@ def _read(
         check_names(names)
         wanted = names if columns is None else check_wanted(columns, names)
         data, about = reader(path, usecols=wanted, output_format="dict", **options)
-    except _failures() as error:
+    except (ShoalError, MemoryError):
+        raise
+    except Exception as error:  # on damaged files pyreadstat raises whatever its conversions do
         if isinstance(error, UnicodeDecodeError) or "convert" in str(error).lower():
             raise FileError(f"{path.name!r} has text in another encoding than it says. Give encoding=.") from None
-        raise FileError(f"{path.name!r} is not a whole {path.suffix} file. Write it again.") from None
+        raise _cut_short(path) from None
+    if about.number_rows is not None and any(len(values) != about.number_rows for values in data.values()):
+        raise _cut_short(path)
     types = about.readstat_variable_types
     return pa.table({name: _column(data[name], types[name]) for name in wanted}), _about(about, wanted)
+
+
+def _cut_short(path: Path) -> FileError:
+    return FileError(f"{path.name!r} is not a whole {path.suffix} file: it is cut short or damaged. Write it again.")
 
 
 def _column(values: list[Any], kind: str) -> pa.Array:
@@ -137,35 +146,61 @@ def _about(about: Any, names: list[str]) -> Labels:
 
 
 def _write(writer: Callable[..., None], table: pa.Table, path: Path, labels: Labels, options: dict[str, Any]) -> None:
-    columns = {
-        name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
+    check_flat(table.schema)
+    frame = _frame(table)
     try:
         writer(
-            pa.table(columns),
+            frame,
             path,
             column_labels={name: labels.variables.get(name) for name in table.column_names},
             variable_value_labels=labels.values,
             **options,
         )
-    except _failures() as error:
-        if isinstance(error, OSError):
-            raise
+    except (OSError, MemoryError):
+        raise
+    except Exception:  # the text of the error may hold a value
         raise FileError(
             "The table cannot be written to such a file: names there are short and without spaces, and columns hold "
             "numbers, text or dates. Rename or convert columns, or write Parquet."
         ) from None
 
 
+def _frame(table: pa.Table) -> Any:
+    """Return a frame that pyreadstat can write, which only those of polars and pandas are."""
+    table = pa.table([_storable(name, table[name]) for name in table.column_names], names=table.column_names)
+    if find_spec("polars"):
+        import polars
+
+        return polars.from_arrow(table)
+    if find_spec("pandas"):
+        return table.to_pandas(date_as_object=True)
+    raise FileError(
+        "Writing SPSS or Stata files takes polars or pandas, and neither is installed. Install one of them."
+    )
+
+
+def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as a type that such files have: numbers are float64, times have no zone."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _storable(name, column.cast(kind.value_type))
+    if pa.types.is_timestamp(kind) and kind.tz:
+        column = pc.local_timestamp(column)
+    if pa.types.is_integer(kind):
+        ends = pc.min_max(column).as_py().values()
+        if any(end is not None and abs(end) > 2**53 for end in ends):
+            raise FileError(f"Column {name!r} has whole numbers of more than 15 digits, which such a file would round.")
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind) or pa.types.is_null(kind):
+        return column.cast(pa.float64())
+    if pa.types.is_duration(kind):
+        raise FileError(
+            f"Column {name!r} holds durations, which such a file cannot. Make them numbers, or write Parquet."
+        )
+    return column
+
+
 def _labels(notes: object, table: pa.Table) -> Labels:
     return notes.of(table) if isinstance(notes, Labels) else Labels()
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    from pyreadstat import PyreadstatError, ReadstatError
-
-    return (ReadstatError, PyreadstatError, pa.ArrowException, UnicodeDecodeError, ValueError, TypeError, OSError)
 
 
 def _any_within(values: Iterable[Any], low: Any, high: Any) -> bool:
