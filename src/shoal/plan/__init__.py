@@ -156,7 +156,7 @@ def advice(late: float) -> str:
     """Say which variant suits a share of late records, from what was measured (docs/incremental.md, figure 6.3)."""
     if late >= 0.5:
         return "at half of the records and more, run everything again: it takes no longer and loses less"
-    return "reopen loses least at every share; two-step is the fastest up to about a tenth, split-end beyond"
+    return "two-step is the quickest and loses most; reopen loses least, less than MDAV of everything"
 
 
 def _finish(times: Times, arrivals: Arrivals, late: float) -> float:
