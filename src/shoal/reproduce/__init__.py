@@ -12,6 +12,7 @@ import click
 PAPERS = {
     "fmdav": "shoal.reproduce.fmdav",
     "tfrp": "shoal.reproduce.tfrp",
+    "incremental": "shoal.reproduce.incremental",
     "records": "shoal.reproduce.records",
 }
 
