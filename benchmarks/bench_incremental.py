@@ -60,7 +60,7 @@ def timed(task: Callable[[], Labels]) -> tuple[Labels, float]:
 
 def thesis(bench: Bench) -> None:
     """Relative loss and time of every variant over MDAV of everything, Gaussian 50,000 x 15, one thread."""
-    n = 5_000 if bench.quick else 50_000
+    n = 2_000 if bench.quick else 50_000
     losses: dict[tuple[str, float], list[float]] = {}
     for draw in range(1 if bench.quick else 3):
         X = np.random.default_rng([draw, n]).normal(size=(n, 15))

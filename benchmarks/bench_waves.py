@@ -29,7 +29,9 @@ LEAVE, COME, MOVE = 0.05, 0.10, 0.1
 
 
 def main_sets(quick: bool) -> dict[str, Matrix]:
-    n = 2_000 if quick else 50_000
+    if quick:
+        return {"gaussian 500 x 15": sample(gaussian(), 500).X}
+    n = 50_000
     sets = {"census (bundled)": standardize(datasets.census().X), f"gaussian {n:,} x 15": sample(gaussian(), n).X}
     real = census(204_309)
     if isinstance(real, Source):

@@ -8,6 +8,8 @@ from shoal.plan.durations import spoken
 
 WIDTH, HEIGHT = 860, 290
 _LEFT, _RIGHT = 30, WIDTH - 30
+# So that a line behind a text does not cross it out.
+_HALO = 'stroke="white" stroke-width="4" paint-order="stroke"'
 _BLUE, _ORANGE, _GREY, _RED = "#2171b5", "#d95f0e", "#9a9a9a", "#cb181d"
 
 
@@ -81,5 +83,5 @@ def _mark(x: float, label: str, colour: str, y: float) -> str:
     shift = -5 if anchor == "end" else 5
     return (
         f'<line x1="{x:.1f}" y1="32" x2="{x:.1f}" y2="{HEIGHT - 20}" stroke="{colour}" stroke-dasharray="4 3"/>'
-        f'<text x="{x + shift:.1f}" y="{y}" text-anchor="{anchor}" fill="{colour}">{escape(label)}</text>'
+        f'<text x="{x + shift:.1f}" y="{y}" text-anchor="{anchor}" fill="{colour}" {_HALO}>{escape(label)}</text>'
     )
