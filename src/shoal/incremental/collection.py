@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.aggregate import Cells
-from shoal.classes import value_codes
+from shoal.classes import identity_codes
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
-from shoal.grouping import strata_of, with_enough_subjects, within
+from shoal.grouping import strata_of, within
 from shoal.incremental import VARIANTS, join
 from shoal.incremental.growth import drift, extended, moved, news
 from shoal.incremental.store import Store
@@ -30,6 +30,7 @@ from shoal.prepare import prepare
 from shoal.release import Release, conclude, survey_weights
 from shoal.schema import Role, Roles, Schema
 from shoal.space import Space, as_cell_size
+from shoal.subjects import with_enough_subjects
 from shoal.table import Table, read
 from shoal.typing import Labels, Matrix, Progress
 
@@ -199,7 +200,7 @@ class Collection:
         for text in (*drift(first, base, late, job.scaling), *news(first, late)):
             warnings.warn(text, ShoalWarning, stacklevel=4)
         labels = self._joined(X, original, schema, threads, progress)
-        source = Table(records, "pyarrow")
+        source = Table.of(records, "pyarrow")
         return conclude(job, source, schema, original, space, Cells(labels)), labels
 
     def _joined(
@@ -223,7 +224,7 @@ class Collection:
             labels[members] = n_cells + found
             n_cells += int(found.max()) + 1
         if schema.roles.subject is not None:
-            labels = with_enough_subjects(X, labels, strata, value_codes(original[schema.roles.subject]), job.k)
+            labels = with_enough_subjects(X, labels, strata, identity_codes(original[schema.roles.subject]), job.k)
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
     def _join_one(self, X: Matrix, known: Labels, threads: int | None, progress: Progress | None) -> Labels:

@@ -74,7 +74,7 @@ def _not_practical(results: Sequence[Result], data: str) -> Claim:
     without, end = _delta(results, "NN")[last], _delta(results, "NN split-end")[last]
     text = f"at {last:.0%}: {without:+.0%}, with splits {end:+.1%}"
     return Claim(
-        "5.4", f"{data}: NN without splits loses far too much at large shares", text, without > 5 * max(end, 0.02)
+        "5.4", f"{data}: NN without splits loses far too much at large shares", text, without > 3 * max(end, 0.02)
     )
 
 
