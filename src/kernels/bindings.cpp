@@ -96,11 +96,16 @@ Vector<std::int64_t> refine(const Matrix& X, const Labels& start, std::size_t k,
     return as_array(std::move(labels));
 }
 
-Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const Labels& touched, std::size_t k,
+std::vector<std::uint32_t> numbers(const Labels& some) {
+    return {span(some).begin(), span(some).end()};
+}
+
+Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const Labels& touched,
+                                   const Labels& neighbour_lists, const Labels& origins, std::size_t k,
                                    std::size_t rounds, std::size_t neighbours, double least_gain, nb::object progress,
                                    const std::string& simd) {
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
-    const std::vector<std::uint32_t> cells(span(touched).begin(), span(touched).end());
+    const Refiner::Before before{numbers(touched), numbers(neighbour_lists), numbers(origins)};
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
     {
@@ -109,9 +114,22 @@ Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const L
         const std::size_t n_most = X.shape(0) / k;
         const auto n_cells = static_cast<std::size_t>(*std::max_element(labels.begin(), labels.end())) + 1;
         Refiner(rows(X), k, chosen, labels, n_most - n_cells)
-            .run_around(cells, {rounds, neighbours, least_gain}, watch);
+            .run_around(before, {rounds, neighbours, least_gain}, watch);
     }
     return as_array(std::move(labels));
+}
+
+// Numbers of cells, one list after the other; 0xffffffff where there are no more.
+Vector<std::int64_t> cell_neighbours(const Matrix& X, const Labels& labels, std::size_t k, std::size_t neighbours,
+                                     const std::string& simd) {
+    std::vector<std::int64_t> copy(span(labels).begin(), span(labels).end());
+    const Loops& chosen = chosen_loops(simd);
+    std::vector<std::uint32_t> lists;
+    {
+        nb::gil_scoped_release released;
+        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, {});
+    }
+    return as_array(std::vector<std::int64_t>(lists.begin(), lists.end()));
 }
 
 Vector<std::int64_t> arrive(const Matrix& X, const Labels& base, std::size_t k, bool inertial, bool split_mid,
@@ -310,8 +328,10 @@ NB_MODULE(_kernels, module) {
                "Partition by MDAV: labels of shape (n_records,).");
     module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a,
                "progress"_a.none(), "simd"_a = "", "Lower the loss of a partition by moves and swaps.");
-    module.def("refine_around", &refine_around, "X"_a, "labels"_a, "touched"_a, "k"_a, "rounds"_a, "neighbours"_a,
-               "least_gain"_a, "progress"_a.none(), "simd"_a = "",
+    module.def("cell_neighbours", &cell_neighbours, "X"_a, "labels"_a, "k"_a, "neighbours"_a, "simd"_a = "",
+               "Numbers of the cells around each cell, one list after the other.");
+    module.def("refine_around", &refine_around, "X"_a, "labels"_a, "touched"_a, "lists"_a, "origins"_a, "k"_a,
+               "rounds"_a, "neighbours"_a, "least_gain"_a, "progress"_a.none(), "simd"_a = "",
                "Lower the loss around the cells that were touched, and open new ones.");
     module.def("arrive", &arrive, "X"_a, "labels"_a, "k"_a, "inertial"_a, "split_mid"_a, "threads"_a,
                "progress"_a.none(), "simd"_a = "", "Let the records behind those with labels join their cells.");

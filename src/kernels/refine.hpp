@@ -56,13 +56,24 @@ class Refiner {
         watch.finish(plan.n_rounds * cells_.n_records());
     }
 
+    // What is known of the cells before a partition is refined around some of them.
+    struct Before {
+        std::vector<std::uint32_t> touched;  // cells that have changed since the partition was refined
+        std::vector<std::uint32_t>
+            neighbours;                      // lists of the first cells, as `nearest_neighbours` returns them; or none
+        std::vector<std::uint32_t> origins;  // the cells that those behind the first ones were cut from
+    };
+
     // The same around the cells that have been touched since a partition was refined: two others are not compared until
     // one of them changes. First cells are opened out of what their neighbours have to spare.
-    void run_around(std::span<const std::uint32_t> touched, const Plan& plan, Watch& watch) {
-        for (const std::uint32_t cell : touched) n_changes_[cell] = 1;
+    void run_around(const Before& before_now, const Plan& plan, Watch& watch) {
+        for (const std::uint32_t cell : before_now.touched) n_changes_[cell] = 1;
         looked_at_.assign(cells_.n_cells(), 0);
         if (n_used_ > 1) {
-            find_neighbours(plan);
+            if (before_now.neighbours.empty())
+                find_neighbours(plan);
+            else
+                inherit_neighbours(before_now);
             const std::size_t n_before = n_used_;
             open_cells();
             // Where many are new, the lists that were passed on are poor.
@@ -89,20 +100,31 @@ class Refiner {
   private:
     static constexpr std::uint32_t none = 0xffffffff;
 
-    // A new cell takes over the neighbours of the one it was gathered in, and becomes the last neighbour of those.
     void open_cells() {
         for (const auto& [cell, origin, givers] : NewCells(cells_, k_, loops_, lists_, n_used_).open(n_used_)) {
             ++n_changes_[cell];
             for (const std::uint32_t giver : givers) ++n_changes_[giver];
-            const auto list = near(origin);
-            const std::vector<std::uint32_t> around(list.begin(), list.end());
-            lists_.insert(lists_.end(), around.begin(), around.end());
-            near(cell).back() = origin;
-            near(origin).back() = cell;
-            for (const std::uint32_t other : around)
-                if (other != none) near(other).back() = cell;
+            settle_beside(origin);
             ++n_used_;
         }
+    }
+
+    void inherit_neighbours(const Before& before) {
+        lists_ = before.neighbours;
+        n_listed_ = lists_.size() / (n_used_ - before.origins.size());
+        for (const std::uint32_t origin : before.origins) settle_beside(origin);
+    }
+
+    // The next cell takes over the neighbours of the one it comes from, and becomes the last neighbour of those.
+    void settle_beside(std::uint32_t origin) {
+        const auto cell = static_cast<std::uint32_t>(lists_.size() / n_listed_);
+        const auto list = near(origin);
+        const std::vector<std::uint32_t> around(list.begin(), list.end());
+        lists_.insert(lists_.end(), around.begin(), around.end());
+        near(cell).back() = origin;
+        near(origin).back() = cell;
+        for (const std::uint32_t other : around)
+            if (other != none) near(other).back() = cell;
     }
 
     std::span<std::uint32_t> near(std::size_t cell) { return std::span(lists_).subspan(cell * n_listed_, n_listed_); }

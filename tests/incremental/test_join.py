@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import reference
 from shoal import GuaranteeError, ParameterError, _kernels, partition
 from shoal.incremental import VARIANTS, join
+from shoal.incremental.reopen import neighbours_of
 from shoal.metrics import loss
 from shoal.partition import ALGORITHMS
 from strategies import FAMILIES, RUNNABLE, draw_problem, problems
@@ -154,10 +155,37 @@ def test_reopening_takes_the_same_steps_on_all_instruction_sets(family):
         X, base = with_base(X, k, n_base)
         labels = reference.split_large(X, reference.arrive(X, base, k), k)
         touched = np.unique(labels[n_base:])
-        ends = [_kernels.refine_around(X, labels, touched, k, 3, 20, 0.0, None, simd) for simd in RUNNABLE]
+        none = np.empty(0, dtype=np.int64)
+        ends = [_kernels.refine_around(X, labels, touched, none, none, k, 3, 20, 0.0, None, simd) for simd in RUNNABLE]
 
         for end in ends:
             np.testing.assert_array_equal(end, ends[0])
+
+
+@settings(max_examples=50)
+@given(problem=late_problems())
+def test_neighbours_that_were_found_before_keep_every_promise(problem):
+    X, k, n_base = problem
+    X, base = with_base(X, k, n_base)
+    labels = join(X, base, k, neighbours=neighbours_of(X[:n_base], base, k))
+
+    assert np.bincount(labels).min() >= k
+    assert len(labels) == len(X)
+
+
+def test_neighbours_that_were_found_before_cost_next_to_no_loss():
+    X = np.random.default_rng(6).normal(size=(12_000, 8))
+    X, base = with_base(X, 5, 10_800, "auto")
+    known = loss(X, join(X, base, 5, neighbours=neighbours_of(X[:10_800], base, 5))).sse
+
+    assert known < 1.01 * loss(X, join(X, base, 5)).sse
+
+
+@pytest.mark.parametrize("neighbours", [np.zeros((3, 2), dtype=np.int64), np.full((8, 2), 8), np.zeros(8, dtype=int)])
+def test_neighbours_of_something_else_are_refused(neighbours):
+    X, base = with_base(np.random.default_rng(0).normal(size=(41, 2)), 5, 40)
+    with pytest.raises(ParameterError, match="neighbours must"):
+        join(X, base, 5, neighbours=neighbours)
 
 
 @settings(max_examples=50)
@@ -201,7 +229,7 @@ def test_a_base_that_numbers_no_cells_is_refused(base):
 def test_unknown_variants_and_options_are_refused():
     with pytest.raises(ParameterError, match="Unknown variant 'mdav'"):
         join(np.zeros((4, 1)), [0, 0], 2, "mdav")
-    with pytest.raises(ParameterError, match=r"'reopen' has no option 'inertial'. It takes: rounds"):
+    with pytest.raises(ParameterError, match=r"'reopen' has no option 'inertial'. It takes: rounds, neighbours"):
         join(np.zeros((4, 1)), [0, 0], 2, inertial=True)
     with pytest.raises(ParameterError, match="Unknown method"):
         join(np.zeros((4, 1)), [0, 0], 2, "two-step", method="none")

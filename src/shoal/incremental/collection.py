@@ -21,6 +21,7 @@ from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError,
 from shoal.grouping import strata_of, within
 from shoal.incremental import VARIANTS, join
 from shoal.incremental.growth import drift, extended, moved, news
+from shoal.incremental.reopen import neighbours_of
 from shoal.incremental.store import Store
 from shoal.job import Job
 from shoal.kernels import cell_sums
@@ -80,7 +81,7 @@ class Collection:
     @property
     def is_partitioned(self) -> bool:
         """Whether the cells of the base have been made."""
-        return "cells.npy" in self._store.content["files"]
+        return self._store.has("cells.npy")
 
     @property
     def is_finished(self) -> bool:
@@ -108,8 +109,12 @@ class Collection:
         labels[enough] = within(np.ascontiguousarray(X[enough]), inside, cut, progress)
         sizes = np.bincount(labels[enough])
         centroids = cell_sums(X[enough], labels[enough], len(sizes)) / sizes[:, None]
+        made = {"cells": labels, "centroids": centroids, "sizes": sizes}
+        if not inside.any():
+            # Later there will be no time for it.
+            made["neighbours"] = neighbours_of(np.ascontiguousarray(X[enough]), labels[enough], job.k)
         with self._store.changing():
-            self._store.save(arrays={"cells": labels, "centroids": centroids, "sizes": sizes})
+            self._store.save(arrays=made)
 
     def add(self, table: Any, **reading: Any) -> None:
         """Keep records that have arrived since.
@@ -232,7 +237,10 @@ class Collection:
         base = np.unique(known[known >= 0], return_inverse=True)[1]
         if len(base) == 0:
             return partition(X, job.k, job.method, job.seed, threads=threads, progress=progress, **job.options)
-        return join(X, base, job.k, self.variant, job.seed, threads=threads, progress=progress)
+        options: dict[str, Any] = {}
+        if self.variant == "reopen" and self._store.has("neighbours.npy"):
+            options["neighbours"] = self._store.array("neighbours")
+        return join(X, base, job.k, self.variant, job.seed, threads=threads, progress=progress, **options)
 
     def _schema(self) -> Schema:
         return Schema.of(self._store.content_schema(), self.job.roles, self.job.columns)

@@ -117,9 +117,13 @@ class Store:
         """Return the columns and types that all records of the collection have."""
         return self.table("records-0000").schema
 
+    def has(self, name: str) -> bool:
+        """Say whether the collection has a file."""
+        return name in self.content["files"]
+
     def _intact(self, name: str) -> Path:
         path = self.path / name
-        if name not in self.content["files"]:
+        if not self.has(name):
             raise FileError(f"The collection {str(self.path)!r} does not list {name}.")
         if not path.is_file():
             raise FileError(f"{name} is missing from the collection {str(self.path)!r}. Restore it from a copy.")

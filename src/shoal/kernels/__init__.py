@@ -23,10 +23,12 @@ __all__ = [
     "Ranks",
     "Remaining",
     "Schedule",
+    "Touched",
     "Watch",
     "anneal",
     "arrive",
     "assign",
+    "cell_neighbours",
     "cell_spread",
     "cell_sums",
     "distances",
@@ -148,15 +150,34 @@ def refine(X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, leas
     return _as_labels(_kernels.refine(X, labels, k, rounds, neighbours, least_gain, _current().progress))
 
 
+class Touched(NamedTuple):
+    """What is known of cells that are refined again: which have changed, and who was near whom before."""
+
+    cells: Labels
+    """Numbers of the cells that have changed."""
+    neighbours: Labels
+    """Lists of the first cells, one after the other, as `cell_neighbours` returns them; empty to look for them."""
+    origins: Labels
+    """Which cell each of those behind the first ones was cut from."""
+
+
+def cell_neighbours(X: Matrix, labels: Labels, k: int, n_neighbours: int) -> Labels:
+    """Return the numbers of the cells around each cell, nearest first, one list after the other.
+
+    Where a cell has fewer, the rest is 2**32 - 1. No cell has many more than 2k records.
+    """
+    return _as_labels(_kernels.cell_neighbours(X, labels, k, n_neighbours))
+
+
 def refine_around(
-    X: Matrix, labels: Labels, touched: Labels, k: int, rounds: int, neighbours: int, least_gain: float
+    X: Matrix, labels: Labels, touched: Touched, k: int, rounds: int, neighbours: int, least_gain: float
 ) -> Labels:
     """Lower the loss around the cells that were touched, and open cells where others have records to spare.
 
     No cell has 2k records or more. See `shoal.incremental`.
     """
     progress = _current().progress
-    return _as_labels(_kernels.refine_around(X, labels, touched, k, rounds, neighbours, least_gain, progress))
+    return _as_labels(_kernels.refine_around(X, labels, *touched, k, rounds, neighbours, least_gain, progress))
 
 
 def arrive(X: Matrix, labels: Labels, k: int, *, inertial: bool, split_mid: bool) -> Labels:
