@@ -193,7 +193,8 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
 
 def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: Space, cells: Cells) -> "Release":
     """Make the release of records whose cells are known, or raise if the recount does not find what was asked for."""
-    replaced = pa.table(aggregate(original, schema, cells, survey_weights(original, schema)))
+    strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
+    replaced = pa.table({**strata, **aggregate(original, schema, cells, survey_weights(original, schema))})
     published = Published(table, schema, replaced)
     verdict = recount(published, schema, job.k, _subjects(original, schema))
     verdict.require()
