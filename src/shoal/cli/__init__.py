@@ -21,7 +21,7 @@ COMMANDS = {
     "run": "Carry out a job file.",
     "compare": "Try several k and methods: how much risk for how much loss.",
     "plan": "Say when to start on what has arrived, to be ready in time.",
-    "collect": "Begin before all records have arrived, add what comes, publish once.",
+    "collect": "Begin before all records have arrived; publish once.",
     "demo": "Make a release of a bundled sample, with its report.",
     "bound": "Say what no partition of a bundled set can lose less than.",
     "reproduce": "Measure a paper's tables and figures again.",
