@@ -52,7 +52,7 @@ def main(folder: Path) -> shoal.Release:
     shell("collect", "status", folder / "evening")
 
     print("\n... and it goes on where it was, while ballots keep arriving:")
-    working = subprocess.Popen([sys.executable, "-c", GO_ON, folder / "evening"])
+    working = subprocess.Popen([sys.executable, "-m", "shoal.cli", "collect", "resume", folder / "evening"])
     write(ballots(n_early, n_early + 500), folder / "on-time.csv")
     shell("collect", "add", folder / "evening", folder / "on-time.csv")
     assert working.wait() == 0
@@ -80,13 +80,6 @@ from shoal.incremental.collection import begin
 
 roles = {"quasi_identifiers": ["age", "income", "district"], "confidential": ["vote"], "subject": "ballot"}
 begin(sys.argv[1], sys.argv[2], k=10, seed=1, progress=lambda done, total: os._exit(9), **roles)
-"""
-
-GO_ON = """
-import sys
-from shoal.incremental.collection import Collection
-
-Collection.open(sys.argv[1]).partition_base()
 """
 
 if __name__ == "__main__":

@@ -54,6 +54,17 @@ def test_begin_add_finish_make_one_release(files):
     assert "nothing can be added" in shoal_command("collect", "status", files / "evening").output
 
 
+def test_resume_makes_the_cells_that_are_missing(files):
+    collection = Collection.open(files / "evening")
+    with collection._store.changing():
+        for name in ("cells.npy", "centroids.npy", "sizes.npy", "neighbours.npy"):
+            del collection._store.content["files"][name]
+        collection._store.save()
+
+    assert "not made yet; if `begin` was interrupted" in shoal_command("collect", "status", files / "evening").output
+    assert "cells             made" in shoal_command("collect", "resume", files / "evening").output
+
+
 def test_drift_is_a_warning_on_standard_error(files):
     write(people(50, seed=2, shift=30), files / "drifted.csv")
     result = shoal_command("collect", "add", files / "evening", files / "drifted.csv")

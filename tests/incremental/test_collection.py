@@ -422,6 +422,10 @@ def test_settings_that_nobody_knows_are_refused(tmp_path):
         begin(tmp_path / "evening", voters(100), k=5, colour="red", **ROLES)
     with pytest.raises(ParameterError, match="Say it once"):
         begin(tmp_path / "evening", voters(100), Job.of(k=5, roles=ROLES), k=5)
+    with pytest.raises(ParameterError, match="Unknown method"):
+        begin(tmp_path / "evening", voters(100), k=5, method="fast", **ROLES)
+    with pytest.raises(ParameterError, match="'mdav' has no option 'effort'"):
+        begin(tmp_path / "evening", voters(100), k=5, method="mdav", options={"effort": "best"}, **ROLES)
     assert os.listdir(tmp_path) == []
 
 

@@ -67,6 +67,17 @@ def _begin(folder: str, file: str, k: int, **given: Any) -> None:
     _tell(Collection.open(folder))
 
 
+@command.command("resume")
+@click.argument("folder", metavar="FOLDER")
+@click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default.")
+def _resume(folder: str, threads: int | None) -> None:
+    """Make the cells of the base if `begin` was interrupted."""
+    collection = Collection.open(folder)
+    with showing("reading the collection", "grouping records", "writing") as meter:
+        collection.partition_base(threads=threads, progress=meter)
+    _tell(collection)
+
+
 @command.command("add")
 @click.argument("folder", metavar="FOLDER")
 @click.argument("file", metavar="FILE")
@@ -112,7 +123,9 @@ def _tell(collection: Collection) -> None:
     facts(
         {
             "base": f"{base:,} records, k = {collection.job.k}, {collection.job.method}",
-            "cells": "made" if collection.is_partitioned else "not made yet: interrupted? `finish` makes them up",
+            "cells": "made"
+            if collection.is_partitioned
+            else "not made yet; if `begin` was interrupted, `resume` makes them",
             "late": f"{sum(late):,} records in {batches}, to join by {collection.variant}",
             "release": "made; nothing can be added" if collection.is_finished else "not made yet",
         }

@@ -26,7 +26,7 @@ from shoal.incremental.store import Store
 from shoal.job import Job
 from shoal.kernels import cell_sums
 from shoal.manifest import input_sha256
-from shoal.partition import partition
+from shoal.partition import algorithm_of, partition
 from shoal.prepare import prepare
 from shoal.release import Release, conclude, survey_weights
 from shoal.schema import Role, Roles, Schema
@@ -327,6 +327,7 @@ def begin(
     if job is not None and settings:
         raise ParameterError(f"A job is given, and {', '.join(sorted(settings))} beside it. Say it once.")
     job = job or _job_of(settings)
+    algorithm_of(job.method, job.options)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     source = read(table, **(reading or {}))

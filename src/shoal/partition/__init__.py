@@ -94,7 +94,7 @@ def partition(
     >>> np.bincount(partition(np.array([[1.0], [9.0], [2.0], [8.0]]), k=2))
     array([2, 2])
     """
-    algorithm = _algorithm(method, options)
+    algorithm = algorithm_of(method, options)
     matrix = as_matrix(X)
     k = as_cell_size(k, len(matrix))
     if not (seed is None or isinstance(seed, int | np.integer)):
@@ -103,7 +103,7 @@ def partition(
         return algorithm(matrix, k, seed, **options)
 
 
-def _algorithm(method: str, options: dict[str, Any]) -> Callable[..., Labels]:
+def algorithm_of(method: str, options: dict[str, Any]) -> Callable[..., Labels]:
     """Look the method up and refuse options that it does not take."""
     if method not in ALGORITHMS:
         raise ParameterError(f"Unknown method {method!r}. Methods: {', '.join(ALGORITHMS)}.")
