@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 import click
@@ -133,9 +133,11 @@ def forecast(bench: Bench) -> None:
     """Calibrate on samples, plan, and run what was planned: the measured finish beside the predicted one."""
     n = 8_000 if bench.quick else 200_000
     for name, X in forecast_problems(n):
-        measured = calibrate(X[: n // 4], n, K, seconds=20 if bench.quick else 60, seed=0, threads=1)
+        measured = calibrate(
+            X[: n // 2], n, K, seconds=20 if bench.quick else 60, seed=0, threads=1, clock=process_time
+        )
         chosen = plan(measured, Arrivals.uniform(2 * measured.base(0.0)))
-        seconds = min(run_planned(X, chosen.late_share, -chosen.start) for _ in range(1 if bench.quick else 2))
+        seconds = min(run_planned(X, chosen.late_share, -chosen.start) for _ in range(1 if bench.quick else 4))
         bench.row(
             section="forecast", data=name, n=n, late_share=chosen.late_share, predicted=chosen.finish, measured=seconds
         )
@@ -156,14 +158,10 @@ def forecast_problems(n: int) -> list[tuple[str, Matrix]]:
 def run_planned(X: Matrix, late_share: float, head_start: float) -> float:
     """Do what the plan says; return when it was ready, in seconds after the collection ended."""
     n_base = round(len(X) * (1 - late_share))
-    start = perf_counter()
-    base = partition(X[:n_base], K, seed=0, threads=1)
-    base_seconds = perf_counter() - start
+    base, base_seconds = timed(lambda: partition(X[:n_base], K, seed=0, threads=1))
     if n_base == len(X):
         return base_seconds
-    start = perf_counter()
-    join(X, base, K, seed=0, threads=1)
-    late_seconds = perf_counter() - start
+    _, late_seconds = timed(lambda: join(X, base, K, seed=0, threads=1))
     return max(base_seconds - head_start, 0.0) + late_seconds
 
 

@@ -1,6 +1,8 @@
 """Calibrate: measure on this machine how long a method takes on records like these, for the planner."""
 
+from collections.abc import Callable
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +29,7 @@ def calibrate(
     seconds: float = 60.0,
     seed: Seed = None,
     threads: int | None = None,
+    clock: Callable[[], float] = perf_counter,
 ) -> Measured:
     """Run base and late records on random samples of growing size until the time is spent.
 
@@ -46,6 +49,8 @@ def calibrate(
         Repeats the samples. Times differ from run to run all the same.
     threads : int, optional
         How many threads may work, as in the run to come.
+    clock : callable
+        What measures time. On a machine that is busy now and will not be then, ``time.process_time`` with one thread.
 
     Returns
     -------
@@ -58,17 +63,33 @@ def calibrate(
         raise ParameterError(f"A calibration with k={k} needs at least {8 * k} records; there are {len(matrix)}.")
     shuffled = matrix[np.random.default_rng(seed).permutation(len(matrix))]
     sizes = _sizes(min(len(matrix), n_records), k)
-    runs: list[Run] = []
+    quickest: dict[int, list[Run]] = {}
     begin = perf_counter()
-    for n in sizes:
-        start = perf_counter()
-        # Twice, as the first is cold; the quicker is nearer to what a longer run does.
-        both = [_run(shuffled[:n], k, method, variant, seed, threads) for _ in range(2)]
-        runs += [min(pair, key=lambda run: run.base_seconds + run.late_seconds) for pair in zip(*both, strict=True)]
-        # Twice the records take a little more than twice as long.
-        if perf_counter() - begin + 2.5 * (perf_counter() - start) > seconds and n != sizes[0]:
-            break
-    return Measured(n_records, tuple(runs), variant)
+    # The last ones again: a single run may have met other work on the machine, and these decide the forecast.
+    for n in [*sizes, *(2 * sizes[-2:]), *(2 * sizes[-2:])]:
+        if len(quickest) >= 2 and perf_counter() - begin + _expected(quickest, n) > seconds:
+            continue
+        runs = _run(shuffled[:n], k, Task(method, variant, seed, threads, clock))
+        quickest[n] = [_quicker(*pair) for pair in zip(runs, quickest.get(n, runs), strict=True)]
+    return Measured(n_records, tuple(run for runs in quickest.values() for run in runs), variant)
+
+
+def _expected(quickest: dict[int, list[Run]], n: int) -> float:
+    """Say how long all runs of a size may take: a little more than in proportion to the largest so far."""
+    largest = max(quickest)
+    spent = sum(run.base_seconds + run.late_seconds for run in quickest[largest])
+    return 1.25 * spent * n / largest
+
+
+def _quicker(run: Run, other: Run) -> Run:
+    """Return the quicker of two measurements, each part by itself."""
+    return Run(
+        run.n_records,
+        run.late_share,
+        min(run.base_seconds, other.base_seconds),
+        min(run.late_seconds, other.late_seconds),
+        run.extra_loss,
+    )
 
 
 def _sizes(most: int, k: int) -> list[int]:
@@ -83,19 +104,30 @@ def _sizes(most: int, k: int) -> list[int]:
     return sizes
 
 
-def _run(X: Matrix, k: int, method: str, variant: str, seed: Seed, threads: int | None) -> list[Run]:
+class Task(NamedTuple):
+    """What is run, and how it is measured."""
+
+    method: str
+    variant: str
+    seed: Seed
+    threads: int | None
+    clock: Callable[[], float]
+
+
+def _run(X: Matrix, k: int, task: Task) -> list[Run]:
     """Measure the ordinary job and each late share."""
-    start = perf_counter()
+    method, variant, seed, threads, clock = task
+    start = clock()
     ordinary = partition(X, k, method, seed, threads=threads)
-    runs = [Run(len(X), 0.0, perf_counter() - start, 0.0, 0.0)]
+    runs = [Run(len(X), 0.0, clock() - start, 0.0, 0.0)]
     whole = loss(X, ordinary).sse
     for share in LATE_SHARES:
         n_base = round(len(X) * (1 - share))
-        start = perf_counter()
+        start = clock()
         base = partition(X[:n_base], k, method, seed, threads=threads)
-        between = perf_counter()
+        between = clock()
         labels = join(X, base, k, variant, seed, threads=threads)
-        end = perf_counter()
+        end = clock()
         extra = loss(X, labels).sse / whole - 1 if whole > 0 else 0.0
         runs.append(Run(len(X), share, between - start, end - between, extra))
     return runs

@@ -143,6 +143,7 @@ def power_law(points: Sequence[tuple[float, float]], n: float) -> float:
         return 0.0
     by_size = sorted(points)[-3:]
     sizes, times = np.log([size for size, _ in by_size]), np.log([max(time, 1e-9) for _, time in by_size])
-    slope = np.polyfit(sizes, times, 1)[0]
+    # No method of ours is quicker than linear or slower than quadratic; what lies outside is noise.
+    slope = float(np.clip(np.polyfit(sizes, times, 1)[0], 1.0, 2.0))
     # Through the largest, which is nearest to what is asked and suffers least from noise.
     return float(np.exp(times[-1] + slope * (np.log(n) - sizes[-1])))
