@@ -110,6 +110,17 @@ def linkage(
     (0.5, 0.375)
     """
     originals, release = as_release(X, Y, labels)
+    return _linked(originals, release, sample, seed)
+
+
+def cell_linkage(X: Matrix, points: Matrix, labels: Labels, *, sample: int | None = None, seed: Seed = None) -> Linkage:
+    """Link as `linkage` does records that were released as ``points[labels]``; nothing is checked."""
+    # Two cells may have been released alike.
+    points, point_of_cell = distinct_rows(points)
+    return _linked(X, Released(points, point_of_cell[labels]), sample, seed)
+
+
+def _linked(originals: Matrix, release: "Released", sample: int | None, seed: Seed) -> Linkage:
     n_records = len(originals)
     asked = _drawn(n_records, sample, seed)
     from_released, from_original = kernels.linkage(originals, release.points, release.labels, asked)
