@@ -42,6 +42,14 @@ def test_no_cell_mixes_strata_and_a_missing_stratum_is_one(people):
     assert len(set(strata)) == 9
 
 
+def test_strata_are_published_as_they_were_counted():
+    strata = pa.array([float("nan"), None, float("nan"), None, 0.0, -0.0, 0.0, -0.0])
+    found = release(pa.table({"x": range(8), "g": strata}), quasi_identifiers="x", by="g")
+
+    assert repr(found.published["g"].to_pylist()) == "[None, None, None, None, 0.0, 0.0, 0.0, 0.0]"
+    assert found.verdict.smallest == 4
+
+
 def test_many_strata_are_each_split_by_themselves():
     table = pa.table({"x": np.random.default_rng(1).normal(size=2000), "g": np.repeat(np.arange(500), 4)})
     found = release(table, quasi_identifiers=["x"], by=["g"], k=2)
@@ -64,6 +72,23 @@ def test_zeros_share_no_cell_with_others_and_stay_zeros_while_missing_values_may
 
     assert all(len(values) == 1 for values in cells_of(found, is_zero))
     assert [found.published["income"][i].as_py() for i in np.flatnonzero(is_zero)] == [0.0] * sum(is_zero)
+
+
+@pytest.mark.parametrize(
+    "type_", [pa.uint64(), pa.int8(), pa.float16(), pa.float32(), pa.decimal128(5, 2), pa.decimal256(60, 3)]
+)
+def test_zeros_of_any_type_are_kept_apart(type_):
+    values = pa.array([0.0, 0.0, 5.0, 7.0]).cast(type_)
+    found = release(pa.table({"x": values}), k=2, quasi_identifiers="x", columns={"x": {"keep_zeros": True}})
+
+    assert found.published["x"].to_pylist() == [0.0, 0.0, 6.0, 6.0]
+
+
+def test_the_largest_of_uint64_are_no_zeros():
+    values = pa.array([2**64 - 1, 2**64 - 1, 0, 0], pa.uint64())
+    found = release(pa.table({"x": values}), k=2, quasi_identifiers="x", columns={"x": {"keep_zeros": True}})
+
+    assert found.published["x"].to_pylist() == [2.0**64, 2.0**64, 0.0, 0.0]
 
 
 def test_zeros_that_are_too_few_are_refused():

@@ -1,5 +1,7 @@
+import json
 import tomllib
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +73,15 @@ def test_only_what_was_said_is_written():
         "columns": {"x": {}},
         "options": {},
     }
+
+
+def test_options_of_numpy_become_plain_ones_and_what_no_file_can_hold_is_refused():
+    roles = {"quasi_identifiers": ["x"]}
+    job = Job.of(k=3, roles=roles, options={"a": np.float64(0.5), "b": np.int64(2), "c": [np.True_]})
+
+    assert json.loads(json.dumps(job.to_dict()))["options"] == {"a": 0.5, "b": 2, "c": [True]}
+    with pytest.raises(ParameterError, match=r"options\.a cannot be used"):
+        Job.of(k=3, roles=roles, options={"a": object()})
 
 
 def test_a_job_does_not_change():

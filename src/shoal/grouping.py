@@ -84,7 +84,8 @@ def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
     zeros = [column.name for column in schema.quasi if column.settings.keep_zeros]
     apart = table.select(by)
     for name in zeros:
-        apart = apart.append_column(f"zero in {name}", pc.fill_null(pc.equal(table[name], 0), False))
+        is_zero = pc.equal(table[name].cast(pa.float64(), safe=False), 0.0)
+        apart = apart.append_column(f"zero in {name}", pc.fill_null(is_zero, False))
     what = [f"by {', '.join(map(repr, by))}"] * bool(by) + [f"zeros in {', '.join(map(repr, zeros))}"] * bool(zeros)
     strata = class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)
     _refuse_small_strata(strata, " and ".join(what), k)

@@ -6,9 +6,11 @@ A job is frozen and knows its keys: an unknown one is an error that names the ne
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+import numpy as np
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from shoal.axes import Scaling
 from shoal.errors import FileError, ParameterError
@@ -17,6 +19,20 @@ from shoal.schema import ColumnSettings, Roles, Settings, Whole, validated
 
 Order = Literal["shuffle", "keep"]
 """In which order records are written: a random one, or that of the input."""
+
+
+def _plain(value: object) -> object:
+    """Return a value that a file can hold: those of NumPy as Python's."""
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise PydanticCustomError("plain", "it should be a number, a text, true or false, or a list of such")
+
+
+Plain = Annotated[Any, BeforeValidator(_plain)]
 
 
 class Input(Settings):
@@ -73,7 +89,7 @@ class Job(Settings):
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
-    options: dict[str, Any] = Field({}, description="what the method itself takes")
+    options: dict[str, Plain] = Field({}, description="what the method itself takes")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
 

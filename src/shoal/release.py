@@ -188,7 +188,8 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
     weights = survey_weights(original, schema)
     space = Space.fit(original, schema, job.scaling)
     cells = group(original, schema, space, k, job.method, job.seed, threads=threads, progress=progress, **job.options)
-    replaced = pa.table(aggregate(original, schema, cells, weights))
+    strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
+    replaced = pa.table({**strata, **aggregate(original, schema, cells, weights)})
     published = Published(table, schema, replaced)
     verdict = recount(published, schema, k, _subjects(original, schema))
     verdict.require()

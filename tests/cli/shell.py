@@ -1,5 +1,6 @@
 """What the tests of the command line share: running it, and a table whose values can be recognised in any message."""
 
+import re
 import subprocess
 import sys
 
@@ -41,5 +42,6 @@ def write_csv(path, rows, delimiter=","):
 
 
 def is_one_paragraph(text):
-    """Tell whether a text is one line that says what is wrong."""
+    """Tell whether a text is one line that says what is wrong, lines of progress left out."""
+    text = re.sub(r"^.* \.\.\.\n", "", text, flags=re.MULTILINE)
     return text.startswith("Error: ") and text.count("\n") == 1 and text.endswith(".\n") and "Traceback" not in text

@@ -13,10 +13,10 @@ def large_file(tmp_path_factory):
     return write_csv(tmp_path_factory.mktemp("large") / "people.csv", people(20_000))
 
 
-def stopped(place, delay, *arguments):
+def stopped(place, delay, *arguments, by="SIGINT"):
     """Run shoal, stopped that many seconds after it has come to a place."""
     module, name = place.rsplit(".", 1)
-    command = [sys.executable, str(SCRIPT), module, name, str(delay), *map(str, arguments)]
+    command = [sys.executable, str(SCRIPT), module, name, str(delay), by, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -41,6 +41,17 @@ def test_ctrl_c_at_any_moment_leaves_nothing(place, delay, large_file, tmp_path)
     assert result.stderr.endswith("Stopped.\n")
     assert "Traceback" not in result.stderr
     assert [secret for secret in SECRETS if secret in result.stderr] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["shoal.grouping.partition", "shoal.release.sha256"])
+def test_the_system_may_end_it_too(place, large_file, tmp_path):
+    result = stopped(
+        place, 0.01, "anonymize", large_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv", by="SIGTERM"
+    )
+
+    assert result.returncode == 143, result.stderr
+    assert "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

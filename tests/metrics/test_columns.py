@@ -9,7 +9,6 @@ from shoal.metrics.columns import table_loss
 from shoal.metrics.loss import loss
 from shoal.partition import partition
 from shoal.prepare import prepare
-from shoal.release import publish
 from shoal.schema import Roles, Schema, as_settings
 from shoal.space import Space
 from strategies import mixed_tables
@@ -19,7 +18,7 @@ def measured(table, labels, scaling="zscore", **columns):
     schema = Schema.of(table.schema, Roles(quasi_identifiers=tuple(table.column_names)), as_settings(columns))
     prepared = prepare(table, schema, "own-value")
     space = Space.fit(prepared, schema, scaling)
-    published = publish(prepared, schema, aggregate(prepared, schema, Cells(labels)))
+    published = pa.table(aggregate(prepared, schema, Cells(labels)))
     return table_loss(space, prepared, published, dict.fromkeys(table.column_names, labels))
 
 

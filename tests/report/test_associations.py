@@ -40,10 +40,17 @@ def test_correlations_are_pearsons_over_the_records_that_have_both():
 
 
 def test_a_constant_column_and_one_that_few_records_have_correlate_with_nothing():
-    table = pa.table({"a": range(20), "same": [3.3] * 20, "few": [1, 5, 2] + [None] * 17})
+    table = pa.table({"a": range(20), "b": [*range(19), 3], "same": [3.3] * 20, "few": [1, 5, 2] + [None] * 17})
     found = compared(table, k=2)
 
-    assert found["before"][0] == [1.0, None, None]
+    assert found["columns"] == ["a", "b"]
+
+
+def test_a_pair_that_few_records_have_both_of_has_no_correlation():
+    table = pa.table({"a": range(20), "b": [*range(10), *[None] * 10], "c": [*[None] * 9, *range(11)]})
+    found = compared(table, k=2)
+
+    assert found["before"][1] == [1.0, 1.0, None]
 
 
 def test_the_columns_that_changed_most_are_shown():

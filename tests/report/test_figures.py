@@ -56,7 +56,7 @@ def test_the_areas_of_a_histogram_are_the_shares_of_the_bins():
         {"from": "1", "to": "4", "units": 3, "after": 30},
         {"from": "4", "to": "5", "units": 1, "after": 20},
     ]
-    root = parsed(figures.histogram({"name": "a", "bins": bins}))
+    root = parsed(figures.histogram({"name": "a", "scale": "linear", "bins": bins}))
     heights = [float(box.get("height")) for box in root.iter(f"{SVG}rect") if box.get("class") == "after"]
 
     assert heights[0] == pytest.approx(heights[1], abs=0.02)

@@ -35,8 +35,8 @@ def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> di
     -------
     dict or None
         ``columns`` and the matrices ``before`` and ``after``, lists of lists with None where there is no correlation,
-        rounded to three digits; ``left_out`` counts the columns that changed least and are not shown. None if there are
-        fewer than two columns.
+        rounded to three digits; ``left_out`` counts the columns that changed least and are not shown. Columns that
+        were constant are not either. None if there are fewer than two columns.
 
     Notes
     -----
@@ -62,11 +62,14 @@ def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> di
     ]
     sides = [_correlation(values, 2 * k) for values in (original, published)]
     change = np.nan_to_num(np.abs(sides[1] - sides[0]))
-    most = np.sort(np.argsort(-change.max(axis=0), kind="stable")[:MOST_COLUMNS])
+    some = np.flatnonzero(np.isfinite(sides[0]).sum(axis=0) > 1)  # constant columns correlate with nothing
+    if len(some) < 2:
+        return None
+    most = np.sort(some[np.argsort(-change.max(axis=0)[some], kind="stable")[:MOST_COLUMNS]])
     picked = [side[np.ix_(most, most)] for side in sides]
     return {
         "columns": [names[place] for place in most],
-        "left_out": len(names) - len(most),
+        "left_out": len(some) - len(most),
         "before": _plain(picked[0]),
         "after": _plain(picked[1]),
         "largest_change": float(np.round(change.max(), 3)),

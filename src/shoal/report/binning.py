@@ -33,8 +33,8 @@ class Grid:
         Ascending; what lies beyond the first or the last belongs to the first or the last bin.
     labels : tuple of str
         What stands at each edge.
-    scale : {"linear", "log", "date"}
-        Whether bins are equally wide in the values too.
+    scale : {"linear", "whole", "log", "date"}
+        Whether bins are equally wide in the values too; whole numbers begin half a step before their labels.
     """
 
     edges: Vector
@@ -94,7 +94,7 @@ def _linear(low: float, high: float, whole: bool) -> Grid | None:
     edges = marks - 0.5 if whole else marks
     if not (np.diff(edges) > 0).all():
         return None
-    return Grid(edges, tuple(map(tick, marks)), "linear")
+    return Grid(edges, tuple(map(tick, marks)), "whole" if whole else "linear")
 
 
 def round_step(least: float, whole: bool = False) -> float:

@@ -57,6 +57,8 @@ def histogram(distribution: Mapping[str, Any], height: int = 148) -> Markup:
         for i in range(len(bins))
     ]
     marks = [*(bin["from"] for bin in bins), bins[-1]["to"]]
+    # The end of the last bin is not in it: of whole numbers, it would be one too many.
+    n_marks = len(marks) - (distribution["scale"] == "whole")
     return drawing(
         CARD,
         height,
@@ -65,7 +67,7 @@ def histogram(distribution: Mapping[str, Any], height: int = 148) -> Markup:
         + (", before and after." if "before" in sides else "."),
         *drawn,
         line(6, bottom, CARD - 6, bottom, class_="axis"),
-        *_axis_labels(lefts, marks, bottom + 15),
+        *_axis_labels(lefts[:n_marks], marks[:n_marks], bottom + 15),
     )
 
 
@@ -88,8 +90,9 @@ def _axis_labels(places: Sequence[float], labels: Sequence[str], y: float) -> li
     """Return as many labels as fit side by side, the first and the last among them."""
     widths = [6.2 * len(label) for label in labels]
     last = len(labels) - 1
-    end = places[last] - widths[last]
-    chosen = [text(labels[last], places[last], y, class_="tick", text_anchor="end")]
+    right = min(places[last] + widths[last] / 2, CARD - 2)
+    end = right - widths[last]
+    chosen = [text(labels[last], right, y, class_="tick", text_anchor="end")]
     edge = -1.0
     for place, label, width in zip(places[:last], labels[:last], widths[:last], strict=True):
         left = place if edge < 0 else place - width / 2

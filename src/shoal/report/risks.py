@@ -122,13 +122,14 @@ def moved(utility: Mapping[str, Any], name: str) -> str:
     Examples
     --------
     >>> moved({"numeric": {"columns": {"age": {"mean": 0.0, "variance": -0.05}}}}, "age")
-    'mean +0.00 sd, variance -5.0%'
+    'mean kept, variance -5.0%'
     """
     numeric = ((utility.get("numeric") or {}).get("columns") or {}).get(name)
     if numeric is not None:
         mean, variance = numeric["mean"], numeric["variance"]
         if mean is None or variance is None:
             return "was constant"
-        return f"mean {mean + 0.0:+.2f} sd, variance {'+' if variance > 0 else ''}{percent(variance)}"
+        told = f"mean {mean:+.2f} sd" if abs(mean) >= 0.005 else "mean kept"
+        return f"{told}, variance {'+' if variance > 0 else ''}{percent(variance)}"
     nominal = (utility.get("nominal") or {}).get(name)
     return f"{percent(nominal['total_variation'])} of the shares" if nominal is not None else ""
