@@ -78,7 +78,12 @@ def aggregate(table: pa.Table, schema: Schema, cells: Cells, weights: Vector | N
     >>> {name: array.to_pylist() for name, array in released.items()}
     {'age': [20.5, 20.5, 42.0, 42.0], 'sex': ['f', 'f', 'f', 'f']}
     """
-    return {column.name: _published(table[column.name], column, cells.of(column), weights) for column in schema.quasi}
+    published = {}
+    for column in schema.quasi:
+        # The weights themselves are not weighted: the mean of the cell keeps their total, and all weighted totals.
+        own = None if column.name == schema.roles.weights else weights
+        published[column.name] = _published(table[column.name], column, cells.of(column), own)
+    return published
 
 
 def _published(values: pa.ChunkedArray, column: Column, labels: Labels, weights: Vector | None) -> pa.Array:
