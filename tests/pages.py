@@ -1,7 +1,7 @@
 """Pages: the code in the documentation, run as a reader would run it.
 
-A page's ``python`` blocks share one namespace, its ``console`` blocks one shell each command; all of them share one
-folder. What a Python block prints stands in the ``text`` block below it; what a command prints stands below the command.
+A page's ``python`` blocks share one namespace, its ``console`` blocks have a shell for each command, and all of them
+share one folder. What a Python block prints stands in the ``text`` block below it, what a command prints below the command.
 ``python tests/pages.py docs/tutorial.md`` writes what is printed today into the page.
 """
 
@@ -19,7 +19,11 @@ from typing import Any, NamedTuple
 
 import shoal
 
-_BLOCK = re.compile(r"^```(?P<kind>python|console)\n(?P<text>.*?)^```\n(?:\n```text\n(?P<shown>.*?)^```\n)?", re.M | re.S)
+_BLOCK = re.compile(
+    r"^```(?P<kind>python|console)\n(?P<text>.*?)^```\n"
+    r"(?:\n```text\n(?P<shown>.*?)^```\n)?",
+    re.MULTILINE | re.DOTALL,
+)
 _COMMAND = re.compile(r"^\$ (?P<command>(?:.*\\\n)*.*)\n", re.M)
 
 
