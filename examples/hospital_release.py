@@ -55,7 +55,7 @@ def main():
     quasi = [*release.job.roles.quasi_identifiers, "ward"]
     verdict = shoal.audit("release.parquet", quasi_identifiers=quasi, confidential=["diagnosis"], k=5)
     verdict.require()
-    print(f"{verdict.n_classes} classes, each of at least {verdict.smallest} stays and {release.verdict.subjects} patients")
+    print(f"{verdict.n_classes} classes of at least {verdict.smallest} stays and {release.verdict.subjects} patients")
     print("fewest different diagnoses in a class:", verdict.confidential["diagnosis"].distinct)
 
 

@@ -1,7 +1,7 @@
 """Pages: the code in the documentation, run as a reader would run it.
 
 A page's ``python`` blocks share one namespace, its ``console`` blocks have a shell for each command, and all of them
-share one folder. What a Python block prints stands in the ``text`` block below it, what a command prints below the command.
+share one folder. What a Python block prints stands in the ``text`` block below it, what a command prints below it.
 ``python tests/pages.py docs/tutorial.md`` writes what is printed today into the page.
 """
 

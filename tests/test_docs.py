@@ -2,8 +2,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pages import needed, run
 
+from pages import needed, run
 from shoal.reproduce.material import data_folder
 
 ROOT = Path(__file__).parents[1]
