@@ -78,7 +78,12 @@ def aggregate(table: pa.Table, schema: Schema, cells: Cells, weights: Vector | N
     >>> {name: array.to_pylist() for name, array in released.items()}
     {'age': [20.5, 20.5, 42.0, 42.0], 'sex': ['f', 'f', 'f', 'f']}
     """
-    return {column.name: _published(table[column.name], column, cells.of(column), weights) for column in schema.quasi}
+    published = {}
+    for column in schema.quasi:
+        # The weights themselves are not weighted: the mean of the cell keeps their total, and all weighted totals.
+        own = None if column.name == schema.roles.weights else weights
+        published[column.name] = _published(table[column.name], column, cells.of(column), own)
+    return published
 
 
 def _published(values: pa.ChunkedArray, column: Column, labels: Labels, weights: Vector | None) -> pa.Array:
@@ -146,10 +151,12 @@ class _Centred(NamedTuple):
 
     @staticmethod
     def of(values: pa.ChunkedArray | pa.Array) -> "_Centred":
-        """Take the middle from numbers or dates that are all present; from numbers with decimals nothing is taken."""
+        """Take the middle from numbers or dates that are all present, if floats would round them."""
         numbers = as_numbers(values)
-        whole = numbers.dtype.kind in "iu"
-        middle = int(halfway(numbers)) if whole else 0
+        whole = numbers.dtype.kind in "iu" and len(numbers) > 0
+        # What floats hold exactly is left alone, so that it has the same mean as whole number and as float.
+        beyond = whole and max(-int(numbers.min()), int(numbers.max())) > 2**53
+        middle = int(halfway(numbers)) if beyond else 0
         return _Centred(less(numbers, middle), middle, numbers.dtype.kind == "u")
 
     def whole(self, offsets: Vector) -> NDArray[np.int64] | NDArray[np.uint64]:

@@ -31,6 +31,7 @@ from shoal.metrics.columns import TableLoss, table_loss
 from shoal.metrics.risk import Risk
 from shoal.prepare import prepare
 from shoal.report import render
+from shoal.report.notebook import to_summary
 from shoal.schema import ALIASES, Kind, Role, Schema, as_names, natural_kind
 from shoal.space import Space, as_cell_size
 from shoal.table import Table, format_of, read, rewrite_parquet, write_into
@@ -446,6 +447,10 @@ class Release:
                 f"The file that was written does not keep k={self.job.k}: read back, its smallest class has "
                 f"{counts.min()} records. Nothing was released. Choose another format."
             )
+
+    def _repr_html_(self) -> str:
+        """Return a summary for notebooks; it measures the risk, as `write` does."""
+        return to_summary(self.verdict, self.measures, self.warnings)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
