@@ -1,8 +1,11 @@
 // Python's view of the kernels, and nothing else.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <string>
@@ -11,11 +14,14 @@
 #include "anneal.hpp"
 #include "assign.hpp"
 #include "cells.hpp"
+#include "departures.hpp"
 #include "gather.hpp"
+#include "keys.hpp"
 #include "mdav.hpp"
 #include "refine.hpp"
 #include "scatter.hpp"
 #include "split.hpp"
+#include "stream.hpp"
 #include "univariate.hpp"
 
 namespace nb = nanobind;
@@ -248,6 +254,95 @@ class RemainingRecords {
     std::uint32_t home_ = 0;
 };
 
+using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using KeyMatrix = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A window on a stream. What it has measured travels as a dictionary, so that it can be written down and read back.
+class StreamWindow {
+  public:
+    using Gone = std::tuple<Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::int64_t>,
+                            Vector<std::int64_t>>;
+
+    StreamWindow(std::size_t n_dims, std::size_t k, std::int64_t delay, double max_age, double order_weight,
+                 std::size_t max_cell, std::vector<double> code_weights, std::vector<std::size_t> least,
+                 const std::string& simd)
+        : stream_({k, delay, max_age, order_weight, max_cell, std::move(code_weights), std::move(least)}, n_dims,
+                  chosen_loops(simd)) {}
+
+    std::size_t size() const { return stream_.size(); }
+
+    Gone push(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times) {
+        nb::gil_scoped_release released;
+        return as_arrays(stream_.push(tuples(X, codes, tags, times)));
+    }
+    Gone advance(double now) { return as_arrays(stream_.advance(now)); }
+    Gone flush() {
+        nb::gil_scoped_release released;
+        return as_arrays(stream_.flush());
+    }
+    void recode(const Matrix& X) { stream_.recode(rows(X)); }
+
+    std::pair<Vector<std::int64_t>, Vector<double>> waiting() const {
+        std::vector<std::int64_t> positions;
+        std::vector<double> times;
+        stream_.waiting(positions, times);
+        return {as_array(std::move(positions)), as_array(std::move(times))};
+    }
+
+    nb::dict tally() const {
+        nb::dict out;
+        StreamTally tally = stream_.tally();
+        for_each_figure(tally, [&](const char* name, auto& value) { out[name] = value; });
+        return out;
+    }
+    void restore(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times,
+                 const Labels& positions, const nb::dict& figures) {
+        StreamTally tally;
+        for_each_figure(tally, [&](const char* name, auto& value) {
+            value = nb::cast<std::remove_reference_t<decltype(value)>>(figures[name]);
+        });
+        stream_.restore(tuples(X, codes, tags, times), span(positions), tally);
+    }
+
+  private:
+    static Tuples tuples(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times) {
+        return {rows(X),
+                {codes.data(), codes.shape(0), codes.shape(1)},
+                {tags.data(), tags.shape(0), tags.shape(1)},
+                span(times)};
+    }
+    static Gone as_arrays(Departures gone) {
+        nb::gil_scoped_acquire gil;
+        return {as_array(std::move(gone.rows)), as_array(std::move(gone.sizes)), as_array(std::move(gone.side)),
+                as_array(std::move(gone.reasons)), as_array(std::move(gone.kept))};
+    }
+
+    Stream stream_;
+};
+
+template <class Offset>
+Vector<std::uint64_t> keys_of_texts(
+    const nb::ndarray<const Offset, nb::ndim<1>, nb::c_contig, nb::device::cpu>& offsets, const Bytes& bytes) {
+    std::vector<std::uint64_t> keys(offsets.shape(0) - 1);
+    text_keys<Offset>({offsets.data(), offsets.shape(0)}, bytes.data(), keys);
+    return as_array(std::move(keys));
+}
+
+void means_of_cells(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> values, const Labels& sizes) {
+    publish_means({values.data(), values.shape(0)}, span(sizes));
+}
+
+std::size_t different_keys(const Keys& keys, const Labels& sizes) {
+    return least_different({keys.data(), keys.shape(0)}, span(sizes));
+}
+
+Vector<std::int64_t> winners_of_cells(const Keys& keys, const Labels& ranks, const Labels& sizes) {
+    std::vector<std::int64_t> winners(sizes.shape(0));
+    most_frequent({keys.data(), keys.shape(0)}, span(ranks), span(sizes), winners);
+    return as_array(std::move(winners));
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, module) {
@@ -285,4 +380,27 @@ NB_MODULE(_kernels, module) {
              "Take out a record and its k - 1 nearest; return them, the record first.")
         .def("grow", &RemainingRecords::grow, "record"_a, "k"_a,
              "Take out a record and, k - 1 times, the one nearest to the mean of those taken out; return them.");
+    nb::class_<StreamWindow>(module, "StreamWindow", "Tuples of a stream that wait for company.")
+        .def(nb::init<std::size_t, std::size_t, std::int64_t, double, double, std::size_t, std::vector<double>,
+                      std::vector<std::size_t>, const std::string&>(),
+             "n_dims"_a, "k"_a, "delay"_a, "max_age"_a, "order_weight"_a, "max_cell"_a, "code_weights"_a, "least"_a,
+             "simd"_a = "")
+        .def("__len__", &StreamWindow::size)
+        .def("push", &StreamWindow::push, "X"_a, "codes"_a, "tags"_a, "times"_a,
+             "Take tuples in: rows of cells, sizes of cells, rows refused, reasons, rows that wait.")
+        .def("advance", &StreamWindow::advance, "now"_a, "Let time go by.")
+        .def("flush", &StreamWindow::flush, "End the stream.")
+        .def("recode", &StreamWindow::recode, "X"_a, "Give the tuples that wait other coordinates.")
+        .def("waiting", &StreamWindow::waiting, "Numbers and times of the tuples that wait.")
+        .def("tally", &StreamWindow::tally, "What was measured so far.")
+        .def("restore", &StreamWindow::restore, "X"_a, "codes"_a, "tags"_a, "times"_a, "positions"_a, "tally"_a,
+             "Go on where another window stopped.");
+    module.def("text_keys", &keys_of_texts<std::int32_t>, "offsets"_a, "bytes"_a, "Keys of texts, shape (n,).");
+    module.def("text_keys", &keys_of_texts<std::int64_t>, "offsets"_a, "bytes"_a);
+    module.def("publish_means", &means_of_cells, "values"_a, "sizes"_a, "Replace each value by the mean of its cell.");
+    module.def("least_different", &different_keys, "keys"_a, "sizes"_a,
+               "The smallest number of different keys in a cell.");
+    module.def(
+        "most_frequent", &winners_of_cells, "keys"_a, "ranks"_a, "sizes"_a,
+        "For each cell, a row that holds its most frequent key; of equally frequent ones that of the lowest rank.");
 }

@@ -81,6 +81,37 @@ std::size_t select_generic(const float* least2, const float* greatest2, std::siz
     }
 }
 
+[[gnu::always_inline]] inline void add_differing_loop(const std::uint64_t* __restrict codes, std::size_t n,
+                                                      std::uint64_t code, double weight, double* __restrict out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] += codes[i] == code ? 0.0 : weight;
+}
+
+[[gnu::always_inline]] inline void add_steps_loop(const double* __restrict positions, std::size_t n, double origin,
+                                                  double weight, double* __restrict out) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const double step = (positions[i] - origin) * weight;
+        out[i] += step * step;
+    }
+}
+
+// Blocks without a value within the limit are passed over at a glance.
+[[gnu::always_inline]] inline std::size_t within_loop(const double* values, std::size_t n, double limit,
+                                                      std::uint32_t* numbers) {
+    constexpr std::size_t block = 32;
+    std::size_t n_found = 0;
+    for (std::size_t start = 0; start < n; start += block) {
+        const std::size_t end = std::min(start + block, n);
+        if (end - start == block) {
+            int any = 0;
+            for (std::size_t i = 0; i < block; ++i) any |= values[start + i] <= limit;
+            if (!any) continue;
+        }
+        for (std::size_t i = start; i < end; ++i)
+            if (values[i] <= limit) numbers[n_found++] = static_cast<std::uint32_t>(i);
+    }
+    return n_found;
+}
+
 // Eight floats at a time, in whatever registers the instruction set has.
 constexpr std::size_t lanes = 8;
 typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
@@ -233,8 +264,21 @@ void gather_generic(const float* rows, std::size_t width, std::span<const std::u
     gather_loop(rows, width, numbers, point, out);
 }
 
-constexpr Loops generic{"generic",         scan_generic,    reach_generic,  select_generic,
-                        distances_generic, compare_generic, gather_generic, products_generic};
+void add_differing_generic(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out) {
+    add_differing_loop(codes, n, code, weight, out);
+}
+
+void add_steps_generic(const double* positions, std::size_t n, double origin, double weight, double* out) {
+    add_steps_loop(positions, n, origin, weight, out);
+}
+
+std::size_t within_generic(const double* values, std::size_t n, double limit, std::uint32_t* numbers) {
+    return within_loop(values, n, limit, numbers);
+}
+
+constexpr Loops generic{"generic",       scan_generic,   reach_generic,    select_generic,        distances_generic,
+                        compare_generic, gather_generic, products_generic, add_differing_generic, add_steps_generic,
+                        within_generic};
 
 #ifdef SHOAL_X86
 
@@ -320,8 +364,23 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     gather_loop(rows, width, numbers, point, out);
 }
 
-constexpr Loops avx2{"avx2",         scan_avx2,    reach_avx2,  select_generic,
-                     distances_avx2, compare_avx2, gather_avx2, products_avx2};
+[[gnu::target("avx2")]] void add_differing_avx2(const std::uint64_t* codes, std::size_t n, std::uint64_t code,
+                                                double weight, double* out) {
+    add_differing_loop(codes, n, code, weight, out);
+}
+
+[[gnu::target("avx2")]] void add_steps_avx2(const double* positions, std::size_t n, double origin, double weight,
+                                            double* out) {
+    add_steps_loop(positions, n, origin, weight, out);
+}
+
+[[gnu::target("avx2")]] std::size_t within_avx2(const double* values, std::size_t n, double limit,
+                                                std::uint32_t* numbers) {
+    return within_loop(values, n, limit, numbers);
+}
+
+constexpr Loops avx2{"avx2",      scan_avx2,     reach_avx2,         select_generic, distances_avx2, compare_avx2,
+                     gather_avx2, products_avx2, add_differing_avx2, add_steps_avx2, within_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -432,8 +491,22 @@ std::size_t scan_avx512(const Line* blocks, std::size_t from, std::size_t to, co
     gather_loop(rows, width, numbers, point, out);
 }
 
-constexpr Loops avx512{"avx512",         scan_avx512,    reach_avx512,  select_avx512,
-                       distances_avx512, compare_avx512, gather_avx512, products_avx512};
+SHOAL_AVX512 void add_differing_avx512(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight,
+                                       double* out) {
+    add_differing_loop(codes, n, code, weight, out);
+}
+
+SHOAL_AVX512 void add_steps_avx512(const double* positions, std::size_t n, double origin, double weight, double* out) {
+    add_steps_loop(positions, n, origin, weight, out);
+}
+
+SHOAL_AVX512 std::size_t within_avx512(const double* values, std::size_t n, double limit, std::uint32_t* numbers) {
+    return within_loop(values, n, limit, numbers);
+}
+
+constexpr Loops avx512{"avx512",       scan_avx512,   reach_avx512,    select_avx512,        distances_avx512,
+                       compare_avx512, gather_avx512, products_avx512, add_differing_avx512, add_steps_avx512,
+                       within_avx512};
 
 #endif
 

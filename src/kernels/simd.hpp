@@ -1,4 +1,4 @@
-// The three inner loops, compiled for several instruction sets; the machine picks at run time.
+// The inner loops, compiled for several instruction sets; the machine picks at run time.
 #pragma once
 
 #include <cstddef>
@@ -93,6 +93,12 @@ struct Loops {
                    float* out);
     // For each of n points, held column by column, the product with `across`.
     void (*products)(const float* tile, std::size_t capacity, std::size_t n, std::span<const float> across, float* out);
+    // Adds `weight` wherever a code is not `code`.
+    void (*add_differing)(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out);
+    // Adds the squares of the weighted steps from `origin`.
+    void (*add_steps)(const double* positions, std::size_t n, double origin, double weight, double* out);
+    // Writes the numbers of the values that are at most `limit`, and returns how many they are.
+    std::size_t (*within)(const double* values, std::size_t n, double limit, std::uint32_t* numbers);
 };
 
 // The fastest loops this machine can run, or those named ("generic", "avx2", "avx512"); nullptr if it cannot run them.

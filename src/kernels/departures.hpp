@@ -1,0 +1,68 @@
+// Cells on their way out: rows cell after cell, and the sizes of the cells.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "rows.hpp"
+
+namespace shoal {
+
+// Replaces each value by the mean of its cell, seen from the first value, so that the mean of equal ones is that one.
+inline void publish_means(std::span<double> values, std::span<const std::int64_t> sizes) {
+    double* cell = values.data();
+    for (const std::int64_t size : sizes) {
+        const double first = cell[0];
+        const auto n = static_cast<double>(size);
+        double sum = 0;
+        for (std::int64_t i = 0; i < size; ++i) sum += cell[i] - first;
+        double mean = first + sum / n;
+        if (!std::isfinite(mean)) {
+            mean = 0;
+            for (std::int64_t i = 0; i < size; ++i) mean += cell[i] / n;
+        }
+        std::fill_n(cell, size, mean);
+        cell += size;
+    }
+}
+
+// The smallest number of different keys in a cell.
+inline std::size_t least_different(std::span<const std::uint64_t> keys, std::span<const std::int64_t> sizes) {
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    std::vector<std::uint64_t> cell;
+    const std::uint64_t* from = keys.data();
+    for (const std::int64_t size : sizes) {
+        cell.assign(from, from + size);
+        std::sort(cell.begin(), cell.end());
+        least = std::min(least, static_cast<std::size_t>(std::unique(cell.begin(), cell.end()) - cell.begin()));
+        from += size;
+    }
+    return least;
+}
+
+// For each cell, the first row that holds the most frequent key; of equally frequent ones the one that `rank` puts
+// first.
+inline void most_frequent(std::span<const std::uint64_t> keys, std::span<const std::int64_t> ranks,
+                          std::span<const std::int64_t> sizes, std::span<std::int64_t> winners) {
+    std::size_t start = 0;
+    for (std::size_t c = 0; c < sizes.size(); ++c) {
+        const auto size = static_cast<std::size_t>(sizes[c]);
+        std::size_t best = start;
+        std::size_t best_count = 0;
+        for (std::size_t i = start; i < start + size; ++i) {
+            const auto count = static_cast<std::size_t>(std::count(&keys[start], &keys[start] + size, keys[i]));
+            if (count > best_count || (count == best_count && ranks[i] < ranks[best])) {
+                best = i;
+                best_count = count;
+            }
+        }
+        winners[c] = static_cast<std::int64_t>(best);
+        start += size;
+    }
+}
+
+}  // namespace shoal
