@@ -13,8 +13,8 @@
 
 #include "anneal.hpp"
 #include "assign.hpp"
+#include "border.hpp"
 #include "cells.hpp"
-#include "departures.hpp"
 #include "gather.hpp"
 #include "keys.hpp"
 #include "mdav.hpp"
@@ -333,6 +333,16 @@ void means_of_cells(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::c
     publish_means({values.data(), values.shape(0)}, span(sizes));
 }
 
+std::pair<MatrixOut, Vector<std::int64_t>> places(const Matrix& values, const Point& low, const Point& high,
+                                                  const Point& weight) {
+    auto kept = std::make_unique<std::vector<double>>(values.shape(0) * values.shape(1));
+    double* data = kept->data();
+    std::vector<std::int64_t> outside(values.shape(1));
+    place(rows(values), span(low), span(high), span(weight), {data, values.shape(0), values.shape(1)}, outside);
+    return {MatrixOut(data, {values.shape(0), values.shape(1)}, owner_of(std::move(kept))),
+            as_array(std::move(outside))};
+}
+
 std::size_t different_keys(const Keys& keys, const Labels& sizes) {
     return least_different({keys.data(), keys.shape(0)}, span(sizes));
 }
@@ -398,6 +408,8 @@ NB_MODULE(_kernels, module) {
     module.def("text_keys", &keys_of_texts<std::int32_t>, "offsets"_a, "bytes"_a, "Keys of texts, shape (n,).");
     module.def("text_keys", &keys_of_texts<std::int64_t>, "offsets"_a, "bytes"_a);
     module.def("publish_means", &means_of_cells, "values"_a, "sizes"_a, "Replace each value by the mean of its cell.");
+    module.def("place", &places, "values"_a, "low"_a, "high"_a, "weight"_a,
+               "Values on the ranges of their columns, weighted, and how many lay outside.");
     module.def("least_different", &different_keys, "keys"_a, "sizes"_a,
                "The smallest number of different keys in a cell.");
     module.def(

@@ -65,6 +65,9 @@ struct CellView {
     bool gives;  // whether it may become smaller and the other larger
 };
 
+// How many values one minimum stands for.
+inline constexpr std::size_t minima_block = 32;
+
 // The best step between two cells: records by their slots, `none` for one that stays; a gain of 0 if there is none.
 struct PairStep {
     static constexpr std::uint32_t none = 0xffffffff;
@@ -97,8 +100,8 @@ struct Loops {
     void (*add_differing)(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out);
     // Adds the squares of the weighted steps from `origin`.
     void (*add_steps)(const double* positions, std::size_t n, double origin, double weight, double* out);
-    // Writes the numbers of the values that are at most `limit`, and returns how many they are.
-    std::size_t (*within)(const double* values, std::size_t n, double limit, std::uint32_t* numbers);
+    // The least value of each block of `minima_block`.
+    void (*minima)(const double* values, std::size_t n_blocks, double* least);
 };
 
 // The fastest loops this machine can run, or those named ("generic", "avx2", "avx512"); nullptr if it cannot run them.

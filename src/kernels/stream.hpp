@@ -260,7 +260,6 @@ class Stream {
         widen(rows_, 1);
         widen(distance_, 1);
         tags_.resize(capacity * n_tags_);
-        found_.resize(capacity);
         capacity_ = capacity;
     }
 
@@ -334,26 +333,32 @@ class Stream {
 
     // Writes the nearest so many to near_, in order.
     void nearest(std::size_t wanted) {
-        constexpr std::size_t sample_size = 256;
+        const std::size_t n_blocks = (size_ + minima_block - 1) / minima_block;
         near_.clear();
-        if (wanted == size_ || size_ <= sample_size) {
-            for (std::uint32_t slot = 0; slot < size_; ++slot)
-                near_.push_back({distance_[slot], positions_[slot], slot});
+        if (2 * wanted >= n_blocks) {
+            look_at(0, size_, std::numeric_limits<double>::infinity());
         } else {
-            // The wanted-th smallest of some is not below that of all.
-            const std::size_t every = std::max<std::size_t>(1, size_ / std::max(sample_size, 4 * wanted));
-            sample_.clear();
-            for (std::size_t i = 0; i < size_; i += every) sample_.push_back(distance_[i]);
-            const auto last = sample_.begin() + static_cast<std::ptrdiff_t>(wanted - 1);
-            std::nth_element(sample_.begin(), last, sample_.end());
-            const std::size_t n = loops_.within(distance_.data(), size_, *last, found_.data());
-            for (std::size_t i = 0; i < n; ++i)
-                near_.push_back({distance_[found_[i]], positions_[found_[i]], found_[i]});
+            for (std::size_t i = size_; i < n_blocks * minima_block; ++i)
+                distance_[i] = std::numeric_limits<double>::infinity();
+            minima_.resize(n_blocks);
+            loops_.minima(distance_.data(), n_blocks, minima_.data());
+            // The wanted-th smallest of some distances is not below that of all.
+            ranked_ = minima_;
+            const auto last = ranked_.begin() + static_cast<std::ptrdiff_t>(wanted - 1);
+            std::nth_element(ranked_.begin(), last, ranked_.end());
+            for (std::size_t b = 0; b < n_blocks; ++b)
+                if (minima_[b] <= *last) look_at(b * minima_block, std::min((b + 1) * minima_block, size_), *last);
         }
         const auto end = near_.begin() + static_cast<std::ptrdiff_t>(wanted);
         if (wanted < near_.size()) std::nth_element(near_.begin(), end, near_.end());
         near_.erase(end, near_.end());
         std::sort(near_.begin(), near_.end());
+    }
+
+    void look_at(std::size_t from, std::size_t to, double limit) {
+        for (std::size_t slot = from; slot < to; ++slot)
+            if (distance_[slot] <= limit)
+                near_.push_back({distance_[slot], positions_[slot], static_cast<std::uint32_t>(slot)});
     }
 
     // The k nearest, then the nearest that add what is missing, then those that are close to the cell.
@@ -545,8 +550,8 @@ class Stream {
     // Room for the work on one cell.
     std::vector<double> point_;
     std::vector<double> distance_;
-    std::vector<std::uint32_t> found_;
-    std::vector<double> sample_;
+    std::vector<double> minima_;
+    std::vector<double> ranked_;
     std::vector<Near> near_;
     std::vector<std::uint32_t> cell_;
     std::vector<std::vector<std::uint64_t>> seen_;

@@ -38,6 +38,7 @@ __all__ = [
     "most_frequent",
     "n_threads",
     "nearest",
+    "place",
     "publish_means",
     "refine",
     "scatter",
@@ -389,6 +390,15 @@ def _departures(arrays: tuple[Labels, ...]) -> Departures:
 def text_keys(offsets: NDArray[np.int32] | Labels, data: NDArray[np.uint8]) -> Keys:
     """Return 64-bit keys of texts that lie one after the other; equal texts have equal keys, everywhere."""
     return _kernels.text_keys(offsets, data).view(np.uint64)
+
+
+def place(values: Matrix, low: Vector, high: Vector, weights: Vector) -> tuple[Matrix, Labels]:
+    """Return values on the ranges of their columns, 0 to `weights`, and for each column how many lay outside.
+
+    Those outside are put on the border, missing ones (NaN) in the middle, all at 0 where a range has no width.
+    """
+    X, outside = _kernels.place(values, low, high, weights)
+    return X, _as_labels(outside)
 
 
 def publish_means(values: Vector, sizes: Labels) -> None:

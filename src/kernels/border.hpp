@@ -1,4 +1,4 @@
-// Cells on their way out: rows cell after cell, and the sizes of the cells.
+// The border of a stream: values on their way into the window, and cells on their way out, rows cell after cell.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +28,22 @@ inline void publish_means(std::span<double> values, std::span<const std::int64_t
         std::fill_n(cell, size, mean);
         cell += size;
     }
+}
+
+// Where values lie on the ranges of their columns, from 0 to `weight`: those outside on the border, those that are
+// missing in the middle, all at 0 where the range has no width. Counts those outside.
+inline void place(Rows<const double> values, std::span<const double> low, std::span<const double> high,
+                  std::span<const double> weight, Rows<double> X, std::span<std::int64_t> outside) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+        for (std::size_t j = 0; j < values.dims(); ++j) {
+            const double value = values[i][j];
+            // Halved, since the difference of two numbers may exceed every double.
+            const double width = high[j] / 2 - low[j] / 2;
+            double share = width > 0 ? (value / 2 - low[j] / 2) / width : 0.0;
+            if (std::isnan(value)) share = 0.5;
+            outside[j] += value < low[j] || value > high[j];
+            X[i][j] = std::min(std::max(share, 0.0), 1.0) * weight[j];
+        }
 }
 
 // The smallest number of different keys in a cell.
