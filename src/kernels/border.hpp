@@ -34,16 +34,18 @@ inline void publish_means(std::span<double> values, std::span<const std::int64_t
 // missing in the middle, all at 0 where the range has no width. Counts those outside.
 inline void place(Rows<const double> values, std::span<const double> low, std::span<const double> high,
                   std::span<const double> weight, Rows<double> X, std::span<std::int64_t> outside) {
-    for (std::size_t i = 0; i < values.size(); ++i)
-        for (std::size_t j = 0; j < values.dims(); ++j) {
+    for (std::size_t j = 0; j < values.dims(); ++j) {
+        // Halved, since the difference of two numbers may exceed every double.
+        const double half_low = low[j] / 2;
+        const double width = high[j] / 2 - half_low;
+        const double per_unit = width > 0 ? 1 / width : 0.0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
             const double value = values[i][j];
-            // Halved, since the difference of two numbers may exceed every double.
-            const double width = high[j] / 2 - low[j] / 2;
-            double share = width > 0 ? (value / 2 - low[j] / 2) / width : 0.0;
-            if (std::isnan(value)) share = 0.5;
+            const double share = std::isnan(value) ? 0.5 : (value / 2 - half_low) * per_unit;
             outside[j] += value < low[j] || value > high[j];
             X[i][j] = std::min(std::max(share, 0.0), 1.0) * weight[j];
         }
+    }
 }
 
 // The smallest number of different keys in a cell.

@@ -102,17 +102,15 @@ typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
 }
 
 [[gnu::always_inline]] inline void minima_loop(const double* values, std::size_t n_blocks, double* __restrict least) {
-    for (std::size_t b = 0; b < n_blocks; ++b) {
+    for (std::size_t b = 0; b < n_blocks; ++b, values += minima_block, least += minima_block / 4) {
         Wide lowest;
-        std::memcpy(&lowest, values + b * minima_block, sizeof lowest);
+        std::memcpy(&lowest, values, sizeof lowest);
         for (std::size_t w = 8; w < minima_block; w += 8) {
             Wide next;
-            std::memcpy(&next, values + b * minima_block + w, sizeof next);
+            std::memcpy(&next, values + w, sizeof next);
             lowest = next < lowest ? next : lowest;
         }
-        double of_all = lowest[0];
-        for (std::size_t i = 1; i < 8; ++i) of_all = lowest[i] < of_all ? lowest[i] : of_all;
-        least[b] = of_all;
+        std::memcpy(least, &lowest, sizeof lowest);
     }
 }
 

@@ -65,7 +65,7 @@ struct CellView {
     bool gives;  // whether it may become smaller and the other larger
 };
 
-// How many values one minimum stands for.
+// How many values minima are taken of at a time.
 inline constexpr std::size_t minima_block = 32;
 
 // The best step between two cells: records by their slots, `none` for one that stays; a gain of 0 if there is none.
@@ -100,7 +100,7 @@ struct Loops {
     void (*add_differing)(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out);
     // Adds the squares of the weighted steps from `origin`.
     void (*add_steps)(const double* positions, std::size_t n, double origin, double weight, double* out);
-    // The least value of each block of `minima_block`.
+    // The least of four values each, a quarter as many as there are: value i of a block goes into minimum i % 8.
     void (*minima)(const double* values, std::size_t n_blocks, double* least);
 };
 

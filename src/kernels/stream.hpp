@@ -331,34 +331,56 @@ class Stream {
         }
     }
 
-    // Writes the nearest so many to near_, in order.
+    // Writes the nearest so many to near_; in order, unless the k nearest are all that is asked for.
     void nearest(std::size_t wanted) {
-        const std::size_t n_blocks = (size_ + minima_block - 1) / minima_block;
-        near_.clear();
-        if (2 * wanted >= n_blocks) {
-            look_at(0, size_, std::numeric_limits<double>::infinity());
-        } else {
-            for (std::size_t i = size_; i < n_blocks * minima_block; ++i)
-                distance_[i] = std::numeric_limits<double>::infinity();
-            minima_.resize(n_blocks);
-            loops_.minima(distance_.data(), n_blocks, minima_.data());
-            // The wanted-th smallest of some distances is not below that of all.
-            ranked_ = minima_;
-            const auto last = ranked_.begin() + static_cast<std::ptrdiff_t>(wanted - 1);
-            std::nth_element(ranked_.begin(), last, ranked_.end());
-            for (std::size_t b = 0; b < n_blocks; ++b)
-                if (minima_[b] <= *last) look_at(b * minima_block, std::min((b + 1) * minima_block, size_), *last);
+        const double limit = enough_within(wanted);
+        // Written without asking whether it counts, so one more than can be found.
+        if (found_.size() < size_ + 1) found_.resize(2 * size_ + 1);
+        std::size_t n_found = 0;
+        for (std::size_t start = 0; start < size_; start += minima_block) {
+            if (!any_within(start, limit)) continue;
+            const std::size_t end = std::min(start + minima_block, size_);
+            for (std::size_t slot = start; slot < end; ++slot) {
+                found_[n_found] = static_cast<std::uint32_t>(slot);
+                n_found += distance_[slot] <= limit;
+            }
         }
+        near_.clear();
+        for (std::size_t i = 0; i < n_found; ++i)
+            near_.push_back({distance_[found_[i]], positions_[found_[i]], found_[i]});
         const auto end = near_.begin() + static_cast<std::ptrdiff_t>(wanted);
         if (wanted < near_.size()) std::nth_element(near_.begin(), end, near_.end());
         near_.erase(end, near_.end());
-        std::sort(near_.begin(), near_.end());
+        if (n_tags_ > 0 || rules_.max_cell > rules_.k) std::sort(near_.begin(), near_.end());
     }
 
-    void look_at(std::size_t from, std::size_t to, double limit) {
-        for (std::size_t slot = from; slot < to; ++slot)
-            if (distance_[slot] <= limit)
-                near_.push_back({distance_[slot], positions_[slot], static_cast<std::uint32_t>(slot)});
+    // A distance within which at least so many are, and hardly more: that of the last of them among the least of four,
+    // of sixteen, of sixty-four, as long as there are enough.
+    double enough_within(std::size_t wanted) {
+        std::size_t n = (size_ + minima_block - 1) / minima_block * minima_block;
+        std::fill(&distance_[size_], &distance_[0] + n, std::numeric_limits<double>::infinity());
+        minima_.resize(n / 4);
+        loops_.minima(distance_.data(), n / minima_block, minima_.data());
+        n /= 4;
+        if (n < wanted) return std::numeric_limits<double>::infinity();
+        ranked_.assign(minima_.begin(), minima_.end());
+        while (n > minima_block && n / 4 >= 2 * wanted) {
+            const std::size_t n_blocks = (n + minima_block - 1) / minima_block;
+            ranked_.resize(n_blocks * minima_block, std::numeric_limits<double>::infinity());
+            fewer_.resize(n_blocks * minima_block / 4);
+            loops_.minima(ranked_.data(), n_blocks, fewer_.data());
+            ranked_.swap(fewer_);
+            n = ranked_.size();
+        }
+        const auto last = ranked_.begin() + static_cast<std::ptrdiff_t>(wanted - 1);
+        std::nth_element(ranked_.begin(), last, ranked_.begin() + static_cast<std::ptrdiff_t>(n));
+        return *last;
+    }
+
+    bool any_within(std::size_t start, double limit) const {
+        int any = 0;
+        for (std::size_t i = 0; i < minima_block / 4; ++i) any |= minima_[start / 4 + i] <= limit;
+        return any;
     }
 
     // The k nearest, then the nearest that add what is missing, then those that are close to the cell.
@@ -550,8 +572,10 @@ class Stream {
     // Room for the work on one cell.
     std::vector<double> point_;
     std::vector<double> distance_;
+    std::vector<std::uint32_t> found_;
     std::vector<double> minima_;
     std::vector<double> ranked_;
+    std::vector<double> fewer_;
     std::vector<Near> near_;
     std::vector<std::uint32_t> cell_;
     std::vector<std::vector<std::uint64_t>> seen_;

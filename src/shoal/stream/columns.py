@@ -98,7 +98,7 @@ class Ordinal:
     def read(self, column: pa.Array) -> Encoded:
         """Take the rank of each level, from 0 to 1; a level that is not in the list is infinite."""
         ranks = pc.index_in(column.cast(pa.string()), pa.array(self.levels, pa.string()))
-        found = ranks.to_numpy(zero_copy_only=False).astype(np.float64)
+        found = np.array(ranks.to_numpy(zero_copy_only=False), dtype=np.float64)
         unknown = np.asarray(pc.and_(pc.is_valid(column), pc.is_null(ranks)).to_numpy(zero_copy_only=False))
         found[unknown] = np.inf
         return Encoded(found / max(len(self.levels) - 1, 1), None)
@@ -165,19 +165,18 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def as_floats(name: str, column: pa.Array) -> Vector:
-    """Return numbers as float64, NaN where missing."""
+    """Return numbers as float64, NaN where missing; not to be written to."""
     try:
         # A decimal or a very large integer loses digits here, which distance can do without.
         numbers = pc.cast(column, pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise SchemaError(f"Column {name!r} is of type {column.type} and cannot be read as numbers.") from None
-    return np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _means(values: Vector, sizes: Labels) -> pa.Array:
     """Return, for each value, the mean of its cell; missing where more than half of the cell is."""
-    missing = np.isnan(values)
-    if not missing.any():
+    if not np.isnan(values).any():
         means = values.copy()
         kernels.publish_means(means, sizes)
         return pa.array(means)

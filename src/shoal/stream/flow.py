@@ -392,7 +392,8 @@ class Stream:
         assert self._layout is not None
         self._waiting = together.take(gone.kept)
         reasons = [Reason.TOO_FEW_TUPLES, *(self._reason(name) for name in self._layout.tags)]
-        self._to_side(together.take(gone.side), [str(reasons[reason]) for reason in gone.reasons])
+        if len(gone.side):
+            self._to_side(together.take(gone.side), [str(reasons[reason]) for reason in gone.reasons])
         return _publish(self._layout, together.take(gone.rows), gone.sizes)
 
     def _reason(self, name: str) -> Reason:
@@ -420,14 +421,20 @@ def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Label
     for name, least in layout.tags.items():
         if kernels.least_different(keys_of(whole(members.column(name))), sizes) < least:
             wrong.append(f"a cell has fewer than {least} different values of {name!r}")
-    inside = np.ones(len(members), dtype=bool)
-    inside[np.cumsum(sizes)[:-1]] = False
+    begins = np.zeros(len(members), dtype=bool)
+    begins[np.cumsum(sizes)[:-1]] = True
     for column in layout.quasi:
-        keys = keys_of(whole(released.column(column.name)))
-        if (keys[1:] != keys[:-1])[inside[1:]].any():
+        if (_changes(whole(released.column(column.name))) & ~begins[1:]).any():
             wrong.append(f"column {column.name!r} differs within a cell")
     if wrong:
         raise GuaranteeError(f"The recount disagrees: {'; '.join(wrong)}. This is a fault in shoal; nothing was released.")
+
+
+def _changes(column: pa.Array) -> NDArray[np.bool_]:
+    """Tell for each value but the first whether it differs from the one before."""
+    plain = pa.types.is_float64(column.type) and not column.null_count
+    values = column.to_numpy() if plain else keys_of(column)
+    return np.asarray(values[1:] != values[:-1])
 
 
 class _Fault(NamedTuple):
@@ -449,7 +456,7 @@ def _faults(layout: Layout, read: dict[str, Encoded], rules: Rules) -> list[_Fau
         encoded = read[column.name]
         if encoded.values is None:
             found.append(_Fault(column.name, Reason.MISSING, encoded.keys == MISSING))
-        else:
+        elif not np.isfinite(encoded.values.sum()):
             found.append(_Fault(column.name, Reason.MISSING, np.isnan(encoded.values)))
             infinite = Reason.UNKNOWN_LEVEL if isinstance(column, Ordinal) else Reason.INFINITE
             found.append(_Fault(column.name, infinite, np.isinf(encoded.values)))
