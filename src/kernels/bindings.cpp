@@ -17,6 +17,7 @@
 #include "cells.hpp"
 #include "gather.hpp"
 #include "keys.hpp"
+#include "lines.hpp"
 #include "mdav.hpp"
 #include "refine.hpp"
 #include "scatter.hpp"
@@ -353,6 +354,69 @@ Vector<std::int64_t> winners_of_cells(const Keys& keys, const Labels& ranks, con
     return as_array(std::move(winners));
 }
 
+// Lines of text as columns: numbers as arrays, texts as offsets, bytes and whether they are there.
+class TextReader {
+  public:
+    TextReader(std::vector<std::string> names, std::vector<std::int64_t> reads, bool is_csv,
+               const std::string& separator)
+        : reads_(reads), reader_(std::move(names), std::move(reads), is_csv, separator.at(0)) {}
+
+    nb::tuple read(nb::bytes text, bool is_end) {
+        Parsed parsed;
+        {
+            const std::string_view content(text.c_str(), text.size());
+            nb::gil_scoped_release released;
+            parsed = reader_.read(content, is_end);
+        }
+        nb::list columns;
+        for (std::size_t j = 0; j < reads_.size(); ++j) {
+            if (reads_[j] == 0)
+                columns.append(as_array(std::move(parsed.numbers[j])));
+            else
+                columns.append(nb::make_tuple(as_array(std::move(parsed.texts[j].offsets)),
+                                              as_array(std::move(parsed.texts[j].bytes)),
+                                              as_array(std::move(parsed.texts[j].there))));
+        }
+        nb::list bad;
+        for (const BadLine& line : parsed.bad)
+            bad.append(nb::make_tuple(line.number, static_cast<std::int64_t>(line.fault), line.begin, line.end));
+        return nb::make_tuple(parsed.n_bytes, parsed.n_lines, as_array(std::move(parsed.lines)), columns, bad);
+    }
+
+  private:
+    std::vector<std::int64_t> reads_;
+    LineReader reader_;
+};
+
+// Columns as lines of text.
+class TextWriter {
+  public:
+    TextWriter(const std::vector<std::string>& names, bool is_csv, const std::string& separator)
+        : writer_(names, is_csv, separator.at(0)) {}
+
+    nb::bytes write(const nb::list& columns, std::size_t n_rows) {
+        std::vector<Written> written;
+        for (const nb::handle column : columns) {
+            if (nb::isinstance<nb::tuple>(column)) {
+                const auto parts = nb::cast<nb::tuple>(column);
+                written.push_back({nullptr, nb::cast<Labels>(parts[0]).data(), nb::cast<Bytes>(parts[1]).data(),
+                                   nb::cast<Bytes>(parts[2]).data()});
+            } else {
+                written.push_back({nb::cast<Point>(column).data()});
+            }
+        }
+        std::string out;
+        {
+            nb::gil_scoped_release released;
+            out = writer_.write(written, n_rows);
+        }
+        return nb::bytes(out.data(), out.size());
+    }
+
+  private:
+    LineWriter writer_;
+};
+
 }  // namespace
 
 NB_MODULE(_kernels, module) {
@@ -415,4 +479,13 @@ NB_MODULE(_kernels, module) {
     module.def(
         "most_frequent", &winners_of_cells, "keys"_a, "ranks"_a, "sizes"_a,
         "For each cell, a row that holds its most frequent key; of equally frequent ones that of the lowest rank.");
+    nb::class_<TextReader>(module, "TextReader", "Lines of text as columns.")
+        .def(nb::init<std::vector<std::string>, std::vector<std::int64_t>, bool, const std::string&>(), "names"_a,
+             "reads"_a, "is_csv"_a, "separator"_a)
+        .def("read", &TextReader::read, "text"_a, "is_end"_a,
+             "Bytes used, lines read, numbers of the good ones, their columns, and the bad ones.");
+    nb::class_<TextWriter>(module, "TextWriter", "Columns as lines of text.")
+        .def(nb::init<const std::vector<std::string>&, bool, const std::string&>(), "names"_a, "is_csv"_a,
+             "separator"_a)
+        .def("write", &TextWriter::write, "columns"_a, "n_rows"_a, "The lines, as bytes.");
 }
