@@ -6,12 +6,13 @@ KERNELS := $(wildcard src/kernels/*.cpp src/kernels/*.hpp src/kernels/*.h)
 BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format-check lint types doctests fragments format bench sanitize wheel clean FORCE
+.PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize wheel clean FORCE
 
 help:
 	@echo "make demo       see shoal at work"
 	@echo "make test       every check and every test"
 	@echo "make check      formatting, lint, types, doctests, changelog fragments; no tests"
+	@echo "make docs       the documentation as web pages, in build/site/"
 	@echo "make format     format Python and C++ in place"
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   the kernel tests under the address and undefined-behaviour sanitizers (Linux)"
@@ -24,7 +25,7 @@ demo: .venv/.ready
 test: check
 	@$(PYTHON_IN_VENV) -m pytest -rs tests
 
-check: format-check lint types doctests fragments
+check: format-check lint types doctests fragments docs
 
 format-check: .venv/.ready
 	@$(PYTHON_IN_VENV) -m ruff format --quiet --diff . || { echo "make format mends this."; exit 1; }
@@ -42,6 +43,9 @@ doctests: .venv/.ready
 # A fragment with a name that towncrier would pass over is an error here.
 fragments: .venv/.ready
 	@said=$$($(PYTHON_IN_VENV) -m towncrier build --draft --version next 2>&1) || { echo "$$said"; exit 1; }
+
+docs: .venv/.ready
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --quiet --strict
 
 format: .venv/.ready
 	@$(PYTHON_IN_VENV) -m ruff check --quiet --fix-only .

@@ -367,3 +367,15 @@ def merge_small(X, parts, k):
         parts = np.where(parts == small, other, parts)
         parts = np.where(parts > small, parts - 1, parts)
     return parts
+
+
+def linkage(X, points, labels):
+    """Rank everything by its distance: (ahead, ties) of the own original, and of the own released record."""
+    scale = min(unit_scale(X), unit_scale(points))
+    squared = np.array([distances(points * scale, x) for x in X * scale])
+    own = squared[np.arange(len(X)), labels]
+    to_point = squared[:, labels]
+    originals = ((to_point < own).sum(axis=0), (to_point == own).sum(axis=0))
+    sizes = np.bincount(labels)
+    released = ((squared < own[:, None]) @ sizes, (squared == own[:, None]) @ sizes)
+    return originals, released

@@ -1,6 +1,9 @@
 """Problems that break microaggregation elsewhere, for hypothesis and for plain loops."""
 
+from datetime import UTC, date, datetime
+
 import numpy as np
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from shoal import kernels
@@ -59,3 +62,83 @@ def untied_problems(draw, *, n_most=120):
     k = draw(st.integers(2, 9))
     n = draw(st.integers(k, n_most))
     return rng.normal(size=(n, draw(st.sampled_from([1, 2, 5, 16])))), k
+
+
+# Texts that formats stumble over: delimiters, quotes, line ends, formulas, and what other readers take for missing.
+AWKWARD = [
+    "",
+    " ",
+    "NA",
+    "null",
+    "nan",
+    "01234",
+    "-1",
+    "=1+1",
+    "@x",
+    'say "hi"',
+    "a,b",
+    "a;b",
+    "two\nlines",
+    "\r\n",
+    "'t",
+    "ü€𝄞",
+]
+
+
+def texts():
+    """Return texts without the characters that no text file keeps."""
+    plain = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+    return st.sampled_from(AWKWARD) | plain
+
+
+COLUMNS = {
+    "text": (pa.large_string(), texts()),
+    "whole": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    "real": (pa.float64(), st.floats(allow_nan=False, allow_infinity=False)),
+    "flag": (pa.bool_(), st.booleans()),
+    "day": (pa.date32(), st.dates(date(1900, 1, 1), date(2200, 1, 1))),
+    "time": (pa.timestamp("us"), st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1))),
+    "instant": (
+        pa.timestamp("us", "Europe/Paris"),
+        st.datetimes(datetime(1970, 1, 1), datetime(2037, 1, 1), timezones=st.just(UTC)),
+    ),
+    "category": (pa.dictionary(pa.int32(), pa.large_string()), st.sampled_from(["low", "high", "ü,"])),
+}
+"""Kinds of columns, each with its Arrow type and values for it."""
+
+
+@st.composite
+def arrow_tables(draw, *, kinds=tuple(COLUMNS), nulls=True):
+    """Return an Arrow table with a column of each of some kinds, and gaps."""
+    chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, unique=True))
+    n = draw(st.integers(1, 12))
+    columns = {}
+    for kind in chosen:
+        type_, values = COLUMNS[kind]
+        some = draw(st.lists(st.none() | values if nulls else values, min_size=n, max_size=n))
+        columns[kind] = pa.array(some, type_)
+    return pa.table(columns)
+
+
+# Each takes a random generator, a matrix and a k, and returns released points and the number of each record's point.
+RELEASES = {
+    "means": lambda rng, X, k: _cell_means(X, _random_cells(rng, X, k)),
+    "members": lambda rng, X, k: (X[: len(X) // k], _random_cells(rng, X, k)),
+    "the records themselves": lambda rng, X, k: (X, rng.permutation(len(X))),
+    "nothing changed": lambda rng, X, k: (X, np.arange(len(X))),
+    "all different": lambda rng, X, k: (X * rng.normal(1, 0.1, X.shape), np.arange(len(X))),
+    "one point": lambda rng, X, k: (X[:1], np.zeros(len(X), dtype=np.int64)),
+    "rounded means": lambda rng, X, k: _rounded(*_cell_means(X, _random_cells(rng, X, k))),
+}
+
+
+def _random_cells(rng, X, k):
+    return rng.permutation(np.arange(len(X)) % (len(X) // k))
+
+
+def _cell_means(X, labels):
+    return np.array([X[labels == cell].mean(axis=0) for cell in range(labels.max() + 1)]), labels
+
+
+def _rounded(points, labels):
+    return np.round(points), labels

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import reference
 from shoal import _kernels, kernels
-from strategies import FAMILIES, draw_problem, problems
+from strategies import FAMILIES, RELEASES, RUNNABLE, draw_problem, problems
 
 
 def scaled(X, point):
@@ -93,6 +93,49 @@ def test_gathered_and_grown_cells_are_those_of_the_twin(family):
             assert found.tolist() == expected
             left = np.setdiff1d(left, found)
             assert len(remaining) == len(left)
+
+
+def as_counted(originals):
+    """Stop counting at two, as the kernel does."""
+    ahead, ties = originals
+    return np.minimum(ahead, 2), np.where(ahead < 2, ties, 0)
+
+
+def assert_linked_as_by_the_twin(X, points, labels, threads=2, simd=""):
+    found = _kernels.linkage(X, points, labels, threads, None, simd)
+    originals, released = reference.linkage(X, points, labels)
+
+    np.testing.assert_array_equal(found[0], as_counted(originals))
+    np.testing.assert_array_equal(found[1], released)
+
+
+@given(problem=problems(), seed=st.integers(0, 10**6), released=st.sampled_from(sorted(RELEASES)))
+def test_ranks_by_distance_are_those_of_the_twin(problem, seed, released):
+    X, k = problem
+
+    assert_linked_as_by_the_twin(X, *RELEASES[released](np.random.default_rng(seed), X, k))
+
+
+@pytest.mark.parametrize("simd", RUNNABLE)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_ranks_by_distance_need_several_blocks_and_any_instruction_set(family, simd):
+    rng = np.random.default_rng(sorted(FAMILIES).index(family))
+    for threads in (1, 2, 3):
+        X, k = draw_problem(rng, family, n_most=1200)
+        labels = kernels.mdav(X, k)
+        points = kernels.cell_sums(X, labels, labels.max() + 1) / np.bincount(labels)[:, None]
+
+        assert_linked_as_by_the_twin(X, points, labels, threads, simd)
+
+
+def test_ranks_by_distance_do_not_depend_on_the_number_of_threads():
+    X = np.random.default_rng(5).normal(size=(20_000, 6))
+    labels = np.arange(20_000) // 10
+    points = X[::10] + 0.5
+    one, *others = ([*map(np.stack, _kernels.linkage(X, points, labels, threads, None))] for threads in (1, 2, 5))
+
+    for other in others:
+        np.testing.assert_array_equal(one, other)
 
 
 @given(problem=problems())

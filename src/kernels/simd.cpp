@@ -114,6 +114,64 @@ typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
     }
 }
 
+[[gnu::always_inline]] inline void gaps_loop(const float* lower, const float* upper, std::size_t n_boxes,
+                                             std::span<const float> low, std::span<const float> high,
+                                             float* __restrict out) {
+    constexpr std::size_t chunk = 256;
+    for (std::size_t start = 0; start < n_boxes; start += chunk) {
+        const std::size_t n = std::min(chunk, n_boxes - start);
+        float sum[chunk] = {};
+        for (std::size_t j = 0; j < low.size(); ++j) {
+            const float* __restrict least = lower + j * n_boxes + start;
+            const float* __restrict greatest = upper + j * n_boxes + start;
+            for (std::size_t b = 0; b < n; ++b) {
+                const float outside = std::max(std::max(least[b] - high[j], low[j] - greatest[b]), 0.0f);
+                sum[b] += outside * outside;
+            }
+        }
+        std::copy_n(sum, n, out + start);
+    }
+}
+
+// Which of 64 numbers are within their limits; what is not a number is not.
+[[gnu::always_inline]] inline std::uint64_t bits_within(const float* sums, const float* limits, std::size_t step) {
+    int any = 0;
+    for (std::size_t i = 0; i < block_size; ++i) any |= sums[i] <= limits[i * step];
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; any && i < block_size; ++i) bits |= std::uint64_t{sums[i] <= limits[i * step]} << i;
+    return bits;
+}
+
+[[gnu::always_inline]] inline std::uint64_t touch_loop(const Probes& probes, const float* low, const float* high) {
+    float sum[block_size] = {};
+    for (std::size_t j = 0; j < probes.n_dims; ++j) {
+        const float* __restrict column = probes.tile + j * block_size;
+        for (std::size_t i = 0; i < block_size; ++i) {
+            const float outside = std::max(std::max(low[j] - column[i], column[i] - high[j]), 0.0f);
+            sum[i] += outside * outside;
+        }
+    }
+    return bits_within(sum, probes.limits, 1);
+}
+
+[[gnu::always_inline]] inline void screen_loop(const Probes& probes, std::uint64_t which, const float* tile,
+                                               std::uint64_t* hits) {
+    for (; which; which &= which - 1) {
+        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
+        const float* point = probes.points + probe * probes.n_dims;
+        float sum[block_size] = {};
+        for (std::size_t j = 0; j < probes.n_dims; ++j) {
+            const float* __restrict column = tile + j * block_size;
+            const float centre = point[j];
+            for (std::size_t i = 0; i < block_size; ++i) {
+                const float difference = column[i] - centre;
+                sum[i] += difference * difference;
+            }
+        }
+        hits[probe] = bits_within(sum, probes.limits + probe, 0);
+    }
+}
+
 // Eight floats at a time, in whatever registers the instruction set has.
 constexpr std::size_t lanes = 8;
 typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
@@ -266,6 +324,19 @@ void gather_generic(const float* rows, std::size_t width, std::span<const std::u
     gather_loop(rows, width, numbers, point, out);
 }
 
+void gaps_generic(const float* lower, const float* upper, std::size_t n, std::span<const float> low,
+                  std::span<const float> high, float* out) {
+    gaps_loop(lower, upper, n, low, high, out);
+}
+
+std::uint64_t touch_generic(const Probes& probes, const float* low, const float* high) {
+    return touch_loop(probes, low, high);
+}
+
+void screen_generic(const Probes& probes, std::uint64_t which, const float* tile, std::uint64_t* hits) {
+    screen_loop(probes, which, tile, hits);
+}
+
 void add_differing_generic(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out) {
     add_differing_loop(codes, n, code, weight, out);
 }
@@ -278,9 +349,9 @@ void minima_generic(const double* values, std::size_t n_blocks, double* least) {
     minima_loop(values, n_blocks, least);
 }
 
-constexpr Loops generic{"generic",       scan_generic,   reach_generic,    select_generic,        distances_generic,
-                        compare_generic, gather_generic, products_generic, add_differing_generic, add_steps_generic,
-                        minima_generic};
+constexpr Loops generic{"generic",       scan_generic,          reach_generic,     select_generic, distances_generic,
+                        compare_generic, gather_generic,        products_generic,  gaps_generic,   touch_generic,
+                        screen_generic,  add_differing_generic, add_steps_generic, minima_generic};
 
 #ifdef SHOAL_X86
 
@@ -366,6 +437,20 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     gather_loop(rows, width, numbers, point, out);
 }
 
+[[gnu::target("avx2")]] void gaps_avx2(const float* lower, const float* upper, std::size_t n,
+                                       std::span<const float> low, std::span<const float> high, float* out) {
+    gaps_loop(lower, upper, n, low, high, out);
+}
+
+[[gnu::target("avx2")]] std::uint64_t touch_avx2(const Probes& probes, const float* low, const float* high) {
+    return touch_loop(probes, low, high);
+}
+
+[[gnu::target("avx2")]] void screen_avx2(const Probes& probes, std::uint64_t which, const float* tile,
+                                         std::uint64_t* hits) {
+    screen_loop(probes, which, tile, hits);
+}
+
 [[gnu::target("avx2")]] void add_differing_avx2(const std::uint64_t* codes, std::size_t n, std::uint64_t code,
                                                 double weight, double* out) {
     add_differing_loop(codes, n, code, weight, out);
@@ -380,8 +465,9 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     minima_loop(values, n_blocks, least);
 }
 
-constexpr Loops avx2{"avx2",      scan_avx2,     reach_avx2,         select_generic, distances_avx2, compare_avx2,
-                     gather_avx2, products_avx2, add_differing_avx2, add_steps_avx2, minima_avx2};
+constexpr Loops avx2{"avx2",       scan_avx2,          reach_avx2,     select_generic, distances_avx2,
+                     compare_avx2, gather_avx2,        products_avx2,  gaps_avx2,      touch_avx2,
+                     screen_avx2,  add_differing_avx2, add_steps_avx2, minima_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -492,6 +578,64 @@ std::size_t scan_avx512(const Line* blocks, std::size_t from, std::size_t to, co
     gather_loop(rows, width, numbers, point, out);
 }
 
+SHOAL_AVX512 void gaps_avx512(const float* lower, const float* upper, std::size_t n, std::span<const float> low,
+                              std::span<const float> high, float* out) {
+    gaps_loop(lower, upper, n, low, high, out);
+}
+
+// Four registers hold a number for each of 64 points.
+constexpr std::size_t n_sums = 4;
+
+[[gnu::target("avx512f"), gnu::always_inline]] inline std::uint64_t bits_within(const __m512 (&sums)[n_sums],
+                                                                                const __m512 (&limits)[n_sums]) {
+    std::uint64_t bits = 0;
+    for (std::size_t s = 0; s < n_sums; ++s)
+        bits |= std::uint64_t{_mm512_cmp_ps_mask(sums[s], limits[s], _CMP_LE_OQ)} << (16 * s);
+    return bits;
+}
+
+[[gnu::target("avx512f")]] std::uint64_t touch_avx512(const Probes& probes, const float* low, const float* high) {
+    __m512 sums[n_sums] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
+    for (std::size_t j = 0; j < probes.n_dims; ++j) {
+        const __m512 least = _mm512_set1_ps(low[j]);
+        const __m512 greatest = _mm512_set1_ps(high[j]);
+        for (std::size_t s = 0; s < n_sums; ++s) {
+            const __m512 point = _mm512_loadu_ps(probes.tile + j * block_size + 16 * s);
+            const __m512 outside = _mm512_sub_ps(point, _mm512_min_ps(_mm512_max_ps(point, least), greatest));
+            sums[s] = _mm512_fmadd_ps(outside, outside, sums[s]);
+        }
+    }
+    __m512 limits[n_sums];
+    for (std::size_t s = 0; s < n_sums; ++s) limits[s] = _mm512_loadu_ps(probes.limits + 16 * s);
+    return bits_within(sums, limits);
+}
+
+[[gnu::target("avx512f")]] void screen_avx512(const Probes& probes, std::uint64_t which, const float* tile,
+                                              std::uint64_t* hits) {
+    // Halfway the sums are looked at: where all are beyond the limit, so is the rest.
+    const std::size_t halfway = probes.n_dims / 2 + 1;
+    for (; which; which &= which - 1) {
+        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
+        const float* point = probes.points + probe * probes.n_dims;
+        const __m512 limit = _mm512_set1_ps(probes.limits[probe]);
+        const __m512 limits[n_sums] = {limit, limit, limit, limit};
+        __m512 sums[n_sums] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
+        std::uint64_t left = 1;
+        for (std::size_t j = 0; j < probes.n_dims && left;) {
+            for (const std::size_t stop = j < halfway ? halfway : probes.n_dims; j < stop; ++j) {
+                const __m512 centre = _mm512_set1_ps(point[j]);
+                const float* column = tile + j * block_size;
+                for (std::size_t s = 0; s < n_sums; ++s) {
+                    const __m512 difference = _mm512_sub_ps(_mm512_loadu_ps(column + 16 * s), centre);
+                    sums[s] = _mm512_fmadd_ps(difference, difference, sums[s]);
+                }
+            }
+            left = bits_within(sums, limits);
+        }
+        hits[probe] = left;
+    }
+}
+
 SHOAL_AVX512 void add_differing_avx512(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight,
                                        double* out) {
     add_differing_loop(codes, n, code, weight, out);
@@ -505,9 +649,9 @@ SHOAL_AVX512 void minima_avx512(const double* values, std::size_t n_blocks, doub
     minima_loop(values, n_blocks, least);
 }
 
-constexpr Loops avx512{"avx512",       scan_avx512,   reach_avx512,    select_avx512,        distances_avx512,
-                       compare_avx512, gather_avx512, products_avx512, add_differing_avx512, add_steps_avx512,
-                       minima_avx512};
+constexpr Loops avx512{"avx512",       scan_avx512,          reach_avx512,     select_avx512, distances_avx512,
+                       compare_avx512, gather_avx512,        products_avx512,  gaps_avx512,   touch_avx512,
+                       screen_avx512,  add_differing_avx512, add_steps_avx512, minima_avx512};
 
 #endif
 

@@ -76,6 +76,14 @@ struct PairStep {
     std::uint32_t from_b = none;
 };
 
+// Up to 64 points, how far each may reach, squared, and the same points column by column.
+struct Probes {
+    std::size_t n_dims;
+    const float* points;
+    const float* tile;
+    const float* limits;
+};
+
 struct Loops {
     const char* name;
     // The first block in [from, to) with a hit, which is written to `hits`; `to` if there is none.
@@ -96,6 +104,13 @@ struct Loops {
                    float* out);
     // For each of n points, held column by column, the product with `across`.
     void (*products)(const float* tile, std::size_t capacity, std::size_t n, std::span<const float> across, float* out);
+    // Least squared distances from the box [low, high] to n boxes, held column by column.
+    void (*gaps)(const float* lower, const float* upper, std::size_t n, std::span<const float> low,
+                 std::span<const float> high, float* out);
+    // The probes that the box [low, high] is within reach of, one bit each.
+    std::uint64_t (*touch)(const Probes& probes, const float* low, const float* high);
+    // For each probe with its bit in `which`, the points of a tile (64, column by column) within its reach.
+    void (*screen)(const Probes& probes, std::uint64_t which, const float* tile, std::uint64_t* hits);
     // Adds `weight` wherever a code is not `code`.
     void (*add_differing)(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out);
     // Adds the squares of the weighted steps from `origin`.

@@ -15,3 +15,11 @@ class SchemaError(ShoalError):
 
 class GuaranteeError(ShoalError):
     """A privacy guarantee that cannot be met; nothing is released."""
+
+
+class FileError(ShoalError):
+    """A file that cannot be read or written as asked."""
+
+
+class ShoalWarning(UserWarning):
+    """Something to look at before a release is published."""

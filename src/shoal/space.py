@@ -1,16 +1,81 @@
 """Space: where records become points, so that distance means something.
 
-So far the matrix itself (`as_matrix`), the scale that the literature compares on (`standardize`), and the cell size
-that the records can meet (`as_cell_size`).
+`Space` turns the quasi-identifiers of a table into the matrix that every algorithm works on. Beside it stand the gate
+for matrices that come without a table (`as_matrix`), the scale that the literature compares on (`standardize`), and the
+cell size that the records can meet (`as_cell_size`).
 """
 
 import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.typing import Matrix
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.axes import NominalAxis, NumberAxis, Scaling
+    from shoal.schema import Schema
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where the records of a table lie: one axis for each quasi-identifier, fixed once and for all.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from shoal.schema import Roles, Schema
+    >>> people = pa.table({"age": [20, 40], "sex": ["f", "m"]})
+    >>> schema = Schema.of(people.schema, Roles(quasi_identifiers=("age", "sex")))
+    >>> Space.fit(people, schema).encode(people)
+    array([[-1., -1.],
+           [ 1.,  1.]])
+    """
+
+    axes: "tuple[NumberAxis | NominalAxis, ...]"
+
+    @staticmethod
+    def fit(table: "pa.Table", schema: "Schema", scaling: "Scaling" = "zscore") -> "Space":
+        """Measure the quasi-identifiers of a prepared table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            As `shoal.prepare.prepare` returns it.
+        schema : Schema
+            Its roles, kinds and settings.
+        scaling : {"zscore", "minmax", "none"}
+            What makes columns comparable: unit variance, range 1, or nothing.
+
+        Notes
+        -----
+        Takes O(n log n) time in records and memory for one column at a time.
+        """
+        from shoal.axes import fit_axis
+
+        return Space(tuple(fit_axis(table[column.name], column, scaling) for column in schema.quasi))
+
+    def encode(self, table: "pa.Table") -> Matrix:
+        """Return the points of the records of a prepared table, float64 of shape (n_records, n_dims)."""
+        X = np.empty((table.num_rows, sum(axis.n_dims for axis in self.axes)))
+        for axis, dims in zip(self.axes, self.dims(), strict=True):
+            X[:, dims] = axis.encode(table[axis.column.name])
+        return X
+
+    def dims(self) -> list[slice]:
+        """Return which coordinates belong to which axis."""
+        ends = np.cumsum([axis.n_dims for axis in self.axes])
+        return [slice(int(end) - axis.n_dims, int(end)) for axis, end in zip(self.axes, ends, strict=True)]
+
+    @property
+    def constant(self) -> list[str]:
+        """The names of columns that carry no distance, because all records have the same value."""
+        return [axis.column.name for axis in self.axes if axis.is_constant]
 
 
 def standardize(X: ArrayLike) -> Matrix:

@@ -21,6 +21,7 @@ from shoal.typing import Labels, Matrix, Progress
 
 __all__ = [
     "Departures",
+    "Ranks",
     "Remaining",
     "Schedule",
     "Tuples",
@@ -33,6 +34,7 @@ __all__ = [
     "distances",
     "farthest",
     "least_different",
+    "linkage",
     "mdav",
     "mdav_alone",
     "most_frequent",
@@ -188,6 +190,25 @@ def scatter(X: Matrix, labels: Labels, k: int) -> Labels:
     No number of `X` exceeds 1 in magnitude. See `shoal.partition.scatter`.
     """
     return _as_labels(_kernels.scatter(X, labels, k, _current().threads))
+
+
+class Ranks(NamedTuple):
+    """How many are nearer than the own one, and how many are as near, the own one included; shape (n_records,) each."""
+
+    ahead: Labels
+    ties: Labels
+
+
+def linkage(X: Matrix, points: Matrix, labels: Labels) -> tuple[Ranks, Ranks]:
+    """Rank by distance the original records around each released point, and the released records around each original.
+
+    Record i was released as ``points[labels[i]]``. Of the originals, seen from a point, no more than two are counted
+    ahead: 2 stands for more too, and there `ties` is 0. Distances are compared as they compute in float64, squared
+    differences added column by column after an exact scaling by a power of two.
+    """
+    threads, progress = _current()
+    originals, released = _kernels.linkage(X, points, labels, threads, progress)
+    return Ranks(*map(_as_labels, originals)), Ranks(*map(_as_labels, released))
 
 
 def distances(X: Matrix, point: Vector) -> Vector:

@@ -2,5 +2,20 @@
 
 from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.loss import Loss, loss
+from shoal.metrics.risk import Risk, class_risk, interval_disclosure, linkage, matching, uniqueness
+from shoal.metrics.utility import nominal_utility, numeric_utility
 
-__all__ = ["Bound", "Loss", "loss", "lower_bound"]
+__all__ = [
+    "Bound",
+    "Loss",
+    "Risk",
+    "class_risk",
+    "interval_disclosure",
+    "linkage",
+    "loss",
+    "lower_bound",
+    "matching",
+    "nominal_utility",
+    "numeric_utility",
+    "uniqueness",
+]

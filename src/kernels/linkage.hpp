@@ -1,0 +1,176 @@
+// What an intruder can link by distance: released points to original records, and records to released points.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "cells.hpp"
+#include "crowd.hpp"
+#include "distance.hpp"
+#include "pool.hpp"
+#include "rows.hpp"
+#include "simd.hpp"
+#include "watch.hpp"
+
+namespace shoal {
+
+// The two nearest of what was offered, and how many are equally near as each.
+class TwoNearest {
+  public:
+    // Nothing beyond the cap matters.
+    explicit TwoNearest(double cap) : cap_(cap) {}
+
+    void offer(double distance) {
+        if (distance < first_) {
+            second_ = first_;
+            n_second_ = n_first_;
+            first_ = distance;
+            n_first_ = 1;
+        } else if (distance == first_) {
+            ++n_first_;
+        } else if (distance < second_) {
+            second_ = distance;
+            n_second_ = 1;
+        } else if (distance == second_) {
+            ++n_second_;
+        }
+    }
+
+    double first() const { return first_; }
+    double limit() const { return std::min(cap_, n_first_ > 1 ? first_ : second_); }
+
+    // How many are nearer than one of those offered, 2 standing for more too, and how many as near, itself included; 0
+    // as near where two are nearer.
+    void place(double distance, std::int64_t& ahead, std::int64_t& ties) const {
+        ahead = distance == first_ ? 0 : distance == second_ && n_first_ == 1 ? 1 : 2;
+        ties = ahead == 0 ? n_first_ : ahead == 1 ? n_second_ : 0;
+    }
+
+  private:
+    double cap_;
+    double first_ = std::numeric_limits<double>::infinity();
+    double second_ = std::numeric_limits<double>::infinity();
+    std::int64_t n_first_ = 0;
+    std::int64_t n_second_ = 0;
+};
+
+// Original records, the points they were released as, and which is whose.
+class Linkage {
+  public:
+    Linkage(Rows<const double> X, Rows<const double> points, std::span<const std::int64_t> labels, Pool& pool,
+            const Loops& loops)
+        : scale_(std::min(unit_scale(X.flat()), unit_scale(points.flat()))),
+          middle_(middle_of(X)),
+          records_(X, scale_, middle_),
+          points_(points, scale_, middle_),
+          members_(labels, points.size()),
+          own2_(X.size()),
+          pool_(pool),
+          loops_(loops) {
+        pool_.split(X.size(), [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i)
+                own2_[i] = scaled_distance(X[i], points[static_cast<std::size_t>(labels[i])]);
+        });
+    }
+
+    // For each record, how many originals are nearer to its released point than it is itself, 2 standing for more too,
+    // and how many as near, itself included; 0 as near where two are nearer.
+    void rank_originals(std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
+        for_each_block(points_, records_, watch, [&](std::size_t block, Meeting& meeting) {
+            const auto numbers = points_.numbers(block);
+            std::vector<TwoNearest> found;
+            std::array<double, block_size> limits, nearest_member;
+            for (std::size_t slot = 0; slot < numbers.size(); ++slot) {
+                const TwoNearest members = two_members(numbers[slot]);
+                nearest_member[slot] = members.first();
+                limits[slot] = members.limit();
+                found.emplace_back(limits[slot]);
+            }
+            meeting.meet(block, limits, [&](std::size_t slot, std::uint32_t, double distance) {
+                found[slot].offer(distance);
+                // Once two are nearer than all members, the rest does not matter.
+                return found[slot].limit() < nearest_member[slot] ? -1.0 : found[slot].limit();
+            });
+            for (std::size_t slot = 0; slot < numbers.size(); ++slot)
+                for (const std::size_t i : members_[numbers[slot]]) found[slot].place(own2_[i], ahead[i], ties[i]);
+        });
+    }
+
+    // For each record, how many released records are nearer to it than its own, and how many as near, that one
+    // included.
+    void rank_released(std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
+        for_each_block(records_, points_, watch, [&](std::size_t block, Meeting& meeting) {
+            const auto numbers = records_.numbers(block);
+            std::array<double, block_size> limits;
+            for (std::size_t slot = 0; slot < numbers.size(); ++slot) limits[slot] = own2_[numbers[slot]];
+            meeting.meet(block, limits, [&](std::size_t slot, std::uint32_t point, double distance) {
+                const std::uint32_t i = numbers[slot];
+                const auto size = static_cast<std::int64_t>(members_[point].size());
+                if (distance < own2_[i]) ahead[i] += size;
+                if (distance == own2_[i]) ties[i] += size;
+                return own2_[i];
+            });
+        });
+    }
+
+  private:
+    // So many blocks for each thread between two looks at the watch.
+    static constexpr std::size_t n_at_once = 16;
+
+    // Calls task(block, meeting) for each block of hosts, on all threads; each takes the next block when it is done
+    // with one.
+    template <class Task>
+    void for_each_block(const Crowd& hosts, const Crowd& guests, Watch& watch, const Task& task) {
+        std::vector<Meeting> meetings(pool_.size(), Meeting(hosts, guests, loops_));
+        for (std::size_t start = 0; start < hosts.n_blocks(); start += n_at_once * pool_.size()) {
+            const std::size_t end = std::min(start + n_at_once * pool_.size(), hosts.n_blocks());
+            std::atomic<std::size_t> next{start};
+            pool_.split(pool_.size(), [&](std::size_t thread, std::size_t, std::size_t) {
+                for (std::size_t block; (block = next.fetch_add(1)) < end;) task(block, meetings[thread]);
+            });
+            watch.tick(done_ + own2_.size() * end / hosts.n_blocks());
+        }
+        done_ += own2_.size();
+    }
+
+    // The nearest two of the records released as this point; where there is one, nothing beyond it matters.
+    TwoNearest two_members(std::uint32_t number) const {
+        const auto members = members_[number];
+        TwoNearest nearest(members.size() == 1 ? own2_[members.front()] : std::numeric_limits<double>::infinity());
+        for (const std::size_t i : members) nearest.offer(own2_[i]);
+        return nearest;
+    }
+
+    std::vector<double> middle_of(Rows<const double> X) const {
+        std::vector<double> middle(X.dims(), 0.0);
+        for (std::size_t i = 0; i < X.size(); ++i)
+            for (std::size_t j = 0; j < X.dims(); ++j) middle[j] += X[i][j] * scale_;
+        for (double& value : middle) value /= static_cast<double>(X.size());
+        return middle;
+    }
+
+    double scaled_distance(std::span<const double> a, std::span<const double> b) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < a.size(); ++j) {
+            const double difference = a[j] * scale_ - b[j] * scale_;
+            sum += difference * difference;
+        }
+        return sum;
+    }
+    double scale_;
+    std::vector<double> middle_;
+    Crowd records_;
+    Crowd points_;
+    Members members_;
+    std::vector<double> own2_;  // squared distance of each record from its released point
+    Pool& pool_;
+    const Loops& loops_;
+    std::size_t done_ = 0;  // records that have been ranked, once or twice
+};
+
+}  // namespace shoal

@@ -1,0 +1,85 @@
+"""The command line: the same verbs as the Python calls, with help that carries examples.
+
+A command is a file of this folder with a click command called ``command``, and a line in `COMMANDS`. It is imported
+when it is asked for, so that ``shoal --help`` is quick. How a command ends is decided here, once: `shoal.cli.ending`.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import partial
+from importlib import import_module
+from typing import Any, cast
+
+import click
+
+from shoal.cli.ending import ended
+
+COMMANDS = {
+    "inspect": "Say what is in a file, and propose a role for each column.",
+    "anonymize": "Make a file k-anonymous: the release, its report, its manifests.",
+    "audit": "Recount what a published file keeps.",
+    "run": "Carry out a job file.",
+    "compare": "Try several k and methods: how much risk for how much loss.",
+    "demo": "Make a release of a bundled sample, with its report.",
+    "bound": "Say what no partition of a bundled set can lose less than.",
+    "reproduce": "Measure a paper's tables and figures again.",
+}
+"""What each command does, in a line; ``shoal --help`` shows it without importing the command."""
+
+
+class Commands(click.Group):
+    """A group whose commands are imported by name, and end in a message, never in a traceback."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line; refusals, Ctrl-C and failures become a message and an exit code."""
+        run = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
+        if not standalone_mode:
+            return run()
+        raise SystemExit(ended(run))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the file of a command."""
+        return cast(click.Command, import_module(f"shoal.cli.{cmd_name}").command) if cmd_name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one was meant, perhaps."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}."
+            ctx.fail(f"There is no command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their lines, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    epilog="\b\nExamples:\n"
+    "  shoal inspect people.csv\n"
+    "  shoal anonymize people.csv -k 10 --quasi age,zip --confidential diagnosis --drop name -o release.parquet\n"
+    "  shoal anonymize --help",
+)
+@click.version_option(package_name="shoal", message="shoal %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Make personal data safe to publish by k-anonymous microaggregation."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

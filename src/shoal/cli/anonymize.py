@@ -1,0 +1,86 @@
+"""``shoal anonymize``: from a file to a release, its report and its manifests."""
+
+from typing import Any, get_args
+
+import click
+
+from shoal.cli import options
+from shoal.cli.releasing import carry_out
+from shoal.job import Job, Order
+
+_EXAMPLES = """\b
+Examples:
+  shoal anonymize people.csv -k 10 --quasi age,zip,income --confidential diagnosis --drop name,ssn \\
+      -o release.parquet --report report.html
+  shoal anonymize people.csv -k 5 --quasi age,zip,sex --other wave --by region --kind zip=nominal --round age=0 \\
+      --missing own-value -o release.csv --dry-run
+  shoal anonymize visits.parquet -k 10 --quasi age,height --subject patient --confidential diagnosis \\
+      -o release.parquet --save-job job.toml
+"""
+
+
+@click.command("anonymize", epilog=_EXAMPLES)
+@click.argument("file", metavar="FILE")
+@click.option("-k", "k", type=int, required=True, help="Smallest cell size, at least 2.")
+@click.option("-o", "--output", metavar="FILE", help="The release: CSV, Parquet, Arrow, SPSS or Stata by its ending.")
+@options.roles()
+@click.option("--report", metavar="FILE", help="HTML file for the report.")
+@click.option("--json", "json_file", metavar="FILE", help="JSON file with what the report says.")
+@click.option(
+    "--internal/--public",
+    default=None,
+    help="Form of the report; the public one tells nothing of the original.  [default: internal]",
+)
+@click.option(
+    "--order",
+    type=click.Choice(get_args(Order)),
+    default="shuffle",
+    show_default=True,
+    help="Of the records; that of the input can tell who is who.",
+)
+@options.method
+@options.making
+@options.columns()
+@options.reading
+@click.option("--save-job", metavar="FILE", help="Write the job, with its seed, to a file that `shoal run` repeats.")
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; write nothing.")
+def command(file: str, k: int, output: str | None, **given: Any) -> None:
+    """Make FILE k-anonymous.
+
+    Every column needs a role: --quasi for what somebody could know about a person (grouped and replaced), --drop for
+    what names a person, --confidential and --other for what is published as it is. `shoal inspect FILE` proposes them.
+    A list has commas, or the option is repeated; a name with a comma in it stands in double quotes: --quasi '"a,b",c'.
+
+    Beside the release appear RELEASE.public.json, which may travel with it, and RELEASE.internal.json, which repeats it
+    and stays with you.
+    """
+    if output is None:
+        raise click.UsageError("Say where the release goes: -o release.parquet")
+    if given["internal"] is not None and not (given["report"] or given["json_file"]):
+        raise click.UsageError("--internal and --public are forms of a report; ask for one: --report report.html")
+    job = Job.of(
+        k=k,
+        method=given["method"],
+        scaling=given["scaling"],
+        missing=given["missing"],
+        seed=given["seed"],
+        roles=options.taken(given, "role"),
+        columns=options.column_settings(given),
+        options=options.method_options(given["options"]),
+        input={"path": file, **options.taken(given, "reading")},
+        output={
+            "path": output,
+            "order": given["order"],
+            "report": given["report"],
+            "form": "public" if given["internal"] is False else "internal",
+            "json": given["json_file"],
+        },
+    )
+    carry_out(
+        job,
+        force=given["force"],
+        dry_run=given["dry_run"],
+        save_job=given["save_job"],
+        threads=given["threads"],
+    )

@@ -1,0 +1,65 @@
+"""``shoal compare``: several k and methods, as a table and as the risk-utility map."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shoal.cli import options
+from shoal.cli.given import whole_numbers
+from shoal.cli.progress import showing
+from shoal.comparison import compare
+from shoal.files import check_free
+from shoal.partition import ALGORITHMS
+
+
+@click.command(
+    "compare",
+    epilog="\b\nExamples:\n"
+    "  shoal compare people.csv -k 3,5,10,25 --quasi age,zip,income --confidential diagnosis --drop name\n"
+    "  shoal compare people.csv -k 5,10 --methods auto,mdav --quasi age,zip --other wave --drop name -o map.html\n"
+    "  shoal compare people.csv --quasi age,zip --other wave --drop name --json > choices.json",
+)
+@click.argument("file", metavar="FILE")
+@click.option("-k", "k", default="3,5,10,25", show_default=True, callback=whole_numbers, help="Cell sizes to try.")
+@click.option(
+    "--methods",
+    default="all",
+    show_default=True,
+    help=f"Methods to try: all that are quick enough, or some of {', '.join(ALGORITHMS)}.",
+)
+@click.option("-o", "--output", metavar="FILE", help="The map: .svg, .html or .json by its ending.")
+@options.roles()
+@options.making
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="What the methods take: effort=best.")
+@options.columns()
+@options.reading
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+def command(file: str, k: list[int], methods: str, output: str | None, **given: Any) -> None:
+    """Try several k and methods on FILE, and mark the choices that no other one dominates.
+
+    Every column needs a role, as for `shoal anonymize`. Nothing of the table is written.
+    """
+    if output is not None:
+        check_free([output], given["force"])
+    with showing(f"reading {Path(file).name}", "comparing", "finishing") as meter:
+        found = compare(
+            file,
+            k=k,
+            methods="all" if methods == "all" else methods.split(","),
+            scaling=given["scaling"],
+            missing=given["missing"],
+            seed=given["seed"],
+            threads=given["threads"],
+            columns=options.column_settings(given),
+            reading=options.taken(given, "reading"),
+            progress=meter,
+            **options.taken(given, "role"),
+            **options.method_options(given["options"]),
+        )
+    if output is not None:
+        found.write(output, force=given["force"])
+    click.echo(found.to_json() if given["as_json"] else str(found), nl=not given["as_json"])
+    for text in found.warnings:
+        click.echo(f"Warning: {text}", err=True)

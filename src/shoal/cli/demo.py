@@ -1,0 +1,52 @@
+"""``shoal demo``: a release of a bundled sample with text, categories and numbers, and its report."""
+
+from pathlib import Path
+
+import click
+
+from shoal import datasets
+from shoal.cli.releasing import released, tell
+from shoal.errors import FileError
+from shoal.job import Job
+from shoal.release import files_of
+
+_MEASURES = datasets.eia(n_columns=10).columns
+
+
+@click.command("demo", epilog="\b\nExamples:\n  shoal demo\n  shoal demo -k 10 --output /tmp/demo")
+@click.option("-k", "k", type=int, default=5, show_default=True, help="Smallest cell size, at least 2.")
+@click.option(
+    "--output",
+    metavar="FOLDER",
+    default="demo",
+    show_default=True,
+    help="Where the files go; those of an older demo go.",
+)
+def command(k: int, output: str) -> None:
+    """Make a release of a bundled sample, with its report.
+
+    The sample is what U.S. electric utilities sold and earned in each month of 1996. Names and numbers of utilities are
+    dropped; state, revenues and sales are grouped so that at least k different utilities of a month look the same.
+    """
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise FileError(f"The folder {output!r} cannot be made.") from None
+    job = Job.of(
+        k=k,
+        seed=1,
+        roles={
+            "identifiers": ["UTILITYID", "UTILNAME"],
+            "quasi_identifiers": ["STATE", *_MEASURES],
+            "by": ["MONTH"],
+            "other": ["YEAR"],
+            "subject": "UTILITYID",
+        },
+        input={"path": str(datasets.path("eia"))},
+        output={"path": str(folder / "release.csv"), "report": str(folder / "report.html")},
+    )
+    assert job.output is not None
+    release = released(job, force=True)
+    tell(release, files_of(job.output.path, job.output.report))
+    click.echo(f"\nOpen {folder / 'report.html'} in a browser.")

@@ -1,0 +1,67 @@
+"""Ending: how a command ends, whatever happens: a message of one paragraph and an exit code, never a traceback.
+
+| code | meaning |
+|---|---|
+| 0 | done; the audit holds |
+| 1 | the audit does not hold |
+| 2 | refused: the message says what was asked, what was found and what to do |
+| 70 | a fault of shoal's own |
+| 130 | stopped by Ctrl-C |
+"""
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shoal.errors import ShoalError
+
+REFUSED, FAULT, STOPPED = 2, 70, 130
+
+
+def ended(work: Callable[[], Any]) -> int:
+    """Do the work and return the exit code, having said why if it is not 0."""
+    try:
+        code = work()
+        return code if isinstance(code, int) else 0
+    except ShoalError as error:
+        return _say(str(error), REFUSED)
+    except click.UsageError as error:
+        return _refuse_usage(error)
+    except click.ClickException as error:
+        return _say(error.format_message(), REFUSED)
+    except (click.Abort, KeyboardInterrupt):
+        return _say("Stopped.", STOPPED, title="")
+    except MemoryError:
+        return _say("There is not enough memory for this table. Nothing was written.", REFUSED)
+    except Exception as error:
+        return _say(_fault(error), FAULT)
+
+
+def _refuse_usage(error: click.UsageError) -> int:
+    if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later: a group without a command shows its help
+        error.show()
+        return REFUSED
+    command = error.ctx.command_path if error.ctx else "shoal"
+    return _say(f"{error.format_message().rstrip('.')}. `{command} --help` shows what can be said.", REFUSED)
+
+
+def _say(text: str, code: int, title: str = "Error: ") -> int:
+    click.echo(f"{title}{' '.join(text.split())}", err=True)
+    return code
+
+
+def _fault(error: Exception) -> str:
+    """Name the kind and the place of an error. Its text is left out, because it may hold values of the table."""
+    places = [
+        f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "shoal" in Path(frame.filename).parts
+    ]
+    return (
+        f"shoal failed where it should not have ({type(error).__name__}), and that is a fault of shoal. Please report "
+        f"it with these places: {', '.join(places[-4:])}. The text of the error is left out, because it may hold "
+        "values of the table."
+    )

@@ -1,0 +1,94 @@
+"""Given: what a user types, made into plain values: lists of names, settings of columns, options of methods."""
+
+import csv
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+
+def names(ctx: click.Context, parameter: click.Parameter, given: Iterable[str]) -> tuple[str, ...]:
+    """Return the names in one or several lists with commas; a name with a comma stands in double quotes.
+
+    Examples
+    --------
+    >>> names(None, None, ["age,zip", '"last, first"'])
+    ('age', 'zip', 'last, first')
+    """
+    return tuple(name for text in given for name in split(text))
+
+
+def split(text: str) -> list[str]:
+    """Split a list at its commas; double quotes keep a comma together, and spaces around names do not count.
+
+    Examples
+    --------
+    >>> split('low, mid ,"high, or more"')
+    ['low', 'mid', 'high, or more']
+    """
+    (row,) = csv.reader([text.replace("\n", " ")], skipinitialspace=True) if text.strip() else ([],)
+    return [name.rstrip() if f'"{name}"' not in text else name for name in row]
+
+
+def column_and_value(text: str, flag: str) -> tuple[str, str]:
+    """Split ``COLUMN=VALUE``; a column with an equals sign in its name stands in double quotes.
+
+    Examples
+    --------
+    >>> column_and_value("zip=nominal", "--kind"), column_and_value('"a=b"=2', "--weight")
+    (('zip', 'nominal'), ('a=b', '2'))
+    """
+    quoted = text.startswith('"') and text.rfind('"=')
+    name, sign, value = (text[1:quoted], "=", text[quoted + 2 :]) if quoted else text.partition("=")
+    if not sign or not name:
+        raise click.BadParameter(f"{text!r} has to be COLUMN=VALUE.", param_hint=flag)
+    return name.replace('""', '"') if quoted else name, value
+
+
+def values(text: str) -> list[Any]:
+    """Return a list of values: whole numbers if all are, numbers if all are, else texts.
+
+    Examples
+    --------
+    >>> values("-9,99"), values("0.5,1"), values("01,2"), values("low,high")
+    ([-9, 99], [0.5, 1.0], ['01', '2'], ['low', 'high'])
+    """
+    texts = split(text)
+    for number in (int, float):
+        try:
+            found = [number(part) for part in texts]
+        except ValueError:
+            continue
+        if all(_plainly(part) for part in texts):
+            return found
+    return list(texts)
+
+
+def _plainly(text: str) -> bool:
+    """Tell whether a number is written as a number, and not as a code such as 007 or 1_000."""
+    digits = text.lstrip("+-")
+    return "_" not in digits and not (len(digits) > 1 and digits[0] == "0" and digits[1].isdigit())
+
+
+def option(text: str) -> tuple[str, Any]:
+    """Split ``NAME=VALUE``: a number, true, false or a text.
+
+    Examples
+    --------
+    >>> option("effort=best"), option("seconds=2.5"), option("phases=1")
+    (('effort', 'best'), ('seconds', 2.5), ('phases', 1))
+    """
+    name, value = column_and_value(text, "--option")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) -> list[int]:
+    """Return a list of whole numbers with commas."""
+    try:
+        return [int(part) for part in given.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{given!r} is not a list of whole numbers such as 3,5,10.") from None

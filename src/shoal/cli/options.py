@@ -1,0 +1,160 @@
+"""Options that commands share. They come from the models that a job is made of, so that none is forgotten here."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, get_args, get_origin
+
+import click
+
+from shoal.axes import Scaling
+from shoal.cli import given as typed
+from shoal.job import Input
+from shoal.partition import ALGORITHMS
+from shoal.prepare import Missing
+from shoal.schema import ColumnSettings, Roles, Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FLAGS = {
+    "identifiers": ("--drop", "--identifiers"),
+    "quasi_identifiers": ("--quasi", "--quasi-identifiers", "--qi"),
+    "confidential": ("--confidential", "--sensitive"),
+    "null_values": ("--null-value",),
+    "missing_codes": ("--missing-code",),
+    "order": ("--order-of",),
+}
+"""What a setting is called on the command line, if not by its name."""
+
+_NEUTER = (None, (), False)
+
+
+def roles(*wanted: str) -> Callable[[F], F]:
+    """Add the options that say what columns are for, all of them or those that are wanted."""
+    return _from_model(Roles, "role", wanted or tuple(Roles.model_fields))
+
+
+def reading(function: F) -> F:
+    """Add the options that say how a CSV file is read."""
+    fields = tuple(name for name in Input.model_fields if name != "path")
+    return _from_model(Input, "reading", fields)(function)
+
+
+def columns(*wanted: str) -> Callable[[F], F]:
+    """Add the options that set single columns."""
+    return _from_model(ColumnSettings, "column", wanted or tuple(ColumnSettings.model_fields), of_columns=True)
+
+
+def making(function: F) -> F:
+    """Add the options that say how cells are made, the method left out."""
+    for add in (
+        click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default."),
+        click.option("--seed", type=click.IntRange(min=0), help="Repeats the release; by default a random one."),
+        click.option(
+            "--missing",
+            type=click.Choice(get_args(Missing)),
+            default="error",
+            show_default=True,
+            help="What to do with missing quasi-identifiers.",
+        ),
+        click.option(
+            "--scaling",
+            type=click.Choice(get_args(Scaling)),
+            default="zscore",
+            show_default=True,
+            help="What makes columns comparable.",
+        ),
+    ):
+        function = add(function)
+    return function
+
+
+def method(function: F) -> F:
+    """Add the option for the method, and for what the method itself takes."""
+    function = click.option(
+        "--option", "options", multiple=True, metavar="NAME=VALUE", help="What the method itself takes: effort=best."
+    )(function)
+    return click.option(
+        "--method",
+        type=click.Choice(list(ALGORITHMS)),
+        default="auto",
+        show_default=True,
+        metavar="METHOD",
+        help=f"How cells are made: {', '.join(ALGORITHMS)}.",
+    )(function)
+
+
+def _from_model(
+    model: type[Settings], prefix: str, wanted: Iterable[str], of_columns: bool = False
+) -> Callable[[F], F]:
+    def add(function: F) -> F:
+        for name in reversed(list(wanted)):
+            field = model.model_fields[name]
+            function = click.option(
+                *FLAGS.get(name, (f"--{name.replace('_', '-')}",)),
+                f"{prefix}__{name}",
+                help=_sentence(field.description or ""),
+                **(_of_columns(field.annotation) if of_columns else _plain(field.annotation)),
+            )(function)
+        return function
+
+    return add
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _plain(annotation: Any) -> dict[str, Any]:
+    """Say how click takes a setting: a list of names, a switch or a text."""
+    if _holds(annotation, tuple):
+        return {"multiple": True, "callback": typed.names, "metavar": "A,B,.."}
+    if _holds(annotation, bool):
+        return {"is_flag": True, "default": None}
+    return {"metavar": "TEXT"}
+
+
+def _of_columns(annotation: Any) -> dict[str, Any]:
+    """Say how click takes a setting of columns: the names for which it is so, or ``COLUMN=VALUE``."""
+    if _holds(annotation, bool):
+        return {"multiple": True, "callback": typed.names, "metavar": "A,B,.."}
+    return {"multiple": True, "metavar": "COLUMN=A,B,.." if _holds(annotation, tuple) else "COLUMN=VALUE"}
+
+
+def _holds(annotation: Any, wanted: type) -> bool:
+    return any(part is wanted or get_origin(part) is wanted for part in (annotation, *get_args(annotation)))
+
+
+def taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return what was given under a prefix, without it."""
+    mine = {name.removeprefix(f"{prefix}__"): value for name, value in given.items() if name.startswith(f"{prefix}__")}
+    return {name: value for name, value in mine.items() if value not in _NEUTER}
+
+
+def column_settings(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings of single columns, as a job holds them."""
+    settings: dict[str, dict[str, Any]] = {}
+    for name, entries in taken(given, "column").items():
+        annotation = ColumnSettings.model_fields[name].annotation
+        flag = FLAGS.get(name, (f"--{name.replace('_', '-')}",))[0]
+        for entry in entries:
+            column, value = (entry, "") if _holds(annotation, bool) else typed.column_and_value(entry, flag)
+            if name in settings.setdefault(column, {}):
+                raise click.BadParameter(f"column {column!r} is given twice.", param_hint=flag)
+            settings[column][name] = _setting(annotation, value)
+    return settings
+
+
+def _setting(annotation: Any, value: str) -> Any:
+    if _holds(annotation, bool):
+        return True
+    return typed.values(value) if _holds(annotation, tuple) else value
+
+
+def method_options(given: Iterable[str]) -> dict[str, Any]:
+    """Return what was given for the method itself."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, value = typed.option(text)
+        if name in found:
+            raise click.BadParameter(f"{name!r} is given twice.", param_hint="--option")
+        found[name] = value
+    return found

@@ -1,0 +1,108 @@
+"""Progress: what takes more than a second shows how far it is: a bar on a terminal, plain lines elsewhere."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, Timer
+from time import monotonic
+from typing import Any
+
+import click
+
+PATIENCE = 1.0
+"""Seconds before anything is shown."""
+
+_BETWEEN_LINES = 5.0
+
+
+class Meter:
+    """Takes ``meter(done, total)`` calls. Before the first call it names what is begun, after the last what is left."""
+
+    def __init__(self, before: str, during: str, after: str) -> None:
+        self._before, self._during, self._after = before, during, after
+        self._stage = before
+        self._share: float | None = None
+        self._shown = False
+        self._lock = Lock()
+        self._timer = Timer(PATIENCE, self._begin)
+        self._timer.daemon = True
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take note of how far the work is."""
+        with self._lock:
+            finished = done >= total
+            self._stage = self._after if finished else self._during
+            # Never backwards: a method may count its parts in units of their own.
+            self._share = None if finished else max(done / total, self._share or 0.0)
+            if self._shown:
+                self._show()
+
+    def __enter__(self) -> "Meter":
+        self._timer.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._timer.cancel()
+        with self._lock:
+            if self._shown:
+                self._end()
+            self._shown = False
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._shown = True
+            self._show()
+
+    def _show(self) -> None:
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        pass
+
+
+class Lines(Meter):
+    """A line when a stage begins and every few seconds, for logs."""
+
+    _said: tuple[str, float] = ("", 0.0)
+
+    def _show(self) -> None:
+        stage, when = self._said
+        if stage == self._stage and (self._share is None or monotonic() < when + _BETWEEN_LINES):
+            return
+        share = "" if self._share is None else f": {self._share:.0%}"
+        click.echo(f"{self._stage}{share} ...", err=True)
+        self._said = (self._stage, monotonic())
+
+
+class Bar(Meter):
+    """A bar that moves, and goes when the work is done."""
+
+    _bar: Any = None
+    _task: Any = None
+
+    def _show(self) -> None:
+        if self._bar is None:
+            self._bar = _rich_bar()
+            self._task = self._bar.add_task(self._stage, total=None)
+            self._bar.start()
+        self._bar.update(
+            self._task, description=self._stage, total=None if self._share is None else 1.0, completed=self._share or 0
+        )
+
+    def _end(self) -> None:
+        self._bar.stop()
+
+
+def _rich_bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def showing(before: str, during: str, after: str = "finishing") -> Iterator[Meter]:
+    """Show how far some work is, once it has taken a second."""
+    with (Bar if sys.stderr.isatty() else Lines)(before, during, after) as meter:
+        yield meter

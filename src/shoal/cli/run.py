@@ -1,0 +1,20 @@
+"""``shoal run``: a job file, carried out."""
+
+import click
+
+from shoal.cli.releasing import carry_out
+from shoal.job import Job
+
+
+@click.command("run", epilog="\b\nExamples:\n  shoal run job.toml\n  shoal run job.toml --dry-run")
+@click.argument("job", metavar="JOB.toml")
+@click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default.")
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; write nothing.")
+def command(job: str, threads: int | None, force: bool, dry_run: bool) -> None:
+    """Carry out a job file.
+
+    `shoal anonymize ... --save-job JOB.toml` writes one. With the same seed and input, the release is the same byte for
+    byte. Paths in the file are relative to the current folder.
+    """
+    carry_out(Job.load(job), force=force, dry_run=dry_run, threads=threads)

@@ -1,0 +1,283 @@
+"""Comparison: several k and methods side by side, how much risk for how much loss, and which choices are worth a look.
+
+A choice is dominated if another one has neither more loss nor more risk, and less of one of them.
+"""
+
+import json
+import os
+import secrets
+import warnings as python_warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import FileError, GuaranteeError, ParameterError, ShoalError, ShoalWarning
+from shoal.files import replacing
+from shoal.partition import ALGORITHMS
+from shoal.release import Release, anonymize
+from shoal.table import read
+from shoal.typing import Progress, Seed
+
+# Up to so many records a method takes part in "all": some ten seconds to a minute for each k on one core.
+LARGEST = {
+    **dict.fromkeys(("tfrp", "diameter", "diameter+", "centroid", "centroid+", "vmdav", "mdav+"), 200_000),
+    **dict.fromkeys(("mdav", "topdown"), 1_000_000),
+}
+
+RISK = "expected share of records that an intruder who knows all quasi-identifiers finds: classes / records"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One k with one method.
+
+    Attributes
+    ----------
+    method : str
+    k : int
+    loss : float
+        Information loss in percent.
+    risk : float
+        Share of the records.
+    n_classes, smallest : int
+        How many classes the release has, and the records in the smallest.
+    undominated : bool
+        Whether no other choice is better in one of loss and risk without being worse in the other.
+    """
+
+    method: str
+    k: int
+    loss: float
+    risk: float
+    n_classes: int
+    smallest: int
+    undominated: bool = False
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A choice that was left out, and why; `k` is None if it is the method, whatever k."""
+
+    method: str
+    k: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What several choices cost and what they protect.
+
+    Attributes
+    ----------
+    n_records : int
+    choices : tuple of Choice
+        In the order of k and then of methods.
+    skipped : tuple of Skipped
+        What was asked for and not done, with the reason.
+    warnings : tuple of str
+        What somebody should look at before publishing any of them.
+    seed : int
+        Repeats every choice.
+    """
+
+    n_records: int
+    choices: tuple[Choice, ...]
+    skipped: tuple[Skipped, ...]
+    warnings: tuple[str, ...]
+    seed: int
+
+    @property
+    def undominated(self) -> tuple[Choice, ...]:
+        """The choices worth a look, the lowest risk first."""
+        return tuple(sorted((c for c in self.choices if c.undominated), key=lambda choice: (choice.risk, choice.loss)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        return {
+            "records": self.n_records,
+            "risk": RISK,
+            "seed": self.seed,
+            "choices": [vars(choice) for choice in self.choices],
+            "skipped": [vars(skipped) for skipped in self.skipped],
+            "warnings": list(self.warnings),
+        }
+
+    def to_json(self) -> str:
+        """Return all of it as JSON."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
+
+    def to_svg(self) -> str:
+        """Return the risk-utility map as a picture that needs nothing else."""
+        from shoal.comparison.picture import svg
+
+        return svg(self)
+
+    def to_html(self) -> str:
+        """Return the map and the table as a page that needs nothing else."""
+        from shoal.comparison.page import html
+
+        return html(self)
+
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the map to an .svg, .html or .json file, whole or not at all."""
+        forms = {".svg": self.to_svg, ".html": self.to_html, ".json": self.to_json}
+        form = forms.get(Path(path).suffix.lower())
+        if form is None:
+            raise FileError(f"{Path(path).name!r} has no ending that tells its format. Endings: {', '.join(forms)}.")
+        with replacing(path, force) as temporary:
+            temporary.write_text(form(), encoding="utf-8")
+
+    def __str__(self) -> str:
+        lines = [f"{'k':>5}  {'method':<12}{'loss %':>9}{'risk %':>9}{'classes':>10}"]
+        for c in self.choices:
+            mark = "  undominated" if c.undominated else ""
+            lines.append(f"{c.k:>5}  {c.method:<12}{c.loss:>9.4f}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}")
+        for skipped in self.skipped:
+            which = skipped.method if skipped.k is None else f"{skipped.method}, k = {skipped.k}"
+            lines.append(f"Left out: {which}: {skipped.reason}")
+        return "\n".join([*lines, f"Risk: {RISK}."])
+
+
+def compare(
+    table: Any,
+    *,
+    k: Sequence[int] | int = (3, 5, 10, 25),
+    methods: Sequence[str] | str = "all",
+    seed: Seed = None,
+    reading: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Comparison:
+    """Make a release for each k and method, and say what each loses and protects.
+
+    Parameters
+    ----------
+    table : path or frame
+        Any table that `shoal.table.read` takes.
+    k : sequence of int
+        Cell sizes to try.
+    methods : sequence of str or "all"
+        Methods to try. "all" leaves out those that are slow for so many records or cannot be used here, and says so; a
+        method that is named is tried whatever it takes.
+    seed : int, optional
+        Repeats every choice; a random one by default.
+    reading : dict, optional
+        How to read a file; see `shoal.table.read`.
+    progress : callable, optional
+        Called now and then as ``progress(done, total)``.
+    **settings
+        Roles and all else that `shoal.anonymize` takes.
+
+    Returns
+    -------
+    Comparison
+        Prints as a table; `write` gives the picture.
+
+    Raises
+    ------
+    ShoalError
+        As `shoal.anonymize`, if none of the choices can be made or one that was named cannot.
+
+    Notes
+    -----
+    Takes the time of all releases together; only one is in memory at a time.
+
+    Examples
+    --------
+    >>> from shoal import datasets
+    >>> found = compare(datasets.path("census"), k=[5, 10], methods=["mdav"],
+    ...                 quasi_identifiers=datasets.census().columns)
+    >>> [(choice.k, round(choice.loss, 4)) for choice in found.choices]
+    [(5, 9.0884), (10, 14.1559)]
+    """
+    sizes, names = _as_sizes(k), _as_methods(methods)
+    source = read(table, **(reading or {})).arrow
+    wanted, skipped = _affordable(names, source.num_rows) if methods == "all" else (names, [])
+    seed = secrets.randbits(63) if seed is None else seed
+    plan = [(size, method) for size in sizes for method in wanted]
+    choices: list[Choice] = []
+    noted: dict[str, None] = {}
+    for place, (size, method) in enumerate(plan):
+        try:
+            release = _quietly(
+                source, k=size, method=method, seed=seed, progress=_part(progress, place, len(plan)), **settings
+            )
+        except (GuaranteeError, ParameterError) as error:
+            if not _may_skip(error, methods):
+                raise
+            skipped.append(Skipped(method, size, str(error)))
+            continue
+        choices.append(_choice(release))
+        noted |= dict.fromkeys(release.warnings)
+    if not choices:
+        raise GuaranteeError(f"None of the {len(plan)} choices can be made. {skipped[-1].reason}")
+    return Comparison(source.num_rows, tuple(_marked(choices)), tuple(skipped), tuple(noted), seed)
+
+
+def _may_skip(error: ShoalError, methods: Sequence[str] | str) -> bool:
+    """Tell a finding, a k that the table cannot meet, from a mistake: a setting that a named method does not take."""
+    return isinstance(error, GuaranteeError) or methods == "all"
+
+
+def _as_sizes(k: Sequence[int] | int) -> list[int]:
+    sizes = [k] if isinstance(k, int) else list(k)
+    if not sizes:
+        raise ParameterError("No k is given. Give one or several: k=[3, 5, 10].")
+    return sorted(dict.fromkeys(sizes))
+
+
+def _as_methods(methods: Sequence[str] | str) -> list[str]:
+    if methods == "all":
+        return list(ALGORITHMS)
+    names = list(dict.fromkeys([methods] if isinstance(methods, str) else methods))
+    unknown = [name for name in names if name not in ALGORITHMS]
+    if unknown or not names:
+        raise ParameterError(
+            f"Unknown method {', '.join(map(repr, unknown))}. Methods: all, {', '.join(ALGORITHMS)}."
+            if unknown
+            else "No method is given. Name some, or say 'all'."
+        )
+    return names
+
+
+def _affordable(names: Iterable[str], n_records: int) -> tuple[list[str], list[Skipped]]:
+    """Part the methods into those that are quick enough for so many records, and the others."""
+    slow = [name for name in names if n_records > LARGEST.get(name, n_records)]
+    reason = "slow for {:,} records (more than {:,}); name it in methods to try it all the same"
+    skipped = [Skipped(name, None, reason.format(n_records, LARGEST[name])) for name in slow]
+    return [name for name in names if name not in slow], skipped
+
+
+def _quietly(source: Any, **settings: Any) -> Release:
+    """Make a release; its warnings are collected for all of them together."""
+    with python_warnings.catch_warnings():
+        python_warnings.simplefilter("ignore", ShoalWarning)
+        return anonymize(source, **settings)
+
+
+def _part(progress: Progress | None, place: int, n_parts: int) -> Progress | None:
+    """Report the progress of one release as a part of all."""
+    return progress and (lambda done, total: progress(place * total + done, n_parts * total))
+
+
+def _choice(release: Release) -> Choice:
+    verdict = release.verdict
+    return Choice(
+        method=release.job.method,
+        k=release.job.k,
+        loss=release.loss.il,
+        risk=verdict.n_classes / verdict.n_records,
+        n_classes=verdict.n_classes,
+        smallest=verdict.smallest,
+    )
+
+
+def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:
+    """Mark the choices that no other one dominates."""
+    for one in choices:
+        dominated = any(
+            other.loss <= one.loss and other.risk <= one.risk and (other.loss, other.risk) != (one.loss, one.risk)
+            for other in choices
+        )
+        yield replace(one, undominated=not dominated)

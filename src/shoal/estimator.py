@@ -1,0 +1,169 @@
+"""Estimator: microaggregation as scikit-learn knows it, for matrices and numeric frames.
+
+Needs the extra ``sklearn``. Tables with categories, dates or missing values go through `shoal.anonymize`.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from shoal import kernels
+from shoal.aggregate import Cells, aggregate
+from shoal.axes import Scaling
+from shoal.errors import ParameterError
+from shoal.grouping import group
+from shoal.schema import Roles, Schema
+from shoal.space import Space
+from shoal.typing import Labels, Matrix
+
+try:
+    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:  # pragma: no cover (the tests have it)
+    raise ImportError("shoal.Microaggregator needs scikit-learn: pip install 'shoal[sklearn]'.") from error
+
+
+class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Replace each record by the mean of its cell of at least `k` similar records.
+
+    Parameters
+    ----------
+    k : int, default 5
+        Smallest cell size.
+    method : str, default "auto"
+        One of `shoal.partition.ALGORITHMS`.
+    scaling : {"zscore", "minmax", "none"}, default "zscore"
+        What makes columns comparable.
+    seed : int or None, default 0
+        Repeats the result of a randomised method; None takes entropy from the operating system.
+    threads : int, optional
+        How many threads may work; all cores by default. The result does not depend on it.
+    options : dict, optional
+        What the method itself takes, such as ``{"effort": "best", "seconds": 60}``.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_records,)
+        Cell number of each record of the fitted table.
+    cell_values_ : ndarray of shape (n_cells, n_features)
+        What is published for each cell.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    ``fit_transform(X)`` and ``transform(X)`` of the same table are the k-anonymous release, the same that
+    `shoal.anonymize` makes of these columns. ``transform`` of other records gives the values of the nearest cell and
+    promises nothing: a cell that has never seen a record does not hide it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Microaggregator(k=2).fit_transform(np.array([[1.0], [9.0], [2.0], [8.0]]))
+    array([[1.5],
+           [8.5],
+           [1.5],
+           [8.5]])
+    """
+
+    def __init__(
+        self,
+        k: int = 5,
+        *,
+        method: str = "auto",
+        scaling: Scaling = "zscore",
+        seed: int | None = 0,
+        threads: int | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.k = k
+        self.method = method
+        self.scaling = scaling
+        self.seed = seed
+        self.threads = threads
+        self.options = options
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Group the records of a table into cells.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_records, n_features)
+            Finite numbers.
+        y : ignored
+            There for scikit-learn.
+        """
+        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer):
+            raise ParameterError(f"k must be a whole number, not {type(self.k).__name__}.")
+        if self.scaling not in ("zscore", "minmax", "none"):
+            raise ParameterError("scaling must be one of zscore, minmax, none.")
+        matrix: Matrix = validate_data(self, X, dtype=np.float64, ensure_min_samples=max(int(self.k), 1))
+        table = _as_table(matrix)
+        schema = Schema.of(table.schema, Roles(quasi_identifiers=tuple(table.column_names)))
+        self.space_ = Space.fit(table, schema, self.scaling)
+        cells = group(
+            table, schema, self.space_, self.k, self.method, self.seed, threads=self.threads, **(self.options or {})
+        )
+        self.labels_ = cells.labels
+        self.cell_values_ = _cell_values(table, schema, cells)
+        self._keys = _row_keys(matrix)
+        return self
+
+    def transform(self, X: ArrayLike) -> Matrix:
+        """Return the published values of fitted records, and those of the nearest cell for others.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_records, n_features)
+            Finite numbers.
+        """
+        check_is_fitted(self)
+        matrix: Matrix = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(self.cell_values_[self._cells_of(matrix)])
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """Return the cell of fitted records, and the nearest cell for others, shape (n_records,)."""
+        check_is_fitted(self)
+        return self._cells_of(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Matrix:
+        """Group the records of a table and return what is published for them."""
+        self.fit(X, y, **fit_params)
+        return np.asarray(self.cell_values_[self.labels_])
+
+    def _cells_of(self, X: Matrix) -> Labels:
+        keys = _row_keys(X)
+        if np.array_equal(keys, self._keys):
+            return self.labels_
+        order = np.argsort(self._keys, kind="stable")
+        places = np.minimum(np.searchsorted(self._keys, keys, sorter=order), len(order) - 1)
+        known = self._keys[order[places]] == keys
+        cells = np.empty(len(X), dtype=np.int64)
+        cells[known] = self.labels_[order[places[known]]]
+        if not known.all():
+            points = self.space_.encode(_as_table(self.cell_values_))
+            cells[~known] = kernels.assign(self.space_.encode(_as_table(X[~known])), points)
+        return cells
+
+
+def _as_table(X: Matrix) -> pa.Table:
+    return pa.table({str(j): X[:, j] for j in range(X.shape[1])})
+
+
+def _cell_values(table: pa.Table, schema: Schema, cells: Cells) -> Matrix:
+    """Return what is published for each cell, shape (n_cells, n_features)."""
+    first = np.unique(cells.labels, return_index=True)[1]
+    published = aggregate(table, schema, cells)
+    return np.column_stack([np.asarray(published[name])[first] for name in table.column_names])
+
+
+def _row_keys(X: Matrix) -> NDArray[np.uint64]:
+    """Return a number for each row, equal for equal rows and, but for one chance in 2**64, for no others."""
+    multipliers = np.random.default_rng(X.shape[1]).integers(1, 2**63, X.shape[1], dtype=np.uint64) * 2 + 1
+    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
+    # Bits are stirred before they are added, since numbers with few digits leave their low bits empty.
+    stirred = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    stirred ^= stirred >> np.uint64(32)
+    return np.asarray((stirred * multipliers).sum(axis=1, dtype=np.uint64))

@@ -1,0 +1,242 @@
+"""Files: written beside and renamed, so that a file is there whole or not at all.
+
+Nothing is overwritten unless asked, and nobody else can read a file that is still being written.
+"""
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from shoal.errors import FileError
+
+_REMEDIES = {
+    errno.ENOSPC: "the disk is full. Make room, or choose another folder.",
+    errno.EDQUOT: "the disk quota is used up. Make room, or choose another folder.",
+    errno.EFBIG: "the file would become larger than the system allows. Raise the limit, or choose another folder.",
+    errno.EROFS: "the file system is read-only. Choose another folder.",
+    errno.EACCES: "writing is not permitted. Choose another folder.",
+    errno.EIO: "the device reported an error. Choose another folder.",
+}
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+class _Beside(NamedTuple):
+    """A file in the making: where it will be, where it is now, and the mode it will have."""
+
+    target: Path
+    temporary: Path
+    mode: int
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+    """Give a path to write to, beside `path`; rename it to `path` when the block ends well.
+
+    Parameters
+    ----------
+    path : path
+        Where the file shall be.
+    force : bool
+        Replace a file that is there already.
+
+    Yields
+    ------
+    temporary : Path
+        An empty file in the same folder, with a hidden name that ends as `path` does, readable by its owner alone.
+        It is flushed to the disk before it is renamed; the finished file has the permissions that the umask leaves.
+
+    Raises
+    ------
+    FileError
+        If `path` exists and `force` is not set (also when it appears only while the block runs), if its folder is
+        missing or cannot be written to, or if the disk is full. Whatever ends the block early, Ctrl-C included, leaves
+        `path` as it was and no temporary file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with replacing(folder / "note.txt") as temporary:
+    ...     _ = temporary.write_text("whole or not at all")
+    >>> [file.name for file in folder.iterdir()]
+    ['note.txt']
+    """
+    with replacing_all([path], force) as (temporary,):
+        yield temporary
+
+
+@contextmanager
+def replacing_all(
+    paths: Iterable[str | os.PathLike[str]], force: bool = False, private: Iterable[str | os.PathLike[str]] = ()
+) -> Iterator[tuple[Path, ...]]:
+    """Give a path beside each of `paths`; rename them, in this order, when all are complete.
+
+    Works as `replacing` does for one; those in `private` stay readable by their owner alone. All files are on the disk
+    before the first one gets its name. Should a rename fail after that (without `force`: because a file has appeared
+    meanwhile), those already renamed are taken back, except where they have replaced an older file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with replacing_all([folder / "release.csv", folder / "report.html"]) as (release, report):
+    ...     _ = release.write_text("a"), report.write_text("b")
+    >>> sorted(file.name for file in folder.iterdir())
+    ['release.csv', 'report.html']
+    """
+    closed = {Path(os.path.realpath(path)) for path in private}
+    targets = [_target(Path(path), force) for path in paths]
+    if len(set(targets)) < len(targets):
+        raise _same(targets)
+    files: list[_Beside] = []
+    try:
+        for target in targets:
+            files.append(_begin(target, private=target in closed))  # noqa: PERF401 (those begun must be known when the next one fails)
+        with _telling(targets):
+            yield tuple(file.temporary for file in files)
+            for file in files:
+                _settle(file)
+        _publish_all(files, force)
+    finally:
+        for file in files:
+            file.temporary.unlink(missing_ok=True)
+
+
+def check_free(paths: Iterable[str | os.PathLike[str]], force: bool = False) -> None:
+    """Refuse paths that `replacing_all` would refuse, before the work that fills them."""
+    targets = [_target(Path(path), force) for path in paths]
+    if len(set(targets)) < len(targets):
+        raise _same(targets)
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"{os.fspath(path)!r} cannot be read: {os.strerror(error.errno or 0).lower()}.") from None
+
+
+def _target(path: Path, force: bool) -> Path:
+    """Return the real place of a file to write, or say why it cannot be written there."""
+    if os.path.lexists(path) and not force:
+        raise _exists(path)
+    # Through a link, as an ordinary write would: the file it leads to is replaced, the link stays.
+    path = Path(os.path.realpath(path))
+    if not path.parent.is_dir():
+        raise FileError(f"{str(path)!r} cannot be written: its folder does not exist. Make the folder first.")
+    if path.exists() and not path.is_file():
+        raise FileError(f"{str(path)!r} cannot be written: it is there and not a regular file. Choose another name.")
+    return path
+
+
+def _same(targets: list[Path]) -> FileError:
+    return FileError(f"Two of the files to write are the same: {_named(targets)}. Give each a path of its own.")
+
+
+def _exists(path: Path) -> FileError:
+    return FileError(f"{str(path)!r} exists already. Choose another name, or ask to replace it (force).")
+
+
+def _begin(target: Path, private: bool) -> _Beside:
+    """Create the empty temporary file, and find out the mode that the umask leaves a new file."""
+    temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")
+    try:
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    except OSError as error:
+        raise _refusal([target], error) from None
+    try:
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+    if private:
+        mode = 0o600
+    if target.exists():
+        # What was closed to others does not become open by being replaced.
+        mode &= stat.S_IMODE(target.stat().st_mode) | 0o600
+    return _Beside(target, temporary, mode)
+
+
+def _settle(file: _Beside) -> None:
+    """Bring the file's bytes and its mode to the disk."""
+    os.chmod(file.temporary, file.mode)
+    _sync(file.temporary)
+
+
+def _publish_all(files: list[_Beside], force: bool) -> None:
+    """Give every file its name, or none."""
+    new: list[Path] = []
+    try:
+        for file in files:
+            with _telling([file.target]):
+                if force and file.target.exists():
+                    os.replace(file.temporary, file.target)
+                    continue
+                _claim(file)
+                new.append(file.target)
+    except BaseException:
+        for path in new:
+            path.unlink(missing_ok=True)
+        raise
+    for folder in {file.target.parent for file in files}:
+        # Some file systems cannot flush a folder; the files themselves are safe by then.
+        with suppress(OSError):
+            _sync(folder)
+
+
+def _claim(file: _Beside) -> None:
+    """Rename without replacing: a second name for the same file exists or fails, with no moment in between."""
+    try:
+        os.link(file.temporary, file.target)
+    except FileExistsError:
+        raise _exists(file.target) from None
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        _claim_without_links(file)
+
+
+def _claim_without_links(file: _Beside) -> None:
+    """Reserve the name with an empty file, then replace that."""
+    try:
+        os.close(os.open(file.target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise _exists(file.target) from None
+    os.replace(file.temporary, file.target)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _telling(targets: list[Path]) -> Iterator[None]:
+    """Turn what the system says about writing into a refusal; leave every other error alone."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _REMEDIES:
+            raise
+        raise _refusal(targets, error) from None
+
+
+def _refusal(targets: list[Path], error: OSError) -> FileError:
+    number = error.errno or 0
+    reason = _REMEDIES.get(number, f"{os.strerror(number).lower()}.")
+    return FileError(f"{_named(targets)} cannot be written: {reason}")
+
+
+def _named(paths: list[Path]) -> str:
+    return ", ".join(repr(str(path)) for path in paths)

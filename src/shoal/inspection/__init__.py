@@ -1,0 +1,288 @@
+"""Inspection: what is in a table, column by column, and which roles the columns may have. Never a value.
+
+The counts say what each column tells about people; the proposals are a first draft for a person to correct.
+"""
+
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
+from shoal.inspection.facts import Facts, count
+from shoal.inspection.proposal import Proposal, propose
+from shoal.job import Job
+from shoal.schema import Role
+from shoal.table import format_of, read
+from shoal.table.columnar import parquet_names
+from shoal.typing import Labels, Progress
+
+_KEPT = 16
+"""Columns among which combinations are sought: those with most different values."""
+
+_KEYS = {
+    Role.IDENTIFIER: "identifiers",
+    Role.QUASI: "quasi_identifiers",
+    Role.CONFIDENTIAL: "confidential",
+    Role.OTHER: "other",
+}
+_FLAGS = {"identifiers": "--drop", "quasi_identifiers": "--quasi", "confidential": "--confidential", "other": "--other"}
+
+
+@dataclass(frozen=True)
+class InspectedColumn:
+    """A column: what was counted, and the role that is proposed for it.
+
+    Attributes
+    ----------
+    facts : Facts
+        Kind, records, missing and different values.
+    proposal : Proposal
+        The role and the reason for it.
+    """
+
+    facts: Facts
+    proposal: Proposal
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the column as plain values, for JSON."""
+        facts, proposal = self.facts, self.proposal
+        return {
+            "name": facts.name,
+            "type": str(facts.type),
+            "kind": facts.kind and str(facts.kind),
+            "missing": facts.missing,
+            "distinct": facts.distinct if facts.kind else None,
+            "unique_share": facts.unique if facts.kind else None,
+            "role": str(proposal.role),
+            "used_for": proposal.helper,
+            "proposed_kind": proposal.kind and str(proposal.kind),
+            "reason": proposal.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is in a table.
+
+    Attributes
+    ----------
+    n_records : int
+    columns : tuple of InspectedColumn
+    together : float
+        Share of the records that the proposed quasi-identifiers make unique, all together.
+    combinations : tuple of Combination
+        Pairs and triples of columns that make most records unique, though none of them does so alone.
+    complete : bool
+        Whether all such pairs were looked at, and the triples that grow from the worst of them.
+    path : str or None
+        The file that was inspected.
+    reading : dict
+        How it was to be read.
+    """
+
+    n_records: int
+    columns: tuple[InspectedColumn, ...]
+    together: float
+    combinations: tuple[Combination, ...]
+    complete: bool
+    path: str | None
+    reading: dict[str, Any]
+
+    def roles(self) -> dict[str, Any]:
+        """Return the proposed roles, as `shoal.anonymize` takes them."""
+        roles: dict[str, Any] = {}
+        for column in self.columns:
+            if column.proposal.helper and column.proposal.helper not in roles:
+                roles[column.proposal.helper] = column.facts.name
+            else:
+                roles.setdefault(_KEYS[column.proposal.role], []).append(column.facts.name)
+        return roles
+
+    def settings(self) -> dict[str, dict[str, str]]:
+        """Return what is proposed for single columns, as `shoal.anonymize` takes it."""
+        return {
+            column.facts.name: {"kind": str(column.proposal.kind)} for column in self.columns if column.proposal.kind
+        }
+
+    def job(self, k: int = 10) -> Job:
+        """Return a job with the proposed roles, to correct and carry out."""
+        extra: dict[str, Any] = {"input": {"path": self.path, **self.reading}} if self.path else {}
+        if self._has_missing:
+            extra["missing"] = "own-value"
+        return Job.of(k=k, roles=self.roles(), columns=self.settings(), **extra)
+
+    @property
+    def _has_missing(self) -> bool:
+        return any(column.facts.missing and column.proposal.role is Role.QUASI for column in self.columns)
+
+    def command(self, k: int = 10) -> str:
+        """Return a command line with the proposed roles, to correct and run."""
+        words = ["shoal", "anonymize", self.path or "FILE", "-k", str(k)]
+        roles = self.roles()
+        for key, flag in _FLAGS.items():
+            if roles.get(key):
+                words += [flag, ",".join(map(_listed, roles[key]))]
+        for helper in ("household", "weights"):
+            if helper in roles:
+                words += [f"--{helper}", roles[helper]]
+        for name, setting in self.settings().items():
+            words += ["--kind", f"{_listed(name)}={setting['kind']}"]
+        if self._has_missing:
+            words += ["--missing", "own-value"]
+        return shlex.join([*words, "-o", "release.parquet", "--report", "report.html"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        return {
+            "records": self.n_records,
+            "columns": [column.to_dict() for column in self.columns],
+            "unique_share_of_quasi_identifiers": self.together,
+            "combinations": [{"columns": list(c.columns), "unique_share": c.unique} for c in self.combinations],
+            "combinations_complete": self.complete,
+            "command": self.command(),
+        }
+
+    def to_text(self, k: int = 10) -> str:
+        """Return all of it as text, with the command that makes a release."""
+        advice = ["To make a release of it, correct this and run it:", "", f"  {self.command(k)}"]
+        return "\n".join([*_table(self), "", *_sentences(self), "", *advice])
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> Inspection:
+    """Count what is in a table, and propose a role for each column.
+
+    Parameters
+    ----------
+    table : path or frame
+        Any table that `shoal.table.read` takes. A Parquet file is read one column at a time.
+    progress : callable, optional
+        Called after each column as ``progress(columns_done, n_columns)``.
+    **reading
+        How to read a file; see `shoal.table.read`.
+
+    Returns
+    -------
+    Inspection
+        Prints as a table; holds counts and names of columns, and no value.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read.
+
+    Notes
+    -----
+    Takes O(n log n) time in records for each column and for each pair of columns; see `Inspection.complete`.
+
+    Examples
+    --------
+    >>> people = {"name": ["Ann", "Bo", "Cy", "Di"], "age": [30, 30, 40, 50], "diagnosis": ["a", "b", "a", "a"]}
+    >>> found = inspect(pa.table(people))
+    >>> [str(column.proposal.role) for column in found.columns]
+    ['identifier', 'quasi-identifier', 'confidential']
+    >>> found.columns[1].facts.unique
+    0.5
+    """
+    names, columns = _columns(table, reading)
+    found: list[InspectedColumn] = []
+    kept: dict[str, tuple[int, NDArray[np.int32]]] = {}
+    together: Labels | None = None
+    for name, values in columns:
+        facts, codes = count(name, values)
+        proposal = propose(facts)
+        found.append(InspectedColumn(facts, proposal))
+        if codes is not None and proposal.role is Role.QUASI:
+            together = codes if together is None else _renumbered(joined([together, codes]))
+        if codes is not None and proposal.role is not Role.IDENTIFIER and facts.distinct > 1 and facts.unique < MOST:
+            _keep(kept, name, facts.distinct, codes.astype(np.int32))
+        if progress:
+            progress(len(found), len(names))
+    combinations, complete = revealing({name: codes for name, (_, codes) in kept.items()})
+    return Inspection(
+        n_records=found[0].facts.n_records if found else 0,
+        columns=tuple(found),
+        together=0.0 if together is None else unique_share(together),
+        combinations=tuple(combinations),
+        complete=complete,
+        path=os.fspath(table) if isinstance(table, str | os.PathLike) else None,
+        reading=dict(reading),
+    )
+
+
+def _columns(table: Any, reading: dict[str, Any]) -> tuple[list[str], Iterator[tuple[str, pa.ChunkedArray]]]:
+    """Return the names of the columns, and one after the other; of a Parquet file no more than one is in memory."""
+    if isinstance(table, str | os.PathLike) and format_of(table)[1].name == "parquet" and Path(table).is_file():
+        names = parquet_names(Path(table))
+        return names, ((name, read(table, columns=[name], **reading).arrow[name]) for name in names)
+    arrow = read(table, **reading).arrow
+    return arrow.column_names, ((name, arrow[name]) for name in arrow.column_names)
+
+
+def _renumbered(ids: Labels) -> Labels:
+    return np.unique(ids, return_inverse=True)[1].astype(np.int64)
+
+
+def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: int, codes: NDArray[np.int32]) -> None:
+    """Keep a column's codes while it is among those with most different values."""
+    kept[name] = (distinct, codes)
+    if len(kept) > _KEPT:
+        del kept[min(kept, key=lambda other: kept[other][0])]
+
+
+def _listed(name: str) -> str:
+    """Write a name so that a list with commas can hold it, and a setting with an equals sign."""
+    return '"' + name.replace('"', '""') + '"' if set(name) & set(',="') or name != name.strip() else name
+
+
+def _table(inspection: Inspection) -> list[str]:
+    """Return the columns as lines of text."""
+    heads = ("column", "kind", "missing", "distinct", "unique", "proposed role", "because")
+    rows = [
+        (
+            _printable(column.facts.name),
+            str(column.proposal.kind or column.facts.kind or "-"),
+            f"{column.facts.missing:,}",
+            f"{column.facts.distinct:,}" if column.facts.kind else "-",
+            f"{column.facts.unique:.1%}" if column.facts.kind else "-",
+            column.proposal.helper or str(column.proposal.role),
+            column.proposal.reason,
+        )
+        for column in inspection.columns
+    ]
+    widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads))]
+    numbers = {2, 3, 4}
+    return [
+        "  ".join(
+            text.rjust(width) if place in numbers else text.ljust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *rows)
+    ]
+
+
+def _printable(name: str) -> str:
+    """Return a name without characters that would move the cursor of a terminal."""
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in name)
+
+
+def _sentences(inspection: Inspection) -> list[str]:
+    n_quasi = sum(column.proposal.role is Role.QUASI for column in inspection.columns)
+    lines = [
+        f"{inspection.n_records:,} records. 'unique' is the share of records that the column alone makes unique.",
+        f"The {n_quasi} proposed quasi-identifiers together make {inspection.together:.1%} of the records unique.",
+    ]
+    for columns, unique in inspection.combinations:
+        lines.append(f"Already {' and '.join(map(_printable, columns))} make {unique:.1%} unique.")
+    if not inspection.complete:
+        lines.append("Not all pairs and triples of columns were looked at: there are too many records.")
+    return lines

@@ -1,0 +1,92 @@
+"""Combinations: few columns that together make most records unique, none of which does so alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations as choose
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.typing import Labels
+
+MOST = 0.5
+"""What counts as most records."""
+
+WORK = 40_000_000
+"""Combinations times records that are looked at, at most: some seconds."""
+
+_SHOWN = 5
+
+
+class Combination(NamedTuple):
+    """Columns, and the share of the records that they make unique."""
+
+    columns: tuple[str, ...]
+    unique: float
+
+
+def revealing(codes: Mapping[str, NDArray[np.int32]]) -> tuple[list[Combination], bool]:
+    """Return the pairs, and the triples without such a pair, that make most records unique, worst first.
+
+    Parameters
+    ----------
+    codes : mapping of str to ndarray of shape (n_records,)
+        The values of each column as numbers from 0.
+
+    Returns
+    -------
+    found : list of Combination
+        Five of each length at most.
+    complete : bool
+        Whether all pairs, and the triples that grow from the worst pairs, were looked at.
+    """
+    if len(codes) < 2:
+        return [], True
+    n_records = len(next(iter(codes.values())))
+    budget = WORK // max(n_records, 1)
+    all_pairs = list(choose(codes, 2))
+    pairs = _measured(codes, all_pairs[:budget])
+    telling = [pair for pair in pairs if pair.unique >= MOST][:_SHOWN]
+    grown = _grown([pair.columns for pair in pairs if pair.unique < MOST][:_SHOWN], list(codes))
+    wanted = [
+        columns
+        for columns in grown
+        if not any(set(pair.columns) <= set(columns) for pair in pairs if pair.unique >= MOST)
+    ]
+    left = budget - len(pairs)
+    triples = [found for found in _measured(codes, wanted[: max(left, 0)]) if found.unique >= MOST][:_SHOWN]
+    return telling + triples, len(all_pairs) + len(wanted) <= budget
+
+
+def _grown(pairs: Iterable[tuple[str, ...]], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Add every other column to each pair, each set of columns once."""
+    place = {name: number for number, name in enumerate(names)}
+    grown = {frozenset((*pair, name)) for pair in pairs for name in names if name not in pair}
+    return sorted(
+        (tuple(sorted(columns, key=place.__getitem__)) for columns in grown), key=lambda c: [place[n] for n in c]
+    )
+
+
+def _measured(codes: Mapping[str, NDArray[np.int32]], wanted: Iterable[tuple[str, ...]]) -> list[Combination]:
+    found = [Combination(columns, unique_share(joined([codes[name] for name in columns]))) for columns in wanted]
+    return sorted(found, key=lambda combination: -combination.unique)
+
+
+def joined(parts: Sequence[NDArray[np.int32]] | Sequence[Labels]) -> Labels:
+    """Return one number per record that is the same for records which agree in all parts; not without gaps."""
+    ids = parts[0].astype(np.int64)
+    for part in parts[1:]:
+        width = int(part.max(initial=0)) + 1
+        if int(ids.max(initial=0)) >= np.iinfo(np.int64).max // width - 1:
+            ids = np.unique(ids, return_inverse=True)[1].astype(np.int64)
+        ids = ids * width + part
+    return ids
+
+
+def unique_share(ids: Labels) -> float:
+    """Return the share of the records that are the only ones with their number."""
+    if not len(ids):
+        return 0.0
+    ordered = np.sort(ids)
+    new = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
+    return float(np.count_nonzero(new[1:] & new[:-1]) / len(ids))

@@ -1,0 +1,182 @@
+"""Job: one release, written down. The call, the command line, the estimator and the file all build one.
+
+A job is frozen and knows its keys: an unknown one is an error that names the nearest known one.
+"""
+
+import os
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, Field, ValidationError
+
+from shoal.axes import Scaling
+from shoal.errors import FileError, ParameterError
+from shoal.prepare import Missing
+from shoal.schema import ColumnSettings, Roles, Settings
+
+Order = Literal["shuffle", "keep"]
+"""In which order records are written: a random one, or that of the input."""
+
+
+class Input(Settings):
+    """Which file to read, and how. What is left out is detected."""
+
+    path: str = Field(description="CSV, Parquet, Arrow, SPSS or Stata file")
+    delimiter: str | None = Field(None, description="between the fields of a CSV file")
+    encoding: str | None = Field(None, description="of a CSV file that is not UTF-8")
+    decimal: str | None = Field(None, description="decimal point or comma of a CSV file")
+    quote: str | None = Field(None, description="around fields of a CSV file that hold the delimiter")
+    null_values: tuple[str, ...] | None = Field(None, description="fields of a CSV file that stand for a missing value")
+    header: bool | None = Field(
+        None, description="the first line of a CSV file is a header though it looks like a record"
+    )
+    names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
+
+    def reading(self) -> dict[str, Any]:
+        """Return what was said about how to read the file."""
+        return self.model_dump(exclude={"path"}, exclude_none=True)
+
+
+class Output(Settings):
+    """Which files to write."""
+
+    path: str = Field(description="CSV, Parquet, Arrow, SPSS or Stata file for the release")
+    order: Order = Field("shuffle", description="of the records: shuffle, or keep that of the input, which can leak")
+    report: str | None = Field(None, description="HTML file for the report")
+    form: Literal["internal", "public"] = Field("internal", description="of the report")
+    json_file: str | None = Field(None, alias="json", description="JSON file for the report")
+
+
+class Job(Settings):
+    """Everything that makes a release, but the data.
+
+    Examples
+    --------
+    >>> job = Job(k=10, roles=Roles(quasi_identifiers=("age", "zip"), identifiers=("name",)), seed=7)
+    >>> print(job.to_toml())
+    k = 10
+    seed = 7
+    <BLANKLINE>
+    [roles]
+    identifiers = ["name"]
+    quasi_identifiers = ["age", "zip"]
+    <BLANKLINE>
+    >>> Job.from_toml(job.to_toml()) == job
+    True
+    """
+
+    k: int = Field(strict=True, description="smallest cell size, at least 2")
+    method: str = Field("auto", description="partition algorithm")
+    scaling: Scaling = Field("zscore", description="what makes columns comparable: zscore, minmax or none")
+    missing: Missing = Field("error", description="what to do with missing quasi-identifiers: error or own-value")
+    seed: int | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
+    roles: Roles = Field(description="what each column is for")
+    columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
+    options: dict[str, Any] = Field({}, description="what the method itself takes")
+    input: Input | None = Field(None, description="the file to read")
+    output: Output | None = Field(None, description="the files to write")
+
+    @staticmethod
+    def of(**settings: Any) -> "Job":
+        """Return the job with these settings, or raise `ParameterError` saying which of them cannot be."""
+        return _validated(settings)
+
+    @staticmethod
+    def from_toml(text: str) -> "Job":
+        """Return the job that a text describes."""
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ParameterError(f"The job is not valid TOML: {error}.") from None
+        return _validated(content)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "Job":
+        """Return the job in a file."""
+        try:
+            return Job.from_toml(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise FileError(f"The job file {str(path)!r} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise FileError(f"The job file {str(path)!r} is not UTF-8 text.") from None
+
+    def to_toml(self, *, with_seed: bool = True) -> str:
+        """Return the job as a text that `shoal run` takes: what was set, and nothing else."""
+        content = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        if not with_seed:
+            content.pop("seed", None)
+        return _toml(content)
+
+    def to_dict(self, *, with_seed: bool = True) -> dict[str, Any]:
+        """Return the job as plain values, for JSON."""
+        return self.model_dump(mode="json", by_alias=True, exclude=None if with_seed else {"seed"})
+
+
+def _validated(content: dict[str, Any]) -> Job:
+    """Return the job, or raise `ParameterError` with the first thing that is wrong, in our words."""
+    try:
+        return Job.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        known = _keys_at(first["loc"][:-1])
+        near = get_close_matches(str(first["loc"][-1]), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ParameterError(f"A job has no key {where!r}.{hint} Known here: {', '.join(known)}.")
+    if first["type"] == "missing":
+        raise ParameterError(f"The job does not say {where!r}.")
+    raise ParameterError(f"{where or 'The job'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}.")
+
+
+def _keys_at(place: tuple[int | str, ...]) -> list[str]:
+    """Return the keys that a job knows at a place."""
+    model: Any = Job
+    for key in place:
+        if isinstance(model, type) and issubclass(model, BaseModel) and key in model.model_fields:
+            annotation = model.model_fields[str(key)].annotation
+            nested = [annotation, *get_args(annotation)]
+            model = next((a for a in nested if isinstance(a, type) and issubclass(a, BaseModel)), model)
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _toml(content: dict[str, Any], prefix: str = "") -> str:
+    """Write nested plain values as TOML: first the values of a table, then the tables in it."""
+    lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in content.items() if not _is_table(value)]
+    text = "".join(f"{line}\n" for line in lines)
+    for key, value in content.items():
+        if _is_table(value):
+            name = f"{prefix}{_toml_key(key)}"
+            inner = _toml(value, f"{name}.")
+            has_values = any(not _is_table(entry) for entry in value.values())
+            head = f"\n[{name}]\n" if has_values or not value else ""
+            text += head + inner
+    return text
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _toml_key(key: str) -> str:
+    plain = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+    return key if plain else _toml_value(key)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    escaped = "".join(_toml_character(character) for character in str(value))
+    return f'"{escaped}"'
+
+
+def _toml_character(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return f"\\u{ord(character):04x}" if ord(character) < 32 or ord(character) == 127 else character

@@ -1,0 +1,140 @@
+"""Matching: what an intruder links who matches whole blocks one to one instead of taking the nearest."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shoal.errors import ParameterError
+from shoal.metrics.linkage import Released, as_release, distinct_rows
+from shoal.typing import Labels, Matrix, Seed
+
+
+@dataclass(frozen=True)
+class Matching:
+    """What an intruder links who matches whole blocks of records at once.
+
+    Attributes
+    ----------
+    linked : float
+        Expected share of the records tried that are matched with their own released record.
+    n_tried : int
+        Records in the blocks that were tried.
+    n_blocks : int
+        How many blocks these are.
+    """
+
+    linked: float
+    n_tried: int
+    n_blocks: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, for a report."""
+        return asdict(self)
+
+
+def matching(
+    X: ArrayLike,
+    Y: ArrayLike,
+    labels: ArrayLike | None = None,
+    *,
+    block: int = 1000,
+    most_blocks: int = 20,
+    seed: Seed = None,
+) -> Matching:
+    """Match originals with released records one to one, so that the sum of squared distances is least.
+
+    Parameters
+    ----------
+    X, Y, labels
+        As for `linkage`.
+    block : int, default 1000
+        Most records to match at once. Larger cells make larger blocks.
+    most_blocks : int, default 20
+        How many blocks are tried, drawn at random where there are more.
+    seed : int, optional
+        Repeats the draw.
+
+    Returns
+    -------
+    Matching
+        The expected share linked.
+
+    Raises
+    ------
+    ParameterError
+        If the matrices are not of one shape, an option is below 1, or SciPy is missing (it comes with shoal[bound]).
+
+    Notes
+    -----
+    Released points are sorted along their main direction and cut into blocks, whole points together; the intruder is
+    supposed to know which originals are in a block, as from a column that was released unchanged. Records that were
+    released alike cannot be told apart: one that is matched with any of s such records counts 1/s. Equal originals
+    share what they are matched with in the same way. Where several matchings are equally good otherwise, one is taken.
+
+    A block of b records takes O(b^3) time at worst, about 30 ms for 1000.
+
+    Examples
+    --------
+    >>> matching([[0.0], [2.0], [3.0], [9.0]], [[1.0], [1.0], [6.0], [6.0]])
+    Matching(linked=0.5, n_tried=4, n_blocks=1)
+    """
+    for name, value in (("block", block), ("most_blocks", most_blocks)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ParameterError(f"{name} must be a whole number of at least 1.")
+    solve = _assignment_solver()
+    originals, release = as_release(X, Y, labels)
+    blocks = _blocks(release, block)
+    drawn = np.random.default_rng(seed).permutation(len(blocks))[:most_blocks]
+    tried = [blocks[number] for number in np.sort(drawn)]
+    n_tried = sum(map(len, tried))
+    linked = sum(_expected_matches(originals[records], release, release.labels[records], solve) for records in tried)
+    return Matching(linked=linked / n_tried, n_tried=n_tried, n_blocks=len(tried))
+
+
+def _assignment_solver() -> Any:
+    """Import SciPy's solver, or say what to do where it is not there."""
+    try:
+        from scipy.optimize import linear_sum_assignment
+    except ImportError as error:
+        raise ParameterError("Matching needs SciPy, which is not installed. Install shoal[bound].") from error
+    return linear_sum_assignment
+
+
+def _blocks(release: Released, most: int) -> list[Labels]:
+    """Cut the records into blocks along the main direction of the released points, whole points together."""
+    points = release.points - release.points.mean(axis=0)
+    along = points @ np.linalg.svd(points, full_matrices=False)[2][0]
+    order = np.argsort(along, kind="stable")
+    sizes = np.bincount(release.labels)[order]
+    block_of_point = np.empty(len(order), dtype=np.int64)
+    number, held = 0, 0
+    for point, size in zip(order, sizes, strict=True):
+        if held and held + size > most:
+            number, held = number + 1, 0
+        block_of_point[point] = number
+        held += size
+    block_of = block_of_point[release.labels]
+    return np.split(np.argsort(block_of, kind="stable"), np.cumsum(np.bincount(block_of))[:-1])
+
+
+def _expected_matches(originals: Matrix, release: Released, points: Labels, solve: Any) -> float:
+    """Match the records of a block; equal released records share what is linked, and so do equal originals."""
+    numbers, released = np.unique(points, return_inverse=True)
+    exponent = -int(np.frexp(max(np.abs(originals).max(), np.abs(release.points[numbers]).max()))[1])
+    cost = _squared_distances(np.ldexp(originals, exponent), np.ldexp(release.points[numbers], exponent))
+    _, slots = solve(cost[:, released])
+    equals = distinct_rows(originals).labels
+    matched = np.zeros((equals.max() + 1, len(numbers)))
+    own = np.zeros_like(matched)
+    np.add.at(matched, (equals, released[slots]), 1)
+    np.add.at(own, (equals, released), 1)
+    return float((matched * own / np.outer(np.bincount(equals), np.bincount(released))).sum())
+
+
+def _squared_distances(A: Matrix, B: Matrix) -> Matrix:
+    total = np.zeros((len(A), len(B)))
+    for a, b in zip(A.T, B.T, strict=True):
+        total += np.square(a[:, None] - b)
+    return total

@@ -1,0 +1,421 @@
+"""Release: the whole flow, from any table to one that may be published.
+
+    table -> schema -> space -> cells -> aggregate -> audit + loss -> release
+
+A guarantee that the recount does not find raises, and nothing is released.
+"""
+
+import os
+import secrets
+import warnings as python_warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.aggregate import Cells, aggregate
+from shoal.auditing import Verdict, recount
+from shoal.classes import class_ids, value_codes
+from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
+from shoal.files import check_free, replacing_all, sha256
+from shoal.grouping import group
+from shoal.job import Job, Order
+from shoal.manifest import as_text, internal_manifest, public_manifest
+from shoal.metrics.columns import TableLoss, table_loss
+from shoal.prepare import prepare
+from shoal.report import render
+from shoal.schema import ALIASES, Role, Schema, as_names
+from shoal.space import Space, as_cell_size
+from shoal.table import Table, format_of, read, write_into
+from shoal.typing import Labels, Progress, Seed
+
+Vector = NDArray[np.float64]
+Names = Sequence[str] | str
+Form = Literal["internal", "public"]
+
+_SHUFFLE = 0x5F0A1  # keeps the order of the records apart from other uses of the seed
+
+
+def anonymize(
+    table: Any,
+    *,
+    k: int,
+    quasi_identifiers: Names = (),
+    identifiers: Names = (),
+    confidential: Names = (),
+    other: Names = (),
+    by: Names = (),
+    subject: str | None = None,
+    household: str | None = None,
+    household_level: Names | None = None,
+    weights: str | None = None,
+    columns: Mapping[str, Any] | None = None,
+    scaling: str = "zscore",
+    missing: str = "error",
+    method: str = "auto",
+    seed: Seed = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    reading: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> "Release":
+    """Make a table k-anonymous by microaggregation.
+
+    Parameters
+    ----------
+    table : path or frame
+        A CSV, Parquet, Arrow, SPSS or Stata file; a pandas, polars or pyarrow table; a DuckDB relation. Not changed.
+    k : int
+        Every published combination of quasi-identifiers belongs to at least so many records.
+    quasi_identifiers : sequence of str
+        Columns that somebody could know about a person. They are grouped and replaced. Users of other tools may say
+        `qi`, `keyVars` or `numVars`.
+    identifiers : sequence of str
+        Columns that are dropped.
+    confidential : sequence of str
+        Columns that are published as they are and that nobody should learn about a person; also `sensitive`.
+    other : sequence of str
+        Columns that are published as they are.
+    by : sequence of str
+        Quasi-identifiers that no cell mixes, so that they are published as they are; also `strataVar`.
+    subject : str, optional
+        A column that tells which records belong to one person: then k counts different persons. Dropped unless it has
+        another role.
+    household, household_level : str and sequence of str, optional
+        A column that tells which records form a household, and the quasi-identifiers that stay equal within it; by
+        default those that are equal within every household. Also `hhId`.
+    weights : str, optional
+        A column of survey weights: means are weighted, so weighted totals are kept. Also `weightVar`.
+    columns : dict of str to dict, optional
+        Settings of single columns: kind, order, missing_codes, weight, aggregate, round, top, bottom, keep_zeros; see
+        `shoal.schema.ColumnSettings`.
+    scaling : {"zscore", "minmax", "none"}
+        What makes columns comparable.
+    missing : {"error", "own-value"}
+        What to do with missing quasi-identifiers.
+    method : str
+        One of `shoal.partition.ALGORITHMS`.
+    seed : int, optional
+        Repeats the release. By default a random one, kept in ``release.job``.
+    threads : int, optional
+        How many threads may work; all cores by default. The release does not depend on it.
+    progress : callable, optional
+        Called now and then as ``progress(records_done, n_records)``.
+    reading : dict, optional
+        How to read a file; see `shoal.table.read`.
+    **options
+        What the method itself takes, such as ``effort="best", seconds=60``. An option it does not know is an error.
+
+    Returns
+    -------
+    Release
+        The published table with its verdict, loss and risk.
+
+    Raises
+    ------
+    SchemaError
+        If columns and roles do not fit the table, or a quasi-identifier has values that cannot be used.
+    ParameterError
+        If a setting cannot be used.
+    GuaranteeError
+        If there are too few records or subjects, in the table or in a stratum.
+
+    Notes
+    -----
+    Everything but the partition takes O(n log n) time in records.
+
+    Examples
+    --------
+    >>> people = pa.table({"age": [20, 21, 40, 44], "disease": ["flu", "cold", "flu", "cold"]})
+    >>> release = anonymize(people, k=2, quasi_identifiers=["age"], confidential=["disease"])
+    >>> release.table["age"].to_pylist()
+    [20.5, 20.5, 42.0, 42.0]
+    >>> release.verdict.holds, release.verdict.smallest
+    (True, 2)
+    """
+    given = {
+        "quasi_identifiers": as_names(quasi_identifiers),
+        "identifiers": as_names(identifiers),
+        "confidential": as_names(confidential),
+        "other": as_names(other),
+        "by": as_names(by),
+        "subject": subject,
+        "household": household,
+        "household_level": None if household_level is None else as_names(household_level),
+        "weights": weights,
+    }
+    job = Job.of(
+        k=k,
+        method=method,
+        scaling=scaling,
+        missing=missing,
+        seed=seed,
+        roles=_without_aliases(given, options),
+        columns=dict(columns or {}),
+        options=options,
+    )
+    return carry_out(job, read(table, **(reading or {})), threads=threads, progress=progress)
+
+
+def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Move what goes by a name of other tools from the options to the roles."""
+    roles = dict(given)
+    for alias in [name for name in options if name in ALIASES]:
+        name, value = ALIASES[alias], options.pop(alias)
+        if isinstance(roles[name], list):
+            roles[name] = [*roles[name], *as_names(value)]
+        elif roles[name] is None:
+            roles[name] = value
+        else:
+            raise SchemaError(f"{name!r} and its other name {alias!r} are both given. Say it once.")
+    return roles
+
+
+def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
+    """Make the release that a job describes from a table that has been read."""
+    if job.seed is None:
+        job = job.model_copy(update={"seed": secrets.randbits(63)})
+    schema = Schema.of(table.arrow.schema, job.roles, job.columns)
+    k = as_cell_size(job.k, table.n_records)
+    original = prepare(table.arrow, schema, job.missing)
+    weights = survey_weights(original, schema)
+    space = Space.fit(original, schema, job.scaling)
+    cells = group(original, schema, space, k, job.method, job.seed, threads=threads, progress=progress, **job.options)
+    published = publish(original, schema, aggregate(original, schema, cells, weights))
+    verdict = recount(published, schema, k, _subjects(original, schema))
+    verdict.require()
+    loss = table_loss(space, original, published, {column.name: cells.of(column) for column in schema.quasi})
+    release = Release(job, table, schema, space, original, published, cells, verdict, loss)
+    for text in release.warnings:
+        python_warnings.warn(text, ShoalWarning, stacklevel=3)
+    return release
+
+
+def run(
+    job: Job | str | os.PathLike[str],
+    table: Any = None,
+    *,
+    force: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> "Release":
+    """Make the release that a job describes, and write it where the job says.
+
+    Parameters
+    ----------
+    job : Job or path
+        The job, or the TOML file that holds it. Its paths are relative to the current folder.
+    table : path or frame, optional
+        What to anonymize, in place of the job's input.
+    force : bool
+        Replace files that are there already.
+    threads, progress
+        As in `anonymize`.
+
+    Returns
+    -------
+    Release
+        The same as `anonymize` makes with the same settings; with the same seed, the same bytes.
+
+    Examples
+    --------
+    >>> people = pa.table({"age": [20, 21, 40, 44]})
+    >>> job = Job.of(k=2, roles={"quasi_identifiers": ["age"]}, seed=1)
+    >>> run(job, people).table["age"].to_pylist()
+    [20.5, 20.5, 42.0, 42.0]
+    """
+    if not isinstance(job, Job):
+        job = Job.load(job)
+    if table is None and job.input is None:
+        raise ParameterError("The job names no input. Give it a path in [input], or hand over a table.")
+    if job.output is not None:
+        check_free(files_of(job.output.path, job.output.report, job.output.json_file), force)
+    reading = job.input.reading() if job.input is not None else {}
+    source = read(job.input.path if table is None and job.input is not None else table, **reading)
+    release = carry_out(job, source, threads=threads, progress=progress)
+    if job.output is not None:
+        out = job.output
+        release.write(out.path, report=out.report, form=out.form, json=out.json_file, order=out.order, force=force)
+    return release
+
+
+def files_of(
+    path: str | os.PathLike[str],
+    report: str | os.PathLike[str] | None = None,
+    json: str | os.PathLike[str] | None = None,
+) -> list[Path]:
+    """Name the files that a release consists of: the table, its two manifests, and what was asked for besides."""
+    path = Path(path)
+    format_of(path)
+    manifests = (path.with_name(f"{path.name}.{kind}.json") for kind in ("public", "internal"))
+    return [path, *manifests, *(Path(target) for target in (report, json) if target is not None)]
+
+
+def publish(table: pa.Table, schema: Schema, replaced: Mapping[str, pa.Array]) -> pa.Table:
+    """Return the published columns in the order of the table, quasi-identifiers replaced."""
+    return pa.table({column.name: replaced.get(column.name, table[column.name]) for column in schema.published})
+
+
+def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
+    """Return the survey weights, checked, or None if there are none."""
+    name = schema.roles.weights
+    if name is None:
+        return None
+    column = schema[name]
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise SchemaError(f"The survey weights in column {name!r} must be numbers; the column holds {column.type}.")
+    weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        raise SchemaError(
+            f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not, the first "
+            f"in record {bad.argmax()}."
+        )
+    return weights
+
+
+def _subjects(table: pa.Table, schema: Schema) -> pa.ChunkedArray | None:
+    return None if schema.roles.subject is None else table[schema.roles.subject]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A table that may be published, and what there is to say about it.
+
+    Attributes
+    ----------
+    job : Job
+        What was asked for, with the seed that repeats it.
+    verdict : Verdict
+        What the published table keeps, recounted.
+    loss : TableLoss
+        What was lost.
+    """
+
+    job: Job
+    source: Table = field(repr=False)
+    schema: Schema = field(repr=False)
+    space: Space = field(repr=False)
+    original: pa.Table = field(repr=False)
+    published: pa.Table = field(repr=False)
+    cells: Cells = field(repr=False)
+    verdict: Verdict
+    loss: TableLoss
+
+    @property
+    def table(self) -> Any:
+        """The published table: the kind of frame that came in, in the order of the input."""
+        return self.source.like(self.published)
+
+    @property
+    def labels(self) -> Labels:
+        """Cell number of each record, in the order of the input; not published."""
+        return self.cells.labels
+
+    @property
+    def measures(self) -> dict[str, Any]:
+        """Loss and risk as plain values; they describe the original too, so they are not for the public."""
+        return {"loss": self.loss.to_dict()}
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        report: str | os.PathLike[str] | None = None,
+        form: Form = "internal",
+        json: str | os.PathLike[str] | None = None,
+        order: Order = "shuffle",
+        force: bool = False,
+    ) -> list[Path]:
+        """Write the release, its two manifests and, if asked for, its report: all of them or none.
+
+        Parameters
+        ----------
+        path : path
+            CSV, Parquet, Arrow, SPSS or Stata file for the published table. Beside it appear ``PATH.public.json``,
+            which may travel with the data, and ``PATH.internal.json``, which repeats the release and stays with you.
+        report : path, optional
+            HTML file for the report.
+        form : {"internal", "public"}
+            Of the report: the public one tells nothing of the original beyond what the release tells.
+        json : path, optional
+            JSON file with what the report says.
+        order : {"shuffle", "keep"}
+            Of the records. The order of the input can tell who is who, so it is given up unless asked for.
+        force : bool
+            Replace files that are there already.
+
+        Returns
+        -------
+        list of Path
+            The files, the table first.
+
+        Raises
+        ------
+        FileError
+            If a file exists or cannot be written. Nothing half-written stays.
+        GuaranteeError
+            If the file, read back, does not keep what the verdict says.
+        """
+        targets = files_of(path, report, json)
+        with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
+            write_into(self.published, table, like=self.source, order=self._order(order))
+            self._recount(table)
+            output = sha256(table)
+            public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
+            manifest = internal_manifest(self.job, self.source, output, self.labels, self.verdict, self.measures)
+            internal.write_text(as_text(manifest), encoding="utf-8")
+            formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
+            for name, file in zip(formats, others, strict=True):
+                file.write_text(render(self, name, form), encoding="utf-8")
+        return targets
+
+    def _order(self, order: Order) -> NDArray[np.int64] | None:
+        """Return the order in which records are written, None for that of the input."""
+        if order not in get_args(Order):
+            raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
+        if order == "keep":
+            return None
+        # A stream of its own, so that the order tells nothing about other random choices.
+        generator = np.random.default_rng([_SHUFFLE, self.job.seed or 0])
+        return generator.permutation(self.verdict.n_records)
+
+    def _recount(self, path: Path) -> None:
+        """Count once more, on the file that is about to leave."""
+        quasi = self.schema.quasi_names
+        counts = np.bincount(class_ids(read(path, columns=quasi).arrow))
+        if counts.sum() != self.verdict.n_records or counts.min() < self.job.k:
+            raise GuaranteeError(
+                f"The file that was written does not keep k={self.job.k}: read back, its smallest class has "
+                f"{counts.min()} records. Nothing was released. Choose another format."
+            )
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What somebody should look at before publishing."""
+        return tuple(_warnings(self))
+
+
+def _warnings(release: Release) -> list[str]:
+    found = [
+        f"Column {name!r} has the same value in all records: it carries no distance." for name in release.space.constant
+    ]
+    weights = release.schema.roles.weights
+    for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
+        counts = np.bincount(value_codes(release.published[column.name]))
+        alone = np.count_nonzero(counts == 1)
+        if 2 * alone > release.verdict.n_records:
+            found.append(
+                f"Column {column.name!r} is published as it is, and {alone / release.verdict.n_records:.0%} of the "
+                "records are the only ones with their value in it: whoever knows the value knows the record."
+            )
+        if column.name == weights:
+            found.append(
+                f"The survey weights in column {column.name!r} are published: they can tell rare groups apart."
+            )
+    return found

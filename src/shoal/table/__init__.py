@@ -1,0 +1,274 @@
+"""Table: any table in, the same kind of table out.
+
+Inside it is a `pyarrow.Table`. Files are known by their ending, frames by their type; each format is a file of this
+folder and a line in `FORMATS`.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from shoal.errors import FileError, ParameterError
+from shoal.files import replacing
+from shoal.table.columnar import read_arrow, read_parquet, write_arrow, write_parquet
+from shoal.table.columns import as_permutation, plain, publishable, reordered
+from shoal.table.csv import Reading, read_csv, write_csv
+from shoal.table.frames import Back, from_frame
+from shoal.table.labelled import Labels, read_dta, read_sav, write_dta, write_sav
+from shoal.table.rewrite import rewrite_parquet
+
+__all__ = ["FORMATS", "Labels", "Reading", "Table", "format_of", "read", "rewrite_parquet", "write", "write_into"]
+
+
+class Format(NamedTuple):
+    """A kind of file: how it is read, how it is written, and the reading options it knows."""
+
+    name: str
+    read: Callable[..., tuple[pa.Table, Any]]
+    write: Callable[..., None]
+    options: frozenset[str] = frozenset()
+
+
+_CSV = Format(
+    "csv",
+    read_csv,
+    write_csv,
+    frozenset({"delimiter", "encoding", "decimal", "quote", "null_values", "header", "names"}),
+)
+_PARQUET = Format("parquet", read_parquet, write_parquet)
+_ARROW = Format("arrow", read_arrow, write_arrow)
+_SAV = Format("sav", read_sav, write_sav, frozenset({"encoding"}))
+_DTA = Format("dta", read_dta, write_dta, frozenset({"encoding"}))
+
+FORMATS = {
+    ".csv": _CSV,
+    ".tsv": _CSV,
+    ".txt": _CSV,
+    ".csv.gz": _CSV,
+    ".tsv.gz": _CSV,
+    ".txt.gz": _CSV,
+    ".parquet": _PARQUET,
+    ".arrow": _ARROW,
+    ".feather": _ARROW,
+    ".ipc": _ARROW,
+    ".sav": _SAV,
+    ".zsav": _SAV,
+    ".dta": _DTA,
+}
+"""The kinds of files, by the ending of their names."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """A table as it was handed in.
+
+    Attributes
+    ----------
+    arrow : pyarrow.Table
+        The records, without metadata.
+    kind : str
+        csv, parquet, arrow, sav or dta for files; pandas, polars, pyarrow, duckdb ... for frames.
+    path : Path or None
+        Where the file is.
+    reading : Reading or None
+        How a CSV file was read.
+    labels : Labels or None
+        What an SPSS or Stata file says about its columns.
+    index : tuple of str
+        The columns that were the index of a pandas frame.
+    """
+
+    arrow: pa.Table
+    kind: str
+    path: Path | None = None
+    reading: Reading | None = None
+    labels: Labels | None = None
+    index: tuple[str, ...] = ()
+    _back: Back | None = field(default=None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.arrow.column_names)
+
+    @property
+    def n_records(self) -> int:
+        """The number of records."""
+        return int(self.arrow.num_rows)
+
+    def like(self, arrow: pa.Table) -> Any:
+        """Return `arrow` as the kind of frame that this table was; for a file, as a `pyarrow.Table`.
+
+        Metadata and categories that no record has are left out.
+        """
+        released = publishable(arrow)
+        return released if self._back is None else self._back(released)
+
+    def __repr__(self) -> str:
+        return f"Table({self.kind!r}, {self.n_records} records x {len(self.names)} columns)"
+
+
+def read(
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    quote: str | None = None,
+    null_values: Sequence[str] | None = None,
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
+) -> Table:
+    r"""Read a table: a file by its path, or a frame.
+
+    Parameters
+    ----------
+    source : path or frame
+        A file (CSV, also with .gz; Parquet; Arrow; SPSS and Stata with the extra `spss`), a pandas, polars or pyarrow
+        frame, a DuckDB relation, or anything with the Arrow C stream interface.
+    columns : sequence of str, optional
+        The columns to take, in this order. A Parquet file is read no further than that.
+    delimiter : str, optional
+        Of a CSV file; found among ``,`` ``;`` tab and ``|`` if not given.
+    encoding : str, optional
+        Of a CSV, SPSS or Stata file. CSV is UTF-8, with or without byte order mark, unless this says otherwise.
+    decimal : {".", ","}, optional
+        Decimal mark of a CSV file; found if not given.
+    quote : str, optional
+        Quote of a CSV file, ``"`` if not given; an empty string if quotes mean nothing in it.
+    null_values : sequence of str, optional
+        Texts in a CSV file that mean a missing value, besides a field with nothing in it.
+    header : bool, optional
+        True: the first line of the CSV file is a header even if it looks like a record.
+    names : sequence of str, optional
+        Names for the columns of a CSV file without a header; with ``header=True``, in place of its header.
+
+    Returns
+    -------
+    table : Table
+
+    Raises
+    ------
+    FileError
+        If the file is missing, empty, damaged, in another encoding, without a header, or has broken records.
+    SchemaError
+        If two columns have the same name or one that is asked for is missing.
+    ParameterError
+        If this is no table, or an option does not apply to it.
+
+    Examples
+    --------
+    >>> from shoal import datasets
+    >>> table = read(datasets.path("census"), columns=["AFNLWGT", "AGI"])
+    >>> table
+    Table('csv', 1080 records x 2 columns)
+    >>> table.reading.delimiter
+    ','
+    """
+    options = {
+        **{"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "quote": quote},
+        **{"null_values": null_values, "header": header, "names": names},
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(source, str | os.PathLike):
+        return _read_file(Path(source), columns, given)
+    _refuse_unused(given, frozenset(), type(source).__name__)
+    frame = from_frame(source, columns)
+    return Table(plain(frame.arrow), frame.kind, index=frame.index, _back=frame.back)
+
+
+def write(
+    arrow: pa.Table,
+    path: str | os.PathLike[str],
+    *,
+    like: Table | None = None,
+    force: bool = False,
+    order: ArrayLike | None = None,
+) -> None:
+    r"""Write a table to a file, whole or not at all.
+
+    Parameters
+    ----------
+    arrow : pyarrow.Table of n records
+        What to write. Metadata and categories that no record has are left out.
+    path : path
+        Where to; the ending says in which format.
+    like : Table, optional
+        The table that came in: CSV is written with its delimiter and decimal mark, SPSS and Stata files with its
+        labels.
+    force : bool
+        Replace a file that is there already.
+    order : array_like of shape (n,), optional
+        A permutation: record `order[i]` is written in place i. Without it, records keep their order.
+
+    Raises
+    ------
+    FileError
+        If the file exists, cannot be written, or cannot hold the table.
+
+    Notes
+    -----
+    The same table gives the same bytes. Text is written as it is: a cell that a spreadsheet would take for a formula
+    (``=``, ``+``, ``-``, ``@``) stays what it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "cities.csv"
+    >>> write(pa.table({"city": ["Turin", None], "size": [0.5, 2.0]}), path)
+    >>> path.read_text()
+    'city,size\nTurin,0.5\n,2.0\n'
+    """
+    format_of(path)
+    with replacing(path, force) as temporary:
+        write_into(arrow, temporary, like=like, order=order)
+
+
+def write_into(
+    arrow: pa.Table, path: str | os.PathLike[str], *, like: Table | None = None, order: ArrayLike | None = None
+) -> None:
+    """Write a table straight to `path`, replacing what is there: for a path from `shoal.files.replacing_all`."""
+    ending, kind = format_of(path)
+    ordered = arrow if order is None else reordered(arrow, as_permutation(order, arrow.num_rows))
+    try:
+        kind.write(publishable(ordered), Path(path), ending, like and (like.reading or like.labels))
+    except pa.ArrowException:  # the text of which may hold a value
+        raise FileError(
+            f"The table has a column of a type that a {ending} file cannot hold. Convert it, or choose another format."
+        ) from None
+
+
+def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
+    """Return the ending of a file's name and its format, or say which endings there are."""
+    name = Path(path).name.lower()
+    for ending in sorted(FORMATS, key=len, reverse=True):
+        if name.endswith(ending):
+            return ending, FORMATS[ending]
+    raise FileError(f"{Path(path).name!r} has no ending that tells its format. Endings: {', '.join(FORMATS)}.")
+
+
+def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
+    ending, kind = format_of(path)
+    _refuse_unused(given, kind.options, f"a {ending} file")
+    if path.is_dir():
+        raise FileError(f"{str(path)!r} is a folder. Give the path of one file.")
+    if not path.is_file():
+        raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
+    try:
+        arrow, notes = kind.read(path, columns, **given)
+    except PermissionError:
+        raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
+    reading = notes if isinstance(notes, Reading) else None
+    return Table(plain(arrow), kind.name, path, reading, notes if isinstance(notes, Labels) else None)
+
+
+def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:
+    unused = sorted(set(given) - known)
+    if unused:
+        raise ParameterError(f"{', '.join(unused)} cannot be given for {what}; it has no such thing.")

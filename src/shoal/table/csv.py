@@ -1,0 +1,285 @@
+"""CSV: text files with a delimiter, read by pyarrow on all cores once their dialect is known, written back alike."""
+
+import gzip
+import mmap
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from shoal.errors import FileError, ParameterError
+from shoal.table.columns import check_flat, check_names, check_wanted
+from shoal.table.dialect import (
+    DELIMITERS,
+    as_utf8,
+    check_header,
+    check_quotes,
+    find_delimiter,
+    lines_of_records,
+    records,
+    sample,
+)
+from shoal.table.inference import infer
+
+_ROWS_AT_ONCE = 1 << 16
+_MOST_BLOCK = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a CSV file was read: what was given, and what was found where nothing was given."""
+
+    delimiter: str
+    decimal: str
+    encoding: str
+    quote: str
+    null_values: tuple[str, ...]
+    header: bool
+
+
+def read_csv(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    quote: str | None = None,
+    null_values: Sequence[str] | None = None,
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
+) -> tuple[pa.Table, Reading]:
+    """Read a text file with a delimiter; `shoal.table.read` explains the options."""
+    quote = _one_character("quote", quote, '"', or_none=True)
+    encoding = encoding or "utf-8"
+    raw = as_utf8(_bytes(path), encoding, path.name)
+    text = sample(raw)
+    if not text.strip():
+        raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
+    delimiter = _one_character("delimiter", delimiter, find_delimiter(text, quote))
+    if decimal not in (None, ".", ",") or decimal == delimiter:
+        raise ParameterError(f"decimal={decimal!r} cannot be used here; it is '.' or ',' and not the delimiter.")
+    has_header = bool(header) if names is not None else header is not False
+    if not has_header and names is None:
+        raise ParameterError(
+            "header=False says that the file has no header line; then names=[...] must name its columns."
+        )
+    found = _names(text, delimiter, quote, path.name, header, names)
+    many_lines = check_quotes(raw, quote, delimiter, path.name)
+    wanted = found if columns is None else check_wanted(columns, found)
+    texts = _Texts(raw, delimiter, quote, tuple(null_values or ()), found, has_header, many_lines, path.name).read(
+        wanted
+    )
+    # In a file with decimal commas the delimiter is another character, so there is nothing to find.
+    table, mark = infer(texts, "." if decimal is None and delimiter == "," else decimal, path.name)
+    return table, Reading(delimiter, mark, encoding, quote, tuple(null_values or ()), has_header)
+
+
+def write_csv(table: pa.Table, path: Path, ending: str, reading: Reading | None = None) -> None:
+    """Write a table as UTF-8 text, quoted only where needed; `""` is an empty text, nothing is a missing value.
+
+    Delimiter and decimal mark are those of the file that was read, if it was CSV too.
+    """
+    check_flat(table.schema)
+    delimiter, decimal = (reading.delimiter, reading.decimal) if reading else (",", ".")
+    if ending.startswith(".tsv"):
+        delimiter = "\t"
+    elif ending.startswith(".csv") and delimiter == "\t":
+        delimiter = ","
+    if decimal == delimiter:
+        decimal = "."
+    with open(path, "wb") as file, _packed(file, ending) as out:
+        for piece in _lines(table, delimiter, decimal):
+            out.write(piece)
+
+
+def _packed(file: Any, ending: str) -> Any:
+    """Return where to write: the file itself, or an archive with neither name nor time in it."""
+    if not ending.endswith(".gz"):
+        return nullcontext(file)
+    return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """All that pyarrow needs to split a file into columns of text."""
+
+    raw: Any
+    delimiter: str
+    quote: str
+    null_values: tuple[str, ...]
+    names: list[str]
+    has_header: bool
+    many_lines: bool
+    path: str
+
+    def read(self, wanted: list[str]) -> pa.Table:
+        """Split the file, on all cores; refuse it if a record has too many or too few fields."""
+        block = 1 << 22
+        while True:
+            n_broken = 0
+
+            def count(row: Any) -> str:
+                nonlocal n_broken
+                n_broken += 1
+                return "skip"
+
+            try:
+                table = self._parse(wanted, block, count, threads=True)
+            except pa.ArrowInvalid:
+                # One record is larger than a block, which is the only thing left to go wrong.
+                if block >= min(len(self.raw), _MOST_BLOCK):
+                    raise FileError(
+                        f"{self.path!r} cannot be read as CSV. Check its delimiter and its quotes."
+                    ) from None
+                block = min(block * 8, _MOST_BLOCK)
+                continue
+            if n_broken:
+                raise self._broken(wanted, block)
+            return table
+
+    def _parse(self, wanted: list[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
+        return pyarrow.csv.read_csv(
+            pa.BufferReader(pa.py_buffer(self.raw)),
+            # The header is split here as well, so that it is a record like any other: with as many fields.
+            pyarrow.csv.ReadOptions(use_threads=threads, block_size=block, column_names=self.names),
+            pyarrow.csv.ParseOptions(
+                delimiter=self.delimiter,
+                quote_char=self.quote or False,
+                newlines_in_values=self.many_lines,
+                # In a file of one column an empty line is a missing value.
+                ignore_empty_lines=len(self.names) > 1,
+                invalid_row_handler=invalid,
+            ),
+            pyarrow.csv.ConvertOptions(
+                check_utf8=False,
+                column_types=dict.fromkeys(self.names, pa.string()),
+                include_columns=wanted,
+                null_values=["", *self.null_values],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        ).slice(1 if self.has_header else 0)
+
+    def _broken(self, wanted: list[str], block: int) -> FileError:
+        """Read once more, in order, to learn which records are broken."""
+        numbers, widths = [], set()
+
+        def note(row: Any) -> str:
+            numbers.append(row.number)
+            widths.add(row.actual_columns)
+            return "skip"
+
+        self._parse(wanted, block, note, threads=False)
+        lines = lines_of_records(self.raw, self.quote, numbers[:5])
+        more = f" and {len(numbers) - len(lines)} more" if len(numbers) > len(lines) else ""
+        return FileError(
+            f"{len(numbers)} records of {self.path!r} do not have {len(self.names)} fields, as the first line has, but "
+            f"{' or '.join(map(str, sorted(widths)[:5]))}: line(s) {', '.join(map(str, lines))}{more}. Mend these "
+            "lines (a delimiter within a field needs quotes), or give delimiter= or quote=."
+        )
+
+
+def _bytes(path: Path) -> Any:
+    """Return the bytes of a file without copying them, or those of the file in an archive."""
+    if path.suffix == ".gz":
+        try:
+            return gzip.decompress(path.read_bytes())
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from None
+    if os.path.getsize(path) == 0:
+        return b""
+    with open(path, "rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _one_character(option: str, given: str | None, found: str, or_none: bool = False) -> str:
+    """Return the character for an option, given or found."""
+    if given is None:
+        return found
+    if not isinstance(given, str) or len(given.encode()) > 1 or given in ("\n", "\r") or (given == "" and not or_none):
+        raise ParameterError(
+            f"{option}={given!r} must be one ASCII character" + (' or "" for none.' if or_none else ".")
+        )
+    return given
+
+
+def _names(
+    text: str, delimiter: str, quote: str, path: str, header: bool | None, names: Sequence[str] | None
+) -> list[str]:
+    """Return the names of the columns, given or from a first line that is a header."""
+    first = next(iter(records(text, delimiter, quote)), [])
+    if names is None:
+        check_header(first, path, trusted=bool(header))
+        return first
+    if len(names) != len(first):
+        raise ParameterError(
+            f"names= gives {len(names)} names, but the first line of {path!r} has {len(first)} fields."
+        )
+    check_names(names)
+    return list(names)
+
+
+def _lines(table: pa.Table, delimiter: str, decimal: str) -> Iterator[memoryview]:
+    """Yield the bytes of the file, some records at a time."""
+    special = ('"', "\n", "\r", delimiter)
+    names = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
+    for start in (-1, *range(0, table.num_rows, _ROWS_AT_ONCE)):
+        rows = names if start < 0 else table.slice(start, _ROWS_AT_ONCE)
+        fields = [_field(column, decimal, special) for column in rows.columns]
+        lines = pc.binary_join_element_wise(*fields, _text(delimiter), null_handling="replace", null_replacement="")
+        ended = pc.binary_join_element_wise(lines, _text("\n"), _text(""))
+        yield from (_content(chunk) for chunk in ended.chunks)
+
+
+def _field(column: pa.ChunkedArray, decimal: str, special: tuple[str, ...]) -> pa.ChunkedArray:
+    text = _as_text(column, decimal)
+    # Numbers and dates hold none of the usual special characters: looking for them would double the time.
+    is_text = (
+        pa.types.is_dictionary(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    )
+    return _quoted(text, special) if is_text or special[-1] not in DELIMITERS else text
+
+
+def _as_text(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+    """Write each value so that reading it gives the value again."""
+    text = pc.cast(column, pa.large_string())
+    if not pa.types.is_floating(column.type):
+        return text
+    # Numbers with a point remain numbers with a point, also where they happen to be whole.
+    # (The n is that of nan and inf.)
+    pointed = _holds_any(text, (".", "e", "n"))
+    text = pc.if_else(pointed, text, pc.binary_join_element_wise(text, _text(".0"), _text("")))
+    return pc.replace_substring(text, ".", decimal) if decimal != "." else text
+
+
+def _quoted(text: pa.ChunkedArray, special: tuple[str, ...]) -> pa.ChunkedArray:
+    """Quote the texts that hold a special character, and the empty ones, which are not missing."""
+    needs = pc.or_(_holds_any(text, special), pc.equal(text, ""))
+    if not pc.any(needs).as_py():
+        return text
+    inner = pc.replace_substring(text, '"', '""')
+    return pc.if_else(needs, pc.binary_join_element_wise(_text('"'), inner, _text('"'), _text("")), text)
+
+
+def _holds_any(text: pa.ChunkedArray, parts: tuple[str, ...]) -> pa.ChunkedArray:
+    return reduce(pc.or_, (pc.match_substring(text, part) for part in parts))
+
+
+def _text(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
+
+def _content(lines: pa.LargeStringArray) -> memoryview:
+    """Return all the texts of an array, one after the other, without copying them."""
+    _, offsets, data = lines.buffers()
+    at = memoryview(offsets).cast("q")
+    return memoryview(data or b"")[at[lines.offset] : at[lines.offset + len(lines)]]

@@ -1,0 +1,194 @@
+"""Frames: pandas, polars, pyarrow, DuckDB and whatever else narwhals or the Arrow C stream interface knows.
+
+Each way in returns the table and the way back, which turns a released table into the kind of frame that came in.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+from narwhals import dependencies
+
+from shoal.errors import ParameterError, SchemaError
+from shoal.table.columns import check_names, check_wanted
+
+Back = Callable[[pa.Table], Any]
+KNOWN = "a path, pandas, polars, pyarrow, a DuckDB relation, or an object with __arrow_c_stream__"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame as Arrow: its kind, the way back, and the columns that were its index."""
+
+    arrow: pa.Table
+    kind: str
+    back: Back
+    index: tuple[str, ...] = ()
+
+
+def from_frame(source: Any, columns: Sequence[str] | None = None) -> Frame:
+    """Return any frame as Arrow, or say that this is none."""
+    if isinstance(source, nw.DataFrame | nw.LazyFrame):
+        inner = from_frame(source.to_native(), columns)
+        return replace(inner, back=lambda arrow: nw.from_native(inner.back(arrow)))
+    if dependencies.is_pandas_dataframe(source):
+        return _from_pandas(source, columns)
+    frame = _from_other(source)
+    check_names(frame.arrow.column_names)
+    if columns is None:
+        return frame
+    return replace(frame, arrow=frame.arrow.select(check_wanted(columns, frame.arrow.column_names)))
+
+
+def _from_other(source: Any) -> Frame:
+    if isinstance(source, pa.Table):
+        return Frame(source, "pyarrow", _same)
+    if isinstance(source, pa.RecordBatch):
+        return Frame(pa.Table.from_batches([source]), "record batch", _as_batch)
+    if dependencies.is_polars_lazyframe(source):
+        raise ParameterError("The table is a polars LazyFrame, which holds no records yet. Hand over frame.collect().")
+    if dependencies.is_polars_dataframe(source):
+        return Frame(source.to_arrow(), "polars", _as_polars)
+    if dependencies.is_duckdb_relation(source):
+        return Frame(source.to_arrow_table(), "duckdb", _as_duckdb)
+    if dependencies.is_into_dataframe(source):
+        eager = nw.from_native(source, eager_only=True)
+        return Frame(eager.to_arrow(), str(eager.implementation), _by_narwhals(eager.implementation))
+    if hasattr(source, "__arrow_c_stream__"):
+        # A single column has that interface as well, and is no table.
+        with suppress(pa.ArrowInvalid):
+            return Frame(pa.table(source), "arrow stream", _same)
+    raise ParameterError(f"A table cannot be made from {type(source).__name__}. Hand over {KNOWN}.")
+
+
+def _same(arrow: pa.Table) -> pa.Table:
+    return arrow
+
+
+def _as_batch(arrow: pa.Table) -> pa.RecordBatch:
+    batches = arrow.unify_dictionaries().combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], arrow.schema)
+
+
+def _as_polars(arrow: pa.Table) -> Any:
+    """Return a polars frame; categories with an order are an Enum there, which polars itself knows by metadata only."""
+    import polars
+
+    frame = polars.DataFrame(polars.from_arrow(arrow))
+    ordered = [field.name for field in arrow.schema if pa.types.is_dictionary(field.type) and field.type.ordered]
+    enums = {name: polars.Enum(arrow[name].unify_dictionaries().chunk(0).dictionary.to_pylist()) for name in ordered}
+    return frame.cast(enums) if enums else frame
+
+
+def _as_duckdb(arrow: pa.Table) -> Any:
+    import duckdb
+
+    return duckdb.from_arrow(arrow)
+
+
+def _by_narwhals(backend: Any) -> Back:
+    return lambda arrow: nw.from_arrow(arrow, backend=backend).to_native()
+
+
+def _from_pandas(frame: Any, columns: Sequence[str] | None) -> Frame:
+    """Take in a pandas frame: its index, if it says anything, as columns, and its names as text."""
+    if frame.columns.nlevels > 1:
+        raise SchemaError(
+            f"The columns have names of {frame.columns.nlevels} levels. Give each one name: "
+            "frame.columns = ['_'.join(map(str, levels)) for levels in frame.columns]."
+        )
+    original = {str(name): name for name in frame.columns}
+    check_names([str(name) for name in frame.columns])
+    index = _index_names(frame)
+    taken = [name for name in index if name in original]
+    if taken:
+        raise SchemaError(f"The index and a column are both called {taken[0]!r}. Rename one, or drop the index.")
+    levels = {name: frame.index.get_level_values(i).to_series() for i, name in enumerate(index)}
+    series = levels | {name: frame[own] for name, own in original.items()}
+    wanted = list(series) if columns is None else check_wanted(columns, list(series))
+    arrow = pa.table({name: _as_arrow(name, series[name]) for name in wanted})
+    dtypes = {name: series[name].dtype for name in wanted}
+    own_index = dict(zip(index, frame.index.names, strict=True)) if index else {}
+    back = _Pandas(arrow.schema, dtypes, original, own_index)
+    return Frame(arrow, "pandas", back, tuple(name for name in index if name in wanted))
+
+
+def _index_names(frame: Any) -> list[str]:
+    """Name the levels of an index, unless it only counts the records."""
+    import pandas
+
+    index = frame.index
+    if isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1:
+        return []
+    if index.nlevels == 1:
+        return ["index" if index.name is None else str(index.name)]
+    return [f"level_{i}" if name is None else str(name) for i, name in enumerate(index.names)]
+
+
+def _as_arrow(name: str, series: Any) -> pa.ChunkedArray:
+    """Return one pandas column as Arrow, or say that it has no one type."""
+    try:
+        array = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # The text of that error holds a value.
+        raise SchemaError(
+            f"Column {name!r} (dtype {series.dtype}) mixes several types, or has one that Arrow does not know. Convert "
+            "it, with astype(str) for instance, or leave it out."
+        ) from None
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+@dataclass(frozen=True)
+class _Pandas:
+    """What it takes to give a pandas frame back."""
+
+    schema: pa.Schema
+    dtypes: dict[str, Any]
+    original: dict[str, Any]
+    index: dict[str, Any]
+
+    def __call__(self, arrow: pa.Table) -> Any:
+        """Return a released table as a pandas frame."""
+        import pandas
+
+        frame = pandas.DataFrame({name: self._series(name, arrow.column(name)) for name in arrow.column_names})
+        if self.index and set(self.index) <= set(arrow.column_names):
+            frame = frame.set_index(list(self.index))
+            frame.index.names = list(self.index.values())
+        elif not arrow.column_names:
+            frame = pandas.DataFrame(index=range(arrow.num_rows))
+        return frame.rename(columns=self.original)
+
+    def _series(self, name: str, column: pa.ChunkedArray) -> Any:
+        """Return a column in the dtype that it came in, unless the release has changed its type."""
+        import pandas
+
+        dtype = self.dtypes.get(name)
+        if isinstance(dtype, pandas.ArrowDtype):
+            return pandas.Series(pandas.arrays.ArrowExtensionArray(column))
+        series = column.to_pandas(types_mapper=_nullable_integer if column.null_count else None)
+        if dtype is None or dtype == series.dtype or isinstance(dtype, pandas.CategoricalDtype):
+            return series
+        if _same_type(self.schema.field(name).type, column.type):
+            return series.astype(dtype)
+        nullable = isinstance(dtype, pandas.api.extensions.ExtensionDtype) and dtype.na_value is pandas.NA
+        return series.astype("Float64") if nullable and pa.types.is_floating(column.type) else series
+
+
+def _nullable_integer(kind: pa.DataType) -> Any:
+    """Return the pandas dtype for integers with gaps; for other types, none."""
+    import pandas
+
+    return (
+        pandas.api.types.pandas_dtype(str(kind).replace("int", "Int").replace("u", "U"))
+        if pa.types.is_integer(kind)
+        else None
+    )
+
+
+def _same_type(one: pa.DataType, other: pa.DataType) -> bool:
+    text = (pa.types.is_string, pa.types.is_large_string)
+    return bool(one == other or (any(is_text(one) for is_text in text) and any(is_text(other) for is_text in text)))

@@ -1,0 +1,150 @@
+"""Inference: which type the texts of a CSV column have, decided on all of them.
+
+A column gets a type only if every text in it has that type and nothing is lost by it: codes with a leading zero or
+plus and whole numbers of more than 64 bits stay text.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import FileError
+
+_WHOLE = r"^-?[0-9]+$"
+_BOOLEAN = r"^(true|false|True|False|TRUE|FALSE)$"
+_AFTER_ZERO = np.frombuffer(b"0123456789xX", dtype=np.uint8)
+_N_FIRST = 100
+
+
+class Typed(NamedTuple):
+    """A column with its type, and the decimal mark that some of its texts used ("" if none did)."""
+
+    column: pa.ChunkedArray
+    mark: str
+
+
+Attempt = Callable[[pa.ChunkedArray], Typed | None]
+
+
+def infer(table: pa.Table, decimal: str | None, path: str) -> tuple[pa.Table, str]:
+    """Return the table of texts with a type for each column, and the decimal mark, found if it was not given."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        typed = list(pool.map(lambda column: _typed(column, decimal), table.columns))
+    by_mark = {mark: [n for n, t in zip(table.column_names, typed, strict=True) if t.mark == mark] for mark in ".,"}
+    if by_mark["."] and by_mark[","]:
+        raise FileError(
+            f"{path!r} has decimal commas in {_listed(by_mark[','])} and decimal points in {_listed(by_mark['.'])}. "
+            'Say which one it is: decimal="," or decimal="."; the other columns then stay text.'
+        )
+    found = decimal or ("," if by_mark[","] else ".")
+    return pa.table([t.column for t in typed], names=table.column_names), found
+
+
+def _typed(text: pa.ChunkedArray, decimal: str | None) -> Typed:
+    # A quoted empty field is an empty text; among numbers or dates it can only mean that there is none.
+    present = pc.if_else(pc.equal(text, ""), None, text)
+    first = present.slice(0, _N_FIRST * _N_FIRST).drop_null().slice(0, _N_FIRST)
+    if len(first) == 0:
+        first = present.drop_null().slice(0, _N_FIRST)
+    if len(first) == 0:
+        return Typed(text, "")
+    for attempt in (_wholes, *(_reals(mark) for mark in decimal or ".,"), _booleans, _dates, *_TIMESTAMPS):
+        # The first few texts rule out most types; only what they leave open is tried on all, where failing is slow.
+        if attempt(first) is not None and (found := attempt(present)) is not None:
+            return found
+    return Typed(text, "")
+
+
+def _wholes(text: pa.ChunkedArray) -> Typed | None:
+    found = _cast(text, pa.int64())
+    if found is None:
+        text = pc.ascii_trim_whitespace(text)
+        found = _cast(text, pa.int64())
+    return None if found is None or _has_codes(text) else Typed(found, "")
+
+
+def _reals(mark: str) -> Attempt:
+    """Return an attempt to read numbers with this decimal mark."""
+
+    def attempt(text: pa.ChunkedArray) -> Typed | None:
+        text = pc.ascii_trim_whitespace(text)
+        marked = _some(pc.match_substring(text, mark))
+        if mark == ",":
+            if _some(pc.match_substring(text, ".")):
+                return None
+            text = pc.replace_substring(text, ",", ".")
+        found = _cast(text, pa.float64())
+        if found is None or not _some(pc.is_finite(found)) or _has_codes(text):
+            return None
+        # Nothing but digits, and yet no 64-bit integers: numbers that a float would round.
+        if not marked and _all(pc.match_substring_regex(text, _WHOLE)) and _cast(text, pa.int64()) is None:
+            return None
+        return Typed(found, mark if marked else "")
+
+    return attempt
+
+
+def _has_codes(text: pa.ChunkedArray) -> bool:
+    """Tell whether any text is a number with a leading plus or with a zero before another digit (or an x)."""
+    return any(_has_code(chunk) for chunk in text.chunks)
+
+
+def _has_code(text: pa.StringArray) -> bool:
+    _, offsets, data = text.buffers()
+    if data is None:
+        return False
+    letters = np.frombuffer(data, dtype=np.uint8)
+    at = np.frombuffer(offsets, dtype=np.int32)[text.offset : text.offset + len(text) + 1]
+    start, end = at[:-1][np.diff(at) > 1], at[1:][np.diff(at) > 1]
+    if (letters[start] == ord("+")).any():
+        return True
+    start = start + (letters[start] == ord("-"))
+    start = start[(end - start > 1) & (letters[start] == ord("0"))]
+    return bool(np.isin(letters[start + 1], _AFTER_ZERO).any())
+
+
+def _booleans(text: pa.ChunkedArray) -> Typed | None:
+    return Typed(pc.cast(text, pa.bool_()), "") if _all(pc.match_substring_regex(text, _BOOLEAN)) else None
+
+
+def _dates(text: pa.ChunkedArray) -> Typed | None:
+    found = _cast(text, pa.date32())
+    return None if found is None else Typed(found, "")
+
+
+def _timestamps(unit: str, zone: str | None) -> Attempt:
+    """Return an attempt to read ISO 8601 at this unit, as instants in UTC if there is a zone."""
+
+    def attempt(text: pa.ChunkedArray) -> Typed | None:
+        found = _cast(text, pa.timestamp(unit, zone))
+        return None if found is None else Typed(found, "")
+
+    return attempt
+
+
+# The coarsest unit that loses nothing is taken.
+_TIMESTAMPS = [_timestamps(unit, zone) for zone in (None, "UTC") for unit in ("s", "ms", "us", "ns")]
+
+
+def _cast(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
+    try:
+        return pc.cast(text, kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _some(mask: pa.ChunkedArray) -> bool:
+    return bool(pc.any(mask).as_py())
+
+
+def _all(mask: pa.ChunkedArray) -> bool:
+    return bool(pc.all(mask).as_py())
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

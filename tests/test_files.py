@@ -1,0 +1,179 @@
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+from shoal import FileError
+from shoal.files import replacing, replacing_all, sha256
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def umask():
+    before = os.umask(0o027)
+    yield 0o027
+    os.umask(before)
+
+
+def test_a_file_appears_under_its_name_when_the_block_ends(tmp_path):
+    with replacing(tmp_path / "a.csv") as temporary:
+        temporary.write_text("done")
+
+        assert names(tmp_path) == [temporary.name]
+        assert temporary.name.startswith(".")
+        assert temporary.suffix == ".csv"
+
+    assert names(tmp_path) == ["a.csv"]
+    assert (tmp_path / "a.csv").read_text() == "done"
+
+
+def test_only_the_owner_can_read_a_file_in_the_making_and_the_umask_decides_afterwards(tmp_path, umask):
+    with replacing(tmp_path / "a") as temporary:
+        during = temporary.stat().st_mode & 0o777
+
+    assert during == 0o600
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_replacing_a_closed_file_does_not_open_it(tmp_path):
+    (tmp_path / "a").touch(mode=0o600)
+    with replacing(tmp_path / "a", force=True) as temporary:
+        temporary.write_text("new")
+
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt, SystemExit])
+def test_a_block_that_fails_leaves_the_folder_as_it_was(tmp_path, failure):
+    (tmp_path / "old").write_text("old")
+
+    def write_half():
+        with replacing_all([tmp_path / "old", tmp_path / "new"], force=True) as (old, new):
+            old.write_text("half")
+            new.write_text("half")
+            raise failure
+
+    with pytest.raises(failure):
+        write_half()
+
+    assert names(tmp_path) == ["old"]
+    assert (tmp_path / "old").read_text() == "old"
+
+
+def test_an_existing_file_is_replaced_only_when_asked(tmp_path):
+    path = tmp_path / "a"
+    path.write_text("old")
+    with pytest.raises(FileError, match="exists already"), replacing(path):
+        pytest.fail("the block must not run")
+    with replacing(path, force=True) as temporary:
+        temporary.write_text("new")
+
+    assert path.read_text() == "new"
+
+
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path):
+    with pytest.raises(FileError, match="exists already"), replacing(tmp_path / "a"):
+        (tmp_path / "a").write_text("theirs")
+
+    assert names(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_text() == "theirs"
+
+
+def test_a_set_of_files_is_complete_before_the_first_gets_its_name(tmp_path):
+    paths = [tmp_path / name for name in "abc"]
+    with replacing_all(paths) as temporaries:
+        for temporary in temporaries:
+            temporary.write_text("x")
+
+        assert not any(path.exists() for path in paths)
+
+    assert names(tmp_path) == ["a", "b", "c"]
+
+
+def test_a_set_is_taken_back_when_one_name_is_taken_meanwhile(tmp_path):
+    paths = [tmp_path / name for name in "abc"]
+    with pytest.raises(FileError, match="exists already"), replacing_all(paths):
+        paths[2].write_text("theirs")
+
+    assert names(tmp_path) == ["c"]
+
+
+def test_one_path_twice_in_a_set_is_refused(tmp_path):
+    with pytest.raises(FileError, match="the same"), replacing_all([tmp_path / "a", tmp_path / "." / "a"]):
+        pytest.fail("the block must not run")
+
+
+def test_a_missing_folder_and_a_folder_as_target_are_refused(tmp_path):
+    with pytest.raises(FileError, match="folder does not exist"), replacing(tmp_path / "none" / "a"):
+        pytest.fail("the block must not run")
+    with pytest.raises(FileError, match="not a regular file"), replacing(tmp_path, force=True):
+        pytest.fail("the block must not run")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(FileError, match="not permitted"), replacing(tmp_path / "a"):
+        pytest.fail("the block must not run")
+
+
+def test_a_link_stays_and_the_file_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with replacing(tmp_path / "link", force=True) as temporary:
+        temporary.write_text("new")
+
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_a_link_that_leads_nowhere_is_not_overwritten(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "none")
+    with pytest.raises(FileError, match="exists already"), replacing(tmp_path / "link"):
+        pytest.fail("the block must not run")
+
+
+def test_running_out_of_room_names_the_file_and_leaves_nothing(tmp_path):
+    # A limit on the size of files is the shortage that needs no full disk.
+    code = f"""
+import resource
+from pathlib import Path
+from shoal.files import replacing
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+with replacing(Path({str(tmp_path)!r}) / "big.csv") as temporary:
+    temporary.write_bytes(bytes(5000))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert ran.returncode == 1
+    assert "FileError" in ran.stderr.splitlines()[-1]
+    assert "big.csv' cannot be written: the file would become larger" in ran.stderr.splitlines()[-1]
+    assert names(tmp_path) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+def test_a_full_disk_is_told_as_such_and_an_error_of_the_block_is_left_alone(tmp_path):
+    with (
+        pytest.raises(FileError, match=r"a' cannot be written: the disk is full\. Make room"),
+        replacing(tmp_path / "a"),
+        open("/dev/full", "wb") as full,
+    ):
+        full.write(bytes(100_000))
+    with pytest.raises(OSError, match="reading") as caught, replacing(tmp_path / "a"):
+        raise OSError(errno.ENOENT, "reading")
+
+    assert not isinstance(caught.value, FileError)
+    assert names(tmp_path) == []
+
+
+def test_the_sha256_is_that_of_the_bytes(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+
+    assert sha256(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    with pytest.raises(FileError, match="no such file"):
+        sha256(tmp_path / "b")
