@@ -20,6 +20,7 @@ COMMANDS = {
     "audit": "Recount what a published file keeps.",
     "run": "Carry out a job file.",
     "compare": "Try several k and methods: how much risk for how much loss.",
+    "stream": "Make a stream of lines k-anonymous, within a bounded delay.",
     "demo": "Make a release of a bundled sample, with its report.",
     "bound": "Say what no partition of a bundled set can lose less than.",
     "reproduce": "Measure a paper's tables and figures again.",

@@ -24,6 +24,8 @@ __all__ = [
     "Ranks",
     "Remaining",
     "Schedule",
+    "TextReader",
+    "TextWriter",
     "Tuples",
     "Watch",
     "Window",
@@ -305,6 +307,10 @@ class Tuples(NamedTuple):
     """What has to differ within a cell, shape (n_tuples, n_tags)."""
     times: Vector
     """When they came, in seconds, shape (n_tuples,)."""
+
+
+TextReader = _kernels.TextReader
+TextWriter = _kernels.TextWriter
 
 
 class Departures(NamedTuple):

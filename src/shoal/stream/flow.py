@@ -44,6 +44,14 @@ class Reason(StrEnum):
     UNKNOWN_LEVEL = "unknown-level"
 
 
+class TupleError(SchemaError):
+    """A tuple that cannot be used: its row in the batch, the column, and why."""
+
+    def __init__(self, message: str, row: int, column: str, reason: Reason) -> None:
+        super().__init__(message)
+        self.row, self.column, self.reason = row, column, reason
+
+
 class _Batch(NamedTuple):
     """Tuples that may enter the window."""
 
@@ -100,6 +108,11 @@ class Stream:
     seed : int, optional
         Accepted as everywhere in shoal; nothing here is random.
 
+    Attributes
+    ----------
+    notes : dict
+        Whatever the caller wants to find again after `load`, in plain values.
+
     Examples
     --------
     >>> import numpy as np
@@ -147,6 +160,7 @@ class Stream:
         self.rules = rules
         self.on_side = on_side
         self.clock = clock
+        self.notes: dict[str, Any] = {}
         self._back: Back = lambda table: table
         self._n_in = 0
         self._reasons: Counter[str] = Counter()
@@ -224,6 +238,11 @@ class Stream:
         released.append(self._leave(self._waiting, self._window.flush()))
         return self._back(_together(released, self._layout))
 
+    def count_side(self, reasons: Sequence[str]) -> None:
+        """Count what came but is no tuple at all, and went to the side output elsewhere."""
+        self._n_in += len(reasons)
+        self._reasons.update(reasons)
+
     def __len__(self) -> int:
         """Count the tuples that wait."""
         return 0 if self._layout is None else int(self._waiting.num_rows)
@@ -231,18 +250,20 @@ class Stream:
     def summary(self) -> Summary:
         """Say what the stream has done so far."""
         if self._layout is None:
-            return Summary.of(Window(0, self.rules.k).tally(), 0, 0, {}, {})
+            return Summary.of(Window(0, self.rules.k).tally(), self._n_in, 0, dict(self._reasons), {})
         names = [column.name for column in self._layout.placed]
         outside = {name: int(n) for name, n in zip(names, self._outside, strict=True) if n}
         return Summary.of(self._window.tally(), self._n_in, len(self), dict(self._reasons), outside)
 
     def dump(self) -> bytes:
-        """Return everything that is needed to go on, as bytes; see `save`."""
+        """Return everything that is needed to go on, as bytes, `notes` included; see `save`."""
         if self._layout is None:
-            return state.pack({"rules": asdict(self.rules)}, pa.table({}))
+            kept = {"rules": asdict(self.rules), "notes": self.notes}
+            return state.pack({**kept, "n_in": self._n_in, "reasons": dict(self._reasons)}, pa.table({}))
         positions, times = self._window.waiting()
         kept = {
             "rules": asdict(self.rules),
+            "notes": self.notes,
             "n_in": self._n_in,
             "n_entered": self._n_entered,
             "reasons": dict(self._reasons),
@@ -263,6 +284,9 @@ class Stream:
         kept, waiting = state.unpack(content)
         stream = cls.__new__(cls)
         stream._begin(as_rules(**kept["rules"]), on_side, clock)
+        stream.notes = kept["notes"]
+        stream._n_in = kept["n_in"]
+        stream._reasons.update(kept["reasons"])
         if "tally" in kept:
             stream._settle(Layout(stream.rules, waiting.schema))
             stream._resume(kept, waiting)
@@ -270,8 +294,7 @@ class Stream:
 
     def _resume(self, kept: dict[str, Any], waiting: pa.Table) -> None:
         assert self._layout is not None
-        self._n_in, self._n_entered = kept["n_in"], kept["n_entered"]
-        self._reasons.update(kept["reasons"])
+        self._n_entered = kept["n_entered"]
         self._outside[:] = kept["outside"]
         self._ranges.take_lists(kept["ranges"])
         self._waiting = waiting
@@ -305,9 +328,13 @@ class Stream:
         """Raise for tuples that cannot be used, where that was asked for."""
         if faults and self.rules.on_error == "fail":
             said = "; ".join(str(fault) for fault in faults)
-            raise SchemaError(
+            first = min(faults, key=lambda fault: fault.first)
+            raise TupleError(
                 f"Tuples that cannot be used: {said}. Nothing of this batch was taken in. Mend them, or let such tuples "
-                'go to the side output (on_error="side").'
+                'go to the side output (on_error="side").',
+                first.first,
+                first.name,
+                first.reason,
             )
 
     def _set_aside(self, table: pa.Table, times: Vector, faults: "list[_Fault]") -> tuple[pa.Table, Vector]:
@@ -444,9 +471,13 @@ class _Fault(NamedTuple):
     reason: Reason
     where: NDArray[np.bool_]
 
+    @property
+    def first(self) -> int:
+        return int(np.argmax(self.where))
+
     def __str__(self) -> str:
-        first = int(np.flatnonzero(self.where)[0])
-        return f"column {self.name!r}, {self.reason}, {int(self.where.sum())} times, the first in tuple {first} of the batch"
+        times = int(self.where.sum())
+        return f"column {self.name!r}, {self.reason}, {times} times, the first in tuple {self.first} of the batch"
 
 
 def _faults(layout: Layout, read: dict[str, Encoded], rules: Rules) -> list[_Fault]:

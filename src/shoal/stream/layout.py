@@ -31,8 +31,8 @@ class Layout:
         if quasi is None:
             named = {*rules.confidential, *rules.other, *rules.identifiers, rules.subject}
             quasi = tuple(name for name in schema.names if name not in named)
-        roles = [*quasi, *rules.confidential, *rules.other, *rules.identifiers, *([rules.subject] if rules.subject else [])]
-        _refuse(schema, roles)
+        roles = [*quasi, *rules.confidential, *rules.other, *([rules.subject] if rules.subject else [])]
+        _refuse(schema, roles, rules.identifiers)
         kept = [field for field in schema if field.name not in rules.identifiers]
         return cls(rules, pa.schema([pa.field(field.name, field.type) for field in kept]))
 
@@ -90,7 +90,7 @@ class Layout:
 
     def conform(self, table: pa.Table) -> pa.Table:
         """Return the columns that wait, with the types of the first batch; refuse other columns or types."""
-        _refuse(table.schema, [*self.schema.names, *self.rules.identifiers])
+        _refuse(table.schema, self.schema.names, self.rules.identifiers)
         columns = []
         for field in self.schema:
             column = table.column(field.name)
@@ -137,15 +137,18 @@ class Layout:
         return Tuples(self.coordinates(self.values(read, n), ranges)[0], self.codes(read, n), self.keys(table), times)
 
 
-def _refuse(schema: pa.Schema, roles: list[str]) -> None:
-    """Refuse columns without a role, roles without a column, and columns that occur twice."""
+def _refuse(schema: pa.Schema, roles: list[str], dropped: tuple[str, ...]) -> None:
+    """Refuse columns without a role, roles without a column, and columns that occur twice.
+
+    A column to be dropped may be absent: misspelt, it would be one without a role.
+    """
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
         raise SchemaError(f"Column(s) {', '.join(twice)} occur twice in the batch.")
     absent = [name for name in roles if name not in schema.names]
     if absent:
         raise SchemaError(f"Column(s) {', '.join(absent)} are not in the batch. Columns: {', '.join(schema.names)}.")
-    extra = [name for name in schema.names if name not in roles]
+    extra = [name for name in schema.names if name not in roles and name not in dropped]
     if extra:
         raise SchemaError(
             f"Column(s) {', '.join(extra)} have no role. Name each as a quasi-identifier, confidential, other "

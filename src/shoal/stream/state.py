@@ -5,20 +5,16 @@ and the tuples that wait as an Arrow stream. They hold unprotected tuples: keep 
 """
 
 import json
-import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from shoal.errors import ShoalError
+from shoal.errors import FileError
+from shoal.files import replacing
 
 TITLE = b"shoal stream, version 1\n"
-
-
-class StateError(ShoalError):
-    """A checkpoint that cannot be used."""
 
 
 def pack(kept: dict[str, Any], waiting: pa.Table) -> bytes:
@@ -36,10 +32,10 @@ def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:
     title, checksum, body = content[: len(TITLE)], content[len(TITLE) : len(TITLE) + 64], content[len(TITLE) + 65 :]
     if title != TITLE:
         if title.startswith(b"shoal stream, version "):
-            raise StateError("The checkpoint was written by another version of shoal; finish that stream with that one.")
-        raise StateError("This is not a checkpoint of a stream.")
+            raise FileError("The checkpoint was written by another version of shoal; finish that stream with that one.")
+        raise FileError("This is not a checkpoint of a stream.")
     if sha256(body).hexdigest().encode() != checksum:
-        raise StateError("The checkpoint is damaged: its checksum does not fit. Use an older one or start again.")
+        raise FileError("The checkpoint is damaged: its checksum does not fit. Use an older one or start again.")
     length = int.from_bytes(body[:8], "little")
     kept: dict[str, Any] = json.loads(body[8 : 8 + length])
     return kept, pa.ipc.open_stream(body[8 + length :]).read_all()
@@ -47,18 +43,8 @@ def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file beside its place and move it there: the old one stays until the new one is on the disk."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise StateError(
-            f"The checkpoint {path.name} cannot be written: {error.strerror}. The one before, if any, is unchanged."
-        ) from error
+    with replacing(path, force=True) as beside:
+        beside.write_bytes(content)
 
 
 def read(path: Path) -> bytes:
@@ -66,4 +52,4 @@ def read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise StateError(f"The checkpoint {path.name} cannot be read: {error.strerror}.") from error
+        raise FileError(f"The checkpoint {path.name} cannot be read: {error.strerror}.") from error
