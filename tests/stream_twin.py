@@ -62,7 +62,7 @@ class Window:
         return oldest.position <= self.n_in - 1 - self.delay or oldest.time + self.max_age <= self.clock
 
     def _comes_before(self, oldest):
-        return oldest.position + self.delay - (self.n_in - 1)
+        return 0 if self._is_due(oldest) else oldest.position + self.delay - (self.n_in - 1)
 
     def _nothing_comes(self, oldest):
         return 0

@@ -442,7 +442,7 @@ class Stream {
     bool oldest_is_lost() {
         const std::int64_t after = newest() - oldest_;
         // Without a limit in tuples any number may still come.
-        const std::size_t comes = ended_ ? 0 : static_cast<std::size_t>(rules_.delay - after);
+        const std::size_t comes = ended_ || is_due() ? 0 : static_cast<std::size_t>(rules_.delay - after);
         if (comes < rules_.k && size_ + comes < rules_.k) return true;
         for (std::size_t j = 0; j < n_tags_; ++j)
             if (comes < rules_.least[j] && !differ(j, rules_.least[j] - comes)) return true;

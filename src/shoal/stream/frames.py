@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from narwhals import dependencies
 
 from shoal.errors import ParameterError
 from shoal.table.frames import Back, from_frame
@@ -18,6 +19,9 @@ def as_arrow(batch: Any) -> tuple[pa.Table, Back]:
     """
     if isinstance(batch, np.ndarray):
         return _of_matrix(batch), _as_matrix
+    if dependencies.is_pandas_dataframe(batch) and type(batch.index).__name__ == "RangeIndex" and not batch.index.name:
+        # A batch is often a slice of a frame: where it was cut out is no column.
+        batch = batch.reset_index(drop=True)
     frame = from_frame(batch)
     return frame.arrow, frame.back
 
