@@ -56,7 +56,12 @@ def test_census_gives_the_numbers_of_the_design(weight, mse, spread, moved_max, 
 def test_above_the_threshold_of_proposition_2_no_tuple_changes_its_place(seed, k, m):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, (80, m)).astype(float)  # corners of the cube: the worst there is
-    stream = Stream(k, delay=k - 1 + int(rng.integers(0, 20)), order_weight=np.sqrt(m / (2 * k - 1)) * (1 + 1e-9), ranges=[(0, 1)] * m)
+    stream = Stream(
+        k,
+        delay=k - 1 + int(rng.integers(0, 20)),
+        order_weight=np.sqrt(m / (2 * k - 1)) * (1 + 1e-9),
+        ranges=[(0, 1)] * m,
+    )
     through(stream, X)
 
     assert stream.summary().displacement_max == 0
@@ -288,7 +293,9 @@ def test_missing_as_a_value_of_its_own_never_splits_a_cell():
     assert out.groupby(["x", "c"], dropna=False).size().min() >= 3
 
 
-@pytest.mark.parametrize(("value", "reason"), [(np.nan, "missing-value"), (np.inf, "infinite-value"), (-np.inf, "infinite-value")])
+@pytest.mark.parametrize(
+    ("value", "reason"), [(np.nan, "missing-value"), (np.inf, "infinite-value"), (-np.inf, "infinite-value")]
+)
 def test_a_number_that_is_none_fails_the_push_with_nothing_taken_in_or_goes_to_the_side(value, reason):
     X = np.array([[1.0, 5.0], [2.0, value], [3.0, 7.0]])
     strict, lenient = Stream(2, delay=2), Stream(2, delay=2, on_error="side")

@@ -13,7 +13,7 @@ from shoal.cli import options
 from shoal.errors import ParameterError
 from shoal.pipe.lines import Form, Reading
 from shoal.pipe.loop import Ending, Ends, Pipe, watch_every
-from shoal.schema import Kind
+from shoal.schema import ColumnSettings, Kind
 from shoal.stream import Stream, Summary
 from shoal.stream.rules import ERROR_POLICIES, MISSING_POLICIES
 
@@ -66,16 +66,17 @@ def command(k: int, **given: Any) -> int:
 
 def _asked_for(k: int, given: dict[str, Any]) -> tuple[Stream, Reading]:
     roles = options.taken(given, "role")
-    columns = options.column_settings(given)
+    columns = {name: ColumnSettings(**settings) for name, settings in options.column_settings(given).items()}
     quasi = tuple(roles.get("quasi_identifiers", ()))
     if not quasi:
         raise ParameterError("Say which columns are quasi-identifiers: --quasi age,zip.")
-    kinds = {name: setting.kind for name, setting in columns.items()}
     ordinal = {name: tuple(map(str, setting.order)) for name, setting in columns.items() if setting.order}
-    for name, kind in kinds.items():
-        if kind is Kind.ORDINAL and name not in ordinal:
-            raise ParameterError(f"Column {name!r} is ordinal; say its levels, lowest first: --order-of {name}=low,high")
-    dates = tuple(name for name, kind in kinds.items() if kind is Kind.DATE)
+    for name, setting in columns.items():
+        if setting.kind is Kind.ORDINAL and name not in ordinal:
+            raise ParameterError(
+                f"Column {name!r} is ordinal; say its levels, lowest first: --order-of {name}=low,high"
+            )
+    dates = tuple(name for name, setting in columns.items() if setting.kind is Kind.DATE)
     stream = Stream(
         k,
         delay=given["delay"],
@@ -85,7 +86,7 @@ def _asked_for(k: int, given: dict[str, Any]) -> tuple[Stream, Reading]:
         ranges=dict(_range(text, dates) for text in given["ranges"]),
         adapt=given["adapt"],
         weights={name: setting.weight for name, setting in columns.items() if setting.weight != 1},
-        nominal=tuple(name for name, kind in kinds.items() if kind is Kind.NOMINAL),
+        nominal=tuple(name for name, setting in columns.items() if setting.kind is Kind.NOMINAL),
         ordinal=ordinal,
         diverse=dict(_least(text) for text in given["diverse"]),
         missing=given["missing"],

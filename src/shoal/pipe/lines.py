@@ -53,6 +53,8 @@ class Read(NamedTuple):
     """Some lines: the tuples, how much of the text they were, and the lines that are none."""
 
     table: pa.Table
+    numbers: NDArray[np.int64]
+    """The number of the line of each tuple."""
     n_bytes: int
     n_lines: int
     bad: list[Bad]
@@ -124,23 +126,27 @@ class Reader:
             for name, how, column in zip(self.columns, self._how, columns, strict=True)
             if how != NOTHING
         }
-        table = pa.table(arrays)
+        for name in self.reading.rules.ordinal:
+            # A level is what stands between the quotes of JSON.
+            arrays[name] = pc.utf8_trim(arrays[name].cast(pa.large_string()), characters='"')
+        table, numbers = pa.table(arrays), numbers.view(np.int64) + n_before + 1
         for name in self.reading.dates:
-            table = self._with_dates(table, name, faults, numbers + n_before + 1)
-        return Read(table, n_bytes, n_lines, faults)
+            table, failed = self._with_dates(table, name)
+            faults.extend(Bad(int(numbers[row]), LineReason.NOT_A_DATE, b"") for row in np.flatnonzero(failed))
+            table, numbers = table.filter(pa.array(~failed)), numbers[~failed]
+        return Read(table, numbers, n_bytes, n_lines, faults)
 
-    def _with_dates(self, table: pa.Table, name: str, faults: list[Bad], numbers: NDArray[np.int64]) -> pa.Table:
-        """Read a column of texts as dates or times; lines where that fails are none."""
+    def _with_dates(self, table: pa.Table, name: str) -> tuple[pa.Table, NDArray[np.bool_]]:
+        """Read a column of texts as dates or times, and tell where that fails."""
+        where = table.column_names.index(name)
         texts = pc.utf8_trim(table.column(name).combine_chunks().cast(pa.large_string()), characters='" ')
         if name not in self._date_types:
             longest = pc.max(pc.utf8_length(texts)).as_py()
             if longest is None:
-                return table.set_column(table.column_names.index(name), name, texts.cast(pa.timestamp("us")))
+                return table.set_column(where, name, texts.cast(pa.timestamp("us"))), np.zeros(len(texts), dtype=bool)
             self._date_types[name] = pa.date32() if longest <= 10 else pa.timestamp("us")
         dates, failed = _as_dates(texts, self._date_types[name])
-        faults.extend(Bad(int(numbers[row]), LineReason.NOT_A_DATE, b"") for row in np.flatnonzero(failed))
-        table = table.set_column(table.column_names.index(name), name, dates)
-        return table.filter(pa.array(~failed)) if failed.any() else table
+        return table.set_column(where, name, dates), failed
 
 
 def _as_dates(texts: pa.Array, unit: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:

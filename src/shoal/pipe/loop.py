@@ -101,6 +101,9 @@ class Pipe:
             return Ending.CLOSED
         finally:
             self._source.close()
+            for sink in (self._out, self._side):
+                if sink is not None:
+                    sink.let_go()
 
     def _stop(self) -> None:
         self._stopping = True
@@ -149,9 +152,8 @@ class Pipe:
         try:
             self._write(self.stream.push(read.table))
         except TupleError as error:
-            line = _line_of(error.row, self._n_lines, read)
             raise SchemaError(
-                f"Line {line} of {self._source.name}: column {error.column!r}, {error.reason}. Mend it, or let such "
+                f"Line {read.numbers[error.row]} of {self._source.name}: column {error.column!r}, {error.reason}. Mend it, or let such "
                 "lines go to the side output (--on-error side)."
             ) from None
 
@@ -197,9 +199,9 @@ class Pipe:
             if self.ends.checkpoint is not None:
                 self._state.unlink(missing_ok=True)
         self._watching(self.stream.summary())
-        self._out.close()
-        if self._side is not None:
-            self._side.close()
+        for sink in (self._out, self._side):
+            if sink is not None:
+                sink.finish()
         return ending
 
     def _save(self) -> None:
@@ -213,13 +215,6 @@ class Pipe:
         self.stream.notes = notes
         self.stream.save(self._state)
         self._n_saved = self.stream.summary().n_in
-
-
-def _line_of(row: int, n_before: int, read: Read) -> int:
-    """Return the number of the line that a row of the table was."""
-    bad = {line.number for line in read.bad}
-    good = [number for number in range(n_before + 1, n_before + read.n_lines + 1) if number not in bad]
-    return int(good[row])
 
 
 def _as_json(value: Any, form: Form) -> Any:

@@ -3,6 +3,7 @@
 import gzip
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +67,17 @@ class Sink:
         except OSError as error:
             raise FileError(f"{self.name} cannot be written: {error.strerror}.") from error
 
-    def close(self) -> None:
-        """End it."""
+    def finish(self) -> None:
+        """Write the end of it."""
         self.flush()
         if self._file is not self._plain:
             self._file.close()
+
+    def let_go(self) -> None:
+        """Close a file, finished or not."""
         if self.path is not None:
-            self._plain.close()
+            with suppress(OSError):
+                self._plain.close()
 
 
 def is_packed(path: str | None) -> bool:

@@ -6,7 +6,7 @@ Waiting on a queue, not on the file, lets the pipe look at the clock and at sign
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Event, Thread
@@ -46,8 +46,10 @@ class Source:
         return piece
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop reading; a read from stdin that is under way cannot be stopped and ends with the process."""
         self._closed.set()
+        if self._file is not sys.stdin.buffer:
+            self._thread.join()
 
     def _fill(self, skip: int) -> None:
         """Read until the end; whatever goes wrong is told to the one who takes."""
@@ -58,6 +60,9 @@ class Source:
             self._put(None)
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
             self._put(error)
+        finally:
+            if self._file is not sys.stdin.buffer:
+                self._file.close()
 
     def _put(self, piece: bytes | BaseException | None) -> bool:
         while not self._closed.is_set():
@@ -139,6 +144,3 @@ def _skipping(pieces: Iterator[bytes], skip: int) -> Iterator[bytes]:
             continue
         yield piece[skip:]
         skip = 0
-
-
-Opener = Callable[[], Source]

@@ -21,6 +21,7 @@ from shoal.typing import Labels
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+
 class Encoded(NamedTuple):
     """A column of a batch: a position before scaling (NaN where missing), or keys."""
 

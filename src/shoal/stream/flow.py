@@ -371,7 +371,11 @@ class Stream:
         due = []
         if self.rules.delay is not None and len(self) > self.rules.delay:
             due.append(self.rules.delay)
-        if self.rules.max_age is not None and len(self) and _is_old(self._early[0], self.rules.max_age, self._early[-1]):
+        if (
+            self.rules.max_age is not None
+            and len(self)
+            and _is_old(self._early[0], self.rules.max_age, self._early[-1])
+        ):
             due.append(int(np.searchsorted(self._early, self._early[0] + self.rules.max_age)))
         return min(due, default=None)
 
@@ -454,7 +458,9 @@ def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Label
         if (_changes(whole(released.column(column.name))) & ~begins[1:]).any():
             wrong.append(f"column {column.name!r} differs within a cell")
     if wrong:
-        raise GuaranteeError(f"The recount disagrees: {'; '.join(wrong)}. This is a fault in shoal; nothing was released.")
+        raise GuaranteeError(
+            f"The recount disagrees: {'; '.join(wrong)}. This is a fault in shoal; nothing was released."
+        )
 
 
 def _changes(column: pa.Array) -> NDArray[np.bool_]:

@@ -73,7 +73,9 @@ class Rules:
         if twice:
             raise ParameterError(f"Column(s) {', '.join(twice)} have two roles; give each one.")
         if self.subject is not None and self.subject in (*self.identifiers, *(self.quasi_identifiers or ())):
-            raise ParameterError(f"The subject column {self.subject!r} cannot be an identifier or quasi-identifier too.")
+            raise ParameterError(
+                f"The subject column {self.subject!r} cannot be an identifier or quasi-identifier too."
+            )
         for name, weight in self.weights.items():
             if not (_is_number(weight) and 0 < weight < math.inf):
                 raise ParameterError(f"The weight of column {name!r} is a number above 0, not {weight!r}.")
