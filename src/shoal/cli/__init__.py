@@ -21,6 +21,7 @@ COMMANDS = {
     "run": "Carry out a job file.",
     "compare": "Try several k and methods: how much risk for how much loss.",
     "stream": "Make a stream of lines k-anonymous, within a bounded delay.",
+    "worker": "The same between two Redis Streams, surviving any crash.",
     "demo": "Make a release of a bundled sample, with its report.",
     "bound": "Say what no partition of a bundled set can lose less than.",
     "reproduce": "Measure a paper's tables and figures again.",

@@ -2,9 +2,10 @@
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -17,6 +18,8 @@ from shoal.schema import ColumnSettings, Kind
 from shoal.stream import Stream, Summary
 from shoal.stream.rules import ERROR_POLICIES, MISSING_POLICIES
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 EXAMPLES = """\b
 Examples:
   producer | shoal stream -k 10 --quasi age,income --delay 100 | consumer
@@ -25,17 +28,51 @@ Examples:
 """
 
 
+def rules(function: F) -> F:
+    """Add the options that say what is done with tuples."""
+    for add in reversed(
+        (
+            click.option("-k", "k", type=click.IntRange(min=2), required=True, help="Smallest cell."),
+            click.option("--delay", type=click.IntRange(min=1), help="A tuple leaves when so many have come after it."),
+            click.option("--max-age", type=float, metavar="SECONDS", help="Or when it is so old."),
+            click.option(
+                "--order-weight", type=float, default=0.0, show_default=True, help="What one position counts."
+            ),
+            click.option("--max-cell", type=int, help="How large tuples that are close may make a cell."),
+            click.option(
+                "--range", "ranges", multiple=True, metavar="COLUMN=LOW:HIGH", help="What one unit of distance is."
+            ),
+            click.option(
+                "--adapt", type=float, default=0.0, show_default=True, help="By what share learned ranges move."
+            ),
+            click.option(
+                "--diverse", multiple=True, metavar="COLUMN=L", help="Different confidential values in a cell."
+            ),
+            options.roles("identifiers", "quasi_identifiers", "confidential", "other", "subject"),
+            options.columns("kind", "order", "weight"),
+            click.option(
+                "--missing",
+                type=click.Choice(MISSING_POLICIES),
+                default="error",
+                show_default=True,
+                help="What a missing value is.",
+            ),
+            click.option(
+                "--on-error",
+                type=click.Choice(ERROR_POLICIES),
+                default="fail",
+                show_default=True,
+                help="What becomes of what cannot be used.",
+            ),
+            click.option("--seed", type=click.IntRange(min=0), help="Accepted everywhere; nothing here is random."),
+        )
+    ):
+        function = add(function)
+    return function
+
+
 @click.command("stream", epilog=EXAMPLES)
-@click.option("-k", "k", type=click.IntRange(min=2), required=True, help="Smallest cell.")
-@click.option("--delay", type=click.IntRange(min=1), help="A tuple leaves when so many have come after it.")
-@click.option("--max-age", type=float, metavar="SECONDS", help="Or when it is so old.")
-@click.option("--order-weight", type=float, default=0.0, show_default=True, help="What one position counts.")
-@click.option("--max-cell", type=int, help="How large tuples that are close may make a cell.")
-@click.option("--range", "ranges", multiple=True, metavar="COLUMN=LOW:HIGH", help="What one unit of distance is.")
-@click.option("--adapt", type=float, default=0.0, show_default=True, help="By what share learned ranges move.")
-@click.option("--diverse", multiple=True, metavar="COLUMN=L", help="Different confidential values in a cell.")
-@options.roles("identifiers", "quasi_identifiers", "confidential", "other", "subject")
-@options.columns("kind", "order", "weight")
+@rules
 @click.option("-i", "--input", "source", help="File to read, also gzip or zstd; stdin by default.")
 @click.option("-o", "--output", help="File to write, packed if it ends in .gz or .zst; stdout by default.")
 @click.option("--csv", "is_csv", is_flag=True, help="Lines are CSV with a header, not NDJSON.")
@@ -43,10 +80,7 @@ Examples:
 @click.option("--side", help="File for tuples that cannot be released, with the reason. They are unprotected.")
 @click.option("--checkpoint", type=click.Path(file_okay=False, path_type=Path), help="Folder to go on from.")
 @click.option("--checkpoint-every", type=click.IntRange(min=1), default=1_000_000, show_default=True, metavar="TUPLES")
-@click.option("--missing", type=click.Choice(MISSING_POLICIES), default="error", show_default=True)
-@click.option("--on-error", type=click.Choice(ERROR_POLICIES), default="fail", show_default=True)
 @click.option("--stats", is_flag=True, help="Say on stderr how it goes.")
-@click.option("--seed", type=click.IntRange(min=0), help="Accepted everywhere; nothing here is random.")
 def command(k: int, **given: Any) -> int:
     """Make a stream of lines k-anonymous.
 
@@ -54,7 +88,11 @@ def command(k: int, **given: Any) -> int:
     cannot be released safely goes to the side output and is counted. SIGTERM and Ctrl-C end the stream: everything
     is released, or, with a checkpoint, kept for the next run.
     """
-    stream, reading = _asked_for(k, given)
+    stream, dates = asked_for(k, given)
+    form = Form.CSV if given["is_csv"] else Form.NDJSON
+    if len(given["delimiter"]) != 1:
+        raise ParameterError("The delimiter is one character.")
+    reading = Reading(stream.rules, dates, form, given["delimiter"])
     live = sys.stderr.isatty()
     watching = watch_every(1.0 if live else 10.0, lambda summary, seconds: _tell(summary, seconds, live))
     ends = Ends(given["source"], given["output"], given["side"], given["checkpoint"], given["checkpoint_every"])
@@ -64,7 +102,8 @@ def command(k: int, **given: Any) -> int:
     return 0
 
 
-def _asked_for(k: int, given: dict[str, Any]) -> tuple[Stream, Reading]:
+def asked_for(k: int, given: dict[str, Any]) -> tuple[Stream, tuple[str, ...]]:
+    """Return the stream that the options describe, and its columns that are dates."""
     roles = options.taken(given, "role")
     columns = {name: ColumnSettings(**settings) for name, settings in options.column_settings(given).items()}
     quasi = tuple(roles.get("quasi_identifiers", ()))
@@ -94,10 +133,7 @@ def _asked_for(k: int, given: dict[str, Any]) -> tuple[Stream, Reading]:
         seed=given["seed"],
         **roles,
     )
-    form = Form.CSV if given["is_csv"] else Form.NDJSON
-    if len(given["delimiter"]) != 1:
-        raise ParameterError("The delimiter is one character.")
-    return stream, Reading(stream.rules, dates, form, given["delimiter"])
+    return stream, dates
 
 
 def _range(text: str, dates: tuple[str, ...]) -> tuple[str, tuple[Any, Any]]:
