@@ -41,7 +41,7 @@ def engine(X, delay):
 
 
 def window(X, delay):
-    """The compiled loop alone, without rows, means and the recount."""
+    """Run the compiled loop alone, without rows, means and the recount."""
     inside = kernels.Window(DIMS, K, delay=delay)
     none, times = np.empty((BATCH, 0), dtype=np.uint64), np.zeros(BATCH)
     for begin in range(0, len(X), BATCH):

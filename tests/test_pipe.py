@@ -1,6 +1,7 @@
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import shutil
@@ -268,7 +269,7 @@ def test_stopped_with_a_checkpoint_and_started_again_it_gives_the_same_bytes(tmp
             process.stdin.write(b"".join(lines[begin:end]))
             process.stdin.flush()
             if end < 120:
-                wait_until(lambda: n_saved(state) == end)
+                wait_until(lambda end=end: n_saved(state) == end)
                 process.send_signal(signal.SIGTERM)
             else:
                 process.stdin.close()
@@ -292,7 +293,7 @@ def test_killed_in_mid_stream_it_goes_on_from_the_last_checkpoint_with_nothing_l
     reached = 0
     for _ in range(3):
         with started(*arguments) as process:
-            wait_until(lambda: n_saved(state) > reached or process.poll() is not None)
+            wait_until(lambda reached=reached, p=process: n_saved(state) > reached or p.poll() is not None)
             time.sleep(float(rng.random()) * 0.05)
             process.kill()
         reached = n_saved(state)
@@ -412,7 +413,7 @@ def test_a_text_may_be_cut_anywhere(form):
         used = reader.header(text, True) if form is Form.CSV else 0
         rest, lines, tables = b"", 0, []
         cuts = [used, *np.sort(rng.integers(used, len(text), 6)), len(text)]
-        for begin, end in zip(cuts, cuts[1:], strict=False):
+        for begin, end in itertools.pairwise(cuts):
             rest += text[begin:end]
             read = reader.read(rest, bool(end == len(text)), lines)
             rest, lines = rest[read.n_bytes :], lines + read.n_lines

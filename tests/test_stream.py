@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stream_twin import Window as Twin
 
 from shoal import datasets, kernels
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.stream import Reason, Stream, flow
+from stream_twin import Window as Twin
 
 
 def census_pair():

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from stream_twin import Window as Twin
-from strategies import FAMILIES, RUNNABLE
 
 from shoal import kernels
+from strategies import FAMILIES, RUNNABLE
+from stream_twin import Window as Twin
 
 
 def no_keys(n):

@@ -490,8 +490,11 @@ NB_MODULE(_kernels, module) {
         .def("flush", &StreamWindow::flush, "End the stream.")
         .def("recode", &StreamWindow::recode, "X"_a, "Give the tuples that wait other coordinates.")
         .def("waiting", &StreamWindow::waiting, "Numbers and times of the tuples that wait.")
-        .def("tally", &StreamWindow::tally, "What was measured so far.")
+        .def("tally", &StreamWindow::tally, nb::sig("def tally(self) -> dict[str, object]"),
+             "What was measured so far.")
         .def("restore", &StreamWindow::restore, "X"_a, "codes"_a, "tags"_a, "times"_a, "positions"_a, "tally"_a,
+             nb::sig("def restore(self, X: object, codes: object, tags: object, times: object, positions: object, "
+                     "tally: dict[str, object]) -> None"),
              "Go on where another window stopped.");
     module.def("text_keys", &keys_of_texts<std::int32_t>, "offsets"_a, "bytes"_a, "Keys of texts, shape (n,).");
     module.def("text_keys", &keys_of_texts<std::int64_t>, "offsets"_a, "bytes"_a);
@@ -507,9 +510,12 @@ NB_MODULE(_kernels, module) {
         .def(nb::init<std::vector<std::string>, std::vector<std::int64_t>, bool, const std::string&>(), "names"_a,
              "reads"_a, "is_csv"_a, "separator"_a)
         .def("read", &TextReader::read, "text"_a, "is_end"_a,
+             nb::sig("def read(self, text: bytes, is_end: bool) -> tuple[int, int, object, list[object], "
+                     "list[tuple[int, int, int, int]]]"),
              "Bytes used, lines read, numbers of the good ones, their columns, and the bad ones.");
     nb::class_<TextWriter>(module, "TextWriter", "Columns as lines of text.")
         .def(nb::init<const std::vector<std::string>&, bool, const std::string&>(), "names"_a, "is_csv"_a,
              "separator"_a)
-        .def("write", &TextWriter::write, "columns"_a, "n_rows"_a, "The lines, as bytes.");
+        .def("write", &TextWriter::write, "columns"_a, "n_rows"_a,
+             nb::sig("def write(self, columns: list[object], n_rows: int) -> bytes"), "The lines, as bytes.");
 }

@@ -162,6 +162,7 @@ class Worker:
         from redis.exceptions import WatchError
 
         state = self.stream.dump()
+        transaction: Any
         with self.redis.pipeline(transaction=True) as transaction:
             transaction.watch(self.names.state)
             if transaction.get(self.names.state) != self._committed:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -401,11 +401,11 @@ class Window:
         positions, times = self._window.waiting()
         return _as_labels(positions), times
 
-    def tally(self) -> dict[str, float]:
+    def tally(self) -> dict[str, Any]:
         """Return what was measured on all tuples that have left."""
         return dict(self._window.tally())
 
-    def restore(self, tuples: Tuples, positions: Labels, tally: dict[str, float]) -> None:
+    def restore(self, tuples: Tuples, positions: Labels, tally: dict[str, Any]) -> None:
         """Go on where another window stopped; this one is still empty."""
         self._window.restore(*tuples, positions, tally)
 

@@ -7,7 +7,7 @@ cannot be used is known by its number and a reason, never by its content.
 import csv
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -119,7 +119,8 @@ class Reader:
     def read(self, text: bytes, is_end: bool, n_before: int) -> Read:
         """Read the whole lines of a text that comes after `n_before` other lines."""
         assert self.columns is not None
-        n_bytes, n_lines, numbers, columns, bad = self._reader.read(text, is_end)
+        parsed: Any = self._reader.read(text, is_end)
+        n_bytes, n_lines, numbers, columns, bad = parsed
         faults = [Bad(n_before + line + 1, _REASONS[fault], text[begin:end]) for line, fault, begin, end in bad]
         arrays = {
             name: pa.array(column) if how == NUMBER else _as_texts(column)

@@ -153,8 +153,8 @@ class Pipe:
             self._write(self.stream.push(read.table))
         except TupleError as error:
             raise SchemaError(
-                f"Line {read.numbers[error.row]} of {self._source.name}: column {error.column!r}, {error.reason}. Mend it, or let such "
-                "lines go to the side output (--on-error side)."
+                f"Line {read.numbers[error.row]} of {self._source.name}: column {error.column!r}, {error.reason}. Mend "
+                "it, or let such lines go to the side output (--on-error side)."
             ) from None
 
     def _refuse(self, bad: list[Bad]) -> None:
@@ -164,8 +164,8 @@ class Pipe:
         if self.stream.rules.on_error == "fail":
             first = min(bad)
             raise SchemaError(
-                f"Line {first.number} of {self._source.name} cannot be used: {first.reason}. Mend it, or let such lines "
-                "go to the side output (--on-error side)."
+                f"Line {first.number} of {self._source.name} cannot be used: {first.reason}. Mend it, or let such "
+                "lines go to the side output (--on-error side)."
             )
         self.stream.count_side([str(line.reason) for line in bad])
         if self._side is not None:

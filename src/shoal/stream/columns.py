@@ -167,6 +167,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def as_floats(name: str, column: pa.Array) -> Vector:
     """Return numbers as float64, NaN where missing; not to be written to."""
+    if pa.types.is_float64(column.type) and not column.null_count:
+        return np.asarray(column.to_numpy())
     try:
         # A decimal or a very large integer loses digits here, which distance can do without.
         numbers = pc.cast(column, pa.float64(), safe=False)
@@ -209,7 +211,8 @@ def _ranks(column: pa.Array) -> Labels:
     places[order] = np.arange(len(order))
     places[-1] = len(order)
     indices = pc.fill_null(coded.indices, len(order)) if coded.null_count else coded.indices
-    return places[indices.to_numpy(zero_copy_only=False)]
+    ranks: Labels = places[indices.to_numpy(zero_copy_only=False)]
+    return ranks
 
 
 def indicator(values: Vector) -> Keys:

@@ -257,16 +257,13 @@ class Stream:
 
     def dump(self) -> bytes:
         """Return everything that is needed to go on, as bytes, `notes` included; see `save`."""
+        kept: dict[str, Any] = {"rules": asdict(self.rules), "notes": self.notes}
+        kept |= {"n_in": self._n_in, "reasons": dict(self._reasons)}
         if self._layout is None:
-            kept = {"rules": asdict(self.rules), "notes": self.notes}
-            return state.pack({**kept, "n_in": self._n_in, "reasons": dict(self._reasons)}, pa.table({}))
+            return state.pack(kept, pa.table({}))
         positions, times = self._window.waiting()
-        kept = {
-            "rules": asdict(self.rules),
-            "notes": self.notes,
-            "n_in": self._n_in,
+        kept |= {
             "n_entered": self._n_entered,
-            "reasons": dict(self._reasons),
             "outside": self._outside.tolist(),
             "ranges": self._ranges.as_lists(),
             "tally": self._window.tally(),
@@ -330,8 +327,8 @@ class Stream:
             said = "; ".join(str(fault) for fault in faults)
             first = min(faults, key=lambda fault: fault.first)
             raise TupleError(
-                f"Tuples that cannot be used: {said}. Nothing of this batch was taken in. Mend them, or let such tuples "
-                'go to the side output (on_error="side").',
+                f"Tuples that cannot be used: {said}. Nothing of this batch was taken in. Mend them, or let such "
+                'tuples go to the side output (on_error="side").',
                 first.first,
                 first.name,
                 first.reason,
@@ -449,9 +446,11 @@ def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Label
     wrong = []
     if sizes.min() < layout.rules.k:
         wrong.append(f"a cell has fewer than k={layout.rules.k} tuples")
-    for name, least in layout.tags.items():
-        if kernels.least_different(keys_of(whole(members.column(name))), sizes) < least:
-            wrong.append(f"a cell has fewer than {least} different values of {name!r}")
+    wrong += [
+        f"a cell has fewer than {least} different values of {name!r}"
+        for name, least in layout.tags.items()
+        if kernels.least_different(keys_of(whole(members.column(name))), sizes) < least
+    ]
     begins = np.zeros(len(members), dtype=bool)
     begins[np.cumsum(sizes)[:-1]] = True
     for column in layout.quasi:
@@ -492,7 +491,7 @@ def _faults(layout: Layout, read: dict[str, Encoded], rules: Rules) -> list[_Fau
     for column in layout.quasi:
         encoded = read[column.name]
         if encoded.values is None:
-            found.append(_Fault(column.name, Reason.MISSING, encoded.keys == MISSING))
+            found.append(_Fault(column.name, Reason.MISSING, np.asarray(encoded.keys == MISSING)))
         elif not np.isfinite(encoded.values.sum()):
             found.append(_Fault(column.name, Reason.MISSING, np.isnan(encoded.values)))
             infinite = Reason.UNKNOWN_LEVEL if isinstance(column, Ordinal) else Reason.INFINITE

@@ -1,5 +1,7 @@
 """Values as 64-bit keys, to be told apart without being kept."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,9 +30,10 @@ def keys_of(column: pa.Array) -> Keys:
 
 
 def _of_dictionary(column: pa.DictionaryArray) -> Keys:
-    table = np.append(keys_of(column.dictionary), MISSING)
+    table: Keys = np.append(keys_of(column.dictionary), MISSING)
     where = pc.fill_null(column.indices, len(column.dictionary)) if column.null_count else column.indices
-    return table[where.to_numpy(zero_copy_only=False)]
+    keys: Keys = table[where.to_numpy(zero_copy_only=False)]
+    return keys
 
 
 def _of_values(column: pa.Array) -> Keys:
@@ -55,9 +58,9 @@ def _is_large(kind: pa.DataType) -> bool:
 
 def _of_texts(column: pa.Array) -> Keys:
     _, offsets, data = column.buffers()
-    width = np.int64 if _is_large(column.type) else np.int32
+    width: Any = np.int64 if _is_large(column.type) else np.int32
     # An empty array may come without buffers.
-    bounds = np.zeros(1, dtype=width) if offsets is None else np.frombuffer(offsets, dtype=width)
+    bounds: Any = np.zeros(1, dtype=width) if offsets is None else np.frombuffer(offsets, dtype=width)
     content = np.zeros(1, dtype=np.uint8) if data is None or data.size == 0 else np.frombuffer(data, dtype=np.uint8)
     return kernels.text_keys(bounds[column.offset : column.offset + len(column) + 1], content)
 

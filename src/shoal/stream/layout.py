@@ -117,10 +117,11 @@ class Layout:
 
     def codes(self, read: dict[str, Encoded], n_tuples: int) -> Keys:
         """Return what is alike or not, shape (n_tuples, n_codes)."""
-        codes = []
+        codes: list[Keys] = []
         for column in self.quasi:
             encoded = read[column.name]
             if encoded.values is None:
+                assert encoded.keys is not None
                 codes.append(encoded.keys)
             elif self.rules.missing == "own-value":
                 codes.append(indicator(encoded.values))
@@ -187,7 +188,7 @@ def whole(column: pa.ChunkedArray) -> pa.Array:
     return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
 
 
-def _beside(columns: list[Keys | None], n_tuples: int) -> Keys:
+def _beside(columns: list[Keys], n_tuples: int) -> Keys:
     out = np.empty((n_tuples, len(columns)), dtype=np.uint64)
     for j, column in enumerate(columns):
         out[:, j] = column

@@ -89,7 +89,7 @@ class Rules:
         self._check_mentioned()
 
     def _check_mentioned(self) -> None:
-        """An option about a column that has no such role would be silent."""
+        """Refuse an option about a column that has no such role: it would be silent."""
         if self.quasi_identifiers is not None:
             for option in (self.ranges, self.weights, self.nominal, self.ordinal):
                 for name in option:

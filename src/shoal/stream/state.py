@@ -24,7 +24,8 @@ def pack(kept: dict[str, Any], waiting: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, waiting.schema) as stream:
         stream.write_table(waiting)
     body = len(text).to_bytes(8, "little") + text + sink.getvalue().to_pybytes()
-    return TITLE + sha256(body).hexdigest().encode() + b"\n" + body
+    content: bytes = TITLE + sha256(body).hexdigest().encode() + b"\n" + body
+    return content
 
 
 def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:

@@ -6,7 +6,7 @@ the exact threshold.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -47,7 +47,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Threshold:
-    """From which weight per position on no adversarial stream made a tuple change its place, and what the proof says."""
+    """From which weight per position on no adversarial stream made a tuple move, and what the proof says."""
 
     k: int
     m: int
@@ -76,7 +76,11 @@ def command(output: Path) -> None:
     thresholds = list(proposition_2())
     for line in thresholds:
         click.echo(f"{line.k:>4}{line.m:>4}{line.found:>12.6f}{line.proved:>18.6f}")
-    content = {"machine": machine(), "figure_3": [asdict(p) for p in points], "proposition_2": [asdict(t) for t in thresholds]}
+    content = {
+        "machine": machine(),
+        "figure_3": [asdict(p) for p in points],
+        "proposition_2": [asdict(t) for t in thresholds],
+    }
     (output / "streams.json").write_text(json.dumps(content, indent=1) + "\n")
     click.echo(drawn(_draw, output, points))
 
@@ -85,7 +89,7 @@ def _printed(weight: float) -> str:
     return "{} / {}".format(*PRINTED[weight]) if weight in PRINTED else ""
 
 
-def _draw() -> object:
+def _draw() -> Callable[..., object]:
     from shoal.reproduce.streams.pictures import draw
 
     return draw
@@ -95,7 +99,8 @@ def mcd() -> Matrix:
     """Return TAXINC and POTHVAL of Census, each from 0 to 1."""
     data = datasets.census()
     X: Matrix = data.X[:, [list(data.columns).index(name) for name in ("TAXINC", "POTHVAL")]]
-    return (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
+    scaled: Matrix = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
+    return scaled
 
 
 def figure_3(weights: Sequence[float] = WEIGHTS) -> Iterator[Point]:
