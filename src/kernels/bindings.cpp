@@ -350,18 +350,20 @@ Vector<std::uint64_t> keys_of_texts(
     return as_array(std::move(keys));
 }
 
-void means_of_cells(nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> values, const Labels& sizes) {
-    publish_means({values.data(), values.shape(0)}, span(sizes));
+Vector<double> means_of_cells(const Point& values, const Labels& sizes) {
+    std::vector<double> means(values.shape(0));
+    cell_means(span(values), span(sizes), means.data());
+    return as_array(std::move(means));
 }
 
-std::pair<MatrixOut, Vector<std::int64_t>> places(const Matrix& values, const Point& low, const Point& high,
-                                                  const Point& weight) {
-    auto kept = std::make_unique<std::vector<double>>(values.shape(0) * values.shape(1));
+std::pair<MatrixOut, Vector<std::int64_t>> places(const std::vector<Point>& columns, std::size_t n, const Point& low,
+                                                  const Point& high, const Point& weight) {
+    auto kept = std::make_unique<std::vector<double>>(n * columns.size());
     double* data = kept->data();
-    std::vector<std::int64_t> outside(values.shape(1));
-    place(rows(values), span(low), span(high), span(weight), {data, values.shape(0), values.shape(1)}, outside);
-    return {MatrixOut(data, {values.shape(0), values.shape(1)}, owner_of(std::move(kept))),
-            as_array(std::move(outside))};
+    std::vector<std::int64_t> outside(columns.size());
+    for (std::size_t j = 0; j < columns.size(); ++j)
+        place(span(columns[j]), span(low)[j], span(high)[j], span(weight)[j], {data, n, columns.size()}, j, outside[j]);
+    return {MatrixOut(data, {n, columns.size()}, owner_of(std::move(kept))), as_array(std::move(outside))};
 }
 
 std::size_t different_keys(const Keys& keys, const Labels& sizes) {
@@ -498,9 +500,9 @@ NB_MODULE(_kernels, module) {
              "Go on where another window stopped.");
     module.def("text_keys", &keys_of_texts<std::int32_t>, "offsets"_a, "bytes"_a, "Keys of texts, shape (n,).");
     module.def("text_keys", &keys_of_texts<std::int64_t>, "offsets"_a, "bytes"_a);
-    module.def("publish_means", &means_of_cells, "values"_a, "sizes"_a, "Replace each value by the mean of its cell.");
-    module.def("place", &places, "values"_a, "low"_a, "high"_a, "weight"_a,
-               "Values on the ranges of their columns, weighted, and how many lay outside.");
+    module.def("cell_means", &means_of_cells, "values"_a, "sizes"_a, "For each value the mean of its cell.");
+    module.def("place", &places, "columns"_a, "n"_a, "low"_a, "high"_a, "weight"_a,
+               "Columns on their ranges, weighted, as a matrix, and how many values lay outside.");
     module.def("least_different", &different_keys, "keys"_a, "sizes"_a,
                "The smallest number of different keys in a cell.");
     module.def(

@@ -12,9 +12,9 @@
 
 namespace shoal {
 
-// Replaces each value by the mean of its cell, seen from the first value, so that the mean of equal ones is that one.
-inline void publish_means(std::span<double> values, std::span<const std::int64_t> sizes) {
-    double* cell = values.data();
+// Writes for each value the mean of its cell, seen from the first value, so that the mean of equal ones is that one.
+inline void cell_means(std::span<const double> values, std::span<const std::int64_t> sizes, double* out) {
+    const double* cell = values.data();
     for (const std::int64_t size : sizes) {
         const double first = cell[0];
         const auto n = static_cast<double>(size);
@@ -25,27 +25,28 @@ inline void publish_means(std::span<double> values, std::span<const std::int64_t
             mean = 0;
             for (std::int64_t i = 0; i < size; ++i) mean += cell[i] / n;
         }
-        std::fill_n(cell, size, mean);
+        out = std::fill_n(out, size, mean);
         cell += size;
     }
 }
 
-// Where values lie on the ranges of their columns, from 0 to `weight`: those outside on the border, those that are
+// Where the values of a column lie on its range, from 0 to `weight`: those outside on the border, those that are
 // missing in the middle, all at 0 where the range has no width. Counts those outside.
-inline void place(Rows<const double> values, std::span<const double> low, std::span<const double> high,
-                  std::span<const double> weight, Rows<double> X, std::span<std::int64_t> outside) {
-    for (std::size_t j = 0; j < values.dims(); ++j) {
-        // Halved, since the difference of two numbers may exceed every double.
-        const double half_low = low[j] / 2;
-        const double width = high[j] / 2 - half_low;
-        const double per_unit = width > 0 ? 1 / width : 0.0;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            const double value = values[i][j];
-            const double share = std::isnan(value) ? 0.5 : (value / 2 - half_low) * per_unit;
-            outside[j] += value < low[j] || value > high[j];
-            X[i][j] = std::min(std::max(share, 0.0), 1.0) * weight[j];
-        }
+inline void place(std::span<const double> column, double low, double high, double weight, Rows<double> X, std::size_t j,
+                  std::int64_t& outside) {
+    // Halved, since the difference of two numbers may exceed every double.
+    const double half_low = low / 2;
+    const double width = high / 2 - half_low;
+    const double per_unit = width > 0 ? 1 / width : 0.0;
+    double* out = X.flat().data() + j;
+    std::int64_t n_outside = 0;
+    for (std::size_t i = 0; i < column.size(); ++i) {
+        const double value = column[i];
+        const double share = std::isnan(value) ? 0.5 : (value / 2 - half_low) * per_unit;
+        n_outside += (value < low) | (value > high);
+        out[i * X.dims()] = std::min(std::max(share, 0.0), 1.0) * weight;
     }
+    outside = n_outside;
 }
 
 // The smallest number of different keys in a cell.

@@ -31,6 +31,7 @@ __all__ = [
     "Window",
     "anneal",
     "assign",
+    "cell_means",
     "cell_spread",
     "cell_sums",
     "distances",
@@ -43,7 +44,6 @@ __all__ = [
     "n_threads",
     "nearest",
     "place",
-    "publish_means",
     "refine",
     "scatter",
     "simd",
@@ -419,18 +419,18 @@ def text_keys(offsets: NDArray[np.int32] | Labels, data: NDArray[np.uint8]) -> K
     return _kernels.text_keys(offsets, data).view(np.uint64)
 
 
-def place(values: Matrix, low: Vector, high: Vector, weights: Vector) -> tuple[Matrix, Labels]:
-    """Return values on the ranges of their columns, 0 to `weights`, and for each column how many lay outside.
+def place(columns: list[Vector], n: int, low: Vector, high: Vector, weights: Vector) -> tuple[Matrix, Labels]:
+    """Return columns of n values on their ranges, 0 to `weights`, as a matrix, and for each how many lay outside.
 
     Those outside are put on the border, missing ones (NaN) in the middle, all at 0 where a range has no width.
     """
-    X, outside = _kernels.place(values, low, high, weights)
+    X, outside = _kernels.place(columns, n, low, high, weights)
     return X, _as_labels(outside)
 
 
-def publish_means(values: Vector, sizes: Labels) -> None:
-    """Replace each value by the mean of its cell, in place; cells lie one after the other."""
-    _kernels.publish_means(values, sizes)
+def cell_means(values: Vector, sizes: Labels) -> Vector:
+    """Return for each value the mean of its cell; cells lie one after the other."""
+    return _kernels.cell_means(values, sizes)
 
 
 def least_different(keys: Keys, sizes: Labels) -> int:

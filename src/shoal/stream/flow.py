@@ -380,7 +380,7 @@ class Stream:
         """Take the ranges from the first so many tuples, and let all of them enter the window."""
         assert self._layout is not None
         first = self._waiting.slice(0, n_tuples)
-        self._ranges.learn(self._layout.values(self._layout.read(first), first.num_rows))
+        self._ranges.learn(self._layout.values(self._layout.read(first)))
         batch = _Batch(self._waiting, self._early)
         self._waiting, self._early = self._layout.schema.empty_table(), np.empty(0)
         return self._enter(batch)
@@ -397,8 +397,8 @@ class Stream:
             released.append(self._enter_together(batch.cut(begin, end)))
             if self._n_entered % epoch == 0:
                 self._ranges.move()
-                values = self._layout.values(self._layout.read(self._waiting), len(self))
-                self._window.recode(self._layout.coordinates(values, self._ranges)[0])
+                values = self._layout.values(self._layout.read(self._waiting))
+                self._window.recode(self._layout.coordinates(values, len(self), self._ranges)[0])
             begin = end
         return _together(released, self._layout)
 
@@ -406,8 +406,8 @@ class Stream:
         layout = self._layout
         assert layout is not None
         read, n = layout.read(batch.table), batch.table.num_rows
-        values = layout.values(read, n)
-        X, outside = layout.coordinates(values, self._ranges)
+        values = layout.values(read)
+        X, outside = layout.coordinates(values, n, self._ranges)
         self._outside += outside
         self._ranges.note(values)
         self._n_entered += n

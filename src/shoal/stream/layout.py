@@ -9,7 +9,7 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
-from shoal.stream.columns import Date, Encoded, Ordinal, Quasi, as_quasi, indicator
+from shoal.stream.columns import Date, Encoded, Ordinal, Quasi, Vector, as_quasi, indicator
 from shoal.stream.keys import Keys, keys_of
 from shoal.stream.ranges import Ranges
 from shoal.stream.rules import Rules
@@ -103,17 +103,14 @@ class Layout:
         """Read the quasi-identifiers of some tuples."""
         return {column.name: column.read(whole(table.column(column.name))) for column in self.quasi}
 
-    def values(self, read: dict[str, Encoded], n_tuples: int) -> Matrix:
-        """Return the columns that have a place, shape (n_tuples, n_placed), NaN where missing."""
-        out = np.empty((n_tuples, len(self.placed)))
-        for j, column in enumerate(self.placed):
-            out[:, j] = read[column.name].values
-        return out
+    def values(self, read: dict[str, Encoded]) -> list[Vector]:
+        """Return the columns that have a place, NaN where missing."""
+        return [_there(read[column.name].values) for column in self.placed]
 
-    def coordinates(self, values: Matrix, ranges: Ranges) -> tuple[Matrix, Labels]:
+    def coordinates(self, values: list[Vector], n_tuples: int, ranges: Ranges) -> tuple[Matrix, Labels]:
         """Return values on their ranges, weighted, a missing one in the middle; and how many lay outside, by column."""
         weights = np.array([self._weight(column) for column in self.placed])
-        return kernels.place(values, ranges.low, ranges.high, weights)
+        return kernels.place(values, n_tuples, ranges.low, ranges.high, weights)
 
     def codes(self, read: dict[str, Encoded], n_tuples: int) -> Keys:
         """Return what is alike or not, shape (n_tuples, n_codes)."""
@@ -135,7 +132,8 @@ class Layout:
         """Return tuples as the window sees them."""
         read = self.read(table)
         n = table.num_rows
-        return Tuples(self.coordinates(self.values(read, n), ranges)[0], self.codes(read, n), self.keys(table), times)
+        X, _ = self.coordinates(self.values(read), n, ranges)
+        return Tuples(X, self.codes(read, n), self.keys(table), times)
 
 
 def _refuse(schema: pa.Schema, roles: list[str], dropped: tuple[str, ...]) -> None:
@@ -186,6 +184,11 @@ def whole(column: pa.ChunkedArray) -> pa.Array:
         return column.chunk(0)
     combined = column.combine_chunks()
     return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def _there(values: Vector | None) -> Vector:
+    assert values is not None
+    return values
 
 
 def _beside(columns: list[Keys], n_tuples: int) -> Keys:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.typing import Matrix
-
 EPOCH = 10_000
 """After how many tuples adapting ranges move, unless the delay is longer."""
 
@@ -47,17 +45,17 @@ class Ranges:
         """Tell whether every column has a range."""
         return not np.isnan(self.low).any()
 
-    def note(self, values: Matrix) -> None:
+    def note(self, values: list[NDArray[np.float64]]) -> None:
         """Take account of what an epoch holds, for ranges that move."""
-        if self.adapt and len(values):
-            self.seen_low = np.fmin(self.seen_low, np.fmin.reduce(values, axis=0))
-            self.seen_high = np.fmax(self.seen_high, np.fmax.reduce(values, axis=0))
+        if self.adapt:
+            self.seen_low = np.fmin(self.seen_low, [np.fmin.reduce(column, initial=np.inf) for column in values])
+            self.seen_high = np.fmax(self.seen_high, [np.fmax.reduce(column, initial=-np.inf) for column in values])
 
-    def learn(self, values: Matrix) -> None:
+    def learn(self, values: list[NDArray[np.float64]]) -> None:
         """Take the ranges that were not declared from these tuples; a column without a value gets 0 to 0."""
-        with np.errstate(invalid="ignore"):
-            low = np.nan_to_num(np.fmin.reduce(values, axis=0))
-            high = np.nan_to_num(np.fmax.reduce(values, axis=0))
+        present = [column[~np.isnan(column)] for column in values]
+        low = np.array([column.min() if len(column) else 0.0 for column in present])
+        high = np.array([column.max() if len(column) else 0.0 for column in present])
         self.low = np.where(self.declared, self.low, low)
         self.high = np.where(self.declared, self.high, high)
 
