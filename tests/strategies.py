@@ -142,3 +142,73 @@ def _cell_means(X, labels):
 
 def _rounded(points, labels):
     return np.round(points), labels
+
+
+def _choice(rng, n, values, type_=None):
+    return pa.array([values[i] for i in rng.integers(0, len(values), n)], type_)
+
+
+def _categories(rng, n, categories, *, ordered=False):
+    codes = pa.array(rng.integers(0, len(categories), n), pa.int8())
+    return pa.DictionaryArray.from_arrays(codes, pa.array(categories), ordered=ordered)
+
+
+def _in_chunks(rng, n):
+    """Categories in two chunks whose dictionaries differ."""
+    cut = int(rng.integers(0, n + 1))
+    return pa.chunked_array([_categories(rng, cut, ["b", "a"]), _categories(rng, n - cut, ["c", "a", "b"])])
+
+
+_NOON = 1_700_000_000
+
+# Each takes a random generator and a number of records, and makes a column of a type or with values that break things.
+COLUMNS = {
+    "whole numbers": lambda rng, n: pa.array(rng.integers(0, 90, n)),
+    "int8": lambda rng, n: pa.array(rng.integers(-128, 128, n), pa.int8()),
+    "int64 extremes": lambda rng, n: _choice(rng, n, [-(2**63), 2**63 - 1, 0, 1, None]),
+    "uint64 extremes": lambda rng, n: _choice(rng, n, [2**64 - 1, 2**64 - 2, 2**64 - 3], pa.uint64()),
+    "all of uint64": lambda rng, n: _choice(rng, n, [2**64 - 1, 0, 2**63, None], pa.uint64()),
+    "gaussian": lambda rng, n: pa.array(rng.normal(size=n)),
+    "offset": lambda rng, n: pa.array(rng.normal(size=n) + 1e12),
+    "signed zeros": lambda rng, n: _choice(rng, n, [0.0, -0.0, 1.0]),
+    "NaN and null": lambda rng, n: _choice(rng, n, [float("nan"), None, 1.5, -2.0]),
+    "as large as floats go": lambda rng, n: _choice(rng, n, [1.7e308, -1.7e308, 0.0]),
+    "as small as floats go": lambda rng, n: _choice(rng, n, [5e-324, 0.0, 1e-310]),
+    "float32": lambda rng, n: pa.array(rng.normal(size=n).astype(np.float32)),
+    "float16": lambda rng, n: pa.array(rng.integers(0, 5, n).astype(np.float16)),
+    "decimal": lambda rng, n: pa.array(rng.integers(0, 500, n)).cast(pa.decimal128(21, 2)),
+    "decimal256": lambda rng, n: pa.array(rng.integers(0, 500, n)).cast(pa.decimal256(40, 3)),
+    "bool": lambda rng, n: _choice(rng, n, [True, False]),
+    "date32": lambda rng, n: pa.array(rng.integers(-9000, 9000, n), pa.int32()).cast(pa.date32()),
+    "date64": lambda rng, n: pa.array(rng.integers(-9, 9, n) * 86_400_000).cast(pa.date64()),
+    "nanoseconds": lambda rng, n: _choice(rng, n, [-(2**62), 2**62 + 2**61, 7, None]).cast(
+        pa.timestamp("ns", "Asia/Tokyo")
+    ),
+    "seconds": lambda rng, n: pa.array(_NOON + rng.integers(0, 99, n)).cast(pa.timestamp("s")),
+    "time32": lambda rng, n: pa.array(rng.integers(0, 86_400, n), pa.int32()).cast(pa.time32("s")),
+    "time64": lambda rng, n: pa.array(rng.integers(0, 86_400_000_000, n)).cast(pa.time64("us")),
+    "duration": lambda rng, n: pa.array(rng.integers(-99, 99, n)).cast(pa.duration("ms")),
+    "text": lambda rng, n: _choice(rng, n, ["f", "m", "", None]),
+    "large text": lambda rng, n: _choice(rng, n, ["ä", "😀", "a\x00b", "x" * 300], pa.large_string()),
+    "many categories": lambda rng, n: _choice(rng, n, [f"c{i}" for i in range(40)]),
+    "categories": lambda rng, n: _categories(rng, n, ["z", "a", "unused in most"]),
+    "duplicate and null categories": lambda rng, n: _categories(rng, n, ["a", "b", "a", None]),
+    "ordered categories": lambda rng, n: _categories(rng, n, ["low", "mid", "high"], ordered=True),
+    "categories of numbers": lambda rng, n: _categories(rng, n, [0.0, -0.0, 2.5, float("nan")]),
+    "chunks": _in_chunks,
+    "constant": lambda rng, n: pa.array(np.full(n, 0.1)),
+    "one category": lambda rng, n: pa.array(["same"] * n),
+    "all missing": lambda rng, n: pa.nulls(n, pa.float64()),
+    "all missing texts": lambda rng, n: pa.nulls(n, pa.string()),
+    "no type": lambda rng, n: pa.nulls(n),
+}
+
+
+@st.composite
+def mixed_tables(draw, *, n_most=60):
+    """Return a table of columns of any type, named by what they are, and a k that fits it."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    k = draw(st.integers(2, 6))
+    n = draw(st.sampled_from([k, k + 1, 2 * k - 1, 2 * k, 2 * k + 1]) | st.integers(k, n_most))
+    names = draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=5, unique=True))
+    return pa.table({name: COLUMNS[name](rng, n) for name in names}), k

@@ -130,3 +130,18 @@ def test_without_a_compiler_there_is_no_yardstick(tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
 
     assert from_benchmarks("brute_force", monkeypatch).build(tmp_path) is None
+
+
+def test_linkage_gives_the_same_answers_as_brute_force_and_as_trees(tmp_path):
+    done = run("bench_linkage.py", "--quick", "--output", tmp_path / "linkage.json", SHOAL_DATA=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "linkage.json").read_text(encoding="utf-8"))
+    rows = {row["method"]: row for row in results["rows"]}
+
+    assert set(rows) == {"shoal", "scipy cKDTree", "brute force in NumPy"}
+    for row in rows.values():
+        assert row["dld"] == pytest.approx(rows["shoal"]["dld"])
+        assert row["linked"] == pytest.approx(rows["shoal"]["linked"])
+        assert row["seconds"] > 0
+    assert [reason.split(":")[0] for reason in results["missing"]] == ["census", "covertype", "flights"]
+    assert "brute force in NumPy" in done.stdout

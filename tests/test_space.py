@@ -2,13 +2,17 @@ import statistics
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shoal import ParameterError
+from shoal import GuaranteeError, ParameterError, SchemaError
 from shoal.datasets import census
-from shoal.space import as_matrix, standardize
+from shoal.prepare import prepare
+from shoal.schema import Roles, Schema, as_settings
+from shoal.space import Space, as_cell_size, as_k, as_matrix, standardize
+from strategies import mixed_tables
 
 NUMBERS = st.one_of(
     st.integers(-3, 3).map(float),
@@ -134,3 +138,95 @@ def test_what_is_not_a_matrix_is_refused_without_showing_its_values(values, mess
         standardize(values)
 
     assert "4711" not in str(refusal.value)
+
+
+def fitted(table, scaling="zscore", **columns):
+    schema = Schema.of(table.schema, Roles(quasi_identifiers=tuple(table.column_names)), as_settings(columns))
+    prepared = prepare(table, schema, "own-value")
+    return Space.fit(prepared, schema, scaling), prepared
+
+
+def test_numeric_columns_alone_are_the_standardised_matrix():
+    X = census().X
+    space, table = fitted(pa.table(dict(zip(census().columns, X.T, strict=True))))
+
+    np.testing.assert_allclose(space.encode(table), standardize(X), rtol=1e-12, atol=1e-12)
+
+
+def one_hot(values):
+    """Return one-hot columns in which the column as a whole has unit variance."""
+    codes = np.unique(values, return_inverse=True)[1]
+    matrix = np.eye(codes.max() + 1)[codes]
+    return matrix / np.sqrt(matrix.var(axis=0).sum())
+
+
+@pytest.mark.parametrize("n_categories", [2, 6, 17])
+def test_distances_between_mixed_records_are_those_of_one_hot_columns(n_categories):
+    rng = np.random.default_rng(7)
+    numbers, texts = rng.normal(size=80), np.array([f"c{i:02}" for i in rng.integers(0, n_categories, 80)])
+    space, table = fitted(pa.table({"x": numbers, "y": texts}))
+    X = space.encode(table)
+    H = np.hstack([standardize(numbers[:, None]), one_hot(texts)])
+
+    np.testing.assert_allclose(distances(X), distances(H), atol=1e-10)
+
+
+def distances(X):
+    return np.square(X[:, None] - X[None]).sum(axis=2)
+
+
+@given(mixed_tables(), st.sampled_from(["zscore", "minmax"]))
+def test_every_column_has_its_own_coordinates_and_all_are_finite(problem, scaling):
+    table, _ = problem
+    space, prepared = fitted(table, scaling)
+    X = space.encode(prepared)
+    dims = [dim for part in space.dims() for dim in range(X.shape[1])[part]]
+
+    assert dims == list(range(X.shape[1]))
+    assert np.isfinite(X).all()
+    for axis, part in zip(space.axes, space.dims(), strict=True):
+        np.testing.assert_array_equal(X[:, part], axis.encode(prepared[axis.column.name]))
+
+
+def test_more_records_than_are_written_at_once_are_all_written():
+    rng = np.random.default_rng(3)
+    space, table = fitted(pa.table({"x": rng.normal(size=20_000), "y": rng.choice(["a", "b", "c"], 20_000)}))
+    X = space.encode(table)
+
+    np.testing.assert_array_equal(X[:, :1], space.axes[0].encode(table["x"]))
+    np.testing.assert_array_equal(X[:, 1:], space.axes[1].encode(table["y"]))
+
+
+def test_eight_nominal_columns_of_a_hundred_categories_take_128_coordinates():
+    values = [f"c{i:03}" for i in range(100)]
+    space, table = fitted(pa.table({f"q{j}": values for j in range(8)}))
+
+    assert space.encode(table).shape == (100, 128)
+
+
+def test_columns_that_carry_no_distance_are_named():
+    space, _ = fitted(pa.table({"a": [1, 1], "b": ["x", "y"], "c": pa.nulls(2, pa.int8())}))
+
+    assert space.constant == ["a", "c"]
+
+
+def test_a_fixed_space_places_other_records_and_refuses_what_it_cannot_place():
+    space, _ = fitted(pa.table({"x": [0.0, 10.0], "y": ["a", "b"]}), "minmax")
+
+    assert space.encode(pa.table({"x": [20.0], "y": ["a"]}))[0, 0] == 2.0
+    with pytest.raises(SchemaError, match="'y' has categories that did not occur"):
+        space.encode(pa.table({"x": [20.0], "y": ["s3cr3t"]}))
+
+
+@pytest.mark.parametrize("k", [True, np.True_, "3", 3.0, None, [3]])
+def test_k_is_a_whole_number_and_nothing_that_looks_like_one(k):
+    with pytest.raises(ParameterError, match="k must be a whole number, not"):
+        as_k(k)
+
+
+def test_k_fits_the_records():
+    assert as_cell_size(np.int32(3), 3) == 3
+    with pytest.raises(ParameterError, match="at least 2"):
+        as_cell_size(1, 10)
+    with pytest.raises(GuaranteeError, match="only 2 records"):
+        as_cell_size(3, 2)

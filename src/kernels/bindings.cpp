@@ -163,7 +163,8 @@ Vector<std::int64_t> scatter(const Matrix& X, const Labels& start, std::size_t k
 
 using Ranks = std::pair<Vector<std::int64_t>, Vector<std::int64_t>>;
 
-std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Labels& labels, std::size_t threads,
+std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Labels& labels,
+                                const Labels& asked_records, const Labels& asked_points, std::size_t threads,
                                 nb::object progress, const std::string& simd) {
     const std::size_t n = X.shape(0);
     std::vector<std::int64_t> originals_ahead(n), originals_tied(n), released_ahead(n), released_tied(n);
@@ -173,8 +174,8 @@ std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Lab
         nb::gil_scoped_release released;
         Pool pool(threads);
         Linkage link(rows(X), rows(points), span(labels), pool, chosen);
-        link.rank_originals(originals_ahead, originals_tied, watch);
-        link.rank_released(released_ahead, released_tied, watch);
+        link.rank_originals({rows(points), span(asked_points)}, originals_ahead, originals_tied, watch);
+        link.rank_released({rows(X), span(asked_records)}, released_ahead, released_tied, watch);
     }
     return {{as_array(std::move(originals_ahead)), as_array(std::move(originals_tied))},
             {as_array(std::move(released_ahead)), as_array(std::move(released_tied))}};
@@ -459,7 +460,8 @@ NB_MODULE(_kernels, module) {
     module.def("scatter", &scatter, "X"_a, "labels"_a, "k"_a, "threads"_a, "simd"_a = "",
                "Scatter cells by phase II of TFRP: labels with gaps. No number of X exceeds 1 in magnitude.");
     module.def(
-        "linkage", &linkage, "X"_a, "points"_a, "labels"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
+        "linkage", &linkage, "X"_a, "points"_a, "labels"_a, "asked_records"_a, "asked_points"_a, "threads"_a,
+        "progress"_a.none(), "simd"_a = "",
         "Ranks by distance, (ahead, tied) of shape (n_records,) each: of the own original seen from the released "
         "point, ahead being at most 2, and of the own released record seen from the original.");
     module.def("distances", &distances, "X"_a, "point"_a, "Squared distances from a point, shape (n_records,).");

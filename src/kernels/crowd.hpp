@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "rows.hpp"
@@ -133,6 +134,8 @@ class Meeting {
     }
 
   private:
+    static constexpr std::size_t n_first = 8;
+
     // The hosts as floats, and how far they reach; slots that nobody is in reach nothing.
     Probes pose(std::size_t block, std::span<const double> limits) {
         const std::size_t n = hosts_.numbers(block).size();
@@ -144,7 +147,7 @@ class Meeting {
         return {hosts_.n_dims(), points_.data(), hosts_.floats(block), float_limits_.data()};
     }
 
-    // The blocks of guests within reach of the box of the hosts, nearest first.
+    // The blocks of guests within reach of the box of the hosts, the nearest few first.
     void choose(std::size_t block) {
         const float limit = *std::ranges::max_element(float_limits_);
         loops_.gaps(guests_.lower(), guests_.upper(), guests_.n_blocks(), hosts_.low(block), hosts_.high(block),
@@ -152,9 +155,8 @@ class Meeting {
         near_.clear();
         for (std::uint32_t b = 0; b < guests_.n_blocks(); ++b)
             if (gaps_[b] <= limit) near_.push_back(b);
-        std::ranges::sort(near_, [&](std::uint32_t a, std::uint32_t b) {
-            return gaps_[a] < gaps_[b] || (gaps_[a] == gaps_[b] && a < b);
-        });
+        const auto first = near_.begin() + static_cast<std::ptrdiff_t>(std::min(n_first, near_.size()));
+        std::ranges::partial_sort(near_, first, {}, [&](std::uint32_t b) { return std::pair(gaps_[b], b); });
     }
 
     // The deciding arithmetic, on two points of two tiles.

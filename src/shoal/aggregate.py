@@ -5,14 +5,15 @@ from those that have it, so missingness never splits a cell.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.axes import category_codes, sorted_categories
-from shoal.prepare import categories_in_order, date_units
+from shoal.axes import as_numbers, category_codes, halfway, less, sorted_categories
+from shoal.prepare import categories_in_order, listed_categories
 from shoal.schema import Column, Kind, Schema
 from shoal.typing import Labels
 
@@ -83,7 +84,7 @@ def aggregate(table: pa.Table, schema: Schema, cells: Cells, weights: Vector | N
 def _published(values: pa.ChunkedArray, column: Column, labels: Labels, weights: Vector | None) -> pa.Array:
     """Return one column as it is published."""
     n_cells = int(labels.max()) + 1
-    where = np.asarray(values.combine_chunks().is_valid())
+    where = np.asarray(values.is_valid())
     members = _Members(labels[where], n_cells, None if weights is None else weights[where])
     present = values.drop_null()
     sizes = np.bincount(labels, minlength=n_cells)
@@ -107,39 +108,86 @@ class _Members:
     def __init__(self, labels: Labels, n_cells: int, weights: Vector | None) -> None:
         self.labels, self.n_cells = labels, n_cells
         self.sizes = np.bincount(labels, minlength=n_cells)
-        self.weights = weights
-        if weights is not None:
-            # A cell whose weights are all 0 is aggregated without them.
-            weightless = np.bincount(labels, weights, n_cells) == 0
-            self.weights = np.where(weightless[labels], 1.0, weights)
+        self.weights = None if weights is None else _relative(weights, labels, n_cells)
 
     def totals(self, numbers: Vector | None = None) -> Vector:
-        """Return the weighted sum of some numbers in each cell, or of the weights alone."""
-        parts = self.weights if numbers is None else numbers if self.weights is None else numbers * self.weights
-        return np.bincount(self.labels, parts, self.n_cells).astype(np.float64)
+        """Return the sum of some numbers in each cell; without any, of the weights."""
+        return np.bincount(self.labels, self.weights if numbers is None else numbers, self.n_cells).astype(np.float64)
+
+    def means(self, numbers: Vector) -> Vector:
+        """Return the weighted mean of some numbers in each cell; of equal numbers exactly that number."""
+        unit = 0.25 if np.abs(numbers).max() > 1e307 else 1.0  # so that no difference overflows
+        numbers = numbers * unit
+        one = np.zeros(self.n_cells, dtype=np.int64)
+        one[self.labels] = np.arange(len(numbers))
+        # From a record of the cell on: the digits that all its records share are gone before anything is summed.
+        pivots = numbers[one]
+        shares = (1.0 if self.weights is None else self.weights) / self.totals()[self.labels]
+        return np.asarray((pivots + self.totals((numbers - pivots[self.labels]) * shares)) / unit)
+
+
+def _relative(weights: Vector, labels: Labels, n_cells: int) -> Vector:
+    """Return weights in units of the largest of their cell, so that no size of weights overflows or vanishes.
+
+    A cell whose weights are all 0 is aggregated without them.
+    """
+    largest = np.zeros(n_cells)
+    np.maximum.at(largest, labels, weights)
+    unit = largest[labels]
+    return np.divide(weights, unit, out=np.ones_like(weights), where=unit > 0)
+
+
+class _Centred(NamedTuple):
+    """Numbers, less a whole number that lies amid them: so whole numbers and dates of any size keep their digits."""
+
+    offsets: Vector
+    middle: int
+    is_unsigned: bool
+
+    @staticmethod
+    def of(values: pa.ChunkedArray | pa.Array) -> "_Centred":
+        """Take the middle from numbers or dates that are all present; from numbers with decimals nothing is taken."""
+        numbers = as_numbers(values)
+        whole = numbers.dtype.kind in "iu"
+        middle = int(halfway(numbers)) if whole else 0
+        return _Centred(less(numbers, middle), middle, numbers.dtype.kind == "u")
+
+    def whole(self, offsets: Vector) -> NDArray[np.int64] | NDArray[np.uint64]:
+        """Return the whole numbers nearest to some offsets from the middle."""
+        # As 64-bit numbers that wrap around: the sum lies between numbers of the column, so it fits.
+        steps = np.rint(np.clip(offsets, -(2.0**63), 2.0**63 - 1024)).astype(np.int64).view(np.uint64)
+        found = steps + np.uint64(self.middle % 2**64)
+        return found if self.is_unsigned else found.view(np.int64)
 
 
 def _means(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
     """Return the mean of each cell: of dates at the resolution of the column, of whole numbers with decimals."""
-    numbers = date_units(values) if column.kind is Kind.DATE else np.asarray(values.cast(pa.float64(), safe=False))
-    # From the first value on, so that a large offset costs no digits.
-    pivot = numbers[0]
-    means = members.totals((numbers - pivot).astype(np.float64)) / np.maximum(members.totals(), 1e-300)
-    if column.kind is Kind.DATE:
-        return _as_dates(np.rint(means).astype(np.int64) + pivot, column.type)
-    return _rounded(means + pivot, column)
+    centred = _Centred.of(values)
+    means = members.means(centred.offsets)
+    return (
+        _as_dates(centred.whole(means), column.type) if column.kind is Kind.DATE else _rounded(means, centred, column)
+    )
 
 
-def _rounded(numbers: Vector, column: Column) -> pa.Array:
+def _rounded(offsets: Vector, centred: _Centred, column: Column) -> pa.Array:
     """Return numbers rounded as the settings say; whole numbers stay whole when nothing is left behind the point."""
     decimals = column.settings.round
-    if decimals is None:
-        # Without the sign of a zero, which would be one more value to tell records apart by.
-        return pa.array(numbers + 0.0)
-    rounded = np.round(numbers, decimals) + 0.0
-    if decimals <= 0 and pa.types.is_integer(column.type):
-        return pa.array(rounded).cast(column.type)
-    return pa.array(rounded)
+    whole = pa.types.is_integer(column.type)
+    if whole and decimals == 0:
+        return pa.array(centred.whole(offsets)).cast(column.type)
+    numbers = offsets + centred.middle
+    if decimals is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Numbers of this size have no decimals, and the largest of them no room to be rounded in.
+            numbers = np.where(np.abs(numbers) < 2.0**52, np.round(numbers, decimals), numbers)
+    # Without the sign of a zero, which would be one more value to tell records apart by.
+    found = pa.array(numbers + 0.0)
+    if whole and decimals is not None and decimals < 0:
+        try:
+            return found.cast(column.type)
+        except pa.ArrowInvalid:
+            return found  # rounding has left the range of the type
+    return found
 
 
 def _medians(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
@@ -147,40 +195,49 @@ def _medians(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.A
     categories = _categories(values, column)
     ranks = category_codes(values, categories)
     order = np.lexsort((ranks, members.labels))
+    # A cell without any value has no middle; what it finds is not published.
+    lower, upper = (ranks[order[np.minimum(place, len(order) - 1)]] for place in _middles(members, order))
+    if column.kind is not Kind.NUMERIC:
+        return categories.take(pa.array(lower))
+    centred = _Centred.of(categories)
+    low, high = centred.offsets[lower], centred.offsets[upper]
+    with np.errstate(over="ignore"):
+        halfway_up = np.where((low < 0) & (high > 0), (low + high) / 2, low + (high - low) / 2)
+    return _rounded(halfway_up, centred, column)
+
+
+def _middles(members: _Members, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where, in the order of cells and values, each cell reaches half of its weight, and where it passes it."""
     starts = np.cumsum(members.sizes) - members.sizes
     if members.weights is None:
-        places = starts + (members.sizes - 1) // 2, starts + members.sizes // 2
-    else:
-        places = (_weighted_middles(members, order, starts),) * 2
-    # A cell without any value has no place; what it finds is not published.
-    lower, upper = (categories.take(pa.array(ranks[order[np.clip(place, 0, len(order) - 1)]])) for place in places)
-    if column.kind is not Kind.NUMERIC:
-        return lower
-    low, high = (np.asarray(side.cast(pa.float64(), safe=False)) for side in (lower, upper))
-    return _rounded(low + (high - low) / 2, column)
-
-
-def _weighted_middles(members: _Members, order: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where, in the order of cells and values, each cell's weight passes its half."""
-    assert members.weights is not None
+        return starts + np.maximum(members.sizes - 1, 0) // 2, starts + members.sizes // 2
     running = np.cumsum(members.weights[order])
-    before = np.where(starts > 0, running[np.maximum(starts - 1, 0)], 0.0)
-    places = np.searchsorted(running, before + members.totals() / 2)
+    before = np.concatenate([[0.0], running])[starts]
+    half = before + members.totals() / 2
     # Rounding may carry the search past the cell; its own last record is then the one.
-    return np.clip(places, starts, starts + np.maximum(members.sizes - 1, 0))
+    last = starts + np.maximum(members.sizes - 1, 0)
+    reached, passed = (np.searchsorted(running, half, side) for side in ("left", "right"))
+    return np.clip(reached, starts, last), np.clip(passed, starts, last)
 
 
 def _modes(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
     """Return the most frequent value of each cell; of equally frequent ones the first in category order."""
     categories = _categories(values, column)
-    pairs, where = np.unique(members.labels * len(categories) + category_codes(values, categories), return_inverse=True)
-    counts = np.bincount(where, members.weights, len(pairs))
-    cells, codes = np.divmod(pairs, len(categories))
-    order = np.lexsort((codes, -counts, cells))
-    firsts = order[np.unique(cells[order], return_index=True)[1]]
-    found = np.zeros(members.n_cells, dtype=np.int64)
-    found[cells[firsts]] = codes[firsts]
-    return categories.take(pa.array(found))
+    pairs = members.labels * len(categories) + category_codes(values, categories)
+    if members.weights is None:
+        found, counts = np.unique(pairs, return_counts=True)
+    else:
+        found, where = np.unique(pairs, return_inverse=True)
+        counts = np.bincount(where, members.weights)
+    cells, codes = np.divmod(found, len(categories))
+    # Pairs are in order of cells and values; a stable sort leaves the first of equally frequent values in front.
+    order = np.lexsort((-counts, cells))
+    modes = np.zeros(members.n_cells, dtype=np.int64)
+    modes[cells[order[::-1]]] = codes[order[::-1]]
+    if column.settings.round is not None:
+        centred = _Centred.of(categories)
+        return _rounded(centred.offsets[modes], centred, column)
+    return categories.take(pa.array(modes))
 
 
 def _categories(values: pa.ChunkedArray, column: Column) -> pa.Array:
@@ -188,7 +245,7 @@ def _categories(values: pa.ChunkedArray, column: Column) -> pa.Array:
     return categories_in_order(values, column) if column.kind is Kind.ORDINAL else sorted_categories(values)
 
 
-def _as_dates(numbers: NDArray[np.int64], type_: pa.DataType) -> pa.Array:
+def _as_dates(numbers: NDArray[np.int64] | NDArray[np.uint64], type_: pa.DataType) -> pa.Array:
     """Return numbers as dates of a type."""
     if pa.types.is_date64(type_):
         numbers = numbers // 86_400_000 * 86_400_000
@@ -199,6 +256,7 @@ def _as_it_came(values: pa.Array, original: pa.ChunkedArray) -> pa.Array:
     """Return values as categories if they came as such, in their order, without any that do not occur."""
     if not pa.types.is_dictionary(original.type):
         return values
-    categories = original.unify_dictionaries().combine_chunks().dictionary
-    used = categories.filter(pc.is_in(categories, value_set=pc.unique(values)))
-    return pa.DictionaryArray.from_arrays(pc.index_in(values, value_set=used), used, ordered=original.type.ordered)
+    categories = listed_categories(original)
+    used = categories.filter(pc.is_in(categories, value_set=pc.unique(values).drop_null()))
+    codes = pc.index_in(values, value_set=used).cast(original.type.index_type)
+    return pa.DictionaryArray.from_arrays(codes, used, ordered=original.type.ordered)

@@ -6,21 +6,32 @@ knows no cells and no labels: what it counts is what an intruder sees, in shoal'
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.axes import category_codes, sorted_categories
-from shoal.classes import class_ids, distinct_in_classes, value_codes
+from shoal.classes import class_ids, distinct_in_classes, identity_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
-from shoal.prepare import categories_in_order
+from shoal.prepare import categories_in_order, decoded, one_missing
 from shoal.schema import Column, Kind, Role, Roles, Schema, as_names, as_settings
+from shoal.space import as_k
 from shoal.table import read
 from shoal.typing import Labels
 
 Vector = NDArray[np.float64]
+
+
+class Columns(Protocol):
+    """What the audit needs of a table: one column, or some."""
+
+    def __getitem__(self, name: str, /) -> pa.ChunkedArray:
+        """Return one column."""
+
+    def select(self, names: Any, /) -> pa.Table:
+        """Return some columns."""
 
 
 @dataclass(frozen=True)
@@ -179,20 +190,23 @@ def audit(
     """
     quasi, sensitive = as_names(quasi_identifiers), as_names(confidential)
     settings = as_settings(columns)
-    arrow = read(table, **reading).arrow
-    for name in (*quasi, *sensitive, *settings, *([subject] if subject else [])):
-        if name not in arrow.column_names:
-            raise SchemaError(f"Column {name!r} is not in the table. Columns: {', '.join(arrow.column_names)}.")
+    for name, given in settings.items():
+        unused = sorted(given.model_fields_set - {"kind", "order"})
+        if unused:
+            raise ParameterError(f"{', '.join(unused)} is set for column {name!r}: an audit takes only kind and order.")
     if not quasi:
         raise SchemaError("No quasi-identifier is named, so there is nothing to count by.")
+    needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
+    arrow = read(table, columns=list(needed), **reading).arrow
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
+    k = None if k is None else as_k(k)
     roles = Roles(quasi_identifiers=tuple(quasi), confidential=tuple(sensitive))
     kinds = Schema.of(arrow.select(dict.fromkeys([*quasi, *sensitive])).schema, roles, settings)
     return recount(arrow, kinds, k, arrow[subject] if subject else None)
 
 
-def recount(table: pa.Table, schema: Schema, k: int | None, subjects: pa.ChunkedArray | None = None) -> Verdict:
+def recount(table: Columns, schema: Schema, k: int | None, subjects: pa.ChunkedArray | None = None) -> Verdict:
     """Recount a table whose columns have roles; `subjects` may be a column that is not published."""
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
@@ -205,7 +219,7 @@ def recount(table: pa.Table, schema: Schema, k: int | None, subjects: pa.Chunked
         sizes={int(size): int(number) for size, number in zip(sizes, numbers, strict=True)},
         n_below=int(counts[counts < k].sum()) if k is not None else 0,
         quasi_identifiers=tuple(schema.quasi_names),
-        subjects=None if subjects is None else int(distinct_in_classes(classes, value_codes(subjects)).min()),
+        subjects=None if subjects is None else int(distinct_in_classes(classes, identity_codes(subjects)).min()),
         subject_asked=subjects is not None or schema.roles.subject is not None,
         confidential={
             column.name: diversity(classes, table[column.name], column) for column in schema.having(Role.CONFIDENTIAL)
@@ -215,6 +229,7 @@ def recount(table: pa.Table, schema: Schema, k: int | None, subjects: pa.Chunked
 
 def diversity(classes: Labels, values: pa.ChunkedArray, column: Column) -> Diversity:
     """Measure what classes tell about a column; a missing value is a value of its own, after all others."""
+    values = one_missing(decoded(values)) if column.kind is not Kind.ORDINAL else values
     categories = _ordered_categories(values, column)
     codes = category_codes(values, categories)
     n_values = len(categories)

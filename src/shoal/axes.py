@@ -22,6 +22,7 @@ Scaling = Literal["zscore", "minmax", "none"]
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
+Numbers = NDArray[np.int64] | NDArray[np.uint64] | Vector
 
 MOST_DIMS = 16
 """A nominal column takes at most so many coordinates; `benchmarks/bench_nominal.py` measured what that costs."""
@@ -48,53 +49,68 @@ class NumberAxis:
     spread: float  # 0 if all present values are equal
     mean: float  # of the present values, in the end
     apart: float  # how far missing values lie from the others; 0 if none was missing
+    is_constant: bool  # whether all records have the same value, so that the column carries no distance
 
     @staticmethod
     def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NumberAxis":
         """Measure where the values lie and how far they spread."""
         order = categories_in_order(values, column) if column.kind is Kind.ORDINAL else None
         present = _numbers(values, order).present
-        pivot = present[0].item() if len(present) and scaling != "none" else 0
-        moved = _less(present, pivot)
-        exponent = int(np.frexp(np.abs(moved).max(initial=0.0))[1]) if scaling != "none" else 0
+        n_missing = len(values) - len(present)
+        pivot = halfway(present) if scaling != "none" else 0
+        moved = less(present, pivot)
+        largest = np.abs(moved).max(initial=0.0)
+        if scaling == "none" and largest > LARGEST_UNSCALED:
+            raise SchemaError(f"Column {column.name!r} has numbers too large to be squared. Choose a scaling for it.")
+        exponent = int(np.frexp(largest)[1]) if scaling != "none" else 0
         moved = np.ldexp(moved, -exponent)
         shift, spread = _shift_and_spread(moved, scaling)
         scaled = (moved - shift) / (spread or 1.0)
         mean = float(scaled.mean()) if len(scaled) else 0.0
-        apart = 0.0
-        if len(present) < len(values):
-            apart = 1.0 if scaling == "minmax" else float(np.sqrt(2 * np.square(scaled - mean).mean())) or 1.0
-        return NumberAxis(column, order, pivot, exponent, shift, spread, mean, apart)
+        apart = _missing_apart(scaled - mean, scaling) if n_missing else 0.0
+        constant = len(present) == 0 or (n_missing == 0 and present.min() == present.max())
+        return NumberAxis(column, order, pivot, exponent, shift, spread, mean, apart, bool(constant))
 
     @property
     def n_dims(self) -> int:
         """One, or two where values are missing."""
         return 2 if self.apart else 1
 
-    @property
-    def is_constant(self) -> bool:
-        """Whether all records have the same value, so that the column carries no distance."""
-        return self.spread == 0 and not self.apart
-
     def encode(self, values: pa.ChunkedArray) -> Matrix:
         """Return the coordinates of prepared values, shape (n_records, n_dims)."""
         present, where = _numbers(values, self.order)
         if not (self.apart or where.all()):
             raise SchemaError(
-                f"Column {self.column.name!r} has {np.count_nonzero(~where):,} missing values, but none was missing "
-                "when the space was fixed."
+                f"Column {self.column.name!r} has missing values, but none was missing when the space was fixed."
             )
-        X = np.zeros((len(values), self.n_dims))
-        X[:, 0] = self.mean
-        moved = np.ldexp(_less(present, self.pivot), -self.exponent)
-        X[where, 0] = (moved - self.shift) / self.spread if self.spread else 0.0
-        if self.apart:
-            X[~where, 1] = self.apart
-        return X * self.column.settings.weight
+        weight = self.column.settings.weight
+        moved = np.ldexp(less(present, self.pivot), -self.exponent)
+        scaled = (moved - self.shift) / self.spread * weight if self.spread else np.zeros(len(moved))
+        if not self.apart:
+            return np.asarray(scaled.reshape(-1, 1))
+        X = np.tile([self.mean * weight, self.apart * weight], (len(values), 1))
+        X[where, 0] = scaled
+        X[where, 1] = 0.0
+        return X
+
+    def lookup(self, values: pa.ChunkedArray) -> "Lookup":
+        """Return the coordinates of all records, as they are."""
+        return Lookup(self.encode(values), None)
+
+
+class Lookup(NamedTuple):
+    """Points, and the number of each record's point; None where every record has its own."""
+
+    points: Matrix
+    numbers: Codes | None
+
+
+LARGEST_UNSCALED = 1e100
+"""Larger numbers have to be scaled: the squares of a hundred columns and a billion records still fit a float64."""
 
 
 class _Numbers(NamedTuple):
-    present: NDArray[np.int64] | Vector
+    present: Numbers
     where: NDArray[np.bool_]  # of shape (n_records,): which records have a value
 
 
@@ -102,35 +118,54 @@ def _numbers(values: pa.ChunkedArray, order: pa.Array | None) -> _Numbers:
     """Return the values that are not missing as numbers: of an ordinal column the ranks, of dates the time units."""
     if order is not None:
         values = pc.index_in(decoded(values), value_set=order)
-    values = values.combine_chunks()
-    where = np.asarray(values.is_valid())
-    present = values.drop_null()
-    if pa.types.is_temporal(present.type):
-        return _Numbers(date_units(present), where)
-    if pa.types.is_integer(present.type) and not pa.types.is_uint64(present.type):
-        return _Numbers(np.asarray(present.cast(pa.int64())), where)
-    return _Numbers(np.asarray(present.cast(pa.float64(), safe=False)), where)
+    return _Numbers(as_numbers(values.drop_null()), np.asarray(values.is_valid()))
 
 
-def _less(numbers: NDArray[np.int64] | Vector, pivot: int | float) -> Vector:
+def as_numbers(values: pa.ChunkedArray | pa.Array) -> Numbers:
+    """Return numbers or dates that are all present: whole ones as int64 or uint64, others as float64."""
+    if pa.types.is_temporal(values.type):
+        return date_units(values)
+    if pa.types.is_integer(values.type):
+        return np.asarray(values.cast(pa.uint64() if pa.types.is_uint64(values.type) else pa.int64()))
+    return np.asarray(values.cast(pa.float64(), safe=False))
+
+
+def halfway(numbers: Numbers) -> int | float:
+    """Return a number halfway between the lowest and the highest, a whole one where they are."""
+    if len(numbers) == 0:
+        return 0
+    low, high = numbers.min(), numbers.max()
+    return (int(low) + int(high) + 1) // 2 if numbers.dtype.kind in "iu" else float(low / 2 + high / 2)
+
+
+def less(numbers: Numbers, pivot: int | float) -> Vector:
     """Subtract the pivot, without rounding where whole numbers allow it."""
-    if numbers.dtype.kind == "i" and isinstance(pivot, int) and len(numbers):
+    if numbers.dtype.kind in "iu" and isinstance(pivot, int) and len(numbers):
         lowest, highest = int(numbers.min()) - pivot, int(numbers.max()) - pivot
-        if lowest >= -(2**63) and highest < 2**63:
-            return (numbers - pivot).astype(np.float64)
+        if lowest >= -(2**63) and highest < 2**63 and -(2**63) <= pivot < 2**64:
+            # Unsigned numbers wrap around, and the difference read as a signed one is right again.
+            wrapped = numbers.view(np.uint64) - np.uint64(pivot % 2**64)
+            return wrapped.view(np.int64).astype(np.float64)
     return numbers.astype(np.float64) - pivot
 
 
 def _shift_and_spread(numbers: Vector, scaling: Scaling) -> tuple[float, float]:
     """Return what to subtract from numbers and what to divide them by."""
-    if len(numbers) == 0 or numbers.min() == numbers.max():
-        return (0.0, 0.0) if scaling != "none" else (0.0, 1.0)
     if scaling == "none":
         return 0.0, 1.0
+    if len(numbers) == 0 or numbers.min() == numbers.max():
+        return 0.0, 0.0
     if scaling == "minmax":
         return float(numbers.min()), float(numbers.max() - numbers.min())
     mean = float(numbers.mean())
     return mean, float(np.sqrt(np.square(numbers - mean).mean()))
+
+
+def _missing_apart(deviations: Vector, scaling: Scaling) -> float:
+    """Return how far missing values lie from the others: 1 where the others do not differ."""
+    if scaling == "minmax" or len(deviations) == 0:
+        return 1.0
+    return float(np.sqrt(2 * np.square(deviations).mean())) or 1.0  # squares of very small numbers vanish
 
 
 @dataclass(frozen=True)
@@ -169,16 +204,20 @@ class NominalAxis:
         """Return the number of each record's category, shape (n_records,)."""
         return category_codes(values, self.categories)
 
+    def lookup(self, values: pa.ChunkedArray) -> Lookup:
+        """Return the points of the categories, and the number of each record's category."""
+        codes = self.codes(values)
+        if codes.min(initial=0) < 0:
+            raise SchemaError(
+                f"Column {self.column.name!r} has categories that did not occur when the space was fixed."
+            )
+        return Lookup(self.points * self.column.settings.weight, codes)
+
     def encode(self, values: pa.ChunkedArray) -> Matrix:
         """Return the coordinates of prepared values, shape (n_records, n_dims)."""
-        codes = self.codes(values)
-        n_new = np.count_nonzero(codes < 0)
-        if n_new:
-            raise SchemaError(
-                f"Column {self.column.name!r} has {n_new:,} values of categories that did not occur when the space was "
-                "fixed."
-            )
-        return np.asarray(self.points[codes] * self.column.settings.weight)
+        points, codes = self.lookup(values)
+        assert codes is not None
+        return np.asarray(points[codes])
 
 
 def sorted_categories(values: pa.ChunkedArray) -> pa.Array:

@@ -10,14 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal import kernels
 from shoal.aggregate import Cells
-from shoal.classes import class_ids, distinct_in_classes, value_codes
+from shoal.classes import class_ids, distinct_in_classes, identity_codes, value_codes
 from shoal.errors import GuaranteeError, SchemaError
 from shoal.partition import partition
+from shoal.prepare import decoded, one_missing
 from shoal.schema import Role, Schema
 from shoal.space import Space
+from shoal.subjects import join_until_enough, members_of, with_enough_subjects
 from shoal.typing import Labels, Matrix, Progress, Seed
+
+ALONE = 1000
+"""Fewer records are left to one thread."""
 
 Cut = Callable[[Matrix, Progress | None], Labels]
 """Splits records into cells: the method, k, seed and options that were asked for."""
@@ -55,16 +59,17 @@ def group(
     """
 
     def cut(X: Matrix, progress: Progress | None) -> Labels:
-        return partition(X, k, method, seed, threads=threads, progress=progress, **options)
+        # A few records are done before a second thread is awake, and there may be thousands of strata.
+        n_threads = 1 if threads is None and len(X) < ALONE else threads
+        return partition(X, k, method, seed, threads=n_threads, progress=progress, **options)
 
     X = space.encode(table)
     strata, _ = strata_of(table, schema, k)
+    subjects = None if schema.roles.subject is None else identity_codes(table[schema.roles.subject])
     if schema.roles.household is not None:
-        return _within_households(table, schema, space, X, strata, cut, k, progress)
+        return _within_households(table, schema, space, X, strata, cut, k, subjects, progress)
     labels = within(X, strata, cut, progress)
-    if schema.roles.subject is not None:
-        labels = with_enough_subjects(X, labels, strata, value_codes(table[schema.roles.subject]), k)
-    return Cells(labels)
+    return Cells(labels if subjects is None else with_enough_subjects(X, labels, strata, subjects, k))
 
 
 def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
@@ -79,7 +84,8 @@ def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
     zeros = [column.name for column in schema.quasi if column.settings.keep_zeros]
     apart = table.select(by)
     for name in zeros:
-        apart = apart.append_column(f"zero in {name}", pc.equal(table[name], 0))
+        is_zero = pc.equal(table[name].cast(pa.float64(), safe=False), 0.0)
+        apart = apart.append_column(f"zero in {name}", pc.fill_null(is_zero, False))
     what = [f"by {', '.join(map(repr, by))}"] * bool(by) + [f"zeros in {', '.join(map(repr, zeros))}"] * bool(zeros)
     strata = class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)
     _refuse_small_strata(strata, " and ".join(what), k)
@@ -110,52 +116,9 @@ def within(X: Matrix, strata: Labels, cut: Cut, progress: Progress | None = None
     return labels
 
 
-def members_of(labels: Labels) -> list[Labels]:
-    """Return the records of each cell or stratum, in their order."""
-    return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
-
-
 def _part(progress: Progress | None, n_before: int, n_here: int, n_records: int) -> Progress | None:
     """Report the progress of a stratum, in whatever unit its method counts, as a part of all records."""
     return progress and (lambda done, total: progress(n_before + n_here * done // max(total, 1), n_records))
-
-
-def with_enough_subjects(X: Matrix, labels: Labels, strata: Labels, subjects: Labels, k: int) -> Labels:
-    """Merge cells with fewer than `k` different subjects into the nearest of their stratum, until all have enough.
-
-    Raises
-    ------
-    GuaranteeError
-        If a whole stratum has fewer than `k` subjects.
-    """
-    in_strata = distinct_in_classes(strata, subjects)
-    if in_strata.min() < k:
-        raise GuaranteeError(
-            f"Cells of k={k} different subjects were asked for, but there are only {in_strata.min()} subjects"
-            + (" in a stratum" if len(in_strata) > 1 else "")
-            + ". Lower k, or leave the subject out if every record is a person of its own."
-        )
-    while True:
-        poor = np.flatnonzero(distinct_in_classes(labels, subjects) < k)
-        if not len(poor):
-            return labels
-        labels = _merged(X, labels, strata, poor)
-
-
-def _merged(X: Matrix, labels: Labels, strata: Labels, poor: Labels) -> Labels:
-    """Join each of some cells to the one whose mean is nearest, in its stratum."""
-    sizes = np.bincount(labels)
-    means = kernels.cell_sums(X, labels, len(sizes)) / sizes[:, None]
-    stratum = np.empty(len(sizes), dtype=np.int64)
-    stratum[labels] = strata
-    target = np.arange(len(sizes))
-    for cell in poor:
-        if target[cell] != cell or (target == cell).sum() > 1:
-            continue  # it has just been joined by another
-        candidates = np.flatnonzero((stratum == stratum[cell]) & (np.arange(len(sizes)) != cell))
-        nearest = candidates[kernels.distances(means[candidates], means[cell]).argmin()]
-        target[target == cell] = target[nearest]
-    return np.unique(target[labels], return_inverse=True)[1].astype(np.int64)
 
 
 def _within_households(
@@ -166,30 +129,47 @@ def _within_households(
     strata: Labels,
     cut: Cut,
     k: int,
+    subjects: Labels | None,
     progress: Progress | None,
 ) -> Cells:
     """Group whole households by what all their members share, then the people of each group by the rest."""
-    name = schema.roles.household
-    assert name is not None
-    if table[name].null_count:
-        raise SchemaError(
-            f"The household column {name!r} is missing in {table[name].null_count:,} records. Give every record a "
-            "household; somebody who lives alone is one."
-        )
-    households = value_codes(table[name]) - 1
+    households = _households(table, schema)
     shared = _shared_columns(table, schema, households)
     dims = {axis.column.name: dims for axis, dims in zip(space.axes, space.dims(), strict=True)}
     first = np.unique(households, return_index=True)[1]
-    of_households = np.hstack([X[first, dims[column]] for column in shared])
     if np.any(strata != strata[first][households]):
         raise SchemaError("Strata and households do not go together: some households have records in several strata.")
     _refuse_small_strata(strata[first], "of households", k)
-    cells = within(np.ascontiguousarray(of_households), strata[first], cut)[households]
+    of_households = _columns(X, [dims[name] for name in shared])
+    cells = within(of_households[first], strata[first], cut)[households]
+    if subjects is not None:
+        cells = join_until_enough(of_households, cells, strata, subjects, k)
     rest = [dims[column.name] for column in schema.quasi if column.name not in shared]
     if not rest:
         return Cells(cells, cells, tuple(shared))
-    of_people = np.ascontiguousarray(np.hstack([X[:, part] for part in rest]))
-    return Cells(within(of_people, cells, cut, progress), cells, tuple(shared))
+    of_people = _columns(X, rest)
+    labels = within(of_people, cells, cut, progress)
+    if subjects is not None:
+        labels = with_enough_subjects(of_people, labels, cells, subjects, k)
+    return Cells(labels, cells, tuple(shared))
+
+
+def _columns(X: Matrix, parts: list[slice]) -> Matrix:
+    """Return some of the coordinates of all records."""
+    return np.ascontiguousarray(np.hstack([X[:, part] for part in parts]))
+
+
+def _households(table: pa.Table, schema: Schema) -> Labels:
+    """Return the number of each record's household, or say that some have none."""
+    name = schema.roles.household
+    assert name is not None
+    values = one_missing(decoded(table[name]))
+    if values.null_count:
+        raise SchemaError(
+            f"The household column {name!r} is missing in {values.null_count:,} records. Give every record a "
+            "household; somebody who lives alone is one."
+        )
+    return value_codes(values)
 
 
 def _shared_columns(table: pa.Table, schema: Schema, households: Labels) -> list[str]:

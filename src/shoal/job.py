@@ -5,19 +5,34 @@ A job is frozen and knows its keys: an unknown one is an error that names the ne
 
 import os
 import tomllib
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+import numpy as np
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from shoal.axes import Scaling
 from shoal.errors import FileError, ParameterError
 from shoal.prepare import Missing
-from shoal.schema import ColumnSettings, Roles, Settings
+from shoal.schema import ColumnSettings, Roles, Settings, Whole, validated
 
 Order = Literal["shuffle", "keep"]
 """In which order records are written: a random one, or that of the input."""
+
+
+def _plain(value: object) -> object:
+    """Return a value that a file can hold: those of NumPy as Python's."""
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise PydanticCustomError("plain", "it should be a number, a text, true or false, or a list of such")
+
+
+Plain = Annotated[Any, BeforeValidator(_plain)]
 
 
 class Input(Settings):
@@ -67,21 +82,21 @@ class Job(Settings):
     True
     """
 
-    k: int = Field(strict=True, description="smallest cell size, at least 2")
+    k: Whole = Field(description="smallest cell size, at least 2")
     method: str = Field("auto", description="partition algorithm")
     scaling: Scaling = Field("zscore", description="what makes columns comparable: zscore, minmax or none")
     missing: Missing = Field("error", description="what to do with missing quasi-identifiers: error or own-value")
-    seed: int | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
+    seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
-    options: dict[str, Any] = Field({}, description="what the method itself takes")
+    options: dict[str, Plain] = Field({}, description="what the method itself takes")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
 
     @staticmethod
     def of(**settings: Any) -> "Job":
         """Return the job with these settings, or raise `ParameterError` saying which of them cannot be."""
-        return _validated(settings)
+        return validated(Job, settings)
 
     @staticmethod
     def from_toml(text: str) -> "Job":
@@ -90,7 +105,7 @@ class Job(Settings):
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ParameterError(f"The job is not valid TOML: {error}.") from None
-        return _validated(content)
+        return validated(Job, content)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Job":
@@ -104,7 +119,7 @@ class Job(Settings):
 
     def to_toml(self, *, with_seed: bool = True) -> str:
         """Return the job as a text that `shoal run` takes: what was set, and nothing else."""
-        content = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        content = self.model_dump(by_alias=True, exclude_defaults=True)
         if not with_seed:
             content.pop("seed", None)
         return _toml(content)
@@ -114,36 +129,10 @@ class Job(Settings):
         return self.model_dump(mode="json", by_alias=True, exclude=None if with_seed else {"seed"})
 
 
-def _validated(content: dict[str, Any]) -> Job:
-    """Return the job, or raise `ParameterError` with the first thing that is wrong, in our words."""
-    try:
-        return Job.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(map(str, first["loc"]))
-    if first["type"] == "extra_forbidden":
-        known = _keys_at(first["loc"][:-1])
-        near = get_close_matches(str(first["loc"][-1]), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ParameterError(f"A job has no key {where!r}.{hint} Known here: {', '.join(known)}.")
-    if first["type"] == "missing":
-        raise ParameterError(f"The job does not say {where!r}.")
-    raise ParameterError(f"{where or 'The job'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}.")
-
-
-def _keys_at(place: tuple[int | str, ...]) -> list[str]:
-    """Return the keys that a job knows at a place."""
-    model: Any = Job
-    for key in place:
-        if isinstance(model, type) and issubclass(model, BaseModel) and key in model.model_fields:
-            annotation = model.model_fields[str(key)].annotation
-            nested = [annotation, *get_args(annotation)]
-            model = next((a for a in nested if isinstance(a, type) and issubclass(a, BaseModel)), model)
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
 def _toml(content: dict[str, Any], prefix: str = "") -> str:
     """Write nested plain values as TOML: first the values of a table, then the tables in it."""
+    # TOML has no word for None: what is None is left out.
+    content = {key: value for key, value in content.items() if value is not None}
     lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in content.items() if not _is_table(value)]
     text = "".join(f"{line}\n" for line in lines)
     for key, value in content.items():

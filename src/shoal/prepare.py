@@ -51,30 +51,58 @@ def prepare(table: pa.Table, schema: Schema, missing: Missing = "error") -> pa.T
 
 def _prepared(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     """Return one column, coded as its settings say."""
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, values)
+    values = _with_plain_categories(values) if pa.types.is_dictionary(values.type) else one_missing(values)
     if column.settings.missing_codes:
         values = _without_codes(values, column)
+    for limit, beyond in ((column.settings.top, pc.greater), (column.settings.bottom, pc.less)):
+        if limit is not None:
+            values = _limited(values, column, limit, beyond)
     if pa.types.is_floating(values.type):
         _refuse_infinite(values, column)
     if column.kind is Kind.ORDINAL:
         _refuse_unordered(values, column)
-    for limit, beyond in ((column.settings.top, pc.greater), (column.settings.bottom, pc.less)):
-        if limit is not None:
-            values = _limited(values, column, limit, beyond)
     return values
+
+
+def one_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values with null in place of NaN and 0 in place of -0, which would be one more thing to see."""
+    if not pa.types.is_floating(values.type):
+        return values
+    values = decoded(values)
+    return pc.add(pc.if_else(pc.is_nan(values), None, values), pa.scalar(0.0, values.type))
+
+
+def _with_plain_categories(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of categories with one list of them, in which each stands once and none is missing."""
+    categories = listed_categories(values)
+    indices = pc.index_in(one_missing(decoded(values)), value_set=categories).combine_chunks()
+    if len(categories) <= np.iinfo(values.type.index_type.to_pandas_dtype()).max:  # chunks may list more in all
+        indices = indices.cast(values.type.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, categories, ordered=values.type.ordered)])
+
+
+def listed_categories(values: pa.ChunkedArray) -> pa.Array:
+    """Return the categories that a column of them lists, used or not, in its order."""
+    lists = pa.chunked_array([chunk.dictionary for chunk in values.chunks], values.type.value_type)
+    return pc.unique(one_missing(lists)).drop_null()
 
 
 def _without_codes(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     """Return the column with its missing codes made null."""
     plain = decoded(values)
     try:
-        codes = pa.array(column.settings.missing_codes).cast(plain.type)
+        codes = _as_values(column.settings.missing_codes, plain.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         raise SchemaError(
             f"A missing code of column {column.name!r} cannot be a value of it: the column holds {plain.type}."
         ) from None
     return pc.if_else(pc.is_in(plain, value_set=codes), None, values)
+
+
+def _as_values(entries: tuple[str | int | float, ...], type_: pa.DataType) -> pa.Array:
+    """Return what a user wrote as values of a type; Arrow raises where one cannot be."""
+    # One by one, since a user may write -9 and "NA" side by side.
+    return pa.concat_arrays([pa.array([], type_), *(pa.array([entry]).cast(type_) for entry in entries)])
 
 
 def _refuse_infinite(values: pa.ChunkedArray, column: Column) -> None:
@@ -103,7 +131,7 @@ def _limited(values: pa.ChunkedArray, column: Column, limit: float, beyond: obje
         bound = pa.scalar(limit).cast(values.type)
     except pa.ArrowInvalid:
         raise SchemaError(
-            f"A top or bottom code of column {column.name!r} has decimals, but the column holds {values.type}."
+            f"A top or bottom code of column {column.name!r} cannot be a value of it: the column holds {values.type}."
         ) from None
     assert callable(beyond)
     return pc.if_else(beyond(values, bound), bound, values)
@@ -122,8 +150,10 @@ def _refuse_missing(table: pa.Table, schema: Schema) -> None:
 
 
 def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of categories as the values that they stand for."""
-    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+    """Return a column of categories as the values that they stand for, and in a type that Arrow computes on."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
 
 
 def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
@@ -131,14 +161,17 @@ def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
     plain = decoded(values).type
     if column.settings.order is not None:
         try:
-            return pa.array(column.settings.order).cast(plain)
+            order = _as_values(column.settings.order, plain)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             raise SchemaError(
                 f"The order of column {column.name!r} names categories that cannot be values of it: the column holds "
                 f"{'text' if is_text(plain) else plain}."
             ) from None
+        if len(pc.unique(order)) < len(order):
+            raise SchemaError(f"The order of column {column.name!r} names a category twice.")
+        return order
     if pa.types.is_dictionary(values.type) and values.type.ordered:
-        return values.unify_dictionaries().combine_chunks().dictionary
+        return listed_categories(values)
     distinct = pc.unique(decoded(values)).drop_null()
     return distinct.take(pc.sort_indices(distinct))
 

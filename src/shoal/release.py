@@ -26,12 +26,14 @@ from shoal.files import check_free, replacing_all, sha256
 from shoal.grouping import group
 from shoal.job import Job, Order
 from shoal.manifest import as_text, internal_manifest, public_manifest
+from shoal.measures import table_risk, table_utility
 from shoal.metrics.columns import TableLoss, table_loss
+from shoal.metrics.risk import Risk
 from shoal.prepare import prepare
 from shoal.report import render
-from shoal.schema import ALIASES, Role, Schema, as_names
+from shoal.schema import ALIASES, Kind, Role, Schema, as_names, natural_kind
 from shoal.space import Space, as_cell_size
-from shoal.table import Table, format_of, read, write_into
+from shoal.table import Table, format_of, read, rewrite_parquet, write_into
 from shoal.typing import Labels, Progress, Seed
 
 Vector = NDArray[np.float64]
@@ -180,17 +182,19 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
     """Make the release that a job describes from a table that has been read."""
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
-    schema = Schema.of(table.arrow.schema, job.roles, job.columns)
+    schema = Schema.of(table.types, job.roles, job.columns)
     k = as_cell_size(job.k, table.n_records)
-    original = prepare(table.arrow, schema, job.missing)
+    original = prepare(table.load(schema.needed), schema, job.missing)
     weights = survey_weights(original, schema)
     space = Space.fit(original, schema, job.scaling)
     cells = group(original, schema, space, k, job.method, job.seed, threads=threads, progress=progress, **job.options)
-    published = publish(original, schema, aggregate(original, schema, cells, weights))
+    strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
+    replaced = pa.table({**strata, **aggregate(original, schema, cells, weights)})
+    published = Published(table, schema, replaced)
     verdict = recount(published, schema, k, _subjects(original, schema))
     verdict.require()
-    loss = table_loss(space, original, published, {column.name: cells.of(column) for column in schema.quasi})
-    release = Release(job, table, schema, space, original, published, cells, verdict, loss)
+    loss = table_loss(space, original, replaced, {column.name: cells.of(column) for column in schema.quasi})
+    release = Release(job, table, schema, space, original, replaced, cells, verdict, loss)
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=3)
     return release
@@ -256,9 +260,20 @@ def files_of(
     return [path, *manifests, *(Path(target) for target in (report, json) if target is not None)]
 
 
-def publish(table: pa.Table, schema: Schema, replaced: Mapping[str, pa.Array]) -> pa.Table:
-    """Return the published columns in the order of the table, quasi-identifiers replaced."""
-    return pa.table({column.name: replaced.get(column.name, table[column.name]) for column in schema.published})
+@dataclass(frozen=True)
+class Published:
+    """The columns of a release: those replaced are in memory, the others are loaded when they are looked at."""
+
+    source: Table
+    schema: Schema
+    replaced: pa.Table
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        return (self.replaced if name in self.replaced.column_names else self.source.load([name]))[name]
+
+    def select(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns."""
+        return pa.table({name: self[name] for name in names})
 
 
 def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
@@ -267,7 +282,7 @@ def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
     if name is None:
         return None
     column = schema[name]
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+    if natural_kind(column.type) is not Kind.NUMERIC:
         raise SchemaError(f"The survey weights in column {name!r} must be numbers; the column holds {column.type}.")
     weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
     bad = ~(np.isfinite(weights) & (weights >= 0))
@@ -302,10 +317,20 @@ class Release:
     schema: Schema = field(repr=False)
     space: Space = field(repr=False)
     original: pa.Table = field(repr=False)
-    published: pa.Table = field(repr=False)
+    replaced: pa.Table = field(repr=False)
     cells: Cells = field(repr=False)
     verdict: Verdict
     loss: TableLoss
+
+    @property
+    def published(self) -> pa.Table:
+        """The published columns, in the order of the input."""
+        return self.columns.select([column.name for column in self.schema.published])
+
+    @property
+    def columns(self) -> Published:
+        """The published columns, each loaded when it is looked at."""
+        return Published(self.source, self.schema, self.replaced)
 
     @property
     def table(self) -> Any:
@@ -317,10 +342,24 @@ class Release:
         """Cell number of each record, in the order of the input; not published."""
         return self.cells.labels
 
+    @cached_property
+    def risk(self) -> Risk:
+        """How well an intruder who holds the original values finds people in the release."""
+        return table_risk(self.original, self.replaced, self.schema, self.space, self.labels, self._weights)
+
+    @cached_property
+    def utility(self) -> dict[str, Any]:
+        """What analysts still find: changes of means, variances, correlations, and of categories."""
+        return table_utility(self.original, self.replaced, self.schema, self._weights)
+
+    @property
+    def _weights(self) -> Vector | None:
+        return survey_weights(self.original, self.schema)
+
     @property
     def measures(self) -> dict[str, Any]:
-        """Loss and risk as plain values; they describe the original too, so they are not for the public."""
-        return {"loss": self.loss.to_dict()}
+        """Loss, risk and utility as plain values; they describe the original too, so they are not for the public."""
+        return {"loss": self.loss.to_dict(), "risk": self.risk.to_dict(), "utility": self.utility}
 
     def write(
         self,
@@ -364,7 +403,7 @@ class Release:
         """
         targets = files_of(path, report, json)
         with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
-            write_into(self.published, table, like=self.source, order=self._order(order))
+            self._write_table(table, self._order(order))
             self._recount(table)
             output = sha256(table)
             public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
@@ -374,6 +413,14 @@ class Release:
             for name, file in zip(formats, others, strict=True):
                 file.write_text(render(self, name, form), encoding="utf-8")
         return targets
+
+    def _write_table(self, path: Path, order: NDArray[np.int64] | None) -> None:
+        """Write the published table; what comes from a Parquet file and goes to one never has to fit into memory."""
+        if self.source.kind == "parquet" and self.source.path is not None and format_of(path)[1].name == "parquet":
+            names = [column.name for column in self.schema.published]
+            rewrite_parquet(self.source.path, path, replaced=self.replaced, columns=names, order=order, force=True)
+        else:
+            write_into(self.published, path, like=self.source, order=order)
 
     def _order(self, order: Order) -> NDArray[np.int64] | None:
         """Return the order in which records are written, None for that of the input."""
@@ -407,7 +454,7 @@ def _warnings(release: Release) -> list[str]:
     ]
     weights = release.schema.roles.weights
     for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
-        counts = np.bincount(value_codes(release.published[column.name]))
+        counts = np.bincount(value_codes(release.columns[column.name]))
         alone = np.count_nonzero(counts == 1)
         if 2 * alone > release.verdict.n_records:
             found.append(

@@ -4,16 +4,19 @@ Nothing is guessed about roles: a column that nobody named is an error, because 
 dropping it in silence may ruin the study.
 """
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Any, Literal
+from numbers import Real
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
-from shoal.errors import SchemaError
+from shoal.errors import ParameterError, SchemaError
 from shoal.table.columns import check_names
 
 
@@ -42,6 +45,33 @@ Aggregation = Literal["mean", "median", "mode"]
 """How the records of a cell become one value."""
 
 
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise PydanticCustomError("whole_number", "it should be a whole number")
+    return operator.index(value)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise PydanticCustomError("number", "it should be a number")
+    return float(value)
+
+
+def _entry(value: object) -> str | int | float:
+    """Take a text or a number as it is: a code of True or "1" is not the number 1."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise PydanticCustomError("entry", "it should be a text or a number")
+    return operator.index(value) if hasattr(value, "__index__") else float(value)
+
+
+# Whole numbers and numbers of Python or NumPy; no texts or truth values that could be taken for some.
+Whole = Annotated[int, BeforeValidator(_whole)]
+Number = Annotated[float, BeforeValidator(_number)]
+Entry = Annotated[str | int | float, BeforeValidator(_entry)]
+
+
 class Settings(BaseModel):
     """Something a user wrote down: an unknown key is an error, and nothing changes it afterwards."""
 
@@ -58,18 +88,18 @@ class ColumnSettings(Settings):
     """
 
     kind: Kind | None = Field(None, description="numeric, ordinal, nominal or date; by default what the type says")
-    order: tuple[str | int | float, ...] | None = Field(
-        None, description="categories of an ordinal column, lowest first"
-    )
-    missing_codes: tuple[str | int | float, ...] = Field((), description="values that stand for a missing one")
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False, description="how much the column counts in distances")
+    order: tuple[Entry, ...] | None = Field(None, description="categories of an ordinal column, lowest first")
+    missing_codes: tuple[Entry, ...] = Field((), description="values that stand for a missing one")
+    weight: Number = Field(1.0, gt=0, le=1e6, description="how much the column counts in distances")
     aggregate: Aggregation | None = Field(None, description="mean, median or mode; by default what the kind says")
-    round: int | None = Field(None, ge=-12, le=12, description="decimals of the published value; 0 keeps whole numbers")
-    top: float | None = Field(
+    round: Whole | None = Field(
+        None, ge=-12, le=12, description="decimals of the published value; 0 keeps whole numbers"
+    )
+    top: Number | None = Field(
         None, allow_inf_nan=False, description="larger values become this one before anything else"
     )
-    bottom: float | None = Field(None, allow_inf_nan=False, description="smaller values become this one")
-    keep_zeros: bool = Field(False, description="records with a zero share no cell with others")
+    bottom: Number | None = Field(None, allow_inf_nan=False, description="smaller values become this one")
+    keep_zeros: bool = Field(False, strict=True, description="records with a zero share no cell with others")
 
 
 DEFAULT_AGGREGATE: dict[Kind, Aggregation] = {
@@ -190,8 +220,12 @@ class Schema:
         )
         schema = Schema(columns, roles)
         for name in roles.household_level or ():
-            if name not in schema.quasi_names:
+            if name not in [column.name for column in schema.quasi]:
                 raise SchemaError(f"Column {name!r} is given as household-level, but it is not a quasi-identifier.")
+        if roles.household_level is not None and roles.household is None:
+            raise SchemaError(
+                "Household-level columns are given, but no column that says which records form a household."
+            )
         return schema
 
     def __getitem__(self, name: str) -> Column:
@@ -276,6 +310,11 @@ def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings)
                 f"Column {name!r} holds {type_}, which has no distance. Split it into plain columns, or "
                 "give it another role than quasi-identifier."
             )
+        if role is Role.CONFIDENTIAL:
+            raise SchemaError(
+                f"Column {name!r} holds {type_}, of which neither l-diversity nor t-closeness can be measured. Split "
+                "it into plain columns, or give it the role other."
+            )
         kind = Kind.NOMINAL
     column = Column(name, role, kind, type_, settings)
     _check_kind(column, natural)
@@ -350,11 +389,46 @@ def _check_settings(column: Column) -> None:
 def as_settings(settings: Mapping[str, Any] | None) -> dict[str, ColumnSettings]:
     """Return the settings of columns as such, whether they came as plain mappings or not."""
     return {
-        name: given if isinstance(given, ColumnSettings) else ColumnSettings.model_validate(given)
+        name: given if isinstance(given, ColumnSettings) else validated(ColumnSettings, given, f"columns.{name}")
         for name, given in (settings or {}).items()
     }
 
 
+S = TypeVar("S", bound=Settings)
+
+
+def validated(model: type[S], content: object, where: str = "") -> S:
+    """Return the settings, or raise `ParameterError` with the first thing that is wrong, in our words."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join([*([where] if where else []), *map(str, first["loc"])])
+    if first["type"] == "extra_forbidden":
+        known = _keys_at(model, first["loc"][:-1])
+        key = str(first["loc"][-1])
+        near = [ALIASES[key]] if ALIASES.get(key) in known else get_close_matches(key, known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ParameterError(f"There is no key {place!r}.{hint} Known here: {', '.join(known)}.")
+    if first["type"] == "missing":
+        raise ParameterError(f"{place!r} is missing and has no default.")
+    raise ParameterError(f"{place or 'This'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}.")
+
+
+def _keys_at(model: Any, place: tuple[int | str, ...]) -> list[str]:
+    """Return the keys that settings know at a place."""
+    for key in place:
+        if key in model.model_fields:
+            annotation = model.model_fields[str(key)].annotation
+            nested = [annotation, *get_args(annotation)]
+            model = next((a for a in nested if isinstance(a, type) and issubclass(a, BaseModel)), model)
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
 def as_names(given: Sequence[str] | str) -> list[str]:
     """Return one column name or several as a list."""
-    return [given] if isinstance(given, str) else list(given)
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise ParameterError(f"Columns are given by a name or a list of names, not by {type(given).__name__}.")
+    return list(given)

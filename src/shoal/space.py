@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from shoal.schema import Schema
 
 
+_AT_ONCE = 8192  # records whose coordinates stay in the cache while one column after the other is written
+
+
 @dataclass(frozen=True)
 class Space:
     """Where the records of a table lie: one axis for each quasi-identifier, fixed once and for all.
@@ -63,8 +66,11 @@ class Space:
     def encode(self, table: "pa.Table") -> Matrix:
         """Return the points of the records of a prepared table, float64 of shape (n_records, n_dims)."""
         X = np.empty((table.num_rows, sum(axis.n_dims for axis in self.axes)))
-        for axis, dims in zip(self.axes, self.dims(), strict=True):
-            X[:, dims] = axis.encode(table[axis.column.name])
+        parts = [axis.lookup(table[axis.column.name]) for axis in self.axes]
+        for start in range(0, len(X), _AT_ONCE):
+            rows = slice(start, start + _AT_ONCE)
+            for (points, numbers), dims in zip(parts, self.dims(), strict=True):
+                X[rows, dims] = points[rows if numbers is None else numbers[rows]]
         return X
 
     def dims(self) -> list[slice]:
@@ -154,14 +160,19 @@ def as_matrix(X: ArrayLike) -> Matrix:
     return matrix
 
 
-def as_cell_size(k: int, n_records: int) -> int:
-    """Return `k` as an int that `n_records` records can meet, or say why there is none."""
-    try:
-        k = operator.index(k)
-    except TypeError:
-        raise ParameterError(f"k must be a whole number, not {type(k).__name__}.") from None
+def as_k(k: int) -> int:
+    """Return `k` as an int of at least 2, or say what is wrong with it."""
+    if isinstance(k, bool | np.bool_) or not hasattr(k, "__index__"):
+        raise ParameterError(f"k must be a whole number, not {type(k).__name__}.")
+    k = operator.index(k)
     if k < 2:
         raise ParameterError(f"k must be at least 2 for a record to hide among others; k={k} was asked for.")
+    return k
+
+
+def as_cell_size(k: int, n_records: int) -> int:
+    """Return `k` as an int that `n_records` records can meet, or say why there is none."""
+    k = as_k(k)
     if n_records < k:
         raise GuaranteeError(
             f"Cells of k={k} records were asked for, but there are only {n_records} records. Lower k or add records."

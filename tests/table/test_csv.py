@@ -211,7 +211,10 @@ def test_utf_16_and_unknown_encodings_are_told_apart_from_text(file):
 
 @pytest.mark.parametrize(
     "option",
-    [{"delimiter": ""}, {"delimiter": "ab"}, {"quote": "''"}, {"decimal": "x"}, {"decimal": ",", "delimiter": ","}],
+    [
+        *({"delimiter": ""}, {"delimiter": "ab"}, {"quote": "''"}, {"decimal": "x"}),
+        *({"decimal": ",", "delimiter": ","}, {"null_values": "NA"}, {"names": "ab"}),
+    ],
 )
 def test_an_option_that_makes_no_sense_is_refused(file, option):
     with pytest.raises(ParameterError, match=next(iter(option))):
@@ -234,6 +237,7 @@ def test_a_record_larger_than_a_block_is_read(file):
 
 def test_one_column_keeps_its_gaps(file, tmp_path):
     assert column(file("b\n1\n\n3\n")) == (pa.int64(), [1, None, 3])
+    assert column(file("\n\r\nb\n1\n")) == (pa.int64(), [1])
     write(pa.table({"b": [None, "x", None]}), tmp_path / "out.csv")
 
     assert column(tmp_path / "out.csv")[1] == [None, "x", None]

@@ -134,15 +134,15 @@ def test_a_pandas_column_of_mixed_types_is_refused_without_its_values_unless_it_
 @pytest.mark.parametrize(
     "twice",
     [
-        pd.DataFrame([[1, 2]], columns=["a", "a"]),
-        pa.table([[1], [2]], names=["a", "a"]),
-        duckdb.sql("select 1 as a, 2 as a"),
+        lambda: pd.DataFrame([[1, 2]], columns=["a", "a"]),
+        lambda: pa.table([[1], [2]], names=["a", "a"]),
+        lambda: duckdb.sql("select 1 as a, 2 as a"),
     ],
     ids=["pandas", "pyarrow", "duckdb"],
 )
 def test_two_columns_of_one_name_are_refused(twice):
     with pytest.raises(SchemaError, match="same name: 'a'"):
-        read(twice)
+        read(twice())
 
 
 def test_categories_that_no_record_has_are_not_given_back():

@@ -68,6 +68,16 @@ def test_what_is_written_carries_the_labels_of_what_is_published_and_occurs(path
         assert again.labels.measures == {"sex": "nominal", "age": "scale"}
 
 
+def test_labelled_tables_go_to_other_formats_and_others_come_in(path, tmp_path):
+    table = read(path, columns=["sex", "town"])
+    write(table.arrow, tmp_path / "out.csv", like=table)
+    text = read(tmp_path / "out.csv")
+    write(text.arrow, tmp_path / f"again{path.suffix}", like=text)
+
+    assert (tmp_path / "out.csv").read_text() == 'sex,town\n1.0,Ulm\n2.0,Zürich\n1.0,""\n,Oslo\n'
+    assert read(tmp_path / f"again{path.suffix}").arrow == table.arrow
+
+
 def test_every_type_goes_out_and_comes_back(path, tmp_path):
     table = read(path)
     write(table.arrow, tmp_path / f"out{path.suffix}", like=table)

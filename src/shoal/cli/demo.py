@@ -43,6 +43,7 @@ def command(k: int, output: str) -> None:
             "other": ["YEAR"],
             "subject": "UTILITYID",
         },
+        columns={name: {"round": 0} for name in _MEASURES},
         input={"path": str(datasets.path("eia"))},
         output={"path": str(folder / "release.csv"), "report": str(folder / "report.html")},
     )

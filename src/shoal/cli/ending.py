@@ -7,10 +7,15 @@
 | 2 | refused: the message says what was asked, what was found and what to do |
 | 70 | a fault of shoal's own |
 | 130 | stopped by Ctrl-C |
+| 143 | ended by the system (SIGTERM) |
 """
 
+import signal
+import sys
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +23,14 @@ import click
 
 from shoal.errors import ShoalError
 
-REFUSED, FAULT, STOPPED = 2, 70, 130
+REFUSED, FAULT, STOPPED, TERMINATED = 2, 70, 130, 143
 
 
 def ended(work: Callable[[], Any]) -> int:
     """Do the work and return the exit code, having said why if it is not 0."""
     try:
-        code = work()
+        with _leaving_nothing_when_terminated():
+            code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
         return _say(str(error), REFUSED)
@@ -38,6 +44,19 @@ def ended(work: Callable[[], Any]) -> int:
         return _say("There is not enough memory for this table. Nothing was written.", REFUSED)
     except Exception as error:
         return _say(_fault(error), FAULT)
+
+
+@contextmanager
+def _leaving_nothing_when_terminated() -> Iterator[None]:
+    """Have SIGTERM end the work as Ctrl-C does, so that files in the making are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _refuse_usage(error: click.UsageError) -> int:

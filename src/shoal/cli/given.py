@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -39,11 +40,13 @@ def column_and_value(text: str, flag: str) -> tuple[str, str]:
     >>> column_and_value("zip=nominal", "--kind"), column_and_value('"a=b"=2', "--weight")
     (('zip', 'nominal'), ('a=b', '2'))
     """
-    quoted = text.startswith('"') and text.rfind('"=')
-    name, sign, value = (text[1:quoted], "=", text[quoted + 2 :]) if quoted else text.partition("=")
+    quoted = re.fullmatch(r'"((?:[^"]|"")+)"=(.*)', text, re.DOTALL)
+    if quoted:
+        return quoted[1].replace('""', '"'), quoted[2]
+    name, sign, value = text.partition("=")
     if not sign or not name:
         raise click.BadParameter(f"{text!r} has to be COLUMN=VALUE.", param_hint=flag)
-    return name.replace('""', '"') if quoted else name, value
+    return name, value
 
 
 def values(text: str) -> list[Any]:
@@ -55,14 +58,28 @@ def values(text: str) -> list[Any]:
     ([-9, 99], [0.5, 1.0], ['01', '2'], ['low', 'high'])
     """
     texts = split(text)
-    for number in (int, float):
-        try:
-            found = [number(part) for part in texts]
-        except ValueError:
-            continue
-        if all(_plainly(part) for part in texts):
-            return found
-    return list(texts)
+    found = [number(part) for part in texts]
+    if not all(isinstance(value, int | float) and _plainly(part) for value, part in zip(found, texts, strict=True)):
+        return list(texts)
+    return found if all(isinstance(value, int) for value in found) else [float(value) for value in found]
+
+
+def number(text: str) -> int | float | str:
+    """Return a number, whole if it is written so; a text that is none comes back as it is.
+
+    Examples
+    --------
+    >>> number("0"), number("2.5"), number("x")
+    (0, 2.5, 'x')
+    """
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _plainly(text: str) -> bool:

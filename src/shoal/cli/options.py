@@ -1,7 +1,8 @@
 """Options that commands share. They come from the models that a job is made of, so that none is forgotten here."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import click
 
@@ -120,7 +121,13 @@ def _of_columns(annotation: Any) -> dict[str, Any]:
 
 
 def _holds(annotation: Any, wanted: type) -> bool:
-    return any(part is wanted or get_origin(part) is wanted for part in (annotation, *get_args(annotation)))
+    """Tell whether a type is the wanted one, perhaps among others or with checks of its own."""
+    if get_origin(annotation) is Annotated:
+        return _holds(get_args(annotation)[0], wanted)
+    if annotation is wanted or get_origin(annotation) is wanted:
+        return True
+    is_choice = get_origin(annotation) in (Union, UnionType)
+    return is_choice and any(_holds(part, wanted) for part in get_args(annotation))
 
 
 def taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:
@@ -144,9 +151,12 @@ def column_settings(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _setting(annotation: Any, value: str) -> Any:
+    """Return a value as the setting wants it; one that it cannot be is left for the job to refuse."""
     if _holds(annotation, bool):
         return True
-    return typed.values(value) if _holds(annotation, tuple) else value
+    if _holds(annotation, tuple):
+        return typed.values(value)
+    return typed.number(value) if _holds(annotation, int) or _holds(annotation, float) else value
 
 
 def method_options(given: Iterable[str]) -> dict[str, Any]:

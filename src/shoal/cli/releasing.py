@@ -60,6 +60,7 @@ def tell(release: Release, files: Iterable[Path]) -> None:
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
             "information loss": f"{release.loss.il:.4f} %",
+            "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
             "written": ", ".join(map(str, files)),
         }
     )
@@ -87,9 +88,9 @@ def tell_plan(job: Job, files: Iterable[Path]) -> None:
     assert job.input is not None
     with showing(f"reading {Path(job.input.path).name}", "") as _:
         table = read(job.input.path, **job.input.reading())
-    schema = Schema.of(table.arrow.schema, job.roles, job.columns)
+    schema = Schema.of(table.types, job.roles, job.columns)
     k = as_cell_size(job.k, table.n_records)
-    strata, _ = strata_of(prepare(table.arrow, schema, job.missing), schema, k)
+    strata, _ = strata_of(prepare(table.load(schema.needed), schema, job.missing), schema, k)
     lines = {
         "would read": f"{job.input.path}: {table.n_records:,} records, {len(table.names)} columns",
         "would group": f"by {job.method}, k = {k}, in {counted(int(strata.max()) + 1, 'stratum', 'strata')}",

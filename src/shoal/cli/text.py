@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import click
 
+from shoal.table.columns import printable
+
 
 def facts(lines: Mapping[str, str]) -> None:
     """Print titles and what there is to say about each, aligned."""
@@ -21,8 +23,3 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     ('1 record', '1,200 records', '2 strata')
     """
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
-
-
-def printable(text: str) -> str:
-    """Return a text without characters that would move the cursor of a terminal."""
-    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)

@@ -14,6 +14,7 @@ from typing import Any
 
 from shoal.errors import FileError, GuaranteeError, ParameterError, ShoalError, ShoalWarning
 from shoal.files import replacing
+from shoal.measures import table_linkage
 from shoal.partition import ALGORITHMS
 from shoal.release import Release, anonymize
 from shoal.table import read
@@ -25,7 +26,7 @@ LARGEST = {
     **dict.fromkeys(("mdav", "topdown"), 1_000_000),
 }
 
-RISK = "expected share of records that an intruder who knows all quasi-identifiers finds: classes / records"
+RISK = "share of the published records whose own original is the nearest of all (distance-linked disclosure)"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class Choice:
     loss : float
         Information loss in percent.
     risk : float
-        Share of the records.
+        Distance-linked disclosure: share of the published records whose own original is the nearest of all.
+    marketer : float
+        Share of the records that somebody who knows all quasi-identifiers would find on average: classes per record.
     n_classes, smallest : int
         How many classes the release has, and the records in the smallest.
     undominated : bool
@@ -50,6 +53,7 @@ class Choice:
     k: int
     loss: float
     risk: float
+    marketer: float
     n_classes: int
     smallest: int
     undominated: bool = False
@@ -267,10 +271,16 @@ def _choice(release: Release) -> Choice:
         method=release.job.method,
         k=release.job.k,
         loss=release.loss.il,
-        risk=verdict.n_classes / verdict.n_records,
+        risk=_linked(release),
+        marketer=verdict.n_classes / verdict.n_records,
         n_classes=verdict.n_classes,
         smallest=verdict.smallest,
     )
+
+
+def _linked(release: Release) -> float:
+    """Link what is published with the originals by distance; the other risks of a release are not needed here."""
+    return table_linkage(release.original, release.replaced, release.space, release.labels).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:

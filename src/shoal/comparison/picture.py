@@ -93,7 +93,7 @@ def _axes(x: Scale, y: Scale) -> list[str]:
     middle = (_TOP + _BOTTOM) / 2
     parts.append(
         f'<text x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 46}" text-anchor="middle">'
-        "risk: records found by an intruder, %</text>"
+        "risk: records linked to their original, %</text>"
     )
     parts.append(
         f'<text transform="translate(24 {middle}) rotate(-90)" text-anchor="middle">information loss, %</text>'

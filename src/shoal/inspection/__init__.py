@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ from shoal.inspection.facts import Facts, count
 from shoal.inspection.proposal import Proposal, propose
 from shoal.job import Job
 from shoal.schema import Role
-from shoal.table import format_of, read
-from shoal.table.columnar import parquet_names
+from shoal.table import read
+from shoal.table.columns import printable
 from shoal.typing import Labels, Progress
 
 _KEPT = 16
@@ -128,12 +127,12 @@ class Inspection:
         roles = self.roles()
         for key, flag in _FLAGS.items():
             if roles.get(key):
-                words += [flag, ",".join(map(_listed, roles[key]))]
+                words += [flag, ",".join(map(as_listed, roles[key]))]
         for helper in ("household", "weights"):
             if helper in roles:
                 words += [f"--{helper}", roles[helper]]
         for name, setting in self.settings().items():
-            words += ["--kind", f"{_listed(name)}={setting['kind']}"]
+            words += ["--kind", f"{as_listed(name)}={setting['kind']}"]
         if self._has_missing:
             words += ["--missing", "own-value"]
         return shlex.join([*words, "-o", "release.parquet", "--report", "report.html"])
@@ -151,7 +150,7 @@ class Inspection:
 
     def to_text(self, k: int = 10) -> str:
         """Return all of it as text, with the command that makes a release."""
-        advice = ["To make a release of it, correct this and run it:", "", f"  {self.command(k)}"]
+        advice = ["To make a release of it, correct this and run it:", "", f"  {printable(self.command(k))}"]
         return "\n".join([*_table(self), "", *_sentences(self), "", *advice])
 
     def __str__(self) -> str:
@@ -186,7 +185,7 @@ def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> 
 
     Examples
     --------
-    >>> people = {"name": ["Ann", "Bo", "Cy", "Di"], "age": [30, 30, 40, 50], "diagnosis": ["a", "b", "a", "a"]}
+    >>> people = {"name": ["Ann", "Bo", "Cy", "Di"], "age": [30, 30, 40, 50], "diagnosis": ["a", "b", "a", "b"]}
     >>> found = inspect(pa.table(people))
     >>> [str(column.proposal.role) for column in found.columns]
     ['identifier', 'quasi-identifier', 'confidential']
@@ -221,11 +220,8 @@ def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> 
 
 def _columns(table: Any, reading: dict[str, Any]) -> tuple[list[str], Iterator[tuple[str, pa.ChunkedArray]]]:
     """Return the names of the columns, and one after the other; of a Parquet file no more than one is in memory."""
-    if isinstance(table, str | os.PathLike) and format_of(table)[1].name == "parquet" and Path(table).is_file():
-        names = parquet_names(Path(table))
-        return names, ((name, read(table, columns=[name], **reading).arrow[name]) for name in names)
-    arrow = read(table, **reading).arrow
-    return arrow.column_names, ((name, arrow[name]) for name in arrow.column_names)
+    source = read(table, **reading)
+    return list(source.names), ((name, source.load([name])[name]) for name in source.names)
 
 
 def _renumbered(ids: Labels) -> Labels:
@@ -239,9 +235,16 @@ def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: i
         del kept[min(kept, key=lambda other: kept[other][0])]
 
 
-def _listed(name: str) -> str:
-    """Write a name so that a list with commas can hold it, and a setting with an equals sign."""
-    return '"' + name.replace('"', '""') + '"' if set(name) & set(',="') or name != name.strip() else name
+def as_listed(name: str) -> str:
+    """Write a name so that a list with commas can hold it, and a setting with an equals sign.
+
+    Examples
+    --------
+    >>> as_listed("age"), as_listed("last, first")
+    ('age', '"last, first"')
+    """
+    plain = name == name.strip() and not set(name) & set(',="')
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def _table(inspection: Inspection) -> list[str]:
@@ -249,7 +252,7 @@ def _table(inspection: Inspection) -> list[str]:
     heads = ("column", "kind", "missing", "distinct", "unique", "proposed role", "because")
     rows = [
         (
-            _printable(column.facts.name),
+            printable(column.facts.name),
             str(column.proposal.kind or column.facts.kind or "-"),
             f"{column.facts.missing:,}",
             f"{column.facts.distinct:,}" if column.facts.kind else "-",
@@ -270,11 +273,6 @@ def _table(inspection: Inspection) -> list[str]:
     ]
 
 
-def _printable(name: str) -> str:
-    """Return a name without characters that would move the cursor of a terminal."""
-    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in name)
-
-
 def _sentences(inspection: Inspection) -> list[str]:
     n_quasi = sum(column.proposal.role is Role.QUASI for column in inspection.columns)
     lines = [
@@ -282,7 +280,7 @@ def _sentences(inspection: Inspection) -> list[str]:
         f"The {n_quasi} proposed quasi-identifiers together make {inspection.together:.1%} of the records unique.",
     ]
     for columns, unique in inspection.combinations:
-        lines.append(f"Already {' and '.join(map(_printable, columns))} make {unique:.1%} unique.")
+        lines.append(f"Already {' and '.join(map(printable, columns))} make {unique:.1%} unique.")
     if not inspection.complete:
         lines.append("Not all pairs and triples of columns were looked at: there are too many records.")
     return lines

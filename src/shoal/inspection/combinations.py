@@ -42,29 +42,28 @@ def revealing(codes: Mapping[str, NDArray[np.int32]]) -> tuple[list[Combination]
     """
     if len(codes) < 2:
         return [], True
-    n_records = len(next(iter(codes.values())))
-    budget = WORK // max(n_records, 1)
+    budget = WORK // max(len(next(iter(codes.values()))), 1)
     all_pairs = list(choose(codes, 2))
     pairs = _measured(codes, all_pairs[:budget])
-    telling = [pair for pair in pairs if pair.unique >= MOST][:_SHOWN]
-    grown = _grown([pair.columns for pair in pairs if pair.unique < MOST][:_SHOWN], list(codes))
-    wanted = [
-        columns
-        for columns in grown
-        if not any(set(pair.columns) <= set(columns) for pair in pairs if pair.unique >= MOST)
-    ]
-    left = budget - len(pairs)
-    triples = [found for found in _measured(codes, wanted[: max(left, 0)]) if found.unique >= MOST][:_SHOWN]
-    return telling + triples, len(all_pairs) + len(wanted) <= budget
+    telling = [pair for pair in pairs if pair.unique >= MOST]
+    others = [pair.columns for pair in pairs if pair.unique < MOST]
+    wanted = [columns for columns in _grown(others[:_SHOWN], list(codes)) if not _holds_one(columns, telling)]
+    triples = _measured(codes, wanted[: max(budget - len(pairs), 0)])
+    found = telling[:_SHOWN] + [triple for triple in triples if triple.unique >= MOST][:_SHOWN]
+    return found, len(all_pairs) + len(wanted) <= budget
+
+
+def _holds_one(columns: Sequence[str], pairs: Iterable[Combination]) -> bool:
+    """Tell whether one of the pairs is among the columns, so that they tell nothing new."""
+    return any(set(pair.columns) <= set(columns) for pair in pairs)
 
 
 def _grown(pairs: Iterable[tuple[str, ...]], names: Sequence[str]) -> list[tuple[str, ...]]:
     """Add every other column to each pair, each set of columns once."""
     place = {name: number for number, name in enumerate(names)}
     grown = {frozenset((*pair, name)) for pair in pairs for name in names if name not in pair}
-    return sorted(
-        (tuple(sorted(columns, key=place.__getitem__)) for columns in grown), key=lambda c: [place[n] for n in c]
-    )
+    in_order = (tuple(sorted(columns, key=place.__getitem__)) for columns in grown)
+    return sorted(in_order, key=lambda columns: [place[name] for name in columns])
 
 
 def _measured(codes: Mapping[str, NDArray[np.int32]], wanted: Iterable[tuple[str, ...]]) -> list[Combination]:

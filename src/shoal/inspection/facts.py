@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.classes import value_codes
+from shoal.classes import identity_codes
+from shoal.prepare import one_missing
 from shoal.schema import Kind, is_text, natural_kind
 
 Codes = NDArray[np.int64]
@@ -65,16 +66,16 @@ def count(name: str, values: pa.ChunkedArray) -> tuple[Facts, Codes | None]:
     n = len(values)
     if kind is None:
         return Facts(name, values.type, None, n, values.null_count, 0, 0), None
-    codes = value_codes(values)
+    codes = identity_codes(values)
     counts = np.bincount(codes, minlength=1)
-    missing = int(counts[0])
+    missing = one_missing(values).null_count
     facts = Facts(
         name=name,
         type=values.type,
         kind=kind,
         n_records=n,
         missing=missing,
-        distinct=int(np.count_nonzero(counts[1:])),
+        distinct=int(np.count_nonzero(counts)) - (missing > 0),
         alone=int(np.count_nonzero(counts == 1)),
         length=_mean_length(values),
         dense=_is_dense(values),

@@ -201,16 +201,19 @@ class Ranks(NamedTuple):
     ties: Labels
 
 
-def linkage(X: Matrix, points: Matrix, labels: Labels) -> tuple[Ranks, Ranks]:
+def linkage(X: Matrix, points: Matrix, labels: Labels, asked: Labels | None = None) -> tuple[Ranks, Ranks]:
     """Rank by distance the original records around each released point, and the released records around each original.
 
     Record i was released as ``points[labels[i]]``. Of the originals, seen from a point, no more than two are counted
     ahead: 2 stands for more too, and there `ties` is 0. Distances are compared as they compute in float64, squared
-    differences added column by column after an exact scaling by a power of two.
+    differences added column by column after an exact scaling by a power of two. With `asked`, ascending numbers of
+    some records, the ranks are those of these records alone, among all.
     """
     threads, progress = _current()
-    originals, released = _kernels.linkage(X, points, labels, threads, progress)
-    return Ranks(*map(_as_labels, originals)), Ranks(*map(_as_labels, released))
+    records = np.arange(len(X)) if asked is None else asked
+    own = np.unique(labels[records])
+    originals, released = _kernels.linkage(X, points, labels, records, own, threads, progress)
+    return Ranks(*(_as_labels(r)[records] for r in originals)), Ranks(*(_as_labels(r)[records] for r in released))
 
 
 def distances(X: Matrix, point: Vector) -> Vector:

@@ -5,7 +5,7 @@ exactly in the geometry of categories that are all equally far apart, whatever c
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -91,17 +91,15 @@ def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: 
     squared = np.zeros(original.num_rows)
     for axis in space.axes:
         name = axis.column.name
-        before, after = original[name], released[name]
-        sse, sst = _spread(axis, before, labels_of[name])
-        apart = _apart(axis, before, after)
+        found = _column_loss(axis, original[name], released[name], labels_of[name])
         columns[name] = ColumnLoss(
-            il=100 * sse / sst if sst > 0 else 0.0,
-            sse=sse,
-            sst=sst,
-            mse=float(apart.mean()),
-            changed=float(np.count_nonzero(apart) / len(apart)),
+            il=100 * found.sse / found.sst if found.sst > 0 else 0.0,
+            sse=found.sse,
+            sst=found.sst,
+            mse=float(found.apart.mean()),
+            changed=float(np.count_nonzero(found.apart) / len(found.apart)),
         )
-        squared += apart
+        squared += found.apart
     sse = float(sum(column.sse for column in columns.values()))
     sst = float(sum(column.sst for column in columns.values()))
     return TableLoss(
@@ -114,16 +112,25 @@ def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: 
     )
 
 
-def _spread(axis: NumberAxis | NominalAxis, values: pa.ChunkedArray, labels: Labels) -> tuple[float, float]:
-    """Return the squared distances from the means of the cells and from the mean of all, summed."""
-    everything = np.zeros_like(labels)
+class _Found(NamedTuple):
+    sse: float
+    sst: float
+    apart: Vector  # squared distance of each record from what is published for it
+
+
+def _column_loss(
+    axis: NumberAxis | NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedArray, labels: Labels
+) -> _Found:
+    """Measure one column in its axis."""
     if isinstance(axis, NominalAxis):
-        codes = axis.codes(values)
-        unit = (axis.apart * axis.column.settings.weight) ** 2 / 2
-        return unit * _unlike(codes, labels), unit * _unlike(codes, everything)
-    Z = axis.encode(values)
-    n_cells = int(labels.max()) + 1
-    return float(kernels.cell_spread(Z, labels, n_cells).sum()), float(kernels.cell_spread(Z, everything, 1).sum())
+        codes = axis.codes(before)
+        square = (axis.apart * axis.column.settings.weight) ** 2
+        sse, sst = (square / 2 * _unlike(codes, cells) for cells in (labels, np.zeros_like(labels)))
+        return _Found(sse, sst, square * (codes != axis.codes(after)))
+    Z = axis.encode(before)
+    sse = float(kernels.cell_spread(Z, labels, int(labels.max()) + 1).sum())
+    sst = float(np.square(Z - Z.mean(axis=0)).sum())
+    return _Found(sse, sst, np.square(Z - axis.encode(after)).sum(axis=1))
 
 
 def _unlike(codes: Labels, labels: Labels) -> float:
@@ -132,11 +139,3 @@ def _unlike(codes: Labels, labels: Labels) -> float:
     n_values = int(codes.max()) + 1
     pairs, counts = np.unique(labels * n_values + codes, return_counts=True)
     return float(len(labels) - (np.square(counts) / sizes[pairs // n_values]).sum())
-
-
-def _apart(axis: NumberAxis | NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedArray) -> Vector:
-    """Return the squared distance of each record from what is published for it."""
-    if isinstance(axis, NominalAxis):
-        apart = (axis.apart * axis.column.settings.weight) ** 2
-        return np.asarray(apart * (axis.codes(before) != axis.codes(after)))
-    return np.asarray(np.square(axis.encode(before) - axis.encode(after)).sum(axis=1))

@@ -7,6 +7,7 @@ folder and a line in `FORMATS`.
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from shoal.errors import FileError, ParameterError
 from shoal.files import replacing
-from shoal.table.columnar import read_arrow, read_parquet, write_arrow, write_parquet
-from shoal.table.columns import as_permutation, plain, publishable, reordered
+from shoal.table.columnar import parquet_types, read_arrow, read_parquet, write_arrow, write_parquet
+from shoal.table.columns import as_permutation, check_wanted, plain, publishable, reordered
 from shoal.table.csv import Reading, read_csv, write_csv
 from shoal.table.frames import Back, from_frame
 from shoal.table.labelled import Labels, read_dta, read_sav, write_dta, write_sav
@@ -69,8 +70,10 @@ class Table:
 
     Attributes
     ----------
-    arrow : pyarrow.Table
-        The records, without metadata.
+    types : pyarrow.Schema
+        Names and types of the columns.
+    n_records : int
+        How many records there are.
     kind : str
         csv, parquet, arrow, sav or dta for files; pandas, polars, pyarrow, duckdb ... for frames.
     path : Path or None
@@ -83,23 +86,35 @@ class Table:
         The columns that were the index of a pandas frame.
     """
 
-    arrow: pa.Table
+    types: pa.Schema
+    n_records: int
     kind: str
     path: Path | None = None
     reading: Reading | None = None
     labels: Labels | None = None
     index: tuple[str, ...] = ()
-    _back: Back | None = field(default=None)
+    _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
+    _back: Back | None = field(default=None, kw_only=True)
+
+    @staticmethod
+    def of(arrow: pa.Table, kind: str, **about: Any) -> "Table":
+        """Return a table whose records are in memory."""
+        records = plain(arrow)
+        return Table(records.schema, int(records.num_rows), kind, _load=records.select, **about)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(self.arrow.column_names)
+        return tuple(self.types.names)
 
-    @property
-    def n_records(self) -> int:
-        """The number of records."""
-        return int(self.arrow.num_rows)
+    @cached_property
+    def arrow(self) -> pa.Table:
+        """All records, without metadata."""
+        return self.load(self.names)
+
+    def load(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns, without metadata. Of a Parquet file they are read now, and not kept."""
+        return self._load(names)
 
     def like(self, arrow: pa.Table) -> Any:
         """Return `arrow` as the kind of frame that this table was; for a file, as a `pyarrow.Table`.
@@ -180,7 +195,7 @@ def read(
         return _read_file(Path(source), columns, given)
     _refuse_unused(given, frozenset(), type(source).__name__)
     frame = from_frame(source, columns)
-    return Table(plain(frame.arrow), frame.kind, index=frame.index, _back=frame.back)
+    return Table.of(frame.arrow, frame.kind, index=frame.index, _back=frame.back)
 
 
 def write(
@@ -261,11 +276,21 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
     if not path.is_file():
         raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
     try:
+        if kind is _PARQUET:
+            return _unread_parquet(path, columns)
         arrow, notes = kind.read(path, columns, **given)
     except PermissionError:
         raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
     reading = notes if isinstance(notes, Reading) else None
-    return Table(plain(arrow), kind.name, path, reading, notes if isinstance(notes, Labels) else None)
+    return Table.of(arrow, kind.name, path=path, reading=reading, labels=notes if isinstance(notes, Labels) else None)
+
+
+def _unread_parquet(path: Path, columns: Sequence[str] | None) -> Table:
+    """Return a Parquet file as a table whose columns are read when they are asked for."""
+    types, n_records = parquet_types(path)
+    wanted = types.names if columns is None else check_wanted(columns, types.names)
+    types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
+    return Table(types, n_records, "parquet", path, _load=lambda names: plain(read_parquet(path, names)[0]))
 
 
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:

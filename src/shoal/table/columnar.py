@@ -29,11 +29,11 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.T
             raise damaged(path, "Parquet") from None
 
 
-def parquet_names(path: Path) -> list[str]:
-    """Name the columns of a Parquet file."""
+def parquet_types(path: Path) -> tuple[pa.Schema, int]:
+    """Return names and types of the columns of a Parquet file, and the number of its records."""
     with _opened(path) as file:
         check_names(file.schema_arrow.names)
-        return list(file.schema_arrow.names)
+        return file.schema_arrow, int(file.metadata.num_rows)
 
 
 def _opened(path: Path) -> pq.ParquetFile:

@@ -116,3 +116,14 @@ def _without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
+
+
+def printable(text: str) -> str:
+    r"""Return a text, such as a name, without characters that would move the cursor of a terminal.
+
+    Examples
+    --------
+    >>> printable("age"), printable("\x1b[2Jage")
+    ('age', '\\x1b[2Jage')
+    """
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)

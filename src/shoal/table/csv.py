@@ -67,29 +67,24 @@ def read_csv(
     delimiter = _one_character("delimiter", delimiter, find_delimiter(text, quote))
     if decimal not in (None, ".", ",") or decimal == delimiter:
         raise ParameterError(f"decimal={decimal!r} cannot be used here; it is '.' or ',' and not the delimiter.")
-    has_header = bool(header) if names is not None else header is not False
-    if not has_header and names is None:
-        raise ParameterError(
-            "header=False says that the file has no header line; then names=[...] must name its columns."
-        )
-    found = _names(text, delimiter, quote, path.name, header, names)
+    missing, given_names = _several("null_values", null_values), _several("names", names)
+    has_header = _has_header(header, names)
+    found = _names(text, delimiter, quote, path.name, header, given_names)
     many_lines = check_quotes(raw, quote, delimiter, path.name)
-    wanted = found if columns is None else check_wanted(columns, found)
-    texts = _Texts(raw, delimiter, quote, tuple(null_values or ()), found, has_header, many_lines, path.name).read(
-        wanted
-    )
+    wanted = list(found) if columns is None else check_wanted(columns, found)
+    texts = _Texts(raw, delimiter, quote, missing, found, has_header, many_lines, path.name).read(wanted)
     # In a file with decimal commas the delimiter is another character, so there is nothing to find.
     table, mark = infer(texts, "." if decimal is None and delimiter == "," else decimal, path.name)
-    return table, Reading(delimiter, mark, encoding, quote, tuple(null_values or ()), has_header)
+    return table, Reading(delimiter, mark, encoding, quote, missing, has_header)
 
 
-def write_csv(table: pa.Table, path: Path, ending: str, reading: Reading | None = None) -> None:
+def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
     """Write a table as UTF-8 text, quoted only where needed; `""` is an empty text, nothing is a missing value.
 
     Delimiter and decimal mark are those of the file that was read, if it was CSV too.
     """
     check_flat(table.schema)
-    delimiter, decimal = (reading.delimiter, reading.decimal) if reading else (",", ".")
+    delimiter, decimal = (notes.delimiter, notes.decimal) if isinstance(notes, Reading) else (",", ".")
     if ending.startswith(".tsv"):
         delimiter = "\t"
     elif ending.startswith(".csv") and delimiter == "\t":
@@ -116,7 +111,7 @@ class _Texts:
     delimiter: str
     quote: str
     null_values: tuple[str, ...]
-    names: list[str]
+    names: tuple[str, ...]
     has_header: bool
     many_lines: bool
     path: str
@@ -148,9 +143,9 @@ class _Texts:
 
     def _parse(self, wanted: list[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
         return pyarrow.csv.read_csv(
-            pa.BufferReader(pa.py_buffer(self.raw)),
+            pa.BufferReader(pa.py_buffer(self.raw).slice(self._n_empty_lines())),
             # The header is split here as well, so that it is a record like any other: with as many fields.
-            pyarrow.csv.ReadOptions(use_threads=threads, block_size=block, column_names=self.names),
+            pyarrow.csv.ReadOptions(use_threads=threads, block_size=block, column_names=list(self.names)),
             pyarrow.csv.ParseOptions(
                 delimiter=self.delimiter,
                 quote_char=self.quote or False,
@@ -168,6 +163,10 @@ class _Texts:
                 quoted_strings_can_be_null=False,
             ),
         ).slice(1 if self.has_header else 0)
+
+    def _n_empty_lines(self) -> int:
+        """Count the line ends before the header, which are no missing values."""
+        return next(i for i in range(len(self.raw)) if self.raw[i] not in b"\r\n")
 
     def _broken(self, wanted: list[str], block: int) -> FileError:
         """Read once more, in order, to learn which records are broken."""
@@ -212,20 +211,35 @@ def _one_character(option: str, given: str | None, found: str, or_none: bool = F
     return given
 
 
+def _several(option: str, given: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the texts given for an option; one text alone would be taken for its letters."""
+    if isinstance(given, str) or not all(isinstance(text, str) for text in given or ()):
+        raise ParameterError(f"{option} must be a list of texts, as in {option}=['NA'].")
+    return tuple(given or ())
+
+
+def _has_header(header: bool | None, names: Sequence[str] | None) -> bool:
+    if header is False and not names:
+        raise ParameterError(
+            "header=False says that the file has no header line; then names=[...] must name its columns."
+        )
+    return bool(header) if names else True
+
+
 def _names(
-    text: str, delimiter: str, quote: str, path: str, header: bool | None, names: Sequence[str] | None
-) -> list[str]:
+    text: str, delimiter: str, quote: str, path: str, header: bool | None, names: tuple[str, ...]
+) -> tuple[str, ...]:
     """Return the names of the columns, given or from a first line that is a header."""
     first = next(iter(records(text, delimiter, quote)), [])
-    if names is None:
+    if not names:
         check_header(first, path, trusted=bool(header))
-        return first
+        return tuple(first)
     if len(names) != len(first):
         raise ParameterError(
             f"names= gives {len(names)} names, but the first line of {path!r} has {len(first)} fields."
         )
     check_names(names)
-    return list(names)
+    return names
 
 
 def _lines(table: pa.Table, delimiter: str, decimal: str) -> Iterator[memoryview]:

@@ -1,0 +1,125 @@
+"""HTML: the facts as one page that needs nothing but itself.
+
+Everything from the table's header goes through autoescaping. The page forbids itself the network and every script but
+its own, by a policy that carries the script's hash.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from shoal.report import figures
+from shoal.report.risks import further_rows, interval_rows, moved, risk_rows
+from shoal.report.wording import counted, lost, number, percent, shortened, shown, visible
+
+_NARROW = 340
+
+
+def to_html(facts: Mapping[str, Any]) -> str:
+    """Return the report as one HTML page.
+
+    Parameters
+    ----------
+    facts : mapping
+        As `shoal.report.facts.gather` returns them.
+    """
+    style, script = _part("report.css"), _part("report.js")
+    page = _template().render(
+        facts=facts,
+        verdict=facts["verdict"],
+        internal=facts["form"] == "internal",
+        state=_state(facts["verdict"]),
+        pictures=_pictures(facts),
+        loss=_loss_rows(facts.get("loss"), facts.get("utility") or {}),
+        risks=_risks(facts),
+        job=visible(facts["job"]),
+        style=Markup(style),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+    return page + "\n"
+
+
+def _state(verdict: Mapping[str, Any]) -> str:
+    if not verdict["holds"]:
+        return "bad"
+    return "good" if verdict["k_asked"] is not None else "plain"
+
+
+def _part(name: str) -> str:
+    return resources.files(__package__).joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        "percent": percent,
+        "number": number,
+        "lost": lost,
+        "counted": counted,
+        "shown": shown,
+        "name": lambda text: shortened(text, 80),
+    }
+    return environment.from_string(_part("report.html"))
+
+
+def _pictures(facts: Mapping[str, Any]) -> dict[str, Any]:
+    verdict, sizes = facts["verdict"], facts["class_sizes"]
+    hiding = verdict["distinct_subjects"] or verdict["k_found"]
+    bound, loss = facts.get("bound"), facts.get("loss")
+    correlations = facts.get("correlations")
+    return {
+        "shoal": figures.shoal_figure(hiding, verdict["holds"]),
+        "sizes_wide": figures.class_size_figure(sizes, verdict["k_asked"]),
+        "sizes_narrow": figures.class_size_figure(sizes, verdict["k_asked"], _NARROW, 190),
+        "columns": [(column, figures.distribution_figure(column)) for column in facts["distributions"]],
+        "correlations": figures.correlation_figures(correlations) if correlations else [],
+        "gauge": figures.gauge(loss["il"], bound) if loss and bound is not None else None,
+    }
+
+
+def _loss_rows(loss: Mapping[str, Any] | None, utility: Mapping[str, Any]) -> list[tuple[str, Any, Markup, str]]:
+    """Return the loss of each column with its bar and with what analysts will notice, the largest first."""
+    if loss is None:
+        return []
+    columns = sorted(loss["columns"].items(), key=lambda item: -item[1]["il"])
+    full = max([found["il"] for _, found in columns] + [1e-12])
+    return [
+        (
+            name,
+            found,
+            figures.share_bar(found["il"] / full, f"{shown(name)}: {lost(found['il'])} lost"),
+            moved(utility, name),
+        )
+        for name, found in columns
+    ]
+
+
+def _risks(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    risk = facts.get("risk")
+    if not risk:
+        return None
+    rows = risk_rows(risk, facts["verdict"])
+    bars = [
+        [_risk_bar(row.name, side, value) for side, value in (("before", row.before), ("after", row.after))]
+        for row in rows
+    ]
+    return {
+        "rows": list(zip(rows, bars, strict=True)),
+        "intervals": interval_rows(risk),
+        "further": further_rows(risk),
+        "any_before": any(row.before is not None for row in rows),
+    }
+
+
+def _risk_bar(name: str, side: str, value: float | None) -> Markup | None:
+    if value is None:
+        return None
+    return figures.share_bar(value, f"{name}, {side}: {percent(value)}", "before" if side == "before" else "after")

@@ -1,0 +1,135 @@
+"""Risks: the numbers of `shoal.metrics.risk` as rows with a plain name, before and after where both are known."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.report.wording import number, percent, shortened
+
+_KNOWN = {
+    ("classes", "prosecutor_max"): (
+        "Somebody known to be in the data",
+        "largest chance that one guess finds the right record (prosecutor)",
+    ),
+    ("classes", "journalist_max"): (
+        "Somebody who may be in the data",
+        "largest chance that one guess finds the right record (journalist)",
+    ),
+    ("classes", "marketer"): ("Everybody at once", "share that is found when each record is guessed (marketer)"),
+    ("linkage", "linked"): ("Known values, nearest record", "originals whose nearest published record is their own"),
+    ("linkage", "dld"): (
+        "Published record, nearest original",
+        "published records whose nearest original is their own (distance-linked disclosure)",
+    ),
+    ("linkage", "dld_within_2"): (
+        "The same, two tries",
+        "published records whose own original is one of the two nearest",
+    ),
+    ("matching", "linked"): ("All matched at once", "share that is found when blocks are matched one to one"),
+    ("uniqueness", "population"): ("Unique in the population", "estimated share of original records without an equal"),
+}
+_NOT_SHARES = {"median_rank", "n_highest", "n_tried", "n_blocks", "threshold"}
+
+
+@dataclass(frozen=True)
+class RiskRow:
+    """One measure of risk; a side that is not known is None."""
+
+    name: str
+    meaning: str
+    before: float | None
+    after: float | None
+    is_share: bool = True
+
+    def told(self, value: float | None) -> str:
+        """Return one side as text."""
+        if value is None:
+            return ""
+        return percent(value) if self.is_share else number(value)
+
+
+def risk_rows(risk: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[RiskRow]:
+    """Return the risks that the page shows first: those that it has words for.
+
+    Parameters
+    ----------
+    risk : mapping
+        As `Risk.to_dict` returns it; or two of them, as ``before`` and ``after``.
+    verdict : mapping
+        As `Verdict.to_dict` returns it.
+
+    Examples
+    --------
+    >>> rows = risk_rows({"uniqueness": {"sample": 0.8}}, {"records": 10, "class_sizes": {"5": 2}})
+    >>> rows[0].name, rows[0].before, rows[0].after
+    ('Unique records', 0.8, 0.0)
+    """
+    before, after = _sides(risk)
+    rows = []
+    alone = (risk.get("uniqueness") or {}).get("sample")
+    if alone is not None:
+        now = verdict["class_sizes"].get("1", 0) / verdict["records"]
+        meaning = "records that look like no other one in what somebody could know"
+        rows.append(RiskRow("Unique records", meaning, alone, now))
+    for (group, key), (name, meaning) in _KNOWN.items():
+        earlier, later = ((side.get(group) or {}).get(key) for side in (before, after))
+        if key == "prosecutor_max" and earlier is None and alone:
+            earlier = 1.0  # a record that is alone is found
+        if group == "uniqueness":
+            earlier, later = later, None
+        if earlier is not None or later is not None:
+            rows.append(RiskRow(name, meaning, earlier, later))
+    return rows
+
+
+def interval_rows(risk: Mapping[str, Any]) -> list[tuple[str, float, float]]:
+    """Return for each column how often its original value lies close to the published one, by rank and by spread."""
+    intervals = _sides(risk)[1].get("intervals") or {}
+    return [(name, found["by_rank"], found["by_sd"]) for name, found in intervals.items()]
+
+
+def further_rows(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return every other number, by the name that it has in the JSON form."""
+    shown = {*_KNOWN, ("uniqueness", "sample")}
+    return [
+        (" / ".join(shortened(key, 40) for key in keys), _told(keys[-1], value))
+        for keys, value in _leaves(_sides(risk)[1])
+        if keys[:2] not in shown and keys[0] != "intervals"
+    ]
+
+
+def _sides(risk: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    return risk.get("before") or {}, risk.get("after") or risk
+
+
+def _leaves(values: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, (*at, str(key)))
+        elif value is not None:
+            yield (*at, str(key)), value
+
+
+def _told(key: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return shortened(str(value), 60)
+    return percent(value) if 0 <= value <= 1 and key not in _NOT_SHARES else number(value)
+
+
+def moved(utility: Mapping[str, Any], name: str) -> str:
+    """Say what `shoal.metrics.utility` found to have changed in a column, if it was measured.
+
+    Examples
+    --------
+    >>> moved({"numeric": {"columns": {"age": {"mean": 0.0, "variance": -0.05}}}}, "age")
+    'mean kept, variance -5.0%'
+    """
+    numeric = ((utility.get("numeric") or {}).get("columns") or {}).get(name)
+    if numeric is not None:
+        mean, variance = numeric["mean"], numeric["variance"]
+        if mean is None or variance is None:
+            return "was constant"
+        told = f"mean {mean:+.2f} sd" if abs(mean) >= 0.005 else "mean kept"
+        return f"{told}, variance {'+' if variance > 0 else ''}{percent(variance)}"
+    nominal = (utility.get("nominal") or {}).get(name)
+    return f"{percent(nominal['total_variation'])} of the shares" if nominal is not None else ""

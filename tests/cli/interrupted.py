@@ -1,0 +1,28 @@
+"""Run the command line and send it a signal, SIGINT as Ctrl-C does, a moment after a function of shoal has begun."""
+
+import os
+import signal
+import sys
+import threading
+from importlib import import_module
+
+
+def stop_in(module, name, delay, number):
+    """Have the process stopped so many seconds after the function has been called."""
+    home = import_module(module)
+    original = getattr(home, name)
+
+    def begun(*arguments, **settings):
+        if delay:
+            threading.Timer(delay, os.kill, (os.getpid(), number)).start()
+        else:
+            os.kill(os.getpid(), number)
+        return original(*arguments, **settings)
+
+    setattr(home, name, begun)
+
+
+if __name__ == "__main__":
+    module, name, delay, which, *arguments = sys.argv[1:]
+    stop_in(module, name, float(delay), signal.Signals[which])
+    import_module("shoal.cli").main(arguments)

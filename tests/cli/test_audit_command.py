@@ -1,0 +1,60 @@
+import json
+
+import pytest
+from shell import is_one_paragraph, shoal_command, write_csv
+
+import shoal
+
+ROWS = [["age", "sex", "disease", "who"], *([30 + 10 * (i // 4), "f", f"d{i % 2}", i % 3] for i in range(12))]
+
+
+@pytest.fixture
+def published(tmp_path):
+    return write_csv(tmp_path / "published.csv", ROWS)
+
+
+@pytest.mark.parametrize(
+    ("k", "code", "words"), [(4, 0, "holds: every class has at least 4 records"), (5, 1, "12 of 12")]
+)
+def test_the_exit_code_is_the_verdict(k, code, words, published):
+    result = shoal_command("audit", published, "--quasi", "age,sex", "-k", k)
+
+    assert result.exit_code == code
+    assert words in result.stdout
+    assert result.stderr == ""
+
+
+def test_without_k_it_only_counts(published):
+    result = shoal_command("audit", published, "--quasi", "age,sex")
+
+    assert result.exit_code == 0
+    assert "the smallest class has 4 records" in result.stdout
+
+
+def test_confidential_columns_are_measured(published):
+    result = shoal_command("audit", published, "--quasi", "age", "--confidential", "disease")
+
+    assert "distinct l = 2, entropy l = 2, recursive c = 1, t = 0.0000" in result.stdout
+
+
+def test_subjects_count_once(published):
+    result = shoal_command("audit", published, "--quasi", "age", "--subject", "who", "-k", 4)
+
+    assert result.exit_code == 1
+    assert "a class has 3 different subjects, not 4" in result.stdout
+
+
+def test_json_is_the_verdict_of_the_python_call(published):
+    result = shoal_command("audit", published, "--quasi", "age,sex", "--confidential", "disease", "-k", 5, "--json")
+    verdict = shoal.audit(published, quasi_identifiers=["age", "sex"], confidential=["disease"], k=5)
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == verdict.to_dict()
+
+
+@pytest.mark.parametrize("arguments", [(), ("--quasi", "height"), ("--quasi", "age", "-k", "0")])
+def test_what_cannot_be_counted_is_refused(arguments, published):
+    result = shoal_command("audit", published, *arguments)
+
+    assert result.exit_code == 2
+    assert is_one_paragraph(result.stderr)

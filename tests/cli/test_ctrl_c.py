@@ -1,0 +1,80 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shell import ROLES, SECRETS, people, write_csv
+
+SCRIPT = Path(__file__).with_name("interrupted.py")
+
+
+@pytest.fixture(scope="module")
+def large_file(tmp_path_factory):
+    return write_csv(tmp_path_factory.mktemp("large") / "people.csv", people(20_000))
+
+
+def stopped(place, delay, *arguments, by="SIGINT"):
+    """Run shoal, stopped that many seconds after it has come to a place."""
+    module, name = place.rsplit(".", 1)
+    command = [sys.executable, str(SCRIPT), module, name, str(delay), by, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("place", "delay"),
+    [
+        ("shoal.table.csv.as_utf8", 0),  # reading
+        ("shoal.table.csv.infer", 0.02),
+        ("shoal.release.prepare", 0),
+        ("shoal.grouping.partition", 0.02),  # making cells, in the kernels
+        ("shoal.release.aggregate", 0),
+        ("shoal.release.table_loss", 0.02),
+        ("shoal.release.write_into", 0.02),  # writing
+        ("shoal.release.sha256", 0),
+        ("shoal.files._settle", 0),
+    ],
+)
+def test_ctrl_c_at_any_moment_leaves_nothing(place, delay, large_file, tmp_path):
+    result = stopped(place, delay, "anonymize", large_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv")
+
+    assert result.returncode == 130, result.stderr
+    assert result.stderr.endswith("Stopped.\n")
+    assert "Traceback" not in result.stderr
+    assert [secret for secret in SECRETS if secret in result.stderr] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["shoal.grouping.partition", "shoal.release.sha256"])
+def test_the_system_may_end_it_too(place, large_file, tmp_path):
+    result = stopped(
+        place, 0.01, "anonymize", large_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv", by="SIGTERM"
+    )
+
+    assert result.returncode == 143, result.stderr
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["shoal.release.group", "shoal.release.write_into"])
+def test_what_was_there_before_stays(place, large_file, tmp_path):
+    (tmp_path / "release.csv").write_text("older")
+    result = stopped(place, 0, "anonymize", large_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv", "--force")
+
+    assert result.returncode == 130, result.stderr
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("release.csv", "older")]
+
+
+@pytest.mark.parametrize(
+    ("place", "arguments"),
+    [
+        ("shoal.inspection.count", ("inspect",)),
+        ("shoal.auditing.recount", ("audit", "--quasi", "age,zip")),
+        ("shoal.comparison.anonymize", ("compare", "-k", "5", "--methods", "blocks", *ROLES)),
+    ],
+)
+def test_other_commands_stop_alike(place, arguments, large_file):
+    result = stopped(place, 0, *arguments, large_file)
+
+    assert (result.returncode, result.stdout) == (130, "")
+    assert result.stderr.endswith("Stopped.\n")
+    assert "Traceback" not in result.stderr
