@@ -56,6 +56,7 @@ format: .venv/.ready
 bench: .venv/.ready
 	@$(PYTHON_IN_VENV) benchmarks/bench_partition.py
 	@$(PYTHON_IN_VENV) benchmarks/table.py
+	@$(PYTHON_IN_VENV) benchmarks/bench_stream.py
 
 sanitize: .venv-sanitize/.ready
 	@sh tools/sanitize.sh .venv-sanitize tests/test_kernels.py tests/partition

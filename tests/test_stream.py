@@ -1,8 +1,10 @@
 import datetime
+import importlib
 import json
 import resource
 import signal
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -91,6 +93,17 @@ def test_the_object_makes_the_cells_of_the_twin():
     expected = np.concatenate([np.tile(X[cell].mean(axis=0), (len(cell), 1)) for cell in cells + more])
 
     assert np.allclose(through(Stream(4, delay=30, order_weight=0.01, ranges=[(0, 1)] * 3), X, [7, 7, 90]), expected)
+
+
+@pytest.mark.parametrize(("k", "delay", "weight"), [(3, 10, 0.0), (10, 100, 0.01), (4, 30, 1.0)])
+def test_the_plain_python_of_the_benchmark_makes_the_same_cells(k, delay, weight, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    plain_stream = importlib.import_module("plain_stream").plain_stream
+    X = np.random.default_rng(k).random((400, 3))
+    cells = list(plain_stream(X.tolist(), k, delay, weight))
+    means = np.concatenate([np.tile(X[cell].mean(axis=0), (len(cell), 1)) for cell in cells])
+
+    assert np.allclose(through(Stream(k, delay=delay, order_weight=weight, ranges=[(0, 1)] * 3), X), means)
 
 
 @given(seed=st.integers(0, 2**32))
