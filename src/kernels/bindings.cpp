@@ -1,8 +1,11 @@
 // Python's view of the kernels, and nothing else.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <string>
@@ -11,13 +14,17 @@
 #include "anneal.hpp"
 #include "arrivals.hpp"
 #include "assign.hpp"
+#include "border.hpp"
 #include "cells.hpp"
 #include "gather.hpp"
+#include "keys.hpp"
+#include "lines.hpp"
 #include "linkage.hpp"
 #include "mdav.hpp"
 #include "refine.hpp"
 #include "scatter.hpp"
 #include "split.hpp"
+#include "stream.hpp"
 #include "univariate.hpp"
 
 namespace nb = nanobind;
@@ -320,6 +327,170 @@ class RemainingRecords {
     std::uint32_t home_ = 0;
 };
 
+using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using KeyMatrix = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A window on a stream. What it has measured travels as a dictionary, so that it can be written down and read back.
+class StreamWindow {
+  public:
+    using Gone = std::tuple<Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::int64_t>,
+                            Vector<std::int64_t>>;
+
+    StreamWindow(std::size_t n_dims, std::size_t k, std::int64_t delay, double max_age, double order_weight,
+                 std::size_t max_cell, std::vector<double> code_weights, std::vector<std::size_t> least,
+                 const std::string& simd)
+        : stream_({k, delay, max_age, order_weight, max_cell, std::move(code_weights), std::move(least)}, n_dims,
+                  chosen_loops(simd)) {}
+
+    std::size_t size() const { return stream_.size(); }
+
+    Gone push(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times) {
+        nb::gil_scoped_release released;
+        return as_arrays(stream_.push(tuples(X, codes, tags, times)));
+    }
+    Gone advance(double now) { return as_arrays(stream_.advance(now)); }
+    Gone flush() {
+        nb::gil_scoped_release released;
+        return as_arrays(stream_.flush());
+    }
+    void recode(const Matrix& X) { stream_.recode(rows(X)); }
+
+    std::pair<Vector<std::int64_t>, Vector<double>> waiting() const {
+        std::vector<std::int64_t> positions;
+        std::vector<double> times;
+        stream_.waiting(positions, times);
+        return {as_array(std::move(positions)), as_array(std::move(times))};
+    }
+
+    nb::dict tally() const {
+        nb::dict out;
+        StreamTally tally = stream_.tally();
+        for_each_figure(tally, [&](const char* name, auto& value) { out[name] = value; });
+        return out;
+    }
+    void restore(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times,
+                 const Labels& positions, const nb::dict& figures) {
+        StreamTally tally;
+        for_each_figure(tally, [&](const char* name, auto& value) {
+            value = nb::cast<std::remove_reference_t<decltype(value)>>(figures[name]);
+        });
+        stream_.restore(tuples(X, codes, tags, times), span(positions), tally);
+    }
+
+  private:
+    static Tuples tuples(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times) {
+        return {rows(X),
+                {codes.data(), codes.shape(0), codes.shape(1)},
+                {tags.data(), tags.shape(0), tags.shape(1)},
+                span(times)};
+    }
+    static Gone as_arrays(Departures gone) {
+        nb::gil_scoped_acquire gil;
+        return {as_array(std::move(gone.rows)), as_array(std::move(gone.sizes)), as_array(std::move(gone.side)),
+                as_array(std::move(gone.reasons)), as_array(std::move(gone.kept))};
+    }
+
+    Stream stream_;
+};
+
+template <class Offset>
+Vector<std::uint64_t> keys_of_texts(
+    const nb::ndarray<const Offset, nb::ndim<1>, nb::c_contig, nb::device::cpu>& offsets, const Bytes& bytes) {
+    std::vector<std::uint64_t> keys(offsets.shape(0) - 1);
+    text_keys<Offset>({offsets.data(), offsets.shape(0)}, bytes.data(), keys);
+    return as_array(std::move(keys));
+}
+
+Vector<double> means_of_cells(const Point& values, const Labels& sizes) {
+    std::vector<double> means(values.shape(0));
+    cell_means(span(values), span(sizes), means.data());
+    return as_array(std::move(means));
+}
+
+std::pair<MatrixOut, Vector<std::int64_t>> places(const std::vector<Point>& columns, std::size_t n, const Point& low,
+                                                  const Point& high, const Point& weight) {
+    auto kept = std::make_unique<std::vector<double>>(n * columns.size());
+    double* data = kept->data();
+    std::vector<std::int64_t> outside(columns.size());
+    for (std::size_t j = 0; j < columns.size(); ++j)
+        place(span(columns[j]), span(low)[j], span(high)[j], span(weight)[j], {data, n, columns.size()}, j, outside[j]);
+    return {MatrixOut(data, {n, columns.size()}, owner_of(std::move(kept))), as_array(std::move(outside))};
+}
+
+std::size_t different_keys(const Keys& keys, const Labels& sizes) {
+    return least_different({keys.data(), keys.shape(0)}, span(sizes));
+}
+
+Vector<std::int64_t> winners_of_cells(const Keys& keys, const Labels& ranks, const Labels& sizes) {
+    std::vector<std::int64_t> winners(sizes.shape(0));
+    most_frequent({keys.data(), keys.shape(0)}, span(ranks), span(sizes), winners);
+    return as_array(std::move(winners));
+}
+
+// Lines of text as columns: numbers as arrays, texts as offsets, bytes and whether they are there.
+class TextReader {
+  public:
+    TextReader(std::vector<std::string> names, std::vector<std::int64_t> reads, bool is_csv,
+               const std::string& separator)
+        : reads_(reads), reader_(std::move(names), std::move(reads), is_csv, separator.at(0)) {}
+
+    nb::tuple read(nb::bytes text, bool is_end) {
+        Parsed parsed;
+        {
+            const std::string_view content(text.c_str(), text.size());
+            nb::gil_scoped_release released;
+            parsed = reader_.read(content, is_end);
+        }
+        nb::list columns;
+        for (std::size_t j = 0; j < reads_.size(); ++j) {
+            if (reads_[j] == 0)
+                columns.append(as_array(std::move(parsed.numbers[j])));
+            else
+                columns.append(nb::make_tuple(as_array(std::move(parsed.texts[j].offsets)),
+                                              as_array(std::move(parsed.texts[j].bytes)),
+                                              as_array(std::move(parsed.texts[j].there))));
+        }
+        nb::list bad;
+        for (const BadLine& line : parsed.bad)
+            bad.append(nb::make_tuple(line.number, static_cast<std::int64_t>(line.fault), line.begin, line.end));
+        return nb::make_tuple(parsed.n_bytes, parsed.n_lines, as_array(std::move(parsed.lines)), columns, bad);
+    }
+
+  private:
+    std::vector<std::int64_t> reads_;
+    LineReader reader_;
+};
+
+// Columns as lines of text.
+class TextWriter {
+  public:
+    TextWriter(const std::vector<std::string>& names, bool is_csv, const std::string& separator)
+        : writer_(names, is_csv, separator.at(0)) {}
+
+    nb::bytes write(const nb::list& columns, std::size_t n_rows) {
+        std::vector<Written> written;
+        for (const nb::handle column : columns) {
+            if (nb::isinstance<nb::tuple>(column)) {
+                const auto parts = nb::cast<nb::tuple>(column);
+                written.push_back({nullptr, nb::cast<Labels>(parts[0]).data(), nb::cast<Bytes>(parts[1]).data(),
+                                   nb::cast<Bytes>(parts[2]).data()});
+            } else {
+                written.push_back({nb::cast<Point>(column).data()});
+            }
+        }
+        std::string out;
+        {
+            nb::gil_scoped_release released;
+            out = writer_.write(written, n_rows);
+        }
+        return nb::bytes(out.data(), out.size());
+    }
+
+  private:
+    LineWriter writer_;
+};
+
 }  // namespace
 
 NB_MODULE(_kernels, module) {
@@ -369,4 +540,44 @@ NB_MODULE(_kernels, module) {
              "Take out a record and its k - 1 nearest; return them, the record first.")
         .def("grow", &RemainingRecords::grow, "record"_a, "k"_a,
              "Take out a record and, k - 1 times, the one nearest to the mean of those taken out; return them.");
+    nb::class_<StreamWindow>(module, "StreamWindow", "Tuples of a stream that wait for company.")
+        .def(nb::init<std::size_t, std::size_t, std::int64_t, double, double, std::size_t, std::vector<double>,
+                      std::vector<std::size_t>, const std::string&>(),
+             "n_dims"_a, "k"_a, "delay"_a, "max_age"_a, "order_weight"_a, "max_cell"_a, "code_weights"_a, "least"_a,
+             "simd"_a = "")
+        .def("__len__", &StreamWindow::size)
+        .def("push", &StreamWindow::push, "X"_a, "codes"_a, "tags"_a, "times"_a,
+             "Take tuples in: rows of cells, sizes of cells, rows refused, reasons, rows that wait.")
+        .def("advance", &StreamWindow::advance, "now"_a, "Let time go by.")
+        .def("flush", &StreamWindow::flush, "End the stream.")
+        .def("recode", &StreamWindow::recode, "X"_a, "Give the tuples that wait other coordinates.")
+        .def("waiting", &StreamWindow::waiting, "Numbers and times of the tuples that wait.")
+        .def("tally", &StreamWindow::tally, nb::sig("def tally(self) -> dict[str, object]"),
+             "What was measured so far.")
+        .def("restore", &StreamWindow::restore, "X"_a, "codes"_a, "tags"_a, "times"_a, "positions"_a, "tally"_a,
+             nb::sig("def restore(self, X: object, codes: object, tags: object, times: object, positions: object, "
+                     "tally: dict[str, object]) -> None"),
+             "Go on where another window stopped.");
+    module.def("text_keys", &keys_of_texts<std::int32_t>, "offsets"_a, "bytes"_a, "Keys of texts, shape (n,).");
+    module.def("text_keys", &keys_of_texts<std::int64_t>, "offsets"_a, "bytes"_a);
+    module.def("cell_means", &means_of_cells, "values"_a, "sizes"_a, "For each value the mean of its cell.");
+    module.def("place", &places, "columns"_a, "n"_a, "low"_a, "high"_a, "weight"_a,
+               "Columns on their ranges, weighted, as a matrix, and how many values lay outside.");
+    module.def("least_different", &different_keys, "keys"_a, "sizes"_a,
+               "The smallest number of different keys in a cell.");
+    module.def(
+        "most_frequent", &winners_of_cells, "keys"_a, "ranks"_a, "sizes"_a,
+        "For each cell, a row that holds its most frequent key; of equally frequent ones that of the lowest rank.");
+    nb::class_<TextReader>(module, "TextReader", "Lines of text as columns.")
+        .def(nb::init<std::vector<std::string>, std::vector<std::int64_t>, bool, const std::string&>(), "names"_a,
+             "reads"_a, "is_csv"_a, "separator"_a)
+        .def("read", &TextReader::read, "text"_a, "is_end"_a,
+             nb::sig("def read(self, text: bytes, is_end: bool) -> tuple[int, int, object, list[object], "
+                     "list[tuple[int, int, int, int]]]"),
+             "Bytes used, lines read, numbers of the good ones, their columns, and the bad ones.");
+    nb::class_<TextWriter>(module, "TextWriter", "Columns as lines of text.")
+        .def(nb::init<const std::vector<std::string>&, bool, const std::string&>(), "names"_a, "is_csv"_a,
+             "separator"_a)
+        .def("write", &TextWriter::write, "columns"_a, "n_rows"_a,
+             nb::sig("def write(self, columns: list[object], n_rows: int) -> bytes"), "The lines, as bytes.");
 }

@@ -22,6 +22,8 @@ COMMANDS = {
     "compare": "Try several k and methods: how much risk for how much loss.",
     "plan": "Say when to start on what has arrived, to be ready in time.",
     "collect": "Begin before all records have arrived; publish once.",
+    "stream": "Make a stream of lines k-anonymous, within a bounded delay.",
+    "worker": "The same between two Redis Streams, surviving any crash.",
     "demo": "Make a release of a bundled sample, with its report.",
     "bound": "Say what no partition of a bundled set can lose less than.",
     "reproduce": "Measure a paper's tables and figures again.",

@@ -14,6 +14,7 @@ PAPERS = {
     "tfrp": "shoal.reproduce.tfrp",
     "incremental": "shoal.reproduce.incremental",
     "records": "shoal.reproduce.records",
+    "streams": "shoal.reproduce.streams",
 }
 
 
