@@ -169,11 +169,24 @@ class _Centred(NamedTuple):
 
 def _means(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
     """Return the mean of each cell: of dates at the resolution of the column, of whole numbers with decimals."""
+    if column.settings.round is None and (sums := _exact_sums(values, members)) is not None:
+        return pa.array(sums / np.maximum(members.sizes, 1) + 0.0)
     centred = _Centred.of(values)
     means = members.means(centred.offsets)
     return (
         _as_dates(centred.whole(means), column.type) if column.kind is Kind.DATE else _rounded(means, centred, column)
     )
+
+
+def _exact_sums(values: pa.ChunkedArray, members: _Members) -> Vector | None:
+    """Return the sums of whole numbers in each cell if nothing in them is rounded, so that a mean is a neat number."""
+    if members.weights is not None or not pa.types.is_integer(values.type):
+        return None
+    ends = pc.min_max(values)
+    largest = max(abs(ends["min"].as_py()), abs(ends["max"].as_py()))
+    if largest * int(members.sizes.max()) >= 2**53:
+        return None
+    return members.totals(np.asarray(values.cast(pa.float64())))
 
 
 def _rounded(offsets: Vector, centred: _Centred, column: Column) -> pa.Array:
