@@ -6,7 +6,7 @@ KERNELS := $(wildcard src/kernels/*.cpp src/kernels/*.hpp src/kernels/*.h)
 BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize wheel clean FORCE
+.PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize soak wheel clean FORCE
 
 help:
 	@echo "make demo       see shoal at work"
@@ -16,6 +16,7 @@ help:
 	@echo "make format     format Python and C++ in place"
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   the kernel tests under the address and undefined-behaviour sanitizers (Linux)"
+	@echo "make soak       streams under random faults for ten minutes, and the worker killed 200 times"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
 
@@ -55,9 +56,16 @@ format: .venv/.ready
 bench: .venv/.ready
 	@$(PYTHON_IN_VENV) benchmarks/bench_partition.py
 	@$(PYTHON_IN_VENV) benchmarks/table.py
+	@$(PYTHON_IN_VENV) benchmarks/bench_stream.py
 
 sanitize: .venv-sanitize/.ready
 	@sh tools/sanitize.sh .venv-sanitize tests/test_kernels.py tests/partition
+
+# SOAK_SECONDS=60 makes it short.
+SOAK_SECONDS ?= 600
+soak: .venv/.ready
+	@$(PYTHON_IN_VENV) tests/soak/soak.py --seconds $(SOAK_SECONDS)
+	@SHOAL_KILLS=200 $(PYTHON_IN_VENV) -m pytest -rs --quiet tests/test_worker.py -k killed
 
 wheel: .venv/.ready
 	@$(PYTHON_IN_VENV) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

@@ -369,6 +369,37 @@ def merge_small(X, parts, k):
     return parts
 
 
+def arrive(X, base, k, inertial=False, split_mid=False):
+    """Let the records behind the base join its cells as read in docs/incremental.md; cells may grow beyond 2k."""
+    X = X * unit_scale(X)
+    cells = [list(np.flatnonzero(base == c)) for c in range(base.max() + 1)]
+    centroids = [centroid(X[cell]) for cell in cells]
+    for record in range(len(base), len(X)):
+        sizes = np.array([len(cell) for cell in cells])
+        cost = (sizes / (sizes + 1) if inertial else 1.0) * distances(np.array(centroids), X[record])
+        joined = int(np.argmin(cost))
+        cells[joined].append(record)
+        if split_mid and len(cells[joined]) >= 2 * k:
+            members = np.array(cells[joined])
+            parts = mdav(X[members], k)
+            new = [list(members[parts == part]) for part in range(parts.max() + 1)]
+            cells[joined : joined + 1] = new[:1]
+            cells += new[1:]
+            centroids[joined] = centroid(X[new[0]])
+            centroids += [centroid(X[cell]) for cell in new[1:]]
+    return labels_of(cells)
+
+
+def split_large(X, labels, k):
+    """Cut the cells of 2k records and more by MDAV; cells that stay come first."""
+    cells = [np.flatnonzero(labels == c) for c in range(labels.max() + 1)]
+    result = [cell for cell in cells if len(cell) < 2 * k]
+    for cell in (cell for cell in cells if len(cell) >= 2 * k):
+        parts = mdav(X[cell], k)
+        result += [cell[parts == part] for part in range(parts.max() + 1)]
+    return labels_of(result)
+
+
 def linkage(X, points, labels):
     """Rank everything by its distance: (ahead, ties) of the own original, and of the own released record."""
     scale = min(unit_scale(X), unit_scale(points))

@@ -211,3 +211,21 @@ def test_household_columns_are_aggregated_in_their_own_cells():
 
     assert found["rent"].to_pylist() == [2.0] * 4
     assert found["age"].to_pylist() == [2.0, 3.0, 2.0, 3.0]
+
+
+def test_whole_numbers_have_the_mean_that_they_have_as_floats():
+    values, labels = [5, 5, 6, 0, 10**7, 10**7], [0, 0, 0, 1, 1, 1]
+    whole = published(pa.array(values), labels).to_pylist()
+
+    assert whole == published(pa.array(values, pa.float64()), labels).to_pylist()
+    assert whole[0] == pytest.approx(16 / 3, rel=1e-15)
+
+
+def test_the_mean_of_whole_numbers_is_the_number_nearest_to_it():
+    numbers = [4413, 4412, 4415, 4414, 4413, 2**40, -(2**40) + 1, 3, 5, 7]
+    table = pa.table({"x": numbers})
+    schema = Schema.of(table.schema, Roles(quasi_identifiers=("x",)))
+    found = aggregate(table, schema, Cells(np.repeat([0, 1], 5)))["x"].to_pylist()
+
+    assert found[0] == 4413.4
+    assert found[5] == 16 / 5

@@ -101,8 +101,13 @@ def as_counted(originals):
     return np.minimum(ahead, 2), np.where(ahead < 2, ties, 0)
 
 
+def everything(X, points):
+    """Return the numbers of all records and of all points."""
+    return np.arange(len(X)), np.arange(len(points))
+
+
 def assert_linked_as_by_the_twin(X, points, labels, threads=2, simd=""):
-    found = _kernels.linkage(X, points, labels, threads, None, simd)
+    found = _kernels.linkage(X, points, labels, *everything(X, points), threads, None, simd)
     originals, released = reference.linkage(X, points, labels)
 
     np.testing.assert_array_equal(found[0], as_counted(originals))
@@ -132,7 +137,10 @@ def test_ranks_by_distance_do_not_depend_on_the_number_of_threads():
     X = np.random.default_rng(5).normal(size=(20_000, 6))
     labels = np.arange(20_000) // 10
     points = X[::10] + 0.5
-    one, *others = ([*map(np.stack, _kernels.linkage(X, points, labels, threads, None))] for threads in (1, 2, 5))
+    one, *others = (
+        [*map(np.stack, _kernels.linkage(X, points, labels, *everything(X, points), threads, None))]
+        for threads in (1, 2, 5)
+    )
 
     for other in others:
         np.testing.assert_array_equal(one, other)

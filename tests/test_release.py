@@ -149,6 +149,16 @@ def test_means_keep_the_weighted_totals(people):
         assert after @ weights == pytest.approx(before @ weights, rel=1e-12)
 
 
+def test_published_weights_keep_their_total_and_the_weighted_totals(people):
+    roles = {**ROLES, "quasi_identifiers": [*ROLES["quasi_identifiers"], "weight"]}
+    release = anonymize(people, k=5, **roles)
+    before, after = (table["weight"].to_numpy() for table in (people, release.table))
+
+    assert after.sum() == pytest.approx(before.sum(), rel=1e-12)
+    total = np.sum(before * people["income"].to_numpy())
+    assert np.sum(after * release.table["income"].to_numpy()) == pytest.approx(total, rel=1e-12)
+
+
 def test_means_keep_the_totals(people):
     release = quiet(people.drop(["weight"]), k=5, seed=1, **{**ROLES, "weights": None})
 

@@ -1,22 +1,30 @@
 // Python's view of the kernels, and nothing else.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "anneal.hpp"
+#include "arrivals.hpp"
 #include "assign.hpp"
+#include "border.hpp"
 #include "cells.hpp"
 #include "gather.hpp"
+#include "keys.hpp"
+#include "lines.hpp"
 #include "linkage.hpp"
 #include "mdav.hpp"
 #include "refine.hpp"
 #include "scatter.hpp"
 #include "split.hpp"
+#include "stream.hpp"
 #include "univariate.hpp"
 
 namespace nb = nanobind;
@@ -95,6 +103,56 @@ Vector<std::int64_t> refine(const Matrix& X, const Labels& start, std::size_t k,
     return as_array(std::move(labels));
 }
 
+std::vector<std::uint32_t> numbers(const Labels& some) {
+    return {span(some).begin(), span(some).end()};
+}
+
+Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const Labels& touched,
+                                   const Labels& neighbour_lists, const Labels& origins, std::size_t k,
+                                   std::size_t rounds, std::size_t neighbours, double least_gain, nb::object progress,
+                                   const std::string& simd) {
+    std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
+    const Refiner::Before before{numbers(touched), numbers(neighbour_lists), numbers(origins)};
+    const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
+    {
+        nb::gil_scoped_release released;
+        // All cells of exactly k would be so many.
+        const std::size_t n_most = X.shape(0) / k;
+        const auto n_cells = static_cast<std::size_t>(*std::max_element(labels.begin(), labels.end())) + 1;
+        Refiner(rows(X), k, chosen, labels, n_most - n_cells)
+            .run_around(before, {rounds, neighbours, least_gain}, watch);
+    }
+    return as_array(std::move(labels));
+}
+
+// Numbers of cells, one list after the other; 0xffffffff where there are no more.
+Vector<std::int64_t> cell_neighbours(const Matrix& X, const Labels& labels, std::size_t k, std::size_t neighbours,
+                                     const std::string& simd) {
+    std::vector<std::int64_t> copy(span(labels).begin(), span(labels).end());
+    const Loops& chosen = chosen_loops(simd);
+    std::vector<std::uint32_t> lists;
+    {
+        nb::gil_scoped_release released;
+        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, {});
+    }
+    return as_array(std::vector<std::int64_t>(lists.begin(), lists.end()));
+}
+
+Vector<std::int64_t> arrive(const Matrix& X, const Labels& base, std::size_t k, bool inertial, bool split_mid,
+                            std::size_t threads, nb::object progress, const std::string& simd) {
+    std::vector<std::int64_t> labels(X.shape(0));
+    std::copy(span(base).begin(), span(base).end(), labels.begin());
+    const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(std::move(progress), X.shape(0) - base.shape(0));
+    {
+        nb::gil_scoped_release released;
+        Pool pool(threads);
+        Arrivals(rows(X), base.shape(0), k, {inertial, split_mid}, pool, chosen, labels).run(watch);
+    }
+    return as_array(std::move(labels));
+}
+
 Vector<std::int64_t> anneal(const Matrix& X, const Labels& start, std::size_t k, std::uint64_t steps, double hot,
                             double fall, std::uint64_t seed, nb::object progress) {
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
@@ -156,7 +214,8 @@ Vector<std::int64_t> scatter(const Matrix& X, const Labels& start, std::size_t k
 
 using Ranks = std::pair<Vector<std::int64_t>, Vector<std::int64_t>>;
 
-std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Labels& labels, std::size_t threads,
+std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Labels& labels,
+                                const Labels& asked_records, const Labels& asked_points, std::size_t threads,
                                 nb::object progress, const std::string& simd) {
     const std::size_t n = X.shape(0);
     std::vector<std::int64_t> originals_ahead(n), originals_tied(n), released_ahead(n), released_tied(n);
@@ -166,8 +225,8 @@ std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Lab
         nb::gil_scoped_release released;
         Pool pool(threads);
         Linkage link(rows(X), rows(points), span(labels), pool, chosen);
-        link.rank_originals(originals_ahead, originals_tied, watch);
-        link.rank_released(released_ahead, released_tied, watch);
+        link.rank_originals({rows(points), span(asked_points)}, originals_ahead, originals_tied, watch);
+        link.rank_released({rows(X), span(asked_records)}, released_ahead, released_tied, watch);
     }
     return {{as_array(std::move(originals_ahead)), as_array(std::move(originals_tied))},
             {as_array(std::move(released_ahead)), as_array(std::move(released_tied))}};
@@ -268,6 +327,170 @@ class RemainingRecords {
     std::uint32_t home_ = 0;
 };
 
+using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using KeyMatrix = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A window on a stream. What it has measured travels as a dictionary, so that it can be written down and read back.
+class StreamWindow {
+  public:
+    using Gone = std::tuple<Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::int64_t>,
+                            Vector<std::int64_t>>;
+
+    StreamWindow(std::size_t n_dims, std::size_t k, std::int64_t delay, double max_age, double order_weight,
+                 std::size_t max_cell, std::vector<double> code_weights, std::vector<std::size_t> least,
+                 const std::string& simd)
+        : stream_({k, delay, max_age, order_weight, max_cell, std::move(code_weights), std::move(least)}, n_dims,
+                  chosen_loops(simd)) {}
+
+    std::size_t size() const { return stream_.size(); }
+
+    Gone push(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times) {
+        nb::gil_scoped_release released;
+        return as_arrays(stream_.push(tuples(X, codes, tags, times)));
+    }
+    Gone advance(double now) { return as_arrays(stream_.advance(now)); }
+    Gone flush() {
+        nb::gil_scoped_release released;
+        return as_arrays(stream_.flush());
+    }
+    void recode(const Matrix& X) { stream_.recode(rows(X)); }
+
+    std::pair<Vector<std::int64_t>, Vector<double>> waiting() const {
+        std::vector<std::int64_t> positions;
+        std::vector<double> times;
+        stream_.waiting(positions, times);
+        return {as_array(std::move(positions)), as_array(std::move(times))};
+    }
+
+    nb::dict tally() const {
+        nb::dict out;
+        StreamTally tally = stream_.tally();
+        for_each_figure(tally, [&](const char* name, auto& value) { out[name] = value; });
+        return out;
+    }
+    void restore(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times,
+                 const Labels& positions, const nb::dict& figures) {
+        StreamTally tally;
+        for_each_figure(tally, [&](const char* name, auto& value) {
+            value = nb::cast<std::remove_reference_t<decltype(value)>>(figures[name]);
+        });
+        stream_.restore(tuples(X, codes, tags, times), span(positions), tally);
+    }
+
+  private:
+    static Tuples tuples(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times) {
+        return {rows(X),
+                {codes.data(), codes.shape(0), codes.shape(1)},
+                {tags.data(), tags.shape(0), tags.shape(1)},
+                span(times)};
+    }
+    static Gone as_arrays(Departures gone) {
+        nb::gil_scoped_acquire gil;
+        return {as_array(std::move(gone.rows)), as_array(std::move(gone.sizes)), as_array(std::move(gone.side)),
+                as_array(std::move(gone.reasons)), as_array(std::move(gone.kept))};
+    }
+
+    Stream stream_;
+};
+
+template <class Offset>
+Vector<std::uint64_t> keys_of_texts(
+    const nb::ndarray<const Offset, nb::ndim<1>, nb::c_contig, nb::device::cpu>& offsets, const Bytes& bytes) {
+    std::vector<std::uint64_t> keys(offsets.shape(0) - 1);
+    text_keys<Offset>({offsets.data(), offsets.shape(0)}, bytes.data(), keys);
+    return as_array(std::move(keys));
+}
+
+Vector<double> means_of_cells(const Point& values, const Labels& sizes) {
+    std::vector<double> means(values.shape(0));
+    cell_means(span(values), span(sizes), means.data());
+    return as_array(std::move(means));
+}
+
+std::pair<MatrixOut, Vector<std::int64_t>> places(const std::vector<Point>& columns, std::size_t n, const Point& low,
+                                                  const Point& high, const Point& weight) {
+    auto kept = std::make_unique<std::vector<double>>(n * columns.size());
+    double* data = kept->data();
+    std::vector<std::int64_t> outside(columns.size());
+    for (std::size_t j = 0; j < columns.size(); ++j)
+        place(span(columns[j]), span(low)[j], span(high)[j], span(weight)[j], {data, n, columns.size()}, j, outside[j]);
+    return {MatrixOut(data, {n, columns.size()}, owner_of(std::move(kept))), as_array(std::move(outside))};
+}
+
+std::size_t different_keys(const Keys& keys, const Labels& sizes) {
+    return least_different({keys.data(), keys.shape(0)}, span(sizes));
+}
+
+Vector<std::int64_t> winners_of_cells(const Keys& keys, const Labels& ranks, const Labels& sizes) {
+    std::vector<std::int64_t> winners(sizes.shape(0));
+    most_frequent({keys.data(), keys.shape(0)}, span(ranks), span(sizes), winners);
+    return as_array(std::move(winners));
+}
+
+// Lines of text as columns: numbers as arrays, texts as offsets, bytes and whether they are there.
+class TextReader {
+  public:
+    TextReader(std::vector<std::string> names, std::vector<std::int64_t> reads, bool is_csv,
+               const std::string& separator)
+        : reads_(reads), reader_(std::move(names), std::move(reads), is_csv, separator.at(0)) {}
+
+    nb::tuple read(nb::bytes text, bool is_end) {
+        Parsed parsed;
+        {
+            const std::string_view content(text.c_str(), text.size());
+            nb::gil_scoped_release released;
+            parsed = reader_.read(content, is_end);
+        }
+        nb::list columns;
+        for (std::size_t j = 0; j < reads_.size(); ++j) {
+            if (reads_[j] == 0)
+                columns.append(as_array(std::move(parsed.numbers[j])));
+            else
+                columns.append(nb::make_tuple(as_array(std::move(parsed.texts[j].offsets)),
+                                              as_array(std::move(parsed.texts[j].bytes)),
+                                              as_array(std::move(parsed.texts[j].there))));
+        }
+        nb::list bad;
+        for (const BadLine& line : parsed.bad)
+            bad.append(nb::make_tuple(line.number, static_cast<std::int64_t>(line.fault), line.begin, line.end));
+        return nb::make_tuple(parsed.n_bytes, parsed.n_lines, as_array(std::move(parsed.lines)), columns, bad);
+    }
+
+  private:
+    std::vector<std::int64_t> reads_;
+    LineReader reader_;
+};
+
+// Columns as lines of text.
+class TextWriter {
+  public:
+    TextWriter(const std::vector<std::string>& names, bool is_csv, const std::string& separator)
+        : writer_(names, is_csv, separator.at(0)) {}
+
+    nb::bytes write(const nb::list& columns, std::size_t n_rows) {
+        std::vector<Written> written;
+        for (const nb::handle column : columns) {
+            if (nb::isinstance<nb::tuple>(column)) {
+                const auto parts = nb::cast<nb::tuple>(column);
+                written.push_back({nullptr, nb::cast<Labels>(parts[0]).data(), nb::cast<Bytes>(parts[1]).data(),
+                                   nb::cast<Bytes>(parts[2]).data()});
+            } else {
+                written.push_back({nb::cast<Point>(column).data()});
+            }
+        }
+        std::string out;
+        {
+            nb::gil_scoped_release released;
+            out = writer_.write(written, n_rows);
+        }
+        return nb::bytes(out.data(), out.size());
+    }
+
+  private:
+    LineWriter writer_;
+};
+
 }  // namespace
 
 NB_MODULE(_kernels, module) {
@@ -277,6 +500,13 @@ NB_MODULE(_kernels, module) {
                "Partition by MDAV: labels of shape (n_records,).");
     module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a,
                "progress"_a.none(), "simd"_a = "", "Lower the loss of a partition by moves and swaps.");
+    module.def("cell_neighbours", &cell_neighbours, "X"_a, "labels"_a, "k"_a, "neighbours"_a, "simd"_a = "",
+               "Numbers of the cells around each cell, one list after the other.");
+    module.def("refine_around", &refine_around, "X"_a, "labels"_a, "touched"_a, "lists"_a, "origins"_a, "k"_a,
+               "rounds"_a, "neighbours"_a, "least_gain"_a, "progress"_a.none(), "simd"_a = "",
+               "Lower the loss around the cells that were touched, and open new ones.");
+    module.def("arrive", &arrive, "X"_a, "labels"_a, "k"_a, "inertial"_a, "split_mid"_a, "threads"_a,
+               "progress"_a.none(), "simd"_a = "", "Let the records behind those with labels join their cells.");
     module.def("anneal", &anneal, "X"_a, "labels"_a, "k"_a, "steps"_a, "hot"_a, "fall"_a, "seed"_a, "progress"_a.none(),
                "Search for a partition with a lower loss by simulated annealing.");
     module.def("univariate", &univariate, "values"_a, "k"_a, "progress"_a.none(),
@@ -288,7 +518,8 @@ NB_MODULE(_kernels, module) {
     module.def("scatter", &scatter, "X"_a, "labels"_a, "k"_a, "threads"_a, "simd"_a = "",
                "Scatter cells by phase II of TFRP: labels with gaps. No number of X exceeds 1 in magnitude.");
     module.def(
-        "linkage", &linkage, "X"_a, "points"_a, "labels"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
+        "linkage", &linkage, "X"_a, "points"_a, "labels"_a, "asked_records"_a, "asked_points"_a, "threads"_a,
+        "progress"_a.none(), "simd"_a = "",
         "Ranks by distance, (ahead, tied) of shape (n_records,) each: of the own original seen from the released "
         "point, ahead being at most 2, and of the own released record seen from the original.");
     module.def("distances", &distances, "X"_a, "point"_a, "Squared distances from a point, shape (n_records,).");
@@ -309,4 +540,44 @@ NB_MODULE(_kernels, module) {
              "Take out a record and its k - 1 nearest; return them, the record first.")
         .def("grow", &RemainingRecords::grow, "record"_a, "k"_a,
              "Take out a record and, k - 1 times, the one nearest to the mean of those taken out; return them.");
+    nb::class_<StreamWindow>(module, "StreamWindow", "Tuples of a stream that wait for company.")
+        .def(nb::init<std::size_t, std::size_t, std::int64_t, double, double, std::size_t, std::vector<double>,
+                      std::vector<std::size_t>, const std::string&>(),
+             "n_dims"_a, "k"_a, "delay"_a, "max_age"_a, "order_weight"_a, "max_cell"_a, "code_weights"_a, "least"_a,
+             "simd"_a = "")
+        .def("__len__", &StreamWindow::size)
+        .def("push", &StreamWindow::push, "X"_a, "codes"_a, "tags"_a, "times"_a,
+             "Take tuples in: rows of cells, sizes of cells, rows refused, reasons, rows that wait.")
+        .def("advance", &StreamWindow::advance, "now"_a, "Let time go by.")
+        .def("flush", &StreamWindow::flush, "End the stream.")
+        .def("recode", &StreamWindow::recode, "X"_a, "Give the tuples that wait other coordinates.")
+        .def("waiting", &StreamWindow::waiting, "Numbers and times of the tuples that wait.")
+        .def("tally", &StreamWindow::tally, nb::sig("def tally(self) -> dict[str, object]"),
+             "What was measured so far.")
+        .def("restore", &StreamWindow::restore, "X"_a, "codes"_a, "tags"_a, "times"_a, "positions"_a, "tally"_a,
+             nb::sig("def restore(self, X: object, codes: object, tags: object, times: object, positions: object, "
+                     "tally: dict[str, object]) -> None"),
+             "Go on where another window stopped.");
+    module.def("text_keys", &keys_of_texts<std::int32_t>, "offsets"_a, "bytes"_a, "Keys of texts, shape (n,).");
+    module.def("text_keys", &keys_of_texts<std::int64_t>, "offsets"_a, "bytes"_a);
+    module.def("cell_means", &means_of_cells, "values"_a, "sizes"_a, "For each value the mean of its cell.");
+    module.def("place", &places, "columns"_a, "n"_a, "low"_a, "high"_a, "weight"_a,
+               "Columns on their ranges, weighted, as a matrix, and how many values lay outside.");
+    module.def("least_different", &different_keys, "keys"_a, "sizes"_a,
+               "The smallest number of different keys in a cell.");
+    module.def(
+        "most_frequent", &winners_of_cells, "keys"_a, "ranks"_a, "sizes"_a,
+        "For each cell, a row that holds its most frequent key; of equally frequent ones that of the lowest rank.");
+    nb::class_<TextReader>(module, "TextReader", "Lines of text as columns.")
+        .def(nb::init<std::vector<std::string>, std::vector<std::int64_t>, bool, const std::string&>(), "names"_a,
+             "reads"_a, "is_csv"_a, "separator"_a)
+        .def("read", &TextReader::read, "text"_a, "is_end"_a,
+             nb::sig("def read(self, text: bytes, is_end: bool) -> tuple[int, int, object, list[object], "
+                     "list[tuple[int, int, int, int]]]"),
+             "Bytes used, lines read, numbers of the good ones, their columns, and the bad ones.");
+    nb::class_<TextWriter>(module, "TextWriter", "Columns as lines of text.")
+        .def(nb::init<const std::vector<std::string>&, bool, const std::string&>(), "names"_a, "is_csv"_a,
+             "separator"_a)
+        .def("write", &TextWriter::write, "columns"_a, "n_rows"_a,
+             nb::sig("def write(self, columns: list[object], n_rows: int) -> bytes"), "The lines, as bytes.");
 }

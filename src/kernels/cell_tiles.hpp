@@ -15,11 +15,12 @@ namespace shoal {
 
 class CellTiles {
   public:
-    CellTiles(Rows<const double> X, std::size_t k, std::span<std::int64_t> labels)
+    // With room for `n_spare` more cells, which are empty.
+    CellTiles(Rows<const double> X, std::size_t k, std::span<std::int64_t> labels, std::size_t n_spare = 0)
         : X_(X), labels_(labels), n_dims_(X.dims()), width_((X.dims() + 7) / 8 * 8) {
         std::int64_t n = 0;
         for (const std::int64_t label : labels) n = std::max(n, label + 1);
-        n_cells_ = static_cast<std::size_t>(n);
+        n_cells_ = static_cast<std::size_t>(n) + n_spare;
         sizes_.assign(n_cells_, 0);
         for (const std::int64_t label : labels) ++sizes_[static_cast<std::size_t>(label)];
         // Room for half as many records again, in whole lanes, and for what is there.
@@ -37,7 +38,9 @@ class CellTiles {
     std::size_t width() const { return width_; }
     std::size_t capacity() const { return capacity_; }
     std::uint32_t record(std::size_t cell, std::size_t slot) const { return records_[cell * capacity_ + slot]; }
-    Rows<const float> centroids() const { return {centroids_.data(), n_cells_, width_}; }
+    Rows<const float> centroids() const { return centroids(n_cells_); }
+    // Those of the first `n` cells.
+    Rows<const float> centroids(std::size_t n) const { return {centroids_.data(), n, width_}; }
 
     CellView view(std::size_t cell, bool gives) const {
         return {sizes_[cell], tile(cell), &own2_[cell * capacity_], &centroids_[cell * width_], radius_[cell], gives};

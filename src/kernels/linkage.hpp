@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,45 @@ class TwoNearest {
     std::int64_t n_second_ = 0;
 };
 
+// Rows and the numbers, ascending, of those that are asked for.
+struct Asked {
+    Rows<const double> rows;
+    std::span<const std::int64_t> numbers;
+};
+
+// The points of a crowd that are asked for, as a crowd, with the numbers that they have there.
+class Some {
+  public:
+    Some(const Crowd& all, const Asked& asked, double scale, std::span<const double> middle)
+        : crowd_(&all), asked_(asked.numbers) {
+        if (asked_.size() == asked.rows.size()) return;
+        std::vector<double> picked;
+        picked.reserve(asked_.size() * asked.rows.dims());
+        for (const std::int64_t number : asked_) {
+            const auto row = asked.rows[static_cast<std::size_t>(number)];
+            picked.insert(picked.end(), row.begin(), row.end());
+        }
+        own_ =
+            std::make_unique<Crowd>(Rows<const double>(picked.data(), asked_.size(), asked.rows.dims()), scale, middle);
+        crowd_ = own_.get();
+    }
+
+    const Crowd& crowd() const { return *crowd_; }
+    // The numbers of the points in a block, as they are in the crowd of all.
+    std::vector<std::uint32_t> numbers(std::size_t block) const {
+        const auto inside = crowd_->numbers(block);
+        std::vector<std::uint32_t> numbers(inside.begin(), inside.end());
+        if (own_)
+            for (std::uint32_t& number : numbers) number = static_cast<std::uint32_t>(asked_[number]);
+        return numbers;
+    }
+
+  private:
+    const Crowd* crowd_;
+    std::span<const std::int64_t> asked_;
+    std::unique_ptr<Crowd> own_;
+};
+
 // Original records, the points they were released as, and which is whose.
 class Linkage {
   public:
@@ -78,11 +118,12 @@ class Linkage {
         });
     }
 
-    // For each record, how many originals are nearer to its released point than it is itself, 2 standing for more too,
-    // and how many as near, itself included; 0 as near where two are nearer.
-    void rank_originals(std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
-        for_each_block(points_, records_, watch, [&](std::size_t block, Meeting& meeting) {
-            const auto numbers = points_.numbers(block);
+    // For each record released as one of the points asked for, how many originals are nearer to that point than it is
+    // itself, 2 standing for more too, and how many as near, itself included; 0 as near where two are nearer.
+    void rank_originals(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
+        const Some hosts(points_, asked, scale_, middle_);
+        for_each_block(hosts.crowd(), records_, watch, [&](std::size_t block, Meeting& meeting) {
+            const auto numbers = hosts.numbers(block);
             std::vector<TwoNearest> found;
             std::array<double, block_size> limits, nearest_member;
             for (std::size_t slot = 0; slot < numbers.size(); ++slot) {
@@ -101,11 +142,12 @@ class Linkage {
         });
     }
 
-    // For each record, how many released records are nearer to it than its own, and how many as near, that one
-    // included.
-    void rank_released(std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
-        for_each_block(records_, points_, watch, [&](std::size_t block, Meeting& meeting) {
-            const auto numbers = records_.numbers(block);
+    // For each record asked for, how many released records are nearer to it than its own, and how many as near, that
+    // one included.
+    void rank_released(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
+        const Some hosts(records_, asked, scale_, middle_);
+        for_each_block(hosts.crowd(), points_, watch, [&](std::size_t block, Meeting& meeting) {
+            const auto numbers = hosts.numbers(block);
             std::array<double, block_size> limits;
             for (std::size_t slot = 0; slot < numbers.size(); ++slot) limits[slot] = own2_[numbers[slot]];
             meeting.meet(block, limits, [&](std::size_t slot, std::uint32_t point, double distance) {

@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cell_tiles.hpp"
 #include "neighbours.hpp"
+#include "new_cells.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
 #include "watch.hpp"
@@ -27,9 +29,12 @@ class Refiner {
         double least_gain = 0.005;      // a round that lowers the loss by less than this share is the last
     };
 
-    // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records.
-    Refiner(Rows<const double> X, std::size_t k, const Loops& loops, std::span<std::int64_t> labels)
-        : cells_(X, k, labels),
+    // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records. Up to
+    // `n_spare` more cells may be opened.
+    Refiner(Rows<const double> X, std::size_t k, const Loops& loops, std::span<std::int64_t> labels,
+            std::size_t n_spare = 0)
+        : cells_(X, k, labels, n_spare),
+          n_used_(cells_.n_cells() - n_spare),
           k_(k),
           loops_(loops),
           room_(cells_.width() + 2 * cells_.capacity()),
@@ -38,9 +43,50 @@ class Refiner {
     // `watch` hears of the records gone through, n_records a round.
     void run(const Plan& plan, Watch& watch) {
         double before = cells_.loss();
-        for (std::size_t round = 0; round < plan.n_rounds && cells_.n_cells() > 1; ++round) {
+        for (std::size_t round = 0; round < plan.n_rounds && n_used_ > 1; ++round) {
             // Cells move little once the first rounds are over, so their neighbours stay.
             if (round < 4) find_neighbours(plan);
+            sweep(watch);
+            dissolve_costly_cells();
+            const double after = cells_.loss();
+            if (!(after < before * (1 - plan.least_gain))) break;
+            before = after;
+        }
+        cells_.write_labels();
+        watch.finish(plan.n_rounds * cells_.n_records());
+    }
+
+    // What is known of the cells before a partition is refined around some of them.
+    struct Before {
+        std::vector<std::uint32_t> touched;  // cells that have changed since the partition was refined
+        std::vector<std::uint32_t>
+            neighbours;                      // lists of the first cells, as `nearest_neighbours` returns them; or none
+        std::vector<std::uint32_t> origins;  // the cells that those behind the first ones were cut from
+    };
+
+    // The same around the cells that have been touched since a partition was refined: two others are not compared until
+    // one of them changes. First cells are opened out of what their neighbours have to spare.
+    void run_around(const Before& before_now, const Plan& plan, Watch& watch) {
+        for (const std::uint32_t cell : before_now.touched) n_changes_[cell] = 1;
+        looked_at_.assign(cells_.n_cells(), 0);
+        if (n_used_ > 1) {
+            if (before_now.neighbours.empty())
+                find_neighbours(plan);
+            else
+                inherit_neighbours(before_now);
+            const std::size_t n_before = n_used_;
+            open_cells();
+            // Where many are new, the lists that were passed on are poor.
+            if (n_used_ - n_before > n_before / 8) {
+                lists_.clear();
+                find_neighbours(plan);
+                open_cells();
+            }
+            list_pairs();
+            compared_.assign(pairs_.size(), 0);
+        }
+        double before = cells_.loss();
+        for (std::size_t round = 0; round < plan.n_rounds && n_used_ > 1; ++round) {
             sweep(watch);
             dissolve_costly_cells();
             const double after = cells_.loss();
@@ -54,13 +100,46 @@ class Refiner {
   private:
     static constexpr std::uint32_t none = 0xffffffff;
 
+    void open_cells() {
+        for (const auto& [cell, origin, givers] : NewCells(cells_, k_, loops_, lists_, n_used_).open(n_used_)) {
+            ++n_changes_[cell];
+            for (const std::uint32_t giver : givers) ++n_changes_[giver];
+            settle_beside(origin);
+            ++n_used_;
+        }
+    }
+
+    void inherit_neighbours(const Before& before) {
+        lists_ = before.neighbours;
+        n_listed_ = lists_.size() / (n_used_ - before.origins.size());
+        for (const std::uint32_t origin : before.origins) settle_beside(origin);
+    }
+
+    // The next cell takes over the neighbours of the one it comes from, and becomes the last neighbour of those.
+    void settle_beside(std::uint32_t origin) {
+        const auto cell = static_cast<std::uint32_t>(lists_.size() / n_listed_);
+        const auto list = near(origin);
+        const std::vector<std::uint32_t> around(list.begin(), list.end());
+        lists_.insert(lists_.end(), around.begin(), around.end());
+        near(cell).back() = origin;
+        near(origin).back() = cell;
+        for (const std::uint32_t other : around)
+            if (other != none) near(other).back() = cell;
+    }
+
+    std::span<std::uint32_t> near(std::size_t cell) { return std::span(lists_).subspan(cell * n_listed_, n_listed_); }
+
     void find_neighbours(const Plan& plan) {
-        lists_ = nearest_neighbours(cells_.centroids(), plan.n_neighbours, loops_, lists_);
-        n_listed_ = lists_.size() / cells_.n_cells();
-        pairs_ = lists_;
+        lists_ = nearest_neighbours(cells_.centroids(n_used_), plan.n_neighbours, loops_, lists_);
+        n_listed_ = lists_.size() / n_used_;
+        list_pairs();
         compared_.assign(pairs_.size(), none);
+    }
+
+    void list_pairs() {
+        pairs_ = lists_;
         // Each pair once: where each has the other in its list, the lower number has it.
-        for (std::uint32_t a = 0; a < cells_.n_cells(); ++a)
+        for (std::uint32_t a = 0; a < n_used_; ++a)
             for (std::size_t i = 0; i < n_listed_; ++i) {
                 const std::uint32_t b = lists_[a * n_listed_ + i];
                 if (b == none || b > a) continue;
@@ -74,7 +153,7 @@ class Refiner {
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
     void sweep(Watch& watch) {
         ++n_sweeps_;
-        for (std::size_t a = 0; a < cells_.n_cells(); ++a) {
+        for (std::size_t a = 0; a < n_used_; ++a) {
             for (std::size_t i = 0; i < n_listed_ && cells_.size(a) > 0; ++i) {
                 const std::uint32_t b = pairs_[a * n_listed_ + i];
                 if (b == none || cells_.size(b) == 0) continue;
@@ -86,8 +165,7 @@ class Refiner {
                 }
                 compared = n_changes_[a] + n_changes_[b];
             }
-            if (a % 64 == 0)
-                watch.tick((n_sweeps_ - 1) * cells_.n_records() + a * cells_.n_records() / cells_.n_cells());
+            if (a % 64 == 0) watch.tick((n_sweeps_ - 1) * cells_.n_records() + a * cells_.n_records() / n_used_);
         }
     }
 
@@ -108,13 +186,19 @@ class Refiner {
     // Scatters cells over their neighbours where that costs less than they lose by themselves; the costliest first.
     void dissolve_costly_cells() {
         std::vector<std::pair<double, std::uint32_t>> costly;
-        for (std::uint32_t c = 0; c < cells_.n_cells(); ++c) {
-            if (cells_.size(c) == 0) continue;
+        for (std::uint32_t c = 0; c < n_used_; ++c) {
+            if (cells_.size(c) == 0 || !worth_a_look(c)) continue;
             const double own = cells_.loss(c);
             if (least_cost(c) < own) costly.emplace_back(-own, c);
         }
         std::sort(costly.begin(), costly.end());
         for (const auto& [negative_loss, c] : costly) dissolve(c);
+    }
+
+    // Around touched cells only those that have changed since the last time.
+    bool worth_a_look(std::size_t cell) {
+        if (looked_at_.empty()) return true;
+        return std::exchange(looked_at_[cell], n_changes_[cell]) != n_changes_[cell];
     }
 
     // What scattering a cell would cost at least: each record to the cell nearest to it, as if alone.
@@ -175,6 +259,7 @@ class Refiner {
     }
 
     CellTiles cells_;
+    std::size_t n_used_;  // the cells behind are spare
     std::size_t k_;
     const Loops& loops_;
     std::vector<float> room_;
@@ -183,6 +268,7 @@ class Refiner {
     std::size_t n_listed_ = 0;
     std::vector<std::uint32_t> n_changes_;  // how often each cell has changed
     std::vector<std::uint32_t> compared_;   // of each pair: the changes of both when they were last compared
+    std::vector<std::uint32_t> looked_at_;  // the changes of each cell when it was last considered for scattering
     std::uint32_t n_sweeps_ = 0;
 };
 

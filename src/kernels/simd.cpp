@@ -62,22 +62,55 @@ std::size_t select_generic(const float* least2, const float* greatest2, std::siz
     return n_selected;
 }
 
+// Eight doubles at a time, in whatever registers the instruction set has.
+typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
+
+// Whole chunks, whose sums stay in registers: the columns are padded to `distances_chunk`, the surplus is not used.
 [[gnu::always_inline]] inline void distances_loop(const double* columns, std::size_t stride, std::size_t n,
                                                   std::span<const double> point, double* __restrict out) {
-    constexpr std::size_t chunk = 64;
+    constexpr std::size_t n_wide = 4;
+    constexpr std::size_t chunk = n_wide * 8;
     for (std::size_t start = 0; start < n; start += chunk) {
-        const std::size_t size = std::min(chunk, n - start);
-        double sum[chunk] = {};
+        Wide sum[n_wide] = {};
         for (std::size_t j = 0; j < point.size(); ++j) {
             const double* __restrict column = columns + j * stride + start;
-            const double centre = point[j];
-            // The whole chunk, so that the loop has a fixed length: the columns are padded, the surplus is not used.
-            for (std::size_t i = 0; i < chunk; ++i) {
-                const double difference = column[i] - centre;
-                sum[i] += difference * difference;
+            for (std::size_t w = 0; w < n_wide; ++w) {
+                Wide difference;
+                std::memcpy(&difference, column + 8 * w, sizeof difference);
+                difference -= point[j];
+                sum[w] += difference * difference;
             }
         }
-        std::copy_n(sum, size, out + start);
+        if (n - start >= chunk)
+            std::memcpy(out + start, sum, sizeof sum);
+        else
+            std::memcpy(out + start, sum, (n - start) * sizeof(double));
+    }
+}
+
+[[gnu::always_inline]] inline void add_differing_loop(const std::uint64_t* __restrict codes, std::size_t n,
+                                                      std::uint64_t code, double weight, double* __restrict out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] += codes[i] == code ? 0.0 : weight;
+}
+
+[[gnu::always_inline]] inline void add_steps_loop(const double* __restrict positions, std::size_t n, double origin,
+                                                  double weight, double* __restrict out) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const double step = (positions[i] - origin) * weight;
+        out[i] += step * step;
+    }
+}
+
+[[gnu::always_inline]] inline void minima_loop(const double* values, std::size_t n_blocks, double* __restrict least) {
+    for (std::size_t b = 0; b < n_blocks; ++b, values += minima_block, least += minima_block / 4) {
+        Wide lowest;
+        std::memcpy(&lowest, values, sizeof lowest);
+        for (std::size_t w = 8; w < minima_block; w += 8) {
+            Wide next;
+            std::memcpy(&next, values + w, sizeof next);
+            lowest = next < lowest ? next : lowest;
+        }
+        std::memcpy(least, &lowest, sizeof lowest);
     }
 }
 
@@ -304,9 +337,21 @@ void screen_generic(const Probes& probes, std::uint64_t which, const float* tile
     screen_loop(probes, which, tile, hits);
 }
 
-constexpr Loops generic{"generic",         scan_generic,    reach_generic,  select_generic,
-                        distances_generic, compare_generic, gather_generic, products_generic,
-                        gaps_generic,      touch_generic,   screen_generic};
+void add_differing_generic(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out) {
+    add_differing_loop(codes, n, code, weight, out);
+}
+
+void add_steps_generic(const double* positions, std::size_t n, double origin, double weight, double* out) {
+    add_steps_loop(positions, n, origin, weight, out);
+}
+
+void minima_generic(const double* values, std::size_t n_blocks, double* least) {
+    minima_loop(values, n_blocks, least);
+}
+
+constexpr Loops generic{"generic",       scan_generic,          reach_generic,     select_generic, distances_generic,
+                        compare_generic, gather_generic,        products_generic,  gaps_generic,   touch_generic,
+                        screen_generic,  add_differing_generic, add_steps_generic, minima_generic};
 
 #ifdef SHOAL_X86
 
@@ -406,8 +451,23 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     screen_loop(probes, which, tile, hits);
 }
 
-constexpr Loops avx2{"avx2",      scan_avx2,     reach_avx2, select_generic, distances_avx2, compare_avx2,
-                     gather_avx2, products_avx2, gaps_avx2,  touch_avx2,     screen_avx2};
+[[gnu::target("avx2")]] void add_differing_avx2(const std::uint64_t* codes, std::size_t n, std::uint64_t code,
+                                                double weight, double* out) {
+    add_differing_loop(codes, n, code, weight, out);
+}
+
+[[gnu::target("avx2")]] void add_steps_avx2(const double* positions, std::size_t n, double origin, double weight,
+                                            double* out) {
+    add_steps_loop(positions, n, origin, weight, out);
+}
+
+[[gnu::target("avx2")]] void minima_avx2(const double* values, std::size_t n_blocks, double* least) {
+    minima_loop(values, n_blocks, least);
+}
+
+constexpr Loops avx2{"avx2",       scan_avx2,          reach_avx2,     select_generic, distances_avx2,
+                     compare_avx2, gather_avx2,        products_avx2,  gaps_avx2,      touch_avx2,
+                     screen_avx2,  add_differing_avx2, add_steps_avx2, minima_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -576,8 +636,22 @@ constexpr std::size_t n_sums = 4;
     }
 }
 
-constexpr Loops avx512{"avx512",      scan_avx512,     reach_avx512, select_avx512, distances_avx512, compare_avx512,
-                       gather_avx512, products_avx512, gaps_avx512,  touch_avx512,  screen_avx512};
+SHOAL_AVX512 void add_differing_avx512(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight,
+                                       double* out) {
+    add_differing_loop(codes, n, code, weight, out);
+}
+
+SHOAL_AVX512 void add_steps_avx512(const double* positions, std::size_t n, double origin, double weight, double* out) {
+    add_steps_loop(positions, n, origin, weight, out);
+}
+
+SHOAL_AVX512 void minima_avx512(const double* values, std::size_t n_blocks, double* least) {
+    minima_loop(values, n_blocks, least);
+}
+
+constexpr Loops avx512{"avx512",       scan_avx512,          reach_avx512,     select_avx512, distances_avx512,
+                       compare_avx512, gather_avx512,        products_avx512,  gaps_avx512,   touch_avx512,
+                       screen_avx512,  add_differing_avx512, add_steps_avx512, minima_avx512};
 
 #endif
 

@@ -65,6 +65,9 @@ struct CellView {
     bool gives;  // whether it may become smaller and the other larger
 };
 
+// How many values minima are taken of at a time.
+inline constexpr std::size_t minima_block = 32;
+
 // The best step between two cells: records by their slots, `none` for one that stays; a gain of 0 if there is none.
 struct PairStep {
     static constexpr std::uint32_t none = 0xffffffff;
@@ -108,6 +111,12 @@ struct Loops {
     std::uint64_t (*touch)(const Probes& probes, const float* low, const float* high);
     // For each probe with its bit in `which`, the points of a tile (64, column by column) within its reach.
     void (*screen)(const Probes& probes, std::uint64_t which, const float* tile, std::uint64_t* hits);
+    // Adds `weight` wherever a code is not `code`.
+    void (*add_differing)(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out);
+    // Adds the squares of the weighted steps from `origin`.
+    void (*add_steps)(const double* positions, std::size_t n, double origin, double weight, double* out);
+    // The least of four values each, a quarter as many as there are: value i of a block goes into minimum i % 8.
+    void (*minima)(const double* values, std::size_t n_blocks, double* least);
 };
 
 // The fastest loops this machine can run, or those named ("generic", "avx2", "avx512"); nullptr if it cannot run them.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shoal.inspection import Inspection, inspect
     from shoal.job import Job
     from shoal.release import Release, anonymize, run
+    from shoal.stream import Stream
 
 __version__ = version("shoal")
 
@@ -32,6 +33,7 @@ __all__ = [
     "SchemaError",
     "ShoalError",
     "ShoalWarning",
+    "Stream",
     "__version__",
     "anonymize",
     "audit",
@@ -47,6 +49,7 @@ _HOMES = {
     "Job": "job",
     "Microaggregator": "estimator",
     "Release": "release",
+    "Stream": "stream",
     "anonymize": "release",
     "audit": "auditing",
     "compare": "comparison",

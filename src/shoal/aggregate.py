@@ -107,10 +107,12 @@ def aggregate(
         check_scatter(schema)
     noise = None if scatter is None else scatter.generator()
     rho = 0.0 if scatter is None else scatter.rho
-    return {
-        column.name: _published(table[column.name], column, cells.of(column), weights, rho, noise)
-        for column in schema.quasi
-    }
+    published = {}
+    for column in schema.quasi:
+        # The weights themselves are not weighted: the mean of the cell keeps their total, and all weighted totals.
+        own = None if column.name == schema.roles.weights else weights
+        published[column.name] = _published(table[column.name], column, cells.of(column), own, rho, noise)
+    return published
 
 
 def check_scatter(schema: Schema) -> None:
@@ -203,10 +205,12 @@ class _Centred(NamedTuple):
 
     @staticmethod
     def of(values: pa.ChunkedArray | pa.Array) -> "_Centred":
-        """Take the middle from numbers or dates that are all present; from numbers with decimals nothing is taken."""
+        """Take the middle from numbers or dates that are all present, if floats would round them."""
         numbers = as_numbers(values)
-        whole = numbers.dtype.kind in "iu"
-        middle = int(halfway(numbers)) if whole else 0
+        whole = numbers.dtype.kind in "iu" and len(numbers) > 0
+        # What floats hold exactly is left alone, so that it has the same mean as whole number and as float.
+        beyond = whole and max(-int(numbers.min()), int(numbers.max())) > 2**53
+        middle = int(halfway(numbers)) if beyond else 0
         return _Centred(less(numbers, middle), middle, numbers.dtype.kind == "u")
 
     def whole(self, offsets: Vector) -> NDArray[np.int64] | NDArray[np.uint64]:
@@ -219,6 +223,8 @@ class _Centred(NamedTuple):
 
 def _means(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
     """Return the mean of each cell: of dates at the resolution of the column, of whole numbers with decimals."""
+    if column.settings.round is None and (sums := _exact_sums(values, members)) is not None:
+        return pa.array(sums / np.maximum(members.sizes, 1) + 0.0)
     centred = _Centred.of(values)
     means = members.means(centred.offsets)
     return (
@@ -241,6 +247,17 @@ def _scattered(
     offsets = (means + below)[labels] + noise.random(len(labels)) * (above - below)[labels]
     # Rounding must not carry a value out of the range of its cell.
     return _rounded(np.clip(offsets, lows[labels], highs[labels]), centred, column)
+
+
+def _exact_sums(values: pa.ChunkedArray, members: _Members) -> Vector | None:
+    """Return the sums of whole numbers in each cell if nothing in them is rounded, so that a mean is a neat number."""
+    if members.weights is not None or not pa.types.is_integer(values.type):
+        return None
+    ends = pc.min_max(values)
+    largest = max(abs(ends["min"].as_py()), abs(ends["max"].as_py()))
+    if largest * int(members.sizes.max()) >= 2**53:
+        return None
+    return members.totals(np.asarray(values.cast(pa.float64())))
 
 
 def _rounded(offsets: Vector, centred: _Centred, column: Column) -> pa.Array:

@@ -93,6 +93,17 @@ class NumberAxis:
         X[where, 1] = 0.0
         return X
 
+    def lookup(self, values: pa.ChunkedArray) -> "Lookup":
+        """Return the coordinates of all records, as they are."""
+        return Lookup(self.encode(values), None)
+
+
+class Lookup(NamedTuple):
+    """Points, and the number of each record's point; None where every record has its own."""
+
+    points: Matrix
+    numbers: Codes | None
+
 
 LARGEST_UNSCALED = 1e100
 """Larger numbers have to be scaled: the squares of a hundred columns and a billion records still fit a float64."""
@@ -193,14 +204,20 @@ class NominalAxis:
         """Return the number of each record's category, shape (n_records,)."""
         return category_codes(values, self.categories)
 
-    def encode(self, values: pa.ChunkedArray) -> Matrix:
-        """Return the coordinates of prepared values, shape (n_records, n_dims)."""
+    def lookup(self, values: pa.ChunkedArray) -> Lookup:
+        """Return the points of the categories, and the number of each record's category."""
         codes = self.codes(values)
         if codes.min(initial=0) < 0:
             raise SchemaError(
                 f"Column {self.column.name!r} has categories that did not occur when the space was fixed."
             )
-        return np.asarray((self.points * self.column.settings.weight)[codes])
+        return Lookup(self.points * self.column.settings.weight, codes)
+
+    def encode(self, values: pa.ChunkedArray) -> Matrix:
+        """Return the coordinates of prepared values, shape (n_records, n_dims)."""
+        points, codes = self.lookup(values)
+        assert codes is not None
+        return np.asarray(points[codes])
 
 
 def sorted_categories(values: pa.ChunkedArray) -> pa.Array:

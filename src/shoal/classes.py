@@ -13,12 +13,20 @@ def class_ids(table: pa.Table) -> Labels:
 
     Numbers go from 0 without gaps. What a reader of the table can tell apart is apart: null and NaN, 0 and -0.
     """
-    ids = np.zeros(table.num_rows, dtype=np.int64)
+    ids, n_ids = np.zeros(table.num_rows, dtype=np.int64), 1
     for column in table.columns:
         codes = value_codes(column)
-        # Numbered anew after each column, so that the product never overflows.
-        ids = _numbered(pa.chunked_array([pa.array(ids * (codes.max(initial=0) + 1) + codes)]))
-    return ids
+        n_codes = int(codes.max(initial=0)) + 1
+        if n_ids * n_codes >= 2**63:
+            ids, n_ids = _renumbered(ids)
+        ids, n_ids = ids * n_codes + codes, n_ids * n_codes
+    return _renumbered(ids)[0]
+
+
+def _renumbered(ids: Labels) -> tuple[Labels, int]:
+    """Return the numbers without gaps, and how many there are."""
+    numbers = _numbered(pa.chunked_array([pa.array(ids)]))
+    return numbers, int(numbers.max(initial=-1)) + 1
 
 
 def value_codes(values: pa.ChunkedArray) -> Labels:

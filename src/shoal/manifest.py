@@ -76,7 +76,7 @@ def input_sha256(source: Table) -> str:
 
 def _packed(labels: Labels) -> dict[str, str]:
     """Return labels as text: 32-bit integers, lowest byte first, compressed by zlib, in base 64."""
-    packed = zlib.compress(labels.astype("<i4").tobytes(), 6)
+    packed = zlib.compress(labels.astype("<i4").tobytes(), 1)
     return {"encoding": "base64, zlib, int32 little-endian", "data": base64.b64encode(packed).decode()}
 
 

@@ -31,6 +31,7 @@ from shoal.metrics.columns import TableLoss, table_loss
 from shoal.metrics.risk import Risk
 from shoal.prepare import prepare
 from shoal.report import render
+from shoal.report.notebook import to_summary
 from shoal.schema import ALIASES, Kind, Role, Schema, as_names, natural_kind
 from shoal.space import Space, as_cell_size
 from shoal.table import Table, format_of, read, rewrite_parquet, write_into
@@ -196,18 +197,24 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     schema = Schema.of(table.types, job.roles, job.columns)
-    scatter = Scatter(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
-    if scatter is not None:
-        check_scatter(schema)
+    if job.rho:
+        check_scatter(schema)  # refused now rather than after the partition
     k = as_cell_size(job.k, table.n_records)
     original = prepare(table.load(schema.needed), schema, job.missing)
-    weights = survey_weights(original, schema)
+    survey_weights(original, schema)  # refused now rather than after the partition
     space = Space.fit(original, schema, job.scaling)
     cells = group(original, schema, space, k, job.method, job.seed, threads=threads, progress=progress, **job.options)
+    return conclude(job, table, schema, original, space, cells)
+
+
+def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: Space, cells: Cells) -> "Release":
+    """Make the release of records whose cells are known, or raise if the recount does not find what was asked for."""
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
+    scatter = Scatter(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
+    weights = survey_weights(original, schema)
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, scatter)})
     published = Published(table, schema, replaced)
-    verdict = recount(published, schema, k, _subjects(original, schema))
+    verdict = recount(published, schema, job.k, _subjects(original, schema))
     if scatter is not None:
         verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=scatter.rho))
     verdict.require()
@@ -215,7 +222,7 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
     loss = table_loss(space, original, replaced, alike)
     release = Release(job, table, schema, space, original, replaced, cells, verdict, loss)
     for text in release.warnings:
-        python_warnings.warn(text, ShoalWarning, stacklevel=3)
+        python_warnings.warn(text, ShoalWarning, stacklevel=4)
     return release
 
 
@@ -466,6 +473,10 @@ class Release:
                 f"The file that was written does not keep k={self.job.k}: read back, its smallest class has "
                 f"{counts.min()} records. Nothing was released. Choose another format."
             )
+
+    def _repr_html_(self) -> str:
+        """Return a summary for notebooks; it measures the risk, as `write` does."""
+        return to_summary(self.verdict, self.measures, self.warnings)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:

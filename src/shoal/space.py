@@ -66,11 +66,11 @@ class Space:
     def encode(self, table: "pa.Table") -> Matrix:
         """Return the points of the records of a prepared table, float64 of shape (n_records, n_dims)."""
         X = np.empty((table.num_rows, sum(axis.n_dims for axis in self.axes)))
-        places = list(zip(self.axes, self.dims(), strict=True))
+        parts = [axis.lookup(table[axis.column.name]) for axis in self.axes]
         for start in range(0, len(X), _AT_ONCE):
-            rows = table.slice(start, _AT_ONCE)
-            for axis, dims in places:
-                X[start : start + _AT_ONCE, dims] = axis.encode(rows[axis.column.name])
+            rows = slice(start, start + _AT_ONCE)
+            for (points, numbers), dims in zip(parts, self.dims(), strict=True):
+                X[rows, dims] = points[rows if numbers is None else numbers[rows]]
         return X
 
     def dims(self) -> list[slice]:

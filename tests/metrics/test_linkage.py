@@ -130,3 +130,33 @@ def test_what_does_not_fit_is_refused(X, Y, labels, message):
 
 def test_cells_may_have_any_numbers():
     assert linkage(COMPANIES, RELEASED, [7, 7, 7, -2, -2, -2]).to_dict() == linkage(COMPANIES, RELEASED).to_dict()
+
+
+def test_a_sample_has_the_ranks_that_its_records_have_among_all():
+    rng = np.random.default_rng(3)
+    X = np.vstack([rng.normal(size=(700, 4)), np.repeat(rng.normal(size=(3, 4)), 40, axis=0)])
+    labels = np.arange(len(X)) // 5
+    Y = np.stack([X[labels == cell].mean(axis=0) for cell in range(labels.max() + 1)])[labels]
+    drawn = np.sort(np.random.default_rng(8).choice(len(X), 90, replace=False))
+    everybody, some = linkage(X, Y, labels), linkage(X, Y, labels, sample=90, seed=8)
+
+    assert some.n_ranked == 90
+    assert np.array_equal(some.nearer, everybody.nearer[drawn])
+    assert np.array_equal(some.as_near, everybody.as_near[drawn])
+    assert linkage(X, Y, labels, sample=5000).dld == everybody.dld
+
+
+def test_the_shares_of_a_sample_are_near_those_of_all_records():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(20_000, 3))
+    labels = np.arange(len(X)) // 4
+    Y = (np.add.reduceat(X, np.arange(0, len(X), 4)) / 4)[labels]
+    exact, near = linkage(X, Y, labels), linkage(X, Y, labels, sample=4_000, seed=1)
+
+    assert abs(near.dld - exact.dld) < 5 * 0.5 / 4_000**0.5
+    assert abs(near.linked - exact.linked) < 5 * 0.5 / 4_000**0.5
+
+
+def test_an_empty_sample_is_refused():
+    with pytest.raises(ParameterError, match="at least 1"):
+        linkage([[0.0], [1.0]], [[0.5], [0.5]], sample=0)

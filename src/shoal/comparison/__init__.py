@@ -14,7 +14,7 @@ from typing import Any
 
 from shoal.errors import FileError, GuaranteeError, ParameterError, ShoalError, ShoalWarning
 from shoal.files import replacing
-from shoal.metrics.linkage import linkage
+from shoal.measures import table_linkage
 from shoal.partition import ALGORITHMS
 from shoal.release import Release, anonymize
 from shoal.table import read
@@ -280,8 +280,7 @@ def _choice(release: Release) -> Choice:
 
 def _linked(release: Release) -> float:
     """Link what is published with the originals by distance; the other risks of a release are not needed here."""
-    original, published = (release.space.encode(table) for table in (release.original, release.replaced))
-    return linkage(original, published, release.labels).dld
+    return table_linkage(release.original, release.replaced, release.space, release.labels).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,31 +20,46 @@ from shoal.errors import ParameterError
 from shoal.typing import Labels, Matrix, Progress
 
 __all__ = [
+    "Departures",
     "Ranks",
     "Remaining",
     "Schedule",
+    "TextReader",
+    "TextWriter",
+    "Touched",
+    "Tuples",
     "Watch",
+    "Window",
     "anneal",
+    "arrive",
     "assign",
+    "cell_means",
+    "cell_neighbours",
     "cell_spread",
     "cell_sums",
     "distances",
     "farthest",
+    "least_different",
     "linkage",
     "mdav",
     "mdav_alone",
+    "most_frequent",
     "n_threads",
     "nearest",
+    "place",
     "refine",
+    "refine_around",
     "scatter",
     "simd",
     "split",
     "stage",
+    "text_keys",
     "univariate",
     "using",
 ]
 
 Vector = NDArray[np.float64]
+Keys = NDArray[np.uint64]
 
 
 class _Setting(NamedTuple):
@@ -146,6 +161,46 @@ def refine(X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, leas
     return _as_labels(_kernels.refine(X, labels, k, rounds, neighbours, least_gain, _current().progress))
 
 
+class Touched(NamedTuple):
+    """What is known of cells that are refined again: which have changed, and who was near whom before."""
+
+    cells: Labels
+    """Numbers of the cells that have changed."""
+    neighbours: Labels
+    """Lists of the first cells, one after the other, as `cell_neighbours` returns them; empty to look for them."""
+    origins: Labels
+    """Which cell each of those behind the first ones was cut from."""
+
+
+def cell_neighbours(X: Matrix, labels: Labels, k: int, n_neighbours: int) -> Labels:
+    """Return the numbers of the cells around each cell, nearest first, one list after the other.
+
+    Where a cell has fewer, the rest is 2**32 - 1. No cell has many more than 2k records.
+    """
+    return _as_labels(_kernels.cell_neighbours(X, labels, k, n_neighbours))
+
+
+def refine_around(
+    X: Matrix, labels: Labels, touched: Touched, k: int, rounds: int, neighbours: int, least_gain: float
+) -> Labels:
+    """Lower the loss around the cells that were touched, and open cells where others have records to spare.
+
+    No cell has 2k records or more. See `shoal.incremental`.
+    """
+    progress = _current().progress
+    return _as_labels(_kernels.refine_around(X, labels, *touched, k, rounds, neighbours, least_gain, progress))
+
+
+def arrive(X: Matrix, labels: Labels, k: int, *, inertial: bool, split_mid: bool) -> Labels:
+    """Let the records behind the first, which `labels` puts into cells, join the nearest cells in their order.
+
+    With `inertial` a squared distance counts n / (n + 1) times for a cell of n; with `split_mid` a cell of 2k records
+    is cut by MDAV at once. See `shoal.incremental`.
+    """
+    threads, progress = _current()
+    return _as_labels(_kernels.arrive(X, labels, k, inertial, split_mid, threads, progress))
+
+
 class Schedule(NamedTuple):
     """How long a search by annealing is: from `hot`, in shares of the mean loss of a record, down by ``e**-fall``."""
 
@@ -190,16 +245,19 @@ class Ranks(NamedTuple):
     ties: Labels
 
 
-def linkage(X: Matrix, points: Matrix, labels: Labels) -> tuple[Ranks, Ranks]:
+def linkage(X: Matrix, points: Matrix, labels: Labels, asked: Labels | None = None) -> tuple[Ranks, Ranks]:
     """Rank by distance the original records around each released point, and the released records around each original.
 
     Record i was released as ``points[labels[i]]``. Of the originals, seen from a point, no more than two are counted
     ahead: 2 stands for more too, and there `ties` is 0. Distances are compared as they compute in float64, squared
-    differences added column by column after an exact scaling by a power of two.
+    differences added column by column after an exact scaling by a power of two. With `asked`, ascending numbers of
+    some records, the ranks are those of these records alone, among all.
     """
     threads, progress = _current()
-    originals, released = _kernels.linkage(X, points, labels, threads, progress)
-    return Ranks(*map(_as_labels, originals)), Ranks(*map(_as_labels, released))
+    records = np.arange(len(X)) if asked is None else asked
+    own = np.unique(labels[records])
+    originals, released = _kernels.linkage(X, points, labels, records, own, threads, progress)
+    return Ranks(*(_as_labels(r)[records] for r in originals)), Ranks(*(_as_labels(r)[records] for r in released))
 
 
 def distances(X: Matrix, point: Vector) -> Vector:
@@ -283,3 +341,150 @@ class Remaining:
     def remove(self, records: Labels) -> None:
         """Take records out; each must still remain."""
         self._records.remove(records)
+
+
+class Tuples(NamedTuple):
+    """Tuples of a stream in order of arrival, as the window sees them."""
+
+    X: Matrix
+    """Coordinates, shape (n_tuples, n_dims)."""
+    codes: Keys
+    """What is alike or not, shape (n_tuples, n_codes)."""
+    tags: Keys
+    """What has to differ within a cell, shape (n_tuples, n_tags)."""
+    times: Vector
+    """When they came, in seconds, shape (n_tuples,)."""
+
+
+TextReader = _kernels.TextReader
+TextWriter = _kernels.TextWriter
+
+
+class Departures(NamedTuple):
+    """What has left a window: rows counted from the tuples that waited before, on through those pushed."""
+
+    rows: Labels
+    """Cell after cell, in order of arrival within each."""
+    sizes: Labels
+    """How many rows each cell has."""
+    side: Labels
+    """Rows that found no cell."""
+    reasons: Labels
+    """Why, for each of those: 0 for too few tuples, 1 + j for too few different tags in column j."""
+    kept: Labels
+    """Rows that wait."""
+
+
+class Window:
+    """Tuples of a stream that wait until the oldest is due and leaves with its nearest; see `shoal.stream`.
+
+    Parameters
+    ----------
+    n_dims, k : int
+        Coordinates of a tuple, and the smallest cell.
+    delay : int or None
+        A tuple is due when so many have come after it.
+    max_age : float or None
+        Or when it is so many seconds old.
+    order_weight : float
+        What one position counts in distance.
+    max_cell : int
+        How large tuples that are close may make a cell; 0 for k.
+    code_weights : sequence of float
+        What a different code counts in squared distance.
+    least : sequence of int
+        How many different tags of each column a cell has to hold.
+    simd : str
+        The instruction set; the best there is by default.
+    """
+
+    def __init__(
+        self,
+        n_dims: int,
+        k: int,
+        *,
+        delay: int | None = None,
+        max_age: float | None = None,
+        order_weight: float = 0.0,
+        max_cell: int = 0,
+        code_weights: tuple[float, ...] = (),
+        least: tuple[int, ...] = (),
+        simd: str = "",
+    ) -> None:
+        never = np.iinfo(np.int64).max
+        self._window = _kernels.StreamWindow(
+            n_dims,
+            k,
+            never if delay is None else delay,
+            np.inf if max_age is None else max_age,
+            order_weight,
+            max_cell,
+            code_weights,
+            least,
+            simd,
+        )
+
+    def __len__(self) -> int:
+        return len(self._window)
+
+    def push(self, tuples: Tuples) -> Departures:
+        """Take tuples in, one after the other, and let go what is due after each."""
+        return _departures(self._window.push(*tuples))
+
+    def advance(self, now: float) -> Departures:
+        """Let time go by, and let go what is due then."""
+        return _departures(self._window.advance(now))
+
+    def flush(self) -> Departures:
+        """Let go of everything: the last cell takes what would be too few on their own."""
+        return _departures(self._window.flush())
+
+    def recode(self, X: Matrix) -> None:
+        """Give the tuples that wait other coordinates, in order of arrival."""
+        self._window.recode(X)
+
+    def waiting(self) -> tuple[Labels, Vector]:
+        """Return the arrival numbers and times of the tuples that wait."""
+        positions, times = self._window.waiting()
+        return _as_labels(positions), times
+
+    def tally(self) -> dict[str, Any]:
+        """Return what was measured on all tuples that have left."""
+        return dict(self._window.tally())
+
+    def restore(self, tuples: Tuples, positions: Labels, tally: dict[str, Any]) -> None:
+        """Go on where another window stopped; this one is still empty."""
+        self._window.restore(*tuples, positions, tally)
+
+
+def _departures(arrays: tuple[Labels, ...]) -> Departures:
+    return Departures(*map(_as_labels, arrays))
+
+
+def text_keys(offsets: NDArray[np.int32] | Labels, data: NDArray[np.uint8]) -> Keys:
+    """Return 64-bit keys of texts that lie one after the other; equal texts have equal keys, everywhere."""
+    return _kernels.text_keys(offsets, data).view(np.uint64)
+
+
+def place(columns: list[Vector], n: int, low: Vector, high: Vector, weights: Vector) -> tuple[Matrix, Labels]:
+    """Return columns of n values on their ranges, 0 to `weights`, as a matrix, and for each how many lay outside.
+
+    Those outside are put on the border, missing ones (NaN) in the middle, all at 0 where a range has no width.
+    """
+    X, outside = _kernels.place(columns, n, low, high, weights)
+    return X, _as_labels(outside)
+
+
+def cell_means(values: Vector, sizes: Labels) -> Vector:
+    """Return for each value the mean of its cell; cells lie one after the other."""
+    return _kernels.cell_means(values, sizes)
+
+
+def least_different(keys: Keys, sizes: Labels) -> int:
+    """Return the smallest number of different keys in a cell; cells lie one after the other, and there is one."""
+    return _kernels.least_different(keys, sizes)
+
+
+def most_frequent(keys: Keys, ranks: Labels, sizes: Labels) -> Labels:
+    """Return, for each cell, a row that holds its most frequent key; of equally frequent ones that of lowest rank."""
+    return _as_labels(_kernels.most_frequent(keys, ranks, sizes))

@@ -73,7 +73,9 @@ def _interval(x: Vector, y: Vector, width: float) -> Interval:
     if len(x) == 0:
         return Interval(0.0, 0.0)
     spread = moments(x)
-    ordered = np.sort(x)
+    # In ascending order, since searching for neighbours one after the other finds them in the cache.
+    order = np.argsort(x)
+    ordered, x, y = x[order], x[order], y[order]
     low, high = np.fmin(x, y), np.fmax(x, y)
     between = np.searchsorted(ordered, high, "left") - np.searchsorted(ordered, low, "right")
     released = ~np.isnan(y)

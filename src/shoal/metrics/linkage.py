@@ -13,7 +13,7 @@ from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.metrics.pairs import as_classes
 from shoal.space import as_matrix
-from shoal.typing import Labels, Matrix
+from shoal.typing import Labels, Matrix, Seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,11 @@ class Linkage:
         records; equally near ones in random order.
     median_rank : float
         Rank of the own released record among all, from 1, in the middle of its equals; the median over the originals.
-    nearer : ndarray of shape (n_records,)
+    n_ranked : int
+        How many records were ranked: all, or a sample.
+    nearer : ndarray of shape (n_ranked,)
         For each original, how many released records are nearer than its own.
-    as_near : ndarray of shape (n_records,)
+    as_near : ndarray of shape (n_ranked,)
         How many released records are as near as its own, which is among them. At least the size of its cell.
     """
 
@@ -46,6 +48,7 @@ class Linkage:
     linked: float
     within: dict[int, float]
     median_rank: float
+    n_ranked: int
     nearer: Labels = field(repr=False)
     as_near: Labels = field(repr=False)
 
@@ -57,10 +60,13 @@ class Linkage:
             "linked": self.linked,
             "within": {str(rank): share for rank, share in self.within.items()},
             "median_rank": self.median_rank,
+            "n_ranked": self.n_ranked,
         }
 
 
-def linkage(X: ArrayLike, Y: ArrayLike, labels: ArrayLike | None = None) -> Linkage:
+def linkage(
+    X: ArrayLike, Y: ArrayLike, labels: ArrayLike | None = None, *, sample: int | None = None, seed: Seed = None
+) -> Linkage:
     """Link released records to originals, and originals to released records, each to the nearest.
 
     Parameters
@@ -71,6 +77,11 @@ def linkage(X: ArrayLike, Y: ArrayLike, labels: ArrayLike | None = None) -> Link
         What each of them was released as, in the same space.
     labels : array_like of shape (n_records,), optional
         Cell number of each record, if all records of a cell were released alike; it saves the search for equal rows.
+    sample : int, optional
+        Rank only so many records, drawn at random, each still among all others. The shares are then estimates, with a
+        standard error of at most ``0.5 / sqrt(sample)``. By default, and where there are no more, all records.
+    seed : int, optional
+        Repeats the draw.
 
     Returns
     -------
@@ -99,9 +110,21 @@ def linkage(X: ArrayLike, Y: ArrayLike, labels: ArrayLike | None = None) -> Link
     (0.5, 0.375)
     """
     originals, release = as_release(X, Y, labels)
-    from_released, from_original = kernels.linkage(originals, release.points, release.labels)
-    nearer, as_near = from_original
+    return _linked(originals, release, sample, seed)
+
+
+def cell_linkage(X: Matrix, points: Matrix, labels: Labels, *, sample: int | None = None, seed: Seed = None) -> Linkage:
+    """Link as `linkage` does records that were released as ``points[labels]``; nothing is checked."""
+    # Two cells may have been released alike.
+    points, point_of_cell = distinct_rows(points)
+    return _linked(X, Released(points, point_of_cell[labels]), sample, seed)
+
+
+def _linked(originals: Matrix, release: "Released", sample: int | None, seed: Seed) -> Linkage:
     n_records = len(originals)
+    asked = _drawn(n_records, sample, seed)
+    from_released, from_original = kernels.linkage(originals, release.points, release.labels, asked)
+    nearer, as_near = from_original
     ranks = sorted({2, 10, max(n_records // 100, 1)})
     return Linkage(
         dld=_expected_share(from_released, 1),
@@ -109,9 +132,19 @@ def linkage(X: ArrayLike, Y: ArrayLike, labels: ArrayLike | None = None) -> Link
         linked=_expected_share(from_original, 1),
         within={rank: _expected_share(from_original, rank) for rank in ranks},
         median_rank=float(np.median(nearer + (as_near + 1) / 2)),
+        n_ranked=len(nearer),
         nearer=nearer,
         as_near=as_near,
     )
+
+
+def _drawn(n_records: int, sample: int | None, seed: Seed) -> Labels | None:
+    """Return the numbers of the records to rank, None for all."""
+    if sample is None or sample >= n_records:
+        return None
+    if sample < 1:
+        raise ParameterError(f"sample must be at least 1 record; {sample} was asked for.")
+    return np.sort(np.random.default_rng(seed).choice(n_records, sample, replace=False))
 
 
 def _expected_share(ranks: kernels.Ranks, rank: int) -> float:

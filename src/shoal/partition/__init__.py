@@ -5,7 +5,6 @@ one function ``(X, k, seed, *, its own options) -> labels`` and one line in the 
 `partition`, the command line, the docs, the contract tests and the benchmarks.
 """
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from shoal.partition.blocks import blocks
 from shoal.partition.centroid import centroid
 from shoal.partition.diameter import diameter
 from shoal.partition.mdav import mdav
+from shoal.partition.options import check_options
 from shoal.partition.scatter import scattered
 from shoal.partition.tfrp import tfrp
 from shoal.partition.topdown import topdown
@@ -94,7 +94,7 @@ def partition(
     >>> np.bincount(partition(np.array([[1.0], [9.0], [2.0], [8.0]]), k=2))
     array([2, 2])
     """
-    algorithm = _algorithm(method, options)
+    algorithm = algorithm_of(method, options)
     matrix = as_matrix(X)
     k = as_cell_size(k, len(matrix))
     if not (seed is None or isinstance(seed, int | np.integer)):
@@ -103,18 +103,9 @@ def partition(
         return algorithm(matrix, k, seed, **options)
 
 
-def _algorithm(method: str, options: dict[str, Any]) -> Callable[..., Labels]:
+def algorithm_of(method: str, options: dict[str, Any]) -> Callable[..., Labels]:
     """Look the method up and refuse options that it does not take."""
     if method not in ALGORITHMS:
         raise ParameterError(f"Unknown method {method!r}. Methods: {', '.join(ALGORITHMS)}.")
-    algorithm = ALGORITHMS[method]
-    known = [
-        name
-        for name, parameter in inspect.signature(algorithm).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
-    for name in options:
-        if name not in known:
-            takes = f"It takes: {', '.join(known)}." if known else "It takes no options of its own."
-            raise ParameterError(f"Method {method!r} has no option {name!r}. {takes}")
-    return algorithm
+    check_options(ALGORITHMS[method], f"Method {method!r}", options)
+    return ALGORITHMS[method]

@@ -14,9 +14,11 @@ from shoal.partition.mdav import mdav
 from shoal.partition.refine import refine
 from shoal.typing import Labels, Matrix, Seed
 
-# Up to so many records exact MDAV is the start: it takes about as long as what follows, and makes the loss lower than
-# its own for sure.
+# Up to so many records, and numbers in the matrix, exact MDAV is the start: it takes about as long as what follows, and
+# makes the loss lower than its own for sure. On more, as tables with many categories have, it would take most of the
+# time for nothing: refined, the loss from blocks is as low (gov_census, 62 coordinates: 13.89 % against 13.93 %).
 EXACT_START = 300_000
+EXACT_NUMBERS = 4_500_000
 # Up to so many records a short search follows by default, with so many steps for each.
 SMALL = 5_000
 SHORT_SEARCH = 1_000
@@ -52,7 +54,7 @@ def auto(X: Matrix, k: int, seed: Seed = None, *, effort: str = "normal", second
     schedule = _schedule(len(X), k, effort, seconds)
     refined = 0.1 if schedule.steps else 1.0
     with kernels.stage(0.0, 0.4 * refined):
-        labels = mdav(X, k) if len(X) <= EXACT_START else blocks(X, k)
+        labels = mdav(X, k) if len(X) <= EXACT_START and X.size <= EXACT_NUMBERS else blocks(X, k)
     with kernels.stage(0.4 * refined, refined):
         labels = refine(X, labels, k)
     if schedule.steps:

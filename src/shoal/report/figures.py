@@ -110,7 +110,7 @@ def bars(distribution: Mapping[str, Any]) -> Markup:
         rows.append((f"other ({counted(others['categories'], 'category')})", others, " pooled"))
     sides = [side for side in _SIDES if side in rows[0][1]]
     totals = {side: sum(row[side] for _, row, _ in rows) or 1 for side in sides}
-    most = max(row[side] / totals[side] for _, row, _ in rows for side in sides)
+    most = max((row[side] / totals[side] for _, row, style in rows for side in sides if not style), default=1.0)
     pitch = 24.0 if len(sides) == 2 else 19.0
     drawn: list[Markup] = []
     for i, (name, row, style) in enumerate(rows):
@@ -133,13 +133,15 @@ def _bar_row(name: str, shares: Mapping[str, float], most: float, y: float, pitc
         text(shortened(name, 21), left - 8, y + pitch / 2 + 4, class_="label" + style, text_anchor="end"),
         text(told, CARD - 2, y + pitch / 2 + 4, class_="tick", text_anchor="end"),
     ]
-    middle = y + pitch / 2
+    middle, touch = y + pitch / 2, rect(0, y, CARD, pitch, title, class_="touch")
+    if style:  # many categories together would make the bars of single ones look like nothing: told in numbers only
+        return [*drawn, touch]
     if "before" in shares:
         drawn.append(rect(left, middle - 7, max(room * shares["before"] / most, 1), 5, class_="before"))
-        drawn.append(rect(left, middle, max(room * shares["after"] / most, 1), 7, class_="after" + style))
+        drawn.append(rect(left, middle, max(room * shares["after"] / most, 1), 7, class_="after"))
     else:
-        drawn.append(rect(left, middle - 5, max(room * shares["after"] / most, 1), 10, class_="after" + style))
-    return [*drawn, rect(0, y, CARD, pitch, title, class_="touch")]
+        drawn.append(rect(left, middle - 5, max(room * shares["after"] / most, 1), 10, class_="after"))
+    return [*drawn, touch]
 
 
 def class_size_figure(

@@ -12,8 +12,10 @@ import click
 PAPERS = {
     "fmdav": "shoal.reproduce.fmdav",
     "tfrp": "shoal.reproduce.tfrp",
+    "incremental": "shoal.reproduce.incremental",
     "records": "shoal.reproduce.records",
     "random": "shoal.reproduce.random",
+    "streams": "shoal.reproduce.streams",
 }
 
 

@@ -1,0 +1,189 @@
+"""Measure late records joining a base: the thesis's numbers, ours beside them, and the planner's forecast."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+from time import process_time
+from typing import Any
+
+import click
+import numpy as np
+
+from bench_partition import ROOT, circumstances
+from measure import say
+from problems import Problem, flights, sample, whole
+from shoal.incremental import VARIANTS, join
+from shoal.incremental.calibrate import calibrate
+from shoal.incremental.reopen import neighbours_of
+from shoal.metrics import loss
+from shoal.partition import partition
+from shoal.plan import Arrivals, plan
+from shoal.reproduce.material import Source, census, covertype, gaussian
+from shoal.typing import Labels, Matrix
+
+RESULTS = ROOT / "benchmarks" / "results" / "incremental.json"
+SCRATCH = ROOT / "out" / "bench" / "incremental.json"
+K = 10
+
+
+class Bench:
+    """What has been measured so far."""
+
+    def __init__(self, quick: bool) -> None:
+        self.quick = quick
+        self.results: dict[str, Any] = {"rows": [], "claims": [], "missing": []}
+
+    def row(self, **numbers: Any) -> None:
+        """Note and say what was measured."""
+        self.results["rows"].append(numbers)
+        say(
+            "  ".join(
+                f"{name} {value:.4g}" if isinstance(value, float) else str(value) for name, value in numbers.items()
+            )
+        )
+
+    def claim(self, what: str, value: float, unit: str, **aim: float) -> None:
+        """Note a number, and what a full run aims at: `at_least`, `at_most`."""
+        met = value >= aim.get("at_least", -np.inf) and value <= aim.get("at_most", np.inf)
+        self.results["claims"].append(
+            {"what": what, "value": value, "unit": unit, **({} if self.quick else {**aim, "met": bool(met)})}
+        )
+        say(f"-> {what}: {value:.3g} {unit}" + ("" if self.quick else f" ({'met' if met else 'NOT MET'}: {aim})"))
+
+
+def timed(task: Callable[[], Labels]) -> tuple[Labels, float]:
+    """Run with one thread, and return the processor time, which other work on the machine lengthens least."""
+    start = process_time()
+    result = task()
+    return result, process_time() - start
+
+
+def thesis(bench: Bench) -> None:
+    """Relative loss and time of every variant over MDAV of everything, Gaussian 50,000 x 15, one thread."""
+    n = 2_000 if bench.quick else 50_000
+    losses: dict[tuple[str, float], list[float]] = {}
+    for draw in range(1 if bench.quick else 3):
+        X = np.random.default_rng([draw, n]).normal(size=(n, 15))
+        everything, seconds = timed(lambda X=X: partition(X, K, "mdav", threads=1))
+        reference = loss(X, everything).sse
+        for nu in (0.1, 0.3, 0.5):
+            n_base = round(n * (1 - nu))
+            for variant in VARIANTS:
+                method = "auto" if variant == "reopen" else "mdav"
+                base, base_seconds = timed(
+                    lambda X=X, n_base=n_base, method=method: partition(X[:n_base], K, method, seed=0, threads=1)
+                )
+                labels, late_seconds = timed(
+                    lambda X=X, base=base, variant=variant: join(X, base, K, variant, seed=0, threads=1)
+                )
+                delta = 100 * (loss(X, labels).sse / reference - 1)
+                losses.setdefault((variant, nu), []).append(delta)
+                bench.row(
+                    section="thesis", draw=draw, n=n, nu=nu, variant=variant, base=method, delta_percent=delta,
+                    tau_0=base_seconds / seconds, tau_plus=late_seconds / seconds, mdav_seconds=seconds,
+                )  # fmt: skip
+    bench.claim("two-step at 10 %: loss over MDAV", mean(losses["two-step", 0.1]), "%", at_least=4.5, at_most=5.1)
+    bench.claim("split-end at 10 %: loss over MDAV", mean(losses["split-end", 0.1]), "%", at_least=1.8, at_most=2.4)
+    for nu in (0.1, 0.3, 0.5):
+        bench.claim(f"reopen at {nu:.0%}: loss over MDAV", max(losses["reopen", nu]), "%", at_most=0.0)
+
+
+def same_method(bench: Bench) -> None:
+    """Reopen at nu = 10 % against the default method on everything: loss and time, one thread, best of some turns."""
+    aims = {"gaussian": 25.0}
+    sources: list[Source | Any] = [census(204_309), covertype(286_048), flights()]
+    for missing in (source for source in sources if not isinstance(source, Source)):
+        bench.results["missing"].append(f"{missing.name}: {missing.reason}")
+    problems = [sample(gaussian(), 10_000 if bench.quick else 300_000)]
+    problems += [
+        sample(source, 10_000) if bench.quick else whole(source) for source in sources if isinstance(source, Source)
+    ]
+    for problem in problems:
+        one_problem(bench, problem, aims.get(problem.data, 50.0))
+
+
+def one_problem(bench: Bench, problem: Problem, aim: float) -> None:
+    order = np.random.default_rng(1).permutation(len(problem.X))
+    X = np.ascontiguousarray(problem.X[order])
+    n_base = round(0.9 * len(X))
+    base = partition(X[:n_base], K, seed=0)
+    neighbours = neighbours_of(X[:n_base], base, K)  # as a collection does while it waits
+    times: dict[str, list[float]] = {"everything": [], "reopen": []}
+    labels: dict[str, Labels] = {}
+    for _ in range(1 if bench.quick else 3):
+        for name, task in {
+            "everything": lambda: partition(X, K, seed=0, threads=1),
+            "reopen": lambda: join(X, base, K, seed=0, threads=1, neighbours=neighbours),
+        }.items():
+            labels[name], seconds = timed(task)
+            times[name].append(seconds)
+    il = {name: loss(X, cells).il for name, cells in labels.items()}
+    share = 100 * min(times["reopen"]) / min(times["everything"])
+    extra = 100 * (il["reopen"] / il["everything"] - 1)
+    bench.row(
+        section="same method", data=problem.data, n=len(X), dims=X.shape[1], nu=0.1, il_everything=il["everything"],
+        il_reopen=il["reopen"], seconds_everything=min(times["everything"]), seconds_reopen=min(times["reopen"]),
+    )  # fmt: skip
+    bench.claim(f"{problem}: reopen's loss over the same method's", extra, "%", at_most=1.0)
+    bench.claim(f"{problem}: reopen's time of the same method's", share, "%", at_most=aim)
+
+
+def forecast(bench: Bench) -> None:
+    """Calibrate on samples, plan, and run what was planned: the measured finish beside the predicted one."""
+    n = 8_000 if bench.quick else 200_000
+    for name, X in forecast_problems(n):
+        measured = calibrate(
+            X[: n // 2], n, K, seconds=20 if bench.quick else 60, seed=0, threads=1, clock=process_time
+        )
+        chosen = plan(measured, Arrivals.uniform(2 * measured.base(0.0)))
+        seconds = min(run_planned(X, chosen.late_share, -chosen.start) for _ in range(1 if bench.quick else 4))
+        bench.row(
+            section="forecast", data=name, n=n, late_share=chosen.late_share, predicted=chosen.finish, measured=seconds
+        )
+        error = 100 * (chosen.finish / seconds - 1)
+        bench.claim(
+            f"{name}, {n:,} records: predicted finish over the measured", error, "%", at_least=-20.0, at_most=20.0
+        )
+
+
+def forecast_problems(n: int) -> list[tuple[str, Matrix]]:
+    problems = [("gaussian", np.random.default_rng(0).normal(size=(n, 15)))]
+    real = census(204_309)
+    if isinstance(real, Source):
+        problems.append(("gov_census", sample(real, n).X))
+    return problems
+
+
+def run_planned(X: Matrix, late_share: float, head_start: float) -> float:
+    """Do what the plan says; return when it was ready, in seconds after the collection ended."""
+    n_base = round(len(X) * (1 - late_share))
+    base, base_seconds = timed(lambda: partition(X[:n_base], K, seed=0, threads=1))
+    if n_base == len(X):
+        return base_seconds
+    _, late_seconds = timed(lambda: join(X, base, K, seed=0, threads=1))
+    return max(base_seconds - head_start, 0.0) + late_seconds
+
+
+SECTIONS = {"thesis": thesis, "same-method": same_method, "forecast": forecast}
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Small sizes, single runs. To see that it works.")
+@click.option("--only", multiple=True, type=click.Choice(list(SECTIONS)), help="A section; may be given several times.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
+def main(quick: bool, only: tuple[str, ...], output: Path | None) -> None:
+    """Measure late records joining a base, and the planner's forecast."""
+    output = output or (SCRATCH if quick or only else RESULTS)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    bench = Bench(quick)
+    about = circumstances(quick)
+    for name in only or SECTIONS:
+        say(f"\n{name}: {SECTIONS[name].__doc__}")
+        SECTIONS[name](bench)
+        output.write_text(json.dumps({**about, **bench.results}, indent=1) + "\n", encoding="utf-8")
+    say(f"\nWritten to {output}")
+
+
+if __name__ == "__main__":
+    main()

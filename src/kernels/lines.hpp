@@ -1,0 +1,518 @@
+// Lines of text as columns, and columns as lines: NDJSON (one object per line) and CSV (RFC 4180).
+//
+// A line that cannot be used is reported by its number and a code, with its place in the text; never by its content.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "decimal.hpp"
+
+namespace shoal {
+
+// What a column is read as.
+enum class Reads : std::int64_t {
+    number = 0,
+    text = 1,    // one spelling per value, so that equal values are equal texts
+    passed = 2,  // as it stands
+    nothing = 3  // passed over
+};
+
+enum class LineFault : std::int64_t { malformed = 0, missing_key = 1, unknown_key = 2, not_a_number = 3 };
+
+// Texts that lie one after the other.
+struct Texts {
+    std::vector<std::int64_t> offsets{0};
+    std::vector<std::uint8_t> bytes;
+    std::vector<std::uint8_t> there;
+
+    void add(std::string_view text, bool is_there) {
+        bytes.insert(bytes.end(), text.begin(), text.end());
+        offsets.push_back(static_cast<std::int64_t>(bytes.size()));
+        there.push_back(is_there);
+    }
+};
+
+struct BadLine {
+    std::int64_t number;  // from the first line of the text on
+    LineFault fault;
+    std::int64_t begin;
+    std::int64_t end;
+};
+
+// Some lines as columns.
+struct Parsed {
+    std::size_t n_bytes = 0;  // of whole lines
+    std::size_t n_lines = 0;
+    std::vector<std::int64_t> lines;  // the number of each good line
+    std::vector<std::vector<double>> numbers;
+    std::vector<Texts> texts;
+    std::vector<BadLine> bad;
+};
+
+// What one line holds, column by column; overwritten by the next line.
+struct Fields {
+    std::vector<double> numbers;
+    std::vector<std::string> texts;
+    std::vector<std::uint8_t> there;
+};
+
+class LineReader {
+  public:
+    LineReader(std::vector<std::string> names, std::vector<std::int64_t> reads, bool is_csv, char separator)
+        : names_(std::move(names)), is_csv_(is_csv), separator_(separator) {
+        for (const std::int64_t how : reads) reads_.push_back(static_cast<Reads>(how));
+        fields_.numbers.resize(names_.size());
+        fields_.texts.resize(names_.size());
+        fields_.there.resize(names_.size());
+        seen_.resize(names_.size());
+    }
+
+    // Reads the whole lines of a text; at the end of the input the last one need not end.
+    Parsed read(std::string_view text, bool is_end) {
+        Parsed out;
+        out.numbers.resize(names_.size());
+        out.texts.resize(names_.size());
+        std::size_t begin = 0;
+        while (begin < text.size()) {
+            const std::size_t end = end_of_line(text, begin);
+            if (end == text.size() && !is_end && (end == begin || text[end - 1] != '\n' || open_)) break;
+            read_line(text.substr(begin, end - begin), begin, out);
+            begin = end;
+            ++out.n_lines;
+        }
+        out.n_bytes = begin;
+        return out;
+    }
+
+  private:
+    // One past the line break that ends the line, or the size of the text. A break within quotes does not end a line.
+    std::size_t end_of_line(std::string_view text, std::size_t begin) {
+        open_ = false;
+        std::size_t at = begin;
+        while (true) {
+            const void* found = std::memchr(text.data() + at, '\n', text.size() - at);
+            const std::size_t end =
+                found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) + 1 : text.size();
+            if (is_csv_)
+                for (const char* c = text.data() + at; (c = next_quote(c, text.data() + end)) != nullptr; ++c)
+                    open_ = !open_;
+            if (!open_ || end == text.size()) return end;
+            at = end;
+        }
+    }
+    static const char* next_quote(const char* from, const char* to) {
+        return static_cast<const char*>(std::memchr(from, '"', static_cast<std::size_t>(to - from)));
+    }
+
+    void read_line(std::string_view line, std::size_t begin, Parsed& out) {
+        while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
+        if (std::all_of(line.begin(), line.end(), is_space)) return;
+        std::fill(seen_.begin(), seen_.end(), 0);
+        fault_ = LineFault::malformed;
+        const bool good = is_csv_ ? read_csv(line) : read_json(line);
+        const auto number = static_cast<std::int64_t>(out.n_lines);
+        if (!good) {
+            const auto start = static_cast<std::int64_t>(begin);
+            out.bad.push_back({number, fault_, start, start + static_cast<std::int64_t>(line.size())});
+            return;
+        }
+        out.lines.push_back(number);
+        for (std::size_t j = 0; j < names_.size(); ++j) {
+            if (reads_[j] == Reads::number)
+                out.numbers[j].push_back(fields_.numbers[j]);
+            else if (reads_[j] != Reads::nothing)
+                out.texts[j].add(fields_.texts[j], fields_.there[j]);
+        }
+    }
+
+    bool fail(LineFault fault) {
+        fault_ = fault;
+        return false;
+    }
+
+    static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+    static std::string_view trimmed(std::string_view text) {
+        while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+        while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+        return text;
+    }
+
+    bool set_number(std::size_t j, std::string_view text, bool is_there) {
+        if (is_there) return read_number(text, fields_.numbers[j]) || fail(LineFault::not_a_number);
+        fields_.numbers[j] = std::numeric_limits<double>::quiet_NaN();
+        return true;
+    }
+    void set_text(std::size_t j, std::string_view text, bool is_there) {
+        fields_.texts[j].assign(text);
+        fields_.there[j] = is_there;
+    }
+
+    // CSV: as many fields as columns, in their order.
+
+    bool read_csv(std::string_view line) {
+        std::size_t at = 0;
+        for (std::size_t j = 0; j < names_.size(); ++j) {
+            std::string_view field;
+            if (!next_field(line, at, field)) return false;
+            const bool is_last = at == line.size() + 1;
+            if (is_last != (j + 1 == names_.size())) return false;
+            if (reads_[j] == Reads::number) {
+                field = trimmed(field);
+                if (!set_number(j, field, !field.empty())) return false;
+            } else if (reads_[j] != Reads::nothing) {
+                set_text(j, field, !field.empty());
+            }
+        }
+        return true;
+    }
+
+    // Takes the field at `at`, and puts `at` behind the separator; behind the end after the last field.
+    bool next_field(std::string_view line, std::size_t& at, std::string_view& field) {
+        if (at > line.size()) return false;
+        if (at < line.size() && line[at] == '"') {
+            unquoted_.clear();
+            for (++at; at < line.size(); ++at) {
+                if (line[at] != '"') {
+                    unquoted_ += line[at];
+                } else if (at + 1 < line.size() && line[at + 1] == '"') {
+                    unquoted_ += line[at++];
+                } else {
+                    break;
+                }
+            }
+            if (at == line.size()) return false;
+            ++at;
+            if (at < line.size() && line[at] != separator_) return false;
+            ++at;
+            field = unquoted_;
+            return true;
+        }
+        const std::size_t end = std::min(line.find(separator_, at), line.size());
+        field = line.substr(at, end - at);
+        at = end + 1;
+        return field.find('"') == std::string_view::npos;
+    }
+
+    // JSON: one object, every column once, no other key.
+
+    bool read_json(std::string_view line) {
+        const char* at = line.data();
+        const char* end = at + line.size();
+        skip_space(at, end);
+        if (at == end || *at++ != '{') return false;
+        skip_space(at, end);
+        std::size_t n_seen = 0;
+        if (at != end && *at == '}') {
+            ++at;
+        } else {
+            for (std::size_t expected = 0;; ++expected) {
+                std::string_view key;
+                if (!take_string(at, end, key)) return false;
+                std::size_t j = 0;
+                if (!find_column(key, expected, j)) return fail(LineFault::unknown_key);
+                if (seen_[j]++) return false;
+                ++n_seen;
+                skip_space(at, end);
+                if (at == end || *at++ != ':') return false;
+                skip_space(at, end);
+                const char* begin = at;
+                if (!skip_value(at, end, 0)) return false;
+                if (!set_json(j, {begin, static_cast<std::size_t>(at - begin)})) return false;
+                skip_space(at, end);
+                if (at == end) return false;
+                const char c = *at++;
+                if (c == '}') break;
+                if (c != ',') return false;
+                skip_space(at, end);
+            }
+        }
+        skip_space(at, end);
+        if (at != end) return false;
+        return n_seen == names_.size() || fail(LineFault::missing_key);
+    }
+
+    // Keys mostly come in the same order as on the line before.
+    bool find_column(std::string_view key, std::size_t expected, std::size_t& j) {
+        std::string decoded;
+        if (key.find('\\') != std::string_view::npos) {
+            decode(key, decoded);
+            key = decoded;
+        }
+        if (order_.size() <= expected) order_.resize(expected + 1, 0);
+        j = order_[expected];
+        if (j < names_.size() && names_[j] == key) return true;
+        const auto found = std::find(names_.begin(), names_.end(), key);
+        if (found == names_.end()) return false;
+        j = order_[expected] = static_cast<std::size_t>(found - names_.begin());
+        return true;
+    }
+
+    bool set_json(std::size_t j, std::string_view raw) {
+        const bool is_there = raw != "null";
+        switch (reads_[j]) {
+            case Reads::number:
+                return set_number(j, raw, is_there);
+            case Reads::text:
+                set_text(j, one_spelling(raw), is_there);
+                return true;
+            case Reads::passed:
+                set_text(j, raw, true);
+                return true;
+            case Reads::nothing:
+                return true;
+        }
+        return false;
+    }
+
+    // Escapes and numbers have several spellings.
+    std::string_view one_spelling(std::string_view raw) {
+        double value = 0;
+        if (raw.front() == '"') {
+            if (raw.find('\\') == std::string_view::npos) return raw;
+            std::string decoded;
+            decode(raw.substr(1, raw.size() - 2), decoded);
+            spelled_.clear();
+            write_json_string(decoded, spelled_);
+            return spelled_;
+        }
+        if (read_number(raw, value) && std::abs(value) < 9e15) {
+            char room[40];
+            spelled_ = write_number(value + 0.0, room);
+            return spelled_;
+        }
+        return raw;
+    }
+
+    static void skip_space(const char*& at, const char* end) {
+        while (at != end && is_space(*at)) ++at;
+    }
+
+    // Takes a string; `content` is what stands between the quotes.
+    static bool take_string(const char*& at, const char* end, std::string_view& content) {
+        if (at == end || *at != '"') return false;
+        const char* begin = ++at;
+        for (; at != end; ++at) {
+            if (*at == '"') {
+                content = {begin, static_cast<std::size_t>(at - begin)};
+                ++at;
+                return true;
+            }
+            if (static_cast<unsigned char>(*at) < 0x20) return false;
+            if (*at == '\\') {
+                if (++at == end || !std::strchr("\"\\/bfnrtu", *at)) return false;
+                if (*at == 'u') {
+                    for (int i = 0; i < 4; ++i)
+                        if (++at == end || !is_hex(*at)) return false;
+                }
+            }
+        }
+        return false;
+    }
+    static bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+    static bool skip_value(const char*& at, const char* end, int depth) {
+        if (at == end || depth > 64) return false;
+        if (*at == '"') {
+            std::string_view content;
+            return take_string(at, end, content);
+        }
+        if (*at == '{' || *at == '[') return skip_nested(at, end, depth);
+        const char* begin = at;
+        while (at != end && *at != ',' && *at != '}' && *at != ']' && !is_space(*at)) ++at;
+        const std::string_view word(begin, static_cast<std::size_t>(at - begin));
+        double value = 0;
+        return word == "true" || word == "false" || word == "null" || read_number(word, value);
+    }
+
+    static bool skip_nested(const char*& at, const char* end, int depth) {
+        const char close = *at == '{' ? '}' : ']';
+        const bool is_object = *at++ == '{';
+        skip_space(at, end);
+        if (at != end && *at == close) return ++at, true;
+        while (true) {
+            std::string_view key;
+            skip_space(at, end);
+            if (is_object) {
+                if (!take_string(at, end, key)) return false;
+                skip_space(at, end);
+                if (at == end || *at++ != ':') return false;
+                skip_space(at, end);
+            }
+            if (!skip_value(at, end, depth + 1)) return false;
+            skip_space(at, end);
+            if (at == end) return false;
+            const char c = *at++;
+            if (c == close) return true;
+            if (c != ',') return false;
+        }
+    }
+
+    static void decode(std::string_view content, std::string& out) {
+        for (std::size_t i = 0; i < content.size(); ++i) {
+            if (content[i] != '\\') {
+                out += content[i];
+                continue;
+            }
+            const char c = content[++i];
+            static constexpr std::string_view letters = "bfnrt";
+            static constexpr std::string_view meant = "\b\f\n\r\t";
+            if (c == 'u') {
+                std::uint32_t code = hex(content, i + 1);
+                i += 4;
+                const bool pair = code >= 0xd800 && code < 0xdc00 && i + 6 < content.size() && content[i + 1] == '\\' &&
+                                  content[i + 2] == 'u';
+                if (pair) {
+                    code = 0x10000 + ((code - 0xd800) << 10) + (hex(content, i + 3) - 0xdc00);
+                    i += 6;
+                }
+                add_utf8(code, out);
+            } else {
+                const std::size_t which = letters.find(c);
+                out += which == std::string_view::npos ? c : meant[which];
+            }
+        }
+    }
+    static std::uint32_t hex(std::string_view content, std::size_t at) {
+        return static_cast<std::uint32_t>(std::strtoul(std::string(content.substr(at, 4)).c_str(), nullptr, 16));
+    }
+    static void add_utf8(std::uint32_t code, std::string& out) {
+        const auto add = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
+        if (code < 0x80) {
+            add(code);
+        } else if (code < 0x800) {
+            add(0xc0 | code >> 6);
+            add(0x80 | (code & 0x3f));
+        } else if (code < 0x10000) {
+            add(0xe0 | code >> 12);
+            add(0x80 | (code >> 6 & 0x3f));
+            add(0x80 | (code & 0x3f));
+        } else {
+            add(0xf0 | (code >> 18 & 7));
+            add(0x80 | (code >> 12 & 0x3f));
+            add(0x80 | (code >> 6 & 0x3f));
+            add(0x80 | (code & 0x3f));
+        }
+    }
+
+  public:
+    static void write_json_string(std::string_view text, std::string& out) {
+        static constexpr char digits[] = "0123456789abcdef";
+        out += '"';
+        for (const char c : text) {
+            if (c == '"' || c == '\\') {
+                out += '\\';
+                out += c;
+            } else if (static_cast<unsigned char>(c) < 0x20) {
+                out += "\\u00";
+                out += digits[static_cast<unsigned char>(c) >> 4];
+                out += digits[c & 15];
+            } else {
+                out += c;
+            }
+        }
+        out += '"';
+    }
+
+  private:
+    std::vector<std::string> names_;
+    std::vector<Reads> reads_;
+    bool is_csv_;
+    char separator_;
+    bool open_ = false;  // a quote, where the last line looked at ends
+    LineFault fault_ = LineFault::malformed;
+    Fields fields_;
+    std::vector<int> seen_;
+    std::vector<std::size_t> order_;
+    std::string unquoted_;
+    std::string spelled_;
+};
+
+// A column to be written: numbers, or texts with a byte each that says whether they are there.
+struct Written {
+    const double* numbers = nullptr;
+    const std::int64_t* offsets = nullptr;
+    const std::uint8_t* bytes = nullptr;
+    const std::uint8_t* there = nullptr;
+};
+
+class LineWriter {
+  public:
+    LineWriter(const std::vector<std::string>& names, bool is_csv, char separator)
+        : is_csv_(is_csv), separator_(separator) {
+        for (std::size_t j = 0; j < names.size(); ++j) {
+            std::string before(1, is_csv ? separator : j ? ',' : '{');
+            if (is_csv && j == 0) before.clear();
+            if (!is_csv) {
+                LineReader::write_json_string(names[j], before);
+                before += ':';
+            }
+            before_.push_back(before);
+        }
+    }
+
+    std::string write(const std::vector<Written>& columns, std::size_t n_rows) {
+        std::string out;
+        out.reserve(n_rows * columns.size() * 12);
+        std::vector<std::string> last(columns.size());
+        std::vector<double> value(columns.size(), std::numeric_limits<double>::quiet_NaN());
+        for (std::size_t i = 0; i < n_rows; ++i) {
+            for (std::size_t j = 0; j < columns.size(); ++j) {
+                out += before_[j];
+                if (columns[j].numbers) {
+                    // All members of a cell publish the same.
+                    if (columns[j].numbers[i] != value[j]) {
+                        value[j] = columns[j].numbers[i];
+                        last[j] = number(value[j]);
+                    }
+                    out += last[j];
+                } else {
+                    add_text(columns[j], i, out);
+                }
+            }
+            out += is_csv_ ? "\n" : "}\n";
+        }
+        return out;
+    }
+
+  private:
+    std::string number(double value) const {
+        char room[40];
+        if (std::isfinite(value)) return std::string(write_number(value, room));
+        return is_csv_ ? "" : "null";
+    }
+
+    void add_text(const Written& column, std::size_t i, std::string& out) const {
+        const char* begin = reinterpret_cast<const char*>(column.bytes) + column.offsets[i];
+        const std::string_view text(begin, static_cast<std::size_t>(column.offsets[i + 1] - column.offsets[i]));
+        if (!column.there[i]) {
+            if (!is_csv_) out += "null";
+        } else if (!is_csv_ || !needs_quotes(text)) {
+            out += text;
+        } else {
+            out += '"';
+            for (const char c : text) {
+                if (c == '"') out += '"';
+                out += c;
+            }
+            out += '"';
+        }
+    }
+
+    bool needs_quotes(std::string_view text) const {
+        return std::any_of(text.begin(), text.end(),
+                           [&](char c) { return c == '"' || c == separator_ || c == '\n' || c == '\r'; });
+    }
+
+    bool is_csv_;
+    char separator_;
+    std::vector<std::string> before_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,142 @@
+"""``shoal collect``: a release in the making, begun before all records have arrived."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from shoal.cli import options
+from shoal.cli.progress import showing
+from shoal.cli.releasing import tell
+from shoal.cli.text import counted, facts
+from shoal.errors import ShoalWarning
+from shoal.files import check_free
+from shoal.incremental import VARIANTS
+from shoal.incremental.collection import Collection, begin
+from shoal.job import Job, Order
+from shoal.release import files_of
+
+_EXAMPLES = """\b
+Examples:
+  shoal collect begin evening early.csv -k 10 --quasi age,district --confidential vote --drop name
+  shoal collect add evening late.csv
+  shoal collect status evening
+  shoal collect finish evening -o release.parquet --report report.html
+"""
+
+
+@click.group("collect", epilog=_EXAMPLES)
+def command() -> None:
+    """Start before all records have arrived; publish once.
+
+    `begin` keeps what has arrived in a folder that only you can read, and makes its cells. `add` keeps what comes
+    later. `finish` joins it and makes the one release; `shoal plan` says when to begin.
+    """
+
+
+@command.command("begin", epilog=_EXAMPLES)
+@click.argument("folder", metavar="FOLDER")
+@click.argument("file", metavar="FILE")
+@click.option("-k", "k", type=int, required=True, help="Smallest cell size, at least 2.")
+@options.roles()
+@click.option(
+    "--variant", type=click.Choice(list(VARIANTS)), default="reopen", show_default=True, help="How late records join."
+)
+@options.method
+@options.making
+@options.columns()
+@options.reading
+def _begin(folder: str, file: str, k: int, **given: Any) -> None:
+    """Begin the collection FOLDER with the records of FILE."""
+    job = Job.of(
+        k=k,
+        method=given["method"],
+        scaling=given["scaling"],
+        missing=given["missing"],
+        seed=given["seed"],
+        roles=options.taken(given, "role"),
+        columns=options.column_settings(given),
+        options=options.method_options(given["options"]),
+    )
+    reading = options.taken(given, "reading")
+    with _telling(), showing(f"reading {Path(file).name}", "grouping records", "writing") as meter:
+        begin(folder, file, job, variant=given["variant"], threads=given["threads"], progress=meter, reading=reading)
+    _tell(Collection.open(folder))
+
+
+@command.command("resume")
+@click.argument("folder", metavar="FOLDER")
+@click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default.")
+def _resume(folder: str, threads: int | None) -> None:
+    """Make the cells of the base if `begin` was interrupted."""
+    collection = Collection.open(folder)
+    with showing("reading the collection", "grouping records", "writing") as meter:
+        collection.partition_base(threads=threads, progress=meter)
+    _tell(collection)
+
+
+@command.command("add")
+@click.argument("folder", metavar="FOLDER")
+@click.argument("file", metavar="FILE")
+@options.reading
+def _add(folder: str, file: str, **given: Any) -> None:
+    """Keep the records of FILE, which have arrived since."""
+    collection = Collection.open(folder)
+    with _telling(), showing(f"reading {Path(file).name}", "", ""):
+        collection.add(file, **options.taken(given, "reading"))
+    _tell(collection)
+
+
+@command.command("status")
+@click.argument("folder", metavar="FOLDER")
+def _status(folder: str) -> None:
+    """Say how far the collection is."""
+    _tell(Collection.open(folder))
+
+
+@command.command("finish", epilog=_EXAMPLES)
+@click.argument("folder", metavar="FOLDER")
+@click.option("-o", "--output", metavar="FILE", required=True, help="The release, by its ending.")
+@click.option("-k", "k", type=int, help="If given, must be the one of the beginning.")
+@click.option("--report", metavar="FILE", help="HTML file for the report.")
+@click.option("--json", "json_file", metavar="FILE", help="JSON file with what the report says.")
+@click.option("--order", type=click.Choice(get_args(Order)), default="shuffle", show_default=True, help="Of records.")
+@click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default.")
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
+def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
+    """Join the late records and write the one release."""
+    files = files_of(output, given["report"], given["json_file"])
+    check_free(files, force)
+    collection = Collection.open(folder)
+    with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
+        release = collection.finish(k, threads=threads, progress=meter)
+        release.write(output, report=given["report"], json=given["json_file"], order=given["order"], force=force)
+    tell(release, files)
+
+
+def _tell(collection: Collection) -> None:
+    base, *late = collection.n_records
+    batches = counted(len(late), "batch", "batches")
+    facts(
+        {
+            "base": f"{base:,} records, k = {collection.job.k}, {collection.job.method}",
+            "cells": "made"
+            if collection.is_partitioned
+            else "not made yet; if `begin` was interrupted, `resume` makes them",
+            "late": f"{sum(late):,} records in {batches}, to join by {collection.variant}",
+            "release": "made; nothing can be added" if collection.is_finished else "not made yet",
+        }
+    )
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Show warnings as lines on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ShoalWarning)
+        yield
+    for text in dict.fromkeys(str(found.message) for found in caught if issubclass(found.category, ShoalWarning)):
+        click.echo(f"Warning: {text}", err=True)

@@ -1,0 +1,140 @@
+"""``shoal plan``: when to start on what has arrived, so that the release is ready in time."""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shoal.cli import options
+from shoal.cli.progress import showing
+from shoal.errors import ParameterError
+from shoal.files import replacing
+from shoal.plan import Arrivals, Measured, Plan, Quadratic, Times, as_seconds, plan, spoken
+
+_EXAMPLES = """\b
+Examples:
+  shoal plan --collection 10h --takes 2h
+  shoal plan --collection 10h --takes 2h --deadline 1h --svg timeline.svg
+  shoal plan --collection 10h --takes 2h --ends 20:00 --deadline 20:30
+  shoal plan --arrived 0h=0,8h=30%,10h=100% --takes 2h --json
+  shoal plan --collection 10h --records 1000000 --measure early.csv -k 10 --quasi age,income --other vote --deadline 30s
+"""
+
+
+@click.command("plan", epilog=_EXAMPLES)
+@click.option("--collection", metavar="DURATION", help="How long records arrive, evenly: 10h, 45min, 2days.")
+@click.option(
+    "--arrived", metavar="T=SHARE,..", help="When how much has arrived, from 0 to the end: 0h=0,8h=30%,10h=100%."
+)
+@click.option("--deadline", metavar="DURATION|CLOCK", help="After the end of the collection; a clock time with --ends.")
+@click.option("--ends", metavar="CLOCK", help="When the collection ends: 20:00, or 2026-11-03T20:00.")
+@click.option("--takes", metavar="DURATION", help="How long the ordinary job takes on everything, by MDAV: n squared.")
+@click.option("--measure", metavar="FILE", help="Measure instead, for about a minute, on records like those to come.")
+@click.option("--records", type=click.IntRange(min=2), help="How many records there will be (with --measure).")
+@click.option("-k", "k", type=int, help="Smallest cell size (with --measure).")
+@options.roles("quasi_identifiers", "identifiers", "confidential", "other", "by", "subject", "weights")
+@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="For measuring.")
+@options.reading
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@click.option("--svg", metavar="FILE", help="Draw the time line.")
+@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+def command(**given: Any) -> None:
+    """Say when to start, on what share of the records.
+
+    With a deadline: the plan that loses least and is ready in time. Without: the one that is ready first. --takes plans
+    by the rule of the literature, for two steps of MDAV; --measure plans for the default method by a calibration on
+    this machine.
+    """
+    arrivals = _arrivals(given)
+    ends = _clock(given["ends"], datetime.now()) if given["ends"] else None
+    deadline = _deadline(given["deadline"], ends)
+    now = None if ends is None else (ends - datetime.now()).total_seconds()
+    found = plan(_times(given), arrivals, deadline, now)
+    if given["svg"]:
+        from shoal.plan.timeline import timeline
+
+        with replacing(given["svg"], given["force"]) as temporary:
+            temporary.write_text(timeline(found), encoding="utf-8")
+    click.echo(json.dumps(found.json(), indent=1) if given["as_json"] else "\n".join(_lines(found, ends)))
+
+
+def _lines(found: Plan, ends: datetime | None) -> list[str]:
+    lines = [found.text()]
+    if ends is not None:
+        start, finish = (ends + timedelta(seconds=seconds) for seconds in (found.start, found.finish))
+        lines.append(f"by the clock start {start:%H:%M:%S}, ready {finish:%H:%M:%S}")
+    return lines
+
+
+def _arrivals(given: dict[str, Any]) -> Arrivals:
+    if (given["collection"] is None) == (given["arrived"] is None):
+        raise click.UsageError("Say when records arrive: --collection for evenly, or --arrived for a curve; not both.")
+    if given["collection"] is not None:
+        return Arrivals.uniform(as_seconds(given["collection"]))
+    points = []
+    for part in given["arrived"].split(","):
+        moment, _, share = part.partition("=")
+        try:
+            points.append((as_seconds(moment), float(share.rstrip("%")) / (100 if share.endswith("%") else 1)))
+        except ValueError:
+            raise click.BadParameter(f"{part!r} has to be TIME=SHARE.", param_hint="--arrived") from None
+    return Arrivals.of(points)
+
+
+def _deadline(text: str | None, ends: datetime | None) -> float | None:
+    if text is None:
+        return None
+    if ":" not in text:
+        return as_seconds(text)
+    if ends is None:
+        raise click.UsageError("A deadline by the clock needs the end of the collection: --ends 20:00.")
+    clock = _clock(text, ends)
+    if clock < datetime.now():
+        raise ParameterError(f"The deadline is {spoken((datetime.now() - clock).total_seconds())} in the past.")
+    return (clock - ends).total_seconds()
+
+
+def _clock(text: str, day: datetime) -> datetime:
+    """Read a time of the day, or a date with one."""
+    try:
+        if "T" in text or " " in text:
+            return datetime.fromisoformat(text)
+        moment = datetime.strptime(text, "%H:%M:%S" if text.count(":") == 2 else "%H:%M")
+    except ValueError:
+        raise ParameterError(f"{text!r} is no time. Write 20:00, 20:00:30 or 2026-11-03T20:00.") from None
+    return day.replace(hour=moment.hour, minute=moment.minute, second=moment.second, microsecond=0)
+
+
+def _times(given: dict[str, Any]) -> Times:
+    measuring = {name: given[name] for name in ("records", "k") if given[name] is not None}
+    measuring |= options.taken(given, "role") | options.taken(given, "reading")
+    if (given["takes"] is None) == (given["measure"] is None):
+        raise click.UsageError("Say how long the job takes, --takes 2h, or let it be measured: --measure FILE.")
+    if given["takes"] is not None:
+        if measuring:
+            raise click.UsageError(f"{', '.join(sorted(measuring))} is for --measure, and has no meaning with --takes.")
+        return Quadratic(as_seconds(given["takes"]))
+    return _measured(given)
+
+
+def _measured(given: dict[str, Any]) -> Measured:
+    """Calibrate on the records of a file."""
+    from shoal.incremental.calibrate import calibrate
+    from shoal.prepare import prepare
+    from shoal.schema import Roles, Schema
+    from shoal.space import Space
+    from shoal.table import read
+
+    if given["records"] is None or given["k"] is None:
+        raise click.UsageError("--measure needs --records, how many there will be, and -k.")
+    with showing(
+        f"reading {Path(given['measure']).name}", "", f"measuring for about {spoken(given['seconds'])}"
+    ) as meter:
+        table = read(given["measure"], **options.taken(given, "reading")).arrow
+        schema = Schema.of(table.schema, Roles(**options.taken(given, "role")))
+        prepared = prepare(table, schema)
+        X = Space.fit(prepared, schema).encode(prepared)
+        meter(1, 1)
+        return calibrate(X, given["records"], given["k"], seconds=given["seconds"])

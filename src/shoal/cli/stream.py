@@ -1,0 +1,181 @@
+"""``shoal stream``: lines in, k-anonymous lines out, within a bounded delay."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from shoal.cli import given as typed
+from shoal.cli import options
+from shoal.errors import ParameterError
+from shoal.pipe.lines import Form, Reading
+from shoal.pipe.loop import Ending, Ends, Pipe, watch_every
+from shoal.schema import ColumnSettings, Kind
+from shoal.stream import Stream, Summary
+from shoal.stream.rules import ERROR_POLICIES, MISSING_POLICIES
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXAMPLES = """\b
+Examples:
+  producer | shoal stream -k 10 --quasi age,income --delay 100 | consumer
+  shoal stream -k 10 --quasi age,zip --kind zip=nominal --subject id --delay 1000 -i in.ndjson.gz -o out.ndjson
+  shoal stream -k 5 --quasi lat,lon --delay 500 --max-age 30 --side side.ndjson --checkpoint state/ --csv
+"""
+
+
+def rules(function: F) -> F:
+    """Add the options that say what is done with tuples."""
+    for add in reversed(
+        (
+            click.option("-k", "k", type=click.IntRange(min=2), required=True, help="Smallest cell."),
+            click.option("--delay", type=click.IntRange(min=1), help="A tuple leaves when so many have come after it."),
+            click.option("--max-age", type=float, metavar="SECONDS", help="Or when it is so old."),
+            click.option(
+                "--order-weight", type=float, default=0.0, show_default=True, help="What one position counts."
+            ),
+            click.option("--max-cell", type=int, help="How large tuples that are close may make a cell."),
+            click.option(
+                "--range", "ranges", multiple=True, metavar="COLUMN=LOW:HIGH", help="What one unit of distance is."
+            ),
+            click.option(
+                "--adapt", type=float, default=0.0, show_default=True, help="By what share learned ranges move."
+            ),
+            click.option(
+                "--diverse", multiple=True, metavar="COLUMN=L", help="Different confidential values in a cell."
+            ),
+            options.roles("identifiers", "quasi_identifiers", "confidential", "other", "subject"),
+            options.columns("kind", "order", "weight"),
+            click.option(
+                "--missing",
+                type=click.Choice(MISSING_POLICIES),
+                default="error",
+                show_default=True,
+                help="What a missing value is.",
+            ),
+            click.option(
+                "--on-error",
+                type=click.Choice(ERROR_POLICIES),
+                default="fail",
+                show_default=True,
+                help="What becomes of what cannot be used.",
+            ),
+            click.option("--seed", type=click.IntRange(min=0), help="Accepted everywhere; nothing here is random."),
+        )
+    ):
+        function = add(function)
+    return function
+
+
+@click.command("stream", epilog=EXAMPLES)
+@rules
+@click.option("-i", "--input", "source", help="File to read, also gzip or zstd; stdin by default.")
+@click.option("-o", "--output", help="File to write, packed if it ends in .gz or .zst; stdout by default.")
+@click.option("--csv", "is_csv", is_flag=True, help="Lines are CSV with a header, not NDJSON.")
+@click.option("--delimiter", default=",", show_default=True, help="Of CSV.")
+@click.option("--side", help="File for tuples that cannot be released, with the reason. They are unprotected.")
+@click.option("--checkpoint", type=click.Path(file_okay=False, path_type=Path), help="Folder to go on from.")
+@click.option("--checkpoint-every", type=click.IntRange(min=1), default=1_000_000, show_default=True, metavar="TUPLES")
+@click.option("--stats", is_flag=True, help="Say on stderr how it goes.")
+def command(k: int, **given: Any) -> int:
+    """Make a stream of lines k-anonymous.
+
+    Every tuple waits until it is due, and leaves with its nearest in a cell of at least k that look the same. What
+    cannot be released safely goes to the side output and is counted. SIGTERM and Ctrl-C end the stream: everything
+    is released, or, with a checkpoint, kept for the next run.
+    """
+    stream, dates = asked_for(k, given)
+    form = Form.CSV if given["is_csv"] else Form.NDJSON
+    if len(given["delimiter"]) != 1:
+        raise ParameterError("The delimiter is one character.")
+    reading = Reading(stream.rules, dates, form, given["delimiter"])
+    live = sys.stderr.isatty()
+    watching = watch_every(1.0 if live else 10.0, lambda summary, seconds: _tell(summary, seconds, live))
+    ends = Ends(given["source"], given["output"], given["side"], given["checkpoint"], given["checkpoint_every"])
+    pipe = Pipe(stream, reading, ends, watching if given["stats"] else None)
+    ending = pipe.run()
+    _conclude(ending, pipe, given["stats"])
+    return 0
+
+
+def asked_for(k: int, given: dict[str, Any]) -> tuple[Stream, tuple[str, ...]]:
+    """Return the stream that the options describe, and its columns that are dates."""
+    roles = options.taken(given, "role")
+    columns = {name: ColumnSettings(**settings) for name, settings in options.column_settings(given).items()}
+    quasi = tuple(roles.get("quasi_identifiers", ()))
+    if not quasi:
+        raise ParameterError("Say which columns are quasi-identifiers: --quasi age,zip.")
+    ordinal = {name: tuple(map(str, setting.order)) for name, setting in columns.items() if setting.order}
+    for name, setting in columns.items():
+        if setting.kind is Kind.ORDINAL and name not in ordinal:
+            raise ParameterError(
+                f"Column {name!r} is ordinal; say its levels, lowest first: --order-of {name}=low,high"
+            )
+    dates = tuple(name for name, setting in columns.items() if setting.kind is Kind.DATE)
+    stream = Stream(
+        k,
+        delay=given["delay"],
+        max_age=given["max_age"],
+        order_weight=given["order_weight"],
+        max_cell=given["max_cell"],
+        ranges=dict(_range(text, dates) for text in given["ranges"]),
+        adapt=given["adapt"],
+        weights={name: setting.weight for name, setting in columns.items() if setting.weight != 1},
+        nominal=tuple(name for name, setting in columns.items() if setting.kind is Kind.NOMINAL),
+        ordinal=ordinal,
+        diverse=dict(_least(text) for text in given["diverse"]),
+        missing=given["missing"],
+        on_error=given["on_error"],
+        seed=given["seed"],
+        **roles,
+    )
+    return stream, dates
+
+
+def _range(text: str, dates: tuple[str, ...]) -> tuple[str, tuple[Any, Any]]:
+    name, value = typed.column_and_value(text, "--range")
+    low, _, high = value.partition("..") if ".." in value else value.partition(":")
+    try:
+        return name, (low, high) if name in dates else (float(low), float(high))
+    except ValueError:
+        raise ParameterError(f"The range of column {name!r} is two numbers, as in --range {name}=0:120.") from None
+
+
+def _least(text: str) -> tuple[str, int]:
+    name, value = typed.column_and_value(text, "--diverse")
+    try:
+        return name, int(value)
+    except ValueError:
+        raise ParameterError(f"--diverse {name}= takes a whole number.") from None
+
+
+def _tell(summary: Summary, seconds: float, live: bool) -> None:
+    rate = summary.n_in / max(seconds, 1e-9)
+    il = "" if summary.il is None else f", loss {summary.il:.2f} %"
+    line = (
+        f"{summary.n_in:,} in, {summary.n_released:,} released, {summary.n_side:,} aside, {summary.n_buffered:,} "
+        f"waiting, {rate:,.0f}/s, delay {summary.delay_mean:.0f} (at most {summary.delay_max}){il}"
+    )
+    click.echo(f"\r\x1b[K{line}" if live else line, err=True, nl=not live)
+
+
+def _conclude(ending: Ending, pipe: Pipe, stats: bool) -> None:
+    """Say what has become of every tuple, where there is something to say."""
+    summary = pipe.stream.summary()
+    if stats:
+        if sys.stderr.isatty():
+            click.echo("", err=True)
+        click.echo(json.dumps(asdict(summary)), err=True)
+    if summary.n_side:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in summary.reasons.items())
+        click.echo(f"{summary.n_side:,} of {summary.n_in:,} tuples could not be released ({reasons}).", err=True)
+    if ending is Ending.CLOSED:
+        click.echo(f"Nobody reads any more; {summary.n_buffered:,} tuples that waited were not released.", err=True)
+        # Python would stumble over the closed pipe again when it ends.
+        sys.stdout = open("/dev/null", "w")  # noqa: SIM115
+    if ending is Ending.STOPPED and summary.n_buffered:
+        click.echo(f"Stopped; {summary.n_buffered:,} tuples wait in the checkpoint.", err=True)

@@ -1,0 +1,198 @@
+"""Store: a collection's folder, which nobody but its owner can read, and which is whole at every moment.
+
+Every file is written beside and renamed; the last is ``collection.json``, which lists the others with their checksums.
+What it does not list does not count, so a crash at any moment leaves the collection as it was before.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import FileError
+from shoal.files import replacing_all, sha256
+
+FORMAT = 1
+"""Goes up whenever an older shoal could not read what a newer one writes."""
+
+LIST = "collection.json"
+_WAIT = 5.0  # seconds for another process to finish a short change
+
+
+class Store:
+    """The folder of a collection.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    content : dict
+        What ``collection.json`` says.
+    """
+
+    def __init__(self, path: Path, content: dict[str, Any]) -> None:
+        self.path = path
+        self.content = content
+
+    @classmethod
+    def create(
+        cls, path: Path, content: dict[str, Any], tables: dict[str, pa.Table], arrays: dict[str, Any]
+    ) -> "Store":
+        """Make the folder with its first files, all at once."""
+        if os.path.lexists(path):
+            raise FileError(f"{str(path)!r} exists already. Choose another name for the collection.")
+        if not path.parent.is_dir():
+            raise FileError(f"{str(path)!r} cannot be made: its folder does not exist. Make the folder first.")
+        beside = path.with_name(f".{secrets.token_hex(6)}.{path.name}")
+        try:
+            beside.mkdir(mode=0o700)
+            store = cls(beside, {**content, "format": FORMAT, "files": {}})
+            store.save(tables, arrays)
+            # A folder takes the place of nothing else: rename fails if one with files has appeared meanwhile.
+            os.rename(beside, path)
+        except OSError as error:
+            raise FileError(f"{str(path)!r} cannot be made: {os.strerror(error.errno or 0).lower()}.") from None
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        return cls(path, store.content)
+
+    @classmethod
+    def open(cls, path: Path) -> "Store":
+        """Read what ``collection.json`` says, or say why it cannot be used."""
+        if not path.is_dir():
+            raise FileError(f"{str(path)!r} is not a collection: there is no such folder. `begin` makes one.")
+        try:
+            text = (path / LIST).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise FileError(f"{str(path)!r} is not a collection: {LIST} is missing.") from None
+        except (OSError, UnicodeDecodeError):
+            raise FileError(f"{LIST} in {str(path)!r} cannot be read.") from None
+        return cls(path, _checked(text, path))
+
+    def reload(self) -> None:
+        """Read again what another process may have changed."""
+        self.content = Store.open(self.path).content
+
+    def save(self, tables: dict[str, pa.Table] | None = None, arrays: dict[str, Any] | None = None) -> None:
+        """Write tables and arrays under these names, then the list."""
+        tables, arrays = tables or {}, arrays or {}
+        names = [*(f"{name}.arrow" for name in tables), *(f"{name}.npy" for name in arrays)]
+        targets = [self.path / name for name in names]
+        with replacing_all(targets, force=True, private=targets) as files:
+            for file, table in zip(files, tables.values(), strict=False):
+                with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+                    writer.write_table(table)
+            for file, array in zip(files[len(tables) :], arrays.values(), strict=True):
+                with file.open("wb") as sink:
+                    np.save(sink, array, allow_pickle=False)
+            checksums = {name: sha256(file) for name, file in zip(names, files, strict=True)}
+        self.content["files"] = {**self.content["files"], **checksums}
+        text = json.dumps(_signed(self.content), indent=1, ensure_ascii=False) + "\n"
+        with replacing_all([self.path / LIST], force=True, private=[self.path / LIST]) as (file,):
+            file.write_text(text, encoding="utf-8")
+
+    def table(self, name: str) -> pa.Table:
+        """Return a table, after its checksum has been compared."""
+        path = self._intact(f"{name}.arrow")
+        with pa.memory_map(str(path)) as source:
+            return pa.ipc.open_file(source).read_all()
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return an array, after its checksum has been compared."""
+        found: NDArray[Any] = np.load(self._intact(f"{name}.npy"), allow_pickle=False)
+        return found
+
+    def content_schema(self) -> pa.Schema:
+        """Return the columns and types that all records of the collection have."""
+        return self.table("records-0000").schema
+
+    def has(self, name: str) -> bool:
+        """Say whether the collection has a file."""
+        return name in self.content["files"]
+
+    def _intact(self, name: str) -> Path:
+        path = self.path / name
+        if not self.has(name):
+            raise FileError(f"The collection {str(self.path)!r} does not list {name}.")
+        if not path.is_file():
+            raise FileError(f"{name} is missing from the collection {str(self.path)!r}. Restore it from a copy.")
+        if sha256(path) != self.content["files"][name]:
+            raise FileError(
+                f"{name} in the collection {str(self.path)!r} is damaged: its checksum is not the one it was written "
+                "with. Restore it from a copy, or begin again."
+            )
+        return path
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Keep others from changing the collection for a moment, and see what they have changed before."""
+        with self._locked("changing.lock", _WAIT):
+            self.reload()
+            yield
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Keep others from computing on the collection; records may go on arriving."""
+        with self._locked("working.lock", 0.0):
+            yield
+
+    @contextmanager
+    def _locked(self, name: str, wait: float) -> Iterator[None]:
+        descriptor = os.open(self.path / name, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            _lock(descriptor, wait, self.path)
+            yield
+        finally:
+            # Closing gives the lock back, and so does the end of the process, however it ends.
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+def _lock(descriptor: int, wait: float, path: Path) -> None:
+    until = time.monotonic() + wait
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise FileError(
+                    f"Another process is at work on the collection {str(path)!r}. Wait until it is done."
+                ) from None
+            time.sleep(0.05)
+
+
+def _signed(content: dict[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in content.items() if key != "checksum"}
+    return {**rest, "checksum": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
+
+
+def _checked(text: str, path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+        version = content["format"]
+        checksum = content["checksum"]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise FileError(f"{LIST} in {str(path)!r} is damaged. Restore it from a copy, or begin again.") from None
+    if not isinstance(version, int) or version > FORMAT:
+        raise FileError(
+            f"The collection {str(path)!r} was written by a newer version of shoal (format {version}; this one reads "
+            f"up to {FORMAT}). Use that version, or a later one."
+        )
+    if _signed(content)["checksum"] != checksum:
+        raise FileError(
+            f"{LIST} in {str(path)!r} is damaged: its checksum is not the one it was written with. Restore it from a "
+            "copy, or begin again."
+        )
+    return dict(content)

@@ -1,0 +1,239 @@
+"""Lines: NDJSON or CSV as Arrow tables, and tables as lines.
+
+Quasi-identifiers are read as what they are; columns that only pass through keep their text as it stands. A line that
+cannot be used is known by its number and a reason, never by its content.
+"""
+
+import csv
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal import kernels
+from shoal.errors import SchemaError
+from shoal.stream.rules import Rules
+
+NUMBER, TEXT, PASSED, NOTHING = range(4)
+
+
+class Form(StrEnum):
+    """What lines look like."""
+
+    NDJSON = "ndjson"
+    CSV = "csv"
+
+
+class LineReason(StrEnum):
+    """Why a line is not a tuple."""
+
+    MALFORMED = "malformed-line"
+    MISSING_KEY = "missing-key"
+    UNKNOWN_KEY = "unknown-key"
+    NOT_A_NUMBER = "not-a-number"
+    NOT_A_DATE = "not-a-date"
+
+
+_REASONS = (LineReason.MALFORMED, LineReason.MISSING_KEY, LineReason.UNKNOWN_KEY, LineReason.NOT_A_NUMBER)
+
+
+class Bad(NamedTuple):
+    """A line that is not a tuple: its number in the input, from 1, why, and the line itself."""
+
+    number: int
+    reason: LineReason
+    content: bytes
+
+
+class Read(NamedTuple):
+    """Some lines: the tuples, how much of the text they were, and the lines that are none."""
+
+    table: pa.Table
+    numbers: NDArray[np.int64]
+    """The number of the line of each tuple."""
+    n_bytes: int
+    n_lines: int
+    bad: list[Bad]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How columns are read: the rules of the stream, and which quasi-identifiers are dates."""
+
+    rules: Rules
+    dates: tuple[str, ...]
+    form: Form
+    separator: str = ","
+
+    def how(self, name: str) -> int:
+        """Say what a column is read as."""
+        quasi = self.rules.quasi_identifiers or ()
+        if name in quasi:
+            is_number = name not in (*self.dates, *self.rules.nominal, *self.rules.ordinal)
+            return NUMBER if is_number else TEXT
+        if name == self.rules.subject or name in self.rules.diverse:
+            return TEXT
+        return PASSED if name in (*self.rules.confidential, *self.rules.other) else NOTHING
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that have a role."""
+        rules = self.rules
+        roles = [*(rules.quasi_identifiers or ()), *rules.confidential, *rules.other, *rules.identifiers]
+        return [*roles, *([rules.subject] if rules.subject and rules.subject not in roles else [])]
+
+
+class Reader:
+    """Turns text into tables, piece by piece."""
+
+    def __init__(self, reading: Reading, columns: list[str] | None = None) -> None:
+        self.reading = reading
+        self.columns = columns if columns is not None or reading.form is Form.CSV else reading.names
+        self._date_types: dict[str, pa.DataType] = {}
+        if self.columns is not None:
+            self._start(self.columns)
+
+    def _start(self, columns: list[str]) -> None:
+        twice = sorted({name for name in columns if columns.count(name) > 1})
+        absent = [name for name in self.reading.names if name not in columns]
+        extra = [name for name in columns if name not in self.reading.names]
+        if twice or absent or extra:
+            raise SchemaError(_misfit(twice, absent, extra))
+        self.columns = columns
+        self._how = [self.reading.how(name) for name in columns]
+        is_csv = self.reading.form is Form.CSV
+        self._reader = kernels.TextReader(columns, self._how, is_csv, self.reading.separator)
+
+    def header(self, text: bytes, is_end: bool) -> int:
+        """Take the header of a CSV text, if it is there whole; return how many bytes it has."""
+        end = text.find(b"\n") + 1 or (len(text) if is_end else 0)
+        if end:
+            line = text[:end].decode("utf-8-sig", errors="replace").rstrip("\r\n")
+            self._start(next(csv.reader([line], delimiter=self.reading.separator), []))
+        return end
+
+    def read(self, text: bytes, is_end: bool, n_before: int) -> Read:
+        """Read the whole lines of a text that comes after `n_before` other lines."""
+        assert self.columns is not None
+        parsed: Any = self._reader.read(text, is_end)
+        n_bytes, n_lines, numbers, columns, bad = parsed
+        faults = [Bad(n_before + line + 1, _REASONS[fault], text[begin:end]) for line, fault, begin, end in bad]
+        arrays = {
+            name: pa.array(column) if how == NUMBER else _as_texts(column)
+            for name, how, column in zip(self.columns, self._how, columns, strict=True)
+            if how != NOTHING
+        }
+        for name in self.reading.rules.ordinal:
+            # A level is what stands between the quotes of JSON.
+            arrays[name] = pc.utf8_trim(arrays[name].cast(pa.large_string()), characters='"')
+        table, numbers = pa.table(arrays), numbers.view(np.int64) + n_before + 1
+        for name in self.reading.dates:
+            table, failed = self._with_dates(table, name)
+            faults.extend(Bad(int(numbers[row]), LineReason.NOT_A_DATE, b"") for row in np.flatnonzero(failed))
+            table, numbers = table.filter(pa.array(~failed)), numbers[~failed]
+        return Read(table, numbers, n_bytes, n_lines, faults)
+
+    def _with_dates(self, table: pa.Table, name: str) -> tuple[pa.Table, NDArray[np.bool_]]:
+        """Read a column of texts as dates or times, and tell where that fails."""
+        where = table.column_names.index(name)
+        texts = pc.utf8_trim(table.column(name).combine_chunks().cast(pa.large_string()), characters='" ')
+        if name not in self._date_types:
+            longest = pc.max(pc.utf8_length(texts)).as_py()
+            if longest is None:
+                return table.set_column(where, name, texts.cast(pa.timestamp("us"))), np.zeros(len(texts), dtype=bool)
+            self._date_types[name] = pa.date32() if longest <= 10 else pa.timestamp("us")
+        dates, failed = _as_dates(texts, self._date_types[name])
+        return table.set_column(where, name, dates), failed
+
+
+def _as_dates(texts: pa.Array, unit: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:
+    failed = np.zeros(len(texts), dtype=bool)
+    try:
+        return texts.cast(unit), failed
+    except pa.ArrowInvalid:
+        dates = []
+        for row, text in enumerate(texts):
+            try:
+                dates.append(text.cast(unit).as_py())
+            except pa.ArrowInvalid:
+                failed[row] = True
+                dates.append(None)
+    return pa.array(dates, unit), failed
+
+
+def _as_texts(column: tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]) -> pa.Array:
+    offsets, content, there = column
+    mask = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    buffers = [mask, pa.py_buffer(offsets), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.large_binary(), len(there), buffers)
+
+
+def _misfit(twice: list[str], absent: list[str], extra: list[str]) -> str:
+    said = []
+    if twice:
+        said.append(f"column(s) {', '.join(twice)} occur twice")
+    if absent:
+        said.append(f"column(s) {', '.join(absent)} are not in the header")
+    if extra:
+        said.append(f"column(s) {', '.join(extra)} have no role (quasi, confidential, other, drop)")
+    return f"The columns do not fit: {'; '.join(said)}."
+
+
+class Writer:
+    """Turns tables into text."""
+
+    def __init__(self, form: Form, names: list[str], separator: str = ",") -> None:
+        self.form = form
+        self.names = names
+        self._separator = separator
+        self._writer = kernels.TextWriter(names, form is Form.CSV, separator)
+
+    def header(self) -> bytes:
+        """Return the line that names the columns of CSV."""
+        if self.form is not Form.CSV:
+            return b""
+        out: list[str] = []
+        csv.writer(_Lines(out), delimiter=self._separator, lineterminator="\n").writerow(self.names)
+        return "".join(out).encode()
+
+    def write(self, table: pa.Table) -> bytes:
+        """Return the tuples of a table as lines."""
+        columns = [self._column(table.column(name)) for name in self.names]
+        return bytes(self._writer.write(columns, table.num_rows))
+
+    def _column(self, column: pa.ChunkedArray) -> object:
+        array = column.combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+        if pa.types.is_floating(array.type):
+            filled = pc.fill_null(array, np.nan) if array.null_count else array
+            return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False), dtype=np.float64)
+        if not pa.types.is_large_binary(array.type):
+            array = self._spelled(array)
+        there = np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False)).astype(np.uint8)
+        _, offsets, content = array.buffers()
+        bounds = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+        # A table of no rows may come without buffers.
+        has_content = content is not None and content.size > 0
+        return (bounds, np.frombuffer(content, dtype=np.uint8) if has_content else np.zeros(1, dtype=np.uint8), there)
+
+    def _spelled(self, array: pa.Array) -> pa.Array:
+        """Return whole numbers, dates and plain texts as they are written."""
+        texts = array.cast(pa.string())
+        if self.form is Form.NDJSON and not pa.types.is_integer(array.type):
+            texts = pc.binary_join_element_wise('"', texts, '"', "")
+        return texts.cast(pa.large_string()).cast(pa.large_binary())
+
+
+class _Lines:
+    """What the csv module writes to."""
+
+    def __init__(self, out: list[str]) -> None:
+        self._out = out
+
+    def write(self, text: str) -> None:
+        self._out.append(text)

@@ -1,0 +1,47 @@
+"""Notebook: a release in a few lines of HTML, for the end of a cell. The colours are those of the notebook."""
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+from shoal.auditing import Verdict
+from shoal.report.risks import risk_rows
+from shoal.report.wording import lost, shown
+from shoal.report.words import headline
+
+_MOST = 4
+"""So many risks are shown: those that the report shows first."""
+
+
+def to_summary(verdict: Verdict, measures: Mapping[str, Any], warnings: Iterable[str]) -> str:
+    """Return verdict, loss, risk and warnings as a small table.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        What the published table keeps.
+    measures : mapping
+        Loss and risk, as `Release.measures` has them.
+    warnings : iterable of str
+        What somebody should look at before publishing.
+
+    Returns
+    -------
+    str
+        HTML without styles or scripts of its own. Names of columns are text in it, whatever they hold.
+    """
+    rows = [
+        ("records", f"{verdict.n_records:,} in {verdict.n_classes:,} groups, the smallest of {verdict.smallest:,}"),
+        ("information loss", lost(measures["loss"]["il"])),
+    ]
+    for row in risk_rows(measures["risk"], verdict.to_dict())[:_MOST]:
+        sides = (("before", row.before), ("published", row.after))
+        told = ", ".join(f"{row.told(value)} {side}" for side, value in sides if value is not None)
+        rows.append((row.name.lower(), told))
+    rows += [("warning", warning) for warning in warnings]
+    cells = "".join(f"<tr><th>{_safe(title)}</th><td>{_safe(text)}</td></tr>" for title, text in rows)
+    return f"<table><caption>{_safe(headline(verdict))}</caption><tbody>{cells}</tbody></table>"
+
+
+def _safe(text: str) -> str:
+    return escape(shown(text))

@@ -1,0 +1,132 @@
+"""Incremental microaggregation: figures 3.3, 4.1 to 4.5, 5.1 to 5.10 and 6.3, ours beside them.
+
+`docs/incremental.md` tells what the thesis says and what we found.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from shoal.errors import ParameterError
+from shoal.reproduce.incremental.claims import claims, in_text
+from shoal.reproduce.incremental.runs import LINES, Problem, Result, census_problem, gaussian_problem, measure
+from shoal.reproduce.material import Missing, census, drawn, machine
+
+__all__ = ["command"]
+
+
+class Scale(NamedTuple):
+    """How much is measured."""
+
+    n: int
+    shares: tuple[float, ...]
+    sizes: tuple[int, ...]
+
+
+SMALL = Scale(6_000, (0.1, 0.3, 0.5, 0.7, 0.9), (10, 100))
+THESIS = Scale(50_000, tuple(round(0.05 * i, 2) for i in range(1, 20)), (10, 100))
+GAUSSIAN_DIMS = (5, 10, 15)
+CENSUS_DIMS = (3, 6, 9)
+
+EXAMPLES = """\b
+Examples:
+  shoal reproduce incremental
+  shoal reproduce incremental --n 20000
+  shoal reproduce incremental --full --output incremental-full
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--full", is_flag=True, help="The thesis's sizes: 50000 records, 19 shares. Takes half an hour or more.")
+@click.option("--n", type=click.IntRange(min=400), help="Records of each set.  [default: 6000; 50000 with --full]")
+@click.option("--without-plain", is_flag=True, help="Leave out the times of plain NumPy, which take longest.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Repeats the random samples.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("out/incremental"),
+    show_default=True,
+    help="Folder for the pictures and the numbers.",
+)
+def command(full: bool, n: int | None, without_plain: bool, seed: int, output: Path) -> None:
+    """Set the incremental variants beside MDAV of everything.
+
+    Relative loss and time of 2MDAV, nearest neighbours with and without splits and inertia, and ours, over the share of
+    late records, on Gaussian records of 5, 10 and 15 columns and on census records of 3, 6 and all columns, k = 10 and
+    100; and the curves of the planner. Census records are looked for in the folder that SHOAL_DATA names.
+    """
+    scale = THESIS if full else SMALL
+    report = Report(output, seed)
+    run(report, problems(scale._replace(n=n or scale.n), seed), scale.shares, not without_plain)
+    click.echo(in_text(claims(report.results)))
+    click.echo(table(report.results))
+    click.echo(drawn(_draw_function, report.folder, report.results), err=True)
+
+
+class Report:
+    """What has been measured so far, saved after every data set so that an interrupted run keeps it."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ParameterError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+        self.folder = folder
+        self.seed = seed
+        self.results: list[Result] = []
+
+    def save(self) -> None:
+        """Write the numbers beside the pictures."""
+        content = {
+            "machine": machine(),
+            "seed": self.seed,
+            "results": [result._asdict() for result in self.results],
+            "claims": [claim._asdict() for claim in claims(self.results)],
+        }
+        (self.folder / "incremental.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+def problems(scale: Scale, seed: int) -> list[Problem]:
+    """Return all sets of records, and say which are not at hand."""
+    found = [gaussian_problem(scale.n, dims, k, seed) for k in scale.sizes for dims in GAUSSIAN_DIMS]
+    source = census(scale.n)
+    if isinstance(source, Missing):
+        click.echo(f"Without {source.name}: {source.reason}.", err=True)
+    elif not source.holds(scale.n) or source.records is None:
+        click.echo(f"Without {source.name}: {source.origin} has fewer records.", err=True)
+    else:
+        records = source.records
+        found += [census_problem(records, scale.n, dims, k, seed) for k in scale.sizes for dims in CENSUS_DIMS]
+    return found
+
+
+def run(report: Report, sets: Sequence[Problem], shares: Sequence[float], plain: bool) -> None:
+    """Measure everything; plain NumPy only where all columns are there, as in the figures of times."""
+    widest = {data: max(p.X.shape[1] for p in sets if p.data == data) for data in {p.data for p in sets}}
+    with click.progressbar(sets, label="Incremental", file=sys.stderr) as bar:
+        for problem in bar:
+            report.results += measure(problem, shares, plain and problem.X.shape[1] == widest[problem.data])
+            report.save()
+
+
+def table(results: Sequence[Result]) -> str:
+    """Lay the losses out as text: one line for each set and variant, one column for each share."""
+    shares = sorted({r.nu for r in results})
+    lines = [f"{'delta in %':<46}" + "".join(f"{f'nu={nu:.0%}':>9}" for nu in shares)]
+    for data, dims, k in dict.fromkeys((r.data, r.dims, r.k) for r in results):
+        for line in LINES:
+            delta = {r.nu: r.delta for r in results if (r.data, r.dims, r.k, r.line) == (data, dims, k, line)}
+            name = f"{data} x {dims}, k={k}" if line == next(iter(LINES)) else ""
+            lines.append(f"{name:<22}{line:<24}" + "".join(f"{100 * delta[nu]:>9.2f}" for nu in shares))
+    return "\n".join([*lines, ""])
+
+
+def _draw_function() -> Callable[..., object]:
+    """Import what draws, which needs matplotlib."""
+    from shoal.reproduce.incremental.pictures import draw
+
+    return draw

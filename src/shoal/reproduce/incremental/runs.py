@@ -1,0 +1,103 @@
+"""One set of records, one k: every variant at every late share, relative to MDAV of everything."""
+
+from collections.abc import Callable, Iterator, Sequence
+from time import process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.incremental import join
+from shoal.metrics import loss
+from shoal.partition import partition
+from shoal.reproduce.fmdav.switches import numpy_mdav
+from shoal.reproduce.incremental.plain import PLAIN
+from shoal.space import standardize
+from shoal.typing import Matrix
+
+LINES: dict[str, tuple[str, bool]] = {
+    "2MDAV": ("two-step", False),
+    "NN": ("nearest", False),
+    "NN split-mid": ("split-mid", False),
+    "NN split-end": ("split-end", False),
+    "NN split-mid, inertial": ("split-mid", True),
+    "NN split-end, inertial": ("split-end", True),
+    "ours": ("reopen", False),
+}
+"""What is compared: the variant, and whether with the inertial coefficient."""
+
+
+class Problem(NamedTuple):
+    """Records to be released, in the order of their arrival."""
+
+    data: str
+    X: Matrix
+    k: int
+
+
+class Result(NamedTuple):
+    """One variant at one late share; times and loss relative to MDAV of everything."""
+
+    data: str
+    n: int
+    dims: int
+    k: int
+    nu: float
+    line: str
+    delta: float
+    """Relative extra loss: 0.05 is five percent more than MDAV of everything."""
+    tau_0: float
+    """Time of the base, shoal's kernels, one thread."""
+    tau_plus: float
+    """Time of the late records, shoal's kernels, one thread."""
+    plain_tau_0: float | None
+    plain_tau_plus: float | None
+    """The same for plain NumPy, as the thesis timed it; None where that was not measured."""
+
+
+def measure(problem: Problem, shares: Sequence[float], plain: bool) -> Iterator[Result]:
+    """Yield a result for each share and each line."""
+    X, k = problem.X, problem.k
+    everything, seconds = _timed(partition, X, k, "mdav", threads=1)
+    reference = loss(X, everything).sse
+    plain_seconds = _timed(numpy_mdav, X, k)[1] if plain else None
+    for nu in shares:
+        n_base = max(round(len(X) * (1 - nu)), k)
+        bases = {name: _timed(partition, X[:n_base], k, name, seed=0, threads=1) for name in ("mdav", "auto")}
+        plain_base = _timed(numpy_mdav, X[:n_base], k)[1] if plain_seconds else None
+        for line, (variant, inertial) in LINES.items():
+            base, base_seconds = bases["auto" if variant == "reopen" else "mdav"]
+            options: dict[str, Any] = {"inertial": True} if inertial else {}
+            labels, late_seconds = _timed(join, X, base, k, variant, seed=0, threads=1, **options)
+            timed = plain_seconds and variant in PLAIN and not inertial
+            plain_late = _timed(PLAIN[variant], X, base, k)[1] if timed else None
+            yield Result(
+                *(problem.data, len(X), X.shape[1], k, nu, line),
+                loss(X, labels).sse / reference - 1,
+                base_seconds / seconds,
+                late_seconds / seconds,
+                _ratio(plain_base if timed else None, plain_seconds),
+                _ratio(plain_late, plain_seconds),
+            )
+
+
+def _timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
+    """Call, and return what came of it with the processor time, which other work on the machine does not lengthen."""
+    start = process_time()
+    result = function(*arguments, **options)
+    return result, max(process_time() - start, 1e-6)
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or whole is None else part / whole
+
+
+def gaussian_problem(n: int, dims: int, k: int, seed: int) -> Problem:
+    """Draw standard normal records; fewer dimensions are the first columns of the same records."""
+    X = np.random.default_rng([seed, n]).normal(size=(n, 15))
+    return Problem("gaussian", np.ascontiguousarray(X[:, :dims]), k)
+
+
+def census_problem(records: Matrix, n: int, dims: int, k: int, seed: int) -> Problem:
+    """Draw records of a survey at random, the first columns of them, and standardise."""
+    rows = np.random.default_rng([seed, n]).choice(len(records), n, replace=False)
+    return Problem("census", standardize(records[rows][:, :dims]), k)

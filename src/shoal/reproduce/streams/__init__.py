@@ -1,0 +1,142 @@
+"""Streams: figure 3 and proposition 2 of steered microaggregation (Domingo-Ferrer and Soria-Comas, 2017).
+
+Figure 3 shows loss and reordering against the weight of the position, on MCD (TAXINC and POTHVAL of Census, min-max
+scaled), k = 10, delay 100. Proposition 2 says from which weight on no tuple changes its place; adversarial streams find
+the exact threshold.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+
+from shoal import datasets
+from shoal.errors import FileError
+from shoal.reproduce.material import drawn, machine
+from shoal.stream import Stream
+from shoal.typing import Matrix
+
+K, DELAY = 10, 100
+WEIGHTS = (0.0, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.1, 0.2, 0.325, 1.0)
+PRINTED = {0.0: (80, 25.0), 0.02: (12, 0.7)}
+"""What the paper says about reordering, largest and mean, in its text."""
+
+EXAMPLES = """\b
+Examples:
+  shoal reproduce streams
+  shoal reproduce streams --output out
+"""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One weight of figure 3."""
+
+    weight: float
+    mse: float
+    mae: float
+    spread_max: int
+    spread_mean: float
+    displacement_max: int
+    displacement_mean: float
+    delay_mean: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """From which weight per position on no adversarial stream made a tuple move, and what the proof says."""
+
+    k: int
+    m: int
+    found: float
+    proved: float
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--output", type=click.Path(file_okay=False, path_type=Path), default=Path("out"), show_default=True)
+def command(output: Path) -> None:
+    """Measure figure 3 and proposition 2 of steered microaggregation again."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"The folder {output} cannot be made: {error.strerror}.") from None
+    points = list(figure_3())
+    click.echo(f"MCD, k = {K}, delay {DELAY}; ranks moved, largest and mean (the paper's where it gives them)")
+    click.echo(f"{'weight':>8}{'MSE':>9}{'MAE':>9}{'spread':>9}{'mean':>7}{'moved':>8}{'mean':>7}{'paper':>12}")
+    for point in points:
+        click.echo(
+            f"{point.weight:>8g}{point.mse:>9.4f}{point.mae:>9.4f}{point.spread_max:>9}{point.spread_mean:>7.1f}"
+            f"{point.displacement_max:>8}{point.displacement_mean:>7.1f}{_printed(point.weight):>12}"
+        )
+    click.echo("\nProposition 2: the least weight per position at which no tuple changes its place")
+    click.echo(f"{'k':>4}{'m':>4}{'found':>12}{'sqrt(m/(2k-1))':>18}")
+    thresholds = list(proposition_2())
+    for line in thresholds:
+        click.echo(f"{line.k:>4}{line.m:>4}{line.found:>12.6f}{line.proved:>18.6f}")
+    content = {
+        "machine": machine(),
+        "figure_3": [asdict(p) for p in points],
+        "proposition_2": [asdict(t) for t in thresholds],
+    }
+    (output / "streams.json").write_text(json.dumps(content, indent=1) + "\n")
+    click.echo(drawn(_draw, output, points))
+
+
+def _printed(weight: float) -> str:
+    return "{} / {}".format(*PRINTED[weight]) if weight in PRINTED else ""
+
+
+def _draw() -> Callable[..., object]:
+    from shoal.reproduce.streams.pictures import draw
+
+    return draw
+
+
+def mcd() -> Matrix:
+    """Return TAXINC and POTHVAL of Census, each from 0 to 1."""
+    data = datasets.census()
+    X: Matrix = data.X[:, [list(data.columns).index(name) for name in ("TAXINC", "POTHVAL")]]
+    scaled: Matrix = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
+    return scaled
+
+
+def figure_3(weights: Sequence[float] = WEIGHTS) -> Iterator[Point]:
+    """Run the stream at each weight."""
+    X = mcd()
+    for weight in weights:
+        stream = Stream(K, delay=DELAY, order_weight=weight, ranges=[(0, 1), (0, 1)])
+        stream.push(X)
+        stream.flush()
+        summary = stream.summary()
+        yield Point(
+            weight,
+            **{name: getattr(summary, name) for name in Point.__dataclass_fields__ if name != "weight"},
+        )
+
+
+def proposition_2(cases: Sequence[tuple[int, int]] = ((2, 1), (3, 2), (5, 3), (10, 2), (10, 5))) -> Iterator[Threshold]:
+    """Close in on the threshold from both sides, until it is known to six digits."""
+    for k, m in cases:
+        low, high = 0.0, 2.0 * np.sqrt(m)
+        while high - low > 1e-7:
+            middle = (low + high) / 2
+            low, high = (middle, high) if _can_be_made_to_move(k, m, middle) else (low, middle)
+        yield Threshold(k, m, high, float(np.sqrt(m / (2 * k - 1))))
+
+
+def _can_be_made_to_move(k: int, m: int, weight: float) -> bool:
+    """Try streams that make it as hard as can be: corners of the cube, the due tuple's own just out of reach."""
+    rng = np.random.default_rng(0)
+    worst = np.zeros((k + 1, m))
+    worst[k - 1] = 1.0
+    tries = [worst, *(rng.integers(0, 2, (4 * k, m)).astype(float) for _ in range(3))]
+    return any(_moves(X, k, weight) for X in tries)
+
+
+def _moves(X: Matrix, k: int, weight: float) -> bool:
+    stream = Stream(k, delay=k, order_weight=weight, ranges=[(0, 1)] * X.shape[1])
+    stream.push(X)
+    return stream.summary().spread_max > k - 1

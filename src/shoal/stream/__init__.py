@@ -1,0 +1,10 @@
+"""Streams: tuples in, k-anonymous tuples out, within a bounded delay, and nothing lost unsaid.
+
+A tuple waits in a window until it is due; then it leaves in a cell with its nearest. `Stream` is the object to push
+batches through, `shoal.stream.pipe` the loop behind ``shoal stream``, `shoal.worker` the same on Redis Streams.
+"""
+
+from shoal.stream.flow import Reason, Stream
+from shoal.stream.summary import Summary
+
+__all__ = ["Reason", "Stream", "Summary"]

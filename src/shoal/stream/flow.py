@@ -1,0 +1,508 @@
+"""Stream: push batches in, get k-anonymous ones back.
+
+The window (`shoal.kernels.Window`) decides who leaves with whom; this file holds the rows that wait, publishes one
+value per cell and column, and recounts every promise on what is about to leave.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from shoal import kernels
+from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.kernels import Departures, Window
+from shoal.stream import state
+from shoal.stream.columns import Encoded, Ordinal
+from shoal.stream.frames import Back, as_arrow
+from shoal.stream.keys import MISSING, keys_of
+from shoal.stream.layout import Layout, whole
+from shoal.stream.ranges import EPOCH
+from shoal.stream.rules import Rules, as_rules
+from shoal.stream.summary import Summary
+from shoal.typing import Labels, Seed
+
+Vector = NDArray[np.float64]
+OnSide = Callable[[Any, list[str]], None]
+
+
+class Reason(StrEnum):
+    """Why a tuple went to the side output."""
+
+    TOO_FEW_TUPLES = "too-few-tuples"
+    TOO_FEW_SUBJECTS = "too-few-subjects"
+    TOO_FEW_VALUES = "too-few-values"
+    MISSING = "missing-value"
+    INFINITE = "infinite-value"
+    UNKNOWN_LEVEL = "unknown-level"
+
+
+class TupleError(SchemaError):
+    """A tuple that cannot be used: its row in the batch, the column, and why."""
+
+    def __init__(self, message: str, row: int, column: str, reason: Reason) -> None:
+        super().__init__(message)
+        self.row, self.column, self.reason = row, column, reason
+
+
+class _Batch(NamedTuple):
+    """Tuples that may enter the window."""
+
+    table: pa.Table
+    times: Vector
+
+    def cut(self, begin: int, end: int) -> "_Batch":
+        return _Batch(self.table.slice(begin, end - begin), self.times[begin:end])
+
+
+class Stream:
+    """A k-anonymous stream: each tuple leaves within the delay, in a cell of at least k that look the same.
+
+    Parameters
+    ----------
+    k : int
+        Smallest cell, at least 2: k tuples, and of k different subjects where `subject` is given.
+    quasi_identifiers : sequence of str, optional
+        Columns that are replaced by one value per cell. By default all that have no other role.
+    delay : int, optional
+        A tuple leaves at the latest when so many others have come after it; at least ``k - 1``.
+    max_age : float, optional
+        A tuple leaves at the latest when it is so many seconds old. The clock moves with `push` and `advance` only.
+    order_weight : float
+        What one position in the stream counts in distance, where every column has range 1. 0 lets tuples change places
+        as they like within the delay; from ``sqrt(m / (2 * k - 1))`` on, with m columns, none does.
+    subject : str, optional
+        The column that says whom a tuple is about. It is not released unless it has another role too.
+    max_cell : int, optional
+        How large a cell may become by taking on tuples that are close to it. By default cells are of k, and larger
+        only where a tuple would be lost otherwise.
+    ranges : mapping of str to pair, optional
+        Declared lowest and highest values; one unit of distance is a range. Columns that are not named learn theirs
+        from the tuples that wait when the first one is due.
+    adapt : float
+        By what share learned ranges move, every 10,000 tuples, towards what those held. 0 freezes them.
+    weights : mapping of str to float, optional
+        What columns count in distance, 1 by default.
+    nominal, ordinal
+        Columns to be treated as values without order, and as levels: a mapping to the levels, lowest first.
+    confidential, other, identifiers : sequence of str
+        Columns published as they are, the same by explicit word, and dropped.
+    diverse : mapping of str to int, optional
+        How many different values of a confidential column a cell has to hold.
+    missing : {"error", "own-value"}
+        What a missing quasi-identifier is.
+    on_error : {"fail", "side"}
+        Whether a tuple that cannot be used ends the push, with nothing taken in, or goes to the side output.
+    on_side : callable, optional
+        Called with tuples that could not be released, in the kind of frame that was pushed, and their reasons. They
+        are unprotected. Without it they are counted only.
+    clock : callable
+        What tells the time where `push` is not told.
+    seed : int, optional
+        Accepted as everywhere in shoal; nothing here is random.
+
+    Attributes
+    ----------
+    notes : dict
+        Whatever the caller wants to find again after `load`, in plain values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stream = Stream(2, delay=3, ranges=[(0, 10)])
+    >>> stream.push(np.array([[1.0], [9.0], [2.0], [8.0]])).tolist()
+    [[1.5], [1.5]]
+    >>> stream.flush().tolist()
+    [[8.5], [8.5]]
+    >>> summary = stream.summary()
+    >>> summary.n_in, summary.n_released, summary.n_side, summary.n_buffered
+    (4, 4, 0, 0)
+    """
+
+    def __init__(
+        self,
+        k: int,
+        *,
+        quasi_identifiers: Sequence[str] | None = None,
+        delay: int | None = None,
+        max_age: float | None = None,
+        order_weight: float = 0.0,
+        subject: str | int | None = None,
+        max_cell: int | None = None,
+        ranges: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]] | None = None,
+        adapt: float = 0.0,
+        weights: Mapping[str, float] | None = None,
+        nominal: Sequence[str] = (),
+        ordinal: Mapping[str, Sequence[str]] | None = None,
+        confidential: Sequence[str] = (),
+        other: Sequence[str] = (),
+        identifiers: Sequence[str] = (),
+        diverse: Mapping[str, int] | None = None,
+        missing: str = "error",
+        on_error: str = "fail",
+        on_side: OnSide | None = None,
+        clock: Callable[[], float] = time.time,
+        seed: Seed = None,
+    ) -> None:
+        if not (seed is None or isinstance(seed, int | np.integer)):
+            raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
+        given = {name: value for name, value in locals().items() if name in Rules.__dataclass_fields__ and name != "k"}
+        self._begin(as_rules(k, **given), on_side, clock)
+
+    def _begin(self, rules: Rules, on_side: OnSide | None, clock: Callable[[], float]) -> None:
+        self.rules = rules
+        self.on_side = on_side
+        self.clock = clock
+        self.notes: dict[str, Any] = {}
+        self._back: Back = lambda table: table
+        self._n_in = 0
+        self._reasons: Counter[str] = Counter()
+        self._layout: Layout | None = None
+
+    def _settle(self, layout: Layout) -> None:
+        """Make what depends on the columns, once they are known."""
+        self._layout = layout
+        self._ranges = layout.ranges()
+        self._window = Window(
+            len(layout.placed),
+            self.rules.k,
+            delay=self.rules.delay,
+            max_age=self.rules.max_age,
+            order_weight=self.rules.order_weight,
+            max_cell=self.rules.max_cell or 0,
+            code_weights=layout.code_weights,
+            least=tuple(layout.tags.values()),
+        )
+        self._outside = np.zeros(len(layout.placed), dtype=np.int64)
+        self._n_entered = 0
+        # The rows that wait: in the window, or, until the ranges are known, for it.
+        self._waiting = layout.schema.empty_table()
+        self._early = np.empty(0)
+
+    def push(self, batch: Any, now: ArrayLike | None = None) -> Any:
+        """Take tuples in and return what is released.
+
+        Parameters
+        ----------
+        batch : matrix, Arrow table or batch, pandas or polars frame
+            Tuples in order of arrival, with the columns of the first batch.
+        now : float or array_like of shape (n_tuples,), optional
+            When they came, in seconds. By default the clock is asked, where `max_age` needs it.
+
+        Returns
+        -------
+        released : same kind as `batch`
+            Cell after cell, in order of arrival within each.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, new, of another type, or holds what cannot be used. Nothing was taken in.
+        """
+        table, self._back = as_arrow(batch)
+        layout = self._layout or Layout.of(table.schema, self.rules)
+        table = layout.conform(table)
+        times = self._times(now, table.num_rows)
+        faults = _faults(layout, layout.read(table), self.rules)
+        self._refuse(faults)
+        if self._layout is None:
+            self._settle(layout)
+        self._n_in += table.num_rows
+        if faults:
+            table, times = self._set_aside(table, times, faults)
+        return self._back(self._take_in(_Batch(table, times)))
+
+    def advance(self, now: float) -> Any:
+        """Let time go by and return what is due then, in the kind of frame that was pushed last."""
+        if self._layout is None:
+            raise ParameterError("Nothing has been pushed yet, so nothing can be due.")
+        released = []
+        if self._learning and len(self) and _is_old(self._early[0], self.rules.max_age, now):
+            released.append(self._learn(len(self)))
+        if not self._learning:
+            released.append(self._leave(self._waiting, self._window.advance(float(now))))
+        return self._back(_together(released, self._layout))
+
+    def flush(self) -> Any:
+        """End the stream: release everything that can be, and return it."""
+        if self._layout is None:
+            raise ParameterError("Nothing has been pushed yet, so there is nothing to flush.")
+        released = [self._learn(len(self))] if self._learning else []
+        released.append(self._leave(self._waiting, self._window.flush()))
+        return self._back(_together(released, self._layout))
+
+    def count_side(self, reasons: Sequence[str]) -> None:
+        """Count what came but is no tuple at all, and went to the side output elsewhere."""
+        self._n_in += len(reasons)
+        self._reasons.update(reasons)
+
+    def __len__(self) -> int:
+        """Count the tuples that wait."""
+        return 0 if self._layout is None else int(self._waiting.num_rows)
+
+    def summary(self) -> Summary:
+        """Say what the stream has done so far."""
+        if self._layout is None:
+            return Summary.of(Window(0, self.rules.k).tally(), self._n_in, 0, dict(self._reasons), {})
+        names = [column.name for column in self._layout.placed]
+        outside = {name: int(n) for name, n in zip(names, self._outside, strict=True) if n}
+        return Summary.of(self._window.tally(), self._n_in, len(self), dict(self._reasons), outside)
+
+    def dump(self) -> bytes:
+        """Return everything that is needed to go on, as bytes, `notes` included; see `save`."""
+        kept: dict[str, Any] = {"rules": asdict(self.rules), "notes": self.notes}
+        kept |= {"n_in": self._n_in, "reasons": dict(self._reasons)}
+        if self._layout is None:
+            return state.pack(kept, pa.table({}))
+        positions, times = self._window.waiting()
+        kept |= {
+            "n_entered": self._n_entered,
+            "outside": self._outside.tolist(),
+            "ranges": self._ranges.as_lists(),
+            "tally": self._window.tally(),
+            "early": self._early.tolist(),
+            "positions": positions.tolist(),
+            "times": times.tolist(),
+        }
+        return state.pack(kept, self._waiting)
+
+    @classmethod
+    def restore(
+        cls, content: bytes, *, on_side: OnSide | None = None, clock: Callable[[], float] = time.time
+    ) -> "Stream":
+        """Go on from what `dump` returned, as if nothing had happened."""
+        kept, waiting = state.unpack(content)
+        stream = cls.__new__(cls)
+        stream._begin(as_rules(**kept["rules"]), on_side, clock)
+        stream.notes = kept["notes"]
+        stream._n_in = kept["n_in"]
+        stream._reasons.update(kept["reasons"])
+        if "tally" in kept:
+            stream._settle(Layout(stream.rules, waiting.schema))
+            stream._resume(kept, waiting)
+        return stream
+
+    def _resume(self, kept: dict[str, Any], waiting: pa.Table) -> None:
+        assert self._layout is not None
+        self._n_entered = kept["n_entered"]
+        self._outside[:] = kept["outside"]
+        self._ranges.take_lists(kept["ranges"])
+        self._waiting = waiting
+        self._early = np.array(kept["early"], dtype=np.float64)
+        times = np.array(kept["times"], dtype=np.float64)
+        inside = waiting if len(times) else waiting.slice(0, 0)
+        tuples = self._layout.tuples(inside, self._ranges, times)
+        self._window.restore(tuples, np.array(kept["positions"], dtype=np.int64), kept["tally"])
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that is needed to go on into a file: beside it first, then in its place."""
+        state.write(Path(path), self.dump())
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, on_side: OnSide | None = None, clock: Callable[[], float] = time.time
+    ) -> "Stream":
+        """Go on where a saved stream stopped, as if it never had."""
+        return cls.restore(state.read(Path(path)), on_side=on_side, clock=clock)
+
+    def _times(self, now: ArrayLike | None, n_tuples: int) -> Vector:
+        """Return when each tuple came; without an age to watch, the clock is not asked."""
+        if now is None:
+            now = self.clock() if self.rules.max_age is not None else 0.0
+        times = np.asarray(now, dtype=np.float64)
+        if times.shape not in ((), (n_tuples,)) or not np.isfinite(times).all():
+            raise ParameterError(f"now is a finite number of seconds, or one for each of the {n_tuples} tuples.")
+        return np.ascontiguousarray(np.broadcast_to(times, (n_tuples,)))
+
+    def _refuse(self, faults: "list[_Fault]") -> None:
+        """Raise for tuples that cannot be used, where that was asked for."""
+        if faults and self.rules.on_error == "fail":
+            said = "; ".join(str(fault) for fault in faults)
+            first = min(faults, key=lambda fault: fault.first)
+            raise TupleError(
+                f"Tuples that cannot be used: {said}. Nothing of this batch was taken in. Mend them, or let such "
+                'tuples go to the side output (on_error="side").',
+                first.first,
+                first.name,
+                first.reason,
+            )
+
+    def _set_aside(self, table: pa.Table, times: Vector, faults: "list[_Fault]") -> tuple[pa.Table, Vector]:
+        """Send tuples that cannot be used to the side output; return the others."""
+        reasons = np.full(table.num_rows, "", dtype=object)
+        for fault in reversed(faults):
+            reasons[fault.where] = str(fault.reason)
+        unfit = reasons != ""
+        self._to_side(table.filter(pa.array(unfit)), list(reasons[unfit]))
+        return table.filter(pa.array(~unfit)), times[~unfit]
+
+    def _to_side(self, table: pa.Table, reasons: list[str]) -> None:
+        if reasons:
+            self._reasons.update(reasons)
+            if self.on_side is not None:
+                self.on_side(self._back(table), reasons)
+
+    @property
+    def _learning(self) -> bool:
+        return not self._ranges.known
+
+    def _take_in(self, batch: _Batch) -> pa.Table:
+        """Let tuples enter the window, or wait for it as long as the ranges are unknown."""
+        assert self._layout is not None
+        if not self._learning:
+            return self._enter(batch)
+        self._waiting = pa.concat_tables([self._waiting, batch.table])
+        self._early = np.maximum.accumulate(np.concatenate([self._early, batch.times]))
+        first = self._first_due()
+        return self._layout.released.empty_table() if first is None else self._learn(first + 1)
+
+    def _first_due(self) -> int | None:
+        """Return the number of the tuple at whose arrival the first one is due, if it is here."""
+        due = []
+        if self.rules.delay is not None and len(self) > self.rules.delay:
+            due.append(self.rules.delay)
+        if (
+            self.rules.max_age is not None
+            and len(self)
+            and _is_old(self._early[0], self.rules.max_age, self._early[-1])
+        ):
+            due.append(int(np.searchsorted(self._early, self._early[0] + self.rules.max_age)))
+        return min(due, default=None)
+
+    def _learn(self, n_tuples: int) -> pa.Table:
+        """Take the ranges from the first so many tuples, and let all of them enter the window."""
+        assert self._layout is not None
+        first = self._waiting.slice(0, n_tuples)
+        self._ranges.learn(self._layout.values(self._layout.read(first)))
+        batch = _Batch(self._waiting, self._early)
+        self._waiting, self._early = self._layout.schema.empty_table(), np.empty(0)
+        return self._enter(batch)
+
+    def _enter(self, batch: _Batch) -> pa.Table:
+        """Let tuples enter the window; where ranges adapt, they move between epochs."""
+        assert self._layout is not None
+        if not self.rules.adapt:
+            return self._enter_together(batch)
+        epoch = max(EPOCH, (self.rules.delay or 0) + 1)
+        released, begin = [], 0
+        while begin < len(batch.times):
+            end = min(len(batch.times), begin + epoch - self._n_entered % epoch)
+            released.append(self._enter_together(batch.cut(begin, end)))
+            if self._n_entered % epoch == 0:
+                self._ranges.move()
+                values = self._layout.values(self._layout.read(self._waiting))
+                self._window.recode(self._layout.coordinates(values, len(self), self._ranges)[0])
+            begin = end
+        return _together(released, self._layout)
+
+    def _enter_together(self, batch: _Batch) -> pa.Table:
+        layout = self._layout
+        assert layout is not None
+        read, n = layout.read(batch.table), batch.table.num_rows
+        values = layout.values(read)
+        X, outside = layout.coordinates(values, n, self._ranges)
+        self._outside += outside
+        self._ranges.note(values)
+        self._n_entered += n
+        tuples = kernels.Tuples(X, layout.codes(read, n), layout.keys(batch.table), batch.times)
+        together = pa.concat_tables([self._waiting, batch.table]).combine_chunks()
+        return self._leave(together, self._window.push(tuples))
+
+    def _leave(self, together: pa.Table, gone: Departures) -> pa.Table:
+        """Keep the rows that wait, send some to the side, and return the cells, published and recounted."""
+        assert self._layout is not None
+        self._waiting = together.take(gone.kept)
+        reasons = [Reason.TOO_FEW_TUPLES, *(self._reason(name) for name in self._layout.tags)]
+        if len(gone.side):
+            self._to_side(together.take(gone.side), [str(reasons[reason]) for reason in gone.reasons])
+        return _publish(self._layout, together.take(gone.rows), gone.sizes)
+
+    def _reason(self, name: str) -> Reason:
+        return Reason.TOO_FEW_SUBJECTS if name == self.rules.subject else Reason.TOO_FEW_VALUES
+
+
+def _publish(layout: Layout, members: pa.Table, sizes: Labels) -> pa.Table:
+    """Return the tuples of some cells with one value per cell and quasi-identifier."""
+    if not len(sizes):
+        return layout.released.empty_table()
+    read = layout.read(members)
+    columns = {name: members.column(name) for name in layout.released.names}
+    for column in layout.quasi:
+        columns[column.name] = column.publish(whole(members.column(column.name)), read[column.name], sizes)
+    released = pa.table(columns, schema=layout.released)
+    _recount(layout, members, released, sizes)
+    return released
+
+
+def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Labels) -> None:
+    """Count every promise again, on what is about to leave."""
+    wrong = []
+    if sizes.min() < layout.rules.k:
+        wrong.append(f"a cell has fewer than k={layout.rules.k} tuples")
+    wrong += [
+        f"a cell has fewer than {least} different values of {name!r}"
+        for name, least in layout.tags.items()
+        if kernels.least_different(keys_of(whole(members.column(name))), sizes) < least
+    ]
+    begins = np.zeros(len(members), dtype=bool)
+    begins[np.cumsum(sizes)[:-1]] = True
+    for column in layout.quasi:
+        if (_changes(whole(released.column(column.name))) & ~begins[1:]).any():
+            wrong.append(f"column {column.name!r} differs within a cell")
+    if wrong:
+        raise GuaranteeError(
+            f"The recount disagrees: {'; '.join(wrong)}. This is a fault in shoal; nothing was released."
+        )
+
+
+def _changes(column: pa.Array) -> NDArray[np.bool_]:
+    """Tell for each value but the first whether it differs from the one before."""
+    plain = pa.types.is_float64(column.type) and not column.null_count
+    values = column.to_numpy() if plain else keys_of(column)
+    return np.asarray(values[1:] != values[:-1])
+
+
+class _Fault(NamedTuple):
+    """Tuples of a batch that cannot be used."""
+
+    name: str
+    reason: Reason
+    where: NDArray[np.bool_]
+
+    @property
+    def first(self) -> int:
+        return int(np.argmax(self.where))
+
+    def __str__(self) -> str:
+        times = int(self.where.sum())
+        return f"column {self.name!r}, {self.reason}, {times} times, the first in tuple {self.first} of the batch"
+
+
+def _faults(layout: Layout, read: dict[str, Encoded], rules: Rules) -> list[_Fault]:
+    """Find the tuples of a batch that cannot be used."""
+    found = []
+    for column in layout.quasi:
+        encoded = read[column.name]
+        if encoded.values is None:
+            found.append(_Fault(column.name, Reason.MISSING, np.asarray(encoded.keys == MISSING)))
+        elif not np.isfinite(encoded.values.sum()):
+            found.append(_Fault(column.name, Reason.MISSING, np.isnan(encoded.values)))
+            infinite = Reason.UNKNOWN_LEVEL if isinstance(column, Ordinal) else Reason.INFINITE
+            found.append(_Fault(column.name, infinite, np.isinf(encoded.values)))
+    allowed = {Reason.MISSING} if rules.missing == "own-value" else set()
+    return [fault for fault in found if fault.reason not in allowed and fault.where.any()]
+
+
+def _is_old(time_of: float, max_age: float | None, now: float) -> bool:
+    return max_age is not None and time_of + max_age <= now
+
+
+def _together(released: list[pa.Table], layout: Layout) -> pa.Table:
+    return pa.concat_tables([layout.released.empty_table(), *released]).combine_chunks()

@@ -1,0 +1,76 @@
+"""Values as 64-bit keys, to be told apart without being kept."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal import kernels
+
+Keys = NDArray[np.uint64]
+
+MISSING = np.uint64(0x6D697373696E6721)
+"""The one key of all missing values."""
+
+
+def keys_of(column: pa.Array) -> Keys:
+    """Return a key for each value: equal values have equal keys, in every batch, process and machine.
+
+    Texts that share a key by chance count as one value. A cell is then taken to hold fewer different values than it
+    does, so a guarantee counted by keys holds for the values.
+    """
+    if pa.types.is_dictionary(column.type):
+        return _of_dictionary(column)
+    keys = _of_values(column)
+    if column.null_count:
+        keys = np.where(_is_null(column), MISSING, keys)
+    return keys
+
+
+def _of_dictionary(column: pa.DictionaryArray) -> Keys:
+    table: Keys = np.append(keys_of(column.dictionary), MISSING)
+    where = pc.fill_null(column.indices, len(column.dictionary)) if column.null_count else column.indices
+    keys: Keys = table[where.to_numpy(zero_copy_only=False)]
+    return keys
+
+
+def _of_values(column: pa.Array) -> Keys:
+    kind = column.type
+    if pa.types.is_integer(kind):
+        return _filled(column, 0).astype(np.int64 if pa.types.is_signed_integer(kind) else np.uint64).view(np.uint64)
+    if pa.types.is_floating(kind):
+        # Adding 0.0 makes -0.0 equal to 0.0; all that are not a number are one value.
+        values = _filled(column, np.nan).astype(np.float64) + 0.0
+        return np.where(np.isnan(values), MISSING, values.view(np.uint64))
+    if pa.types.is_temporal(kind):
+        width = pa.int32() if kind.bit_width == 32 else pa.int64()
+        return _of_values(column.cast(width))
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind) or _is_large(kind)):
+        column = column.cast(pa.string())
+    return _of_texts(column)
+
+
+def _is_large(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+
+
+def _of_texts(column: pa.Array) -> Keys:
+    _, offsets, data = column.buffers()
+    width: Any = np.int64 if _is_large(column.type) else np.int32
+    # An empty array may come without buffers.
+    bounds: Any = np.zeros(1, dtype=width) if offsets is None else np.frombuffer(offsets, dtype=width)
+    content = np.zeros(1, dtype=np.uint8) if data is None or data.size == 0 else np.frombuffer(data, dtype=np.uint8)
+    return kernels.text_keys(bounds[column.offset : column.offset + len(column) + 1], content)
+
+
+def _filled(column: pa.Array, value: float) -> NDArray[np.generic]:
+    filled: NDArray[np.generic] = (pc.fill_null(column, value) if column.null_count else column).to_numpy(
+        zero_copy_only=False
+    )
+    return filled
+
+
+def _is_null(column: pa.Array) -> NDArray[np.bool_]:
+    return np.asarray(pc.is_null(column).to_numpy(zero_copy_only=False), dtype=bool)

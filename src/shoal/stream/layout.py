@@ -1,0 +1,198 @@
+"""Layout: the columns of a stream and their roles, fixed by its first batch."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import kernels
+from shoal.errors import SchemaError
+from shoal.kernels import Tuples
+from shoal.stream.columns import Date, Encoded, Ordinal, Quasi, Vector, as_quasi, indicator
+from shoal.stream.keys import Keys, keys_of
+from shoal.stream.ranges import Ranges
+from shoal.stream.rules import Rules
+from shoal.typing import Labels, Matrix
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns wait in the window, how the quasi-identifiers are read, and what has to differ in a cell."""
+
+    rules: Rules
+    schema: pa.Schema
+    """Of the tuples that wait: every column but the identifiers."""
+
+    @classmethod
+    def of(cls, schema: pa.Schema, rules: Rules) -> "Layout":
+        """Fit the rules to the columns of a batch."""
+        quasi = rules.quasi_identifiers
+        if quasi is None:
+            named = {*rules.confidential, *rules.other, *rules.identifiers, rules.subject}
+            quasi = tuple(name for name in schema.names if name not in named)
+        roles = [*quasi, *rules.confidential, *rules.other, *([rules.subject] if rules.subject else [])]
+        _refuse(schema, roles, rules.identifiers)
+        kept = [field for field in schema if field.name not in rules.identifiers]
+        return cls(rules, pa.schema([pa.field(field.name, field.type) for field in kept]))
+
+    @cached_property
+    def quasi(self) -> tuple[Quasi, ...]:
+        """The quasi-identifiers, in the order of the columns."""
+        names = self.rules.quasi_identifiers
+        if names is None:
+            passed = {*self.rules.confidential, *self.rules.other, self.rules.subject}
+            names = tuple(name for name in self.schema.names if name not in passed)
+        return tuple(
+            as_quasi(name, self.schema.field(name).type, self.rules.nominal, self.rules.ordinal) for name in names
+        )
+
+    @cached_property
+    def released(self) -> pa.Schema:
+        """The columns of a released batch."""
+        types = {column.name: column.released(self.schema.field(column.name).type) for column in self.quasi}
+        kept = [field for field in self.schema if field.name != self.rules.subject or field.name in self._published]
+        return pa.schema([pa.field(field.name, types.get(field.name, field.type)) for field in kept])
+
+    @property
+    def _published(self) -> set[str]:
+        return {*self.rules.confidential, *self.rules.other}
+
+    @cached_property
+    def tags(self) -> dict[str, int]:
+        """How many different values of which columns a cell has to hold."""
+        subject = {self.rules.subject: self.rules.k} if self.rules.subject else {}
+        return {**subject, **self.rules.diverse}
+
+    @property
+    def placed(self) -> tuple[Quasi, ...]:
+        """The columns that have a place on a line: all but the nominal ones."""
+        return tuple(column for column in self.quasi if column.placed)
+
+    @property
+    def code_weights(self) -> tuple[float, ...]:
+        """What a different code counts: for nominal columns, and for present against missing."""
+        told = [column for column in self.quasi if not column.placed or self.rules.missing == "own-value"]
+        return tuple(self._weight(column) ** 2 for column in told)
+
+    def _weight(self, column: Quasi) -> float:
+        return float(self.rules.weights.get(column.name, 1.0))
+
+    def ranges(self) -> Ranges:
+        """Return the declared ranges; the others are still to be learned."""
+        bounds = np.full((2, len(self.placed)), np.nan)
+        for j, column in enumerate(self.placed):
+            if isinstance(column, Ordinal):
+                bounds[:, j] = 0.0, 1.0
+            elif column.name in self.rules.ranges:
+                bounds[:, j] = _bounds(column, self.rules.ranges[column.name])
+        return Ranges(bounds[0], bounds[1], ~np.isnan(bounds[0]), self.rules.adapt)
+
+    def conform(self, table: pa.Table) -> pa.Table:
+        """Return the columns that wait, with the types of the first batch; refuse other columns or types."""
+        _refuse(table.schema, self.schema.names, self.rules.identifiers)
+        columns = []
+        for field in self.schema:
+            column = table.column(field.name)
+            if column.type != field.type:
+                column = _cast(field, column)
+            columns.append(column)
+        return pa.table(columns, schema=self.schema)
+
+    def read(self, table: pa.Table) -> dict[str, Encoded]:
+        """Read the quasi-identifiers of some tuples."""
+        return {column.name: column.read(whole(table.column(column.name))) for column in self.quasi}
+
+    def values(self, read: dict[str, Encoded]) -> list[Vector]:
+        """Return the columns that have a place, NaN where missing."""
+        return [_there(read[column.name].values) for column in self.placed]
+
+    def coordinates(self, values: list[Vector], n_tuples: int, ranges: Ranges) -> tuple[Matrix, Labels]:
+        """Return values on their ranges, weighted, a missing one in the middle; and how many lay outside, by column."""
+        weights = np.array([self._weight(column) for column in self.placed])
+        return kernels.place(values, n_tuples, ranges.low, ranges.high, weights)
+
+    def codes(self, read: dict[str, Encoded], n_tuples: int) -> Keys:
+        """Return what is alike or not, shape (n_tuples, n_codes)."""
+        codes: list[Keys] = []
+        for column in self.quasi:
+            encoded = read[column.name]
+            if encoded.values is None:
+                assert encoded.keys is not None
+                codes.append(encoded.keys)
+            elif self.rules.missing == "own-value":
+                codes.append(indicator(encoded.values))
+        return _beside(codes, n_tuples)
+
+    def keys(self, table: pa.Table) -> Keys:
+        """Return what has to differ within a cell, shape (n_tuples, n_tags)."""
+        return _beside([keys_of(whole(table.column(name))) for name in self.tags], table.num_rows)
+
+    def tuples(self, table: pa.Table, ranges: Ranges, times: np.ndarray) -> Tuples:
+        """Return tuples as the window sees them."""
+        read = self.read(table)
+        n = table.num_rows
+        X, _ = self.coordinates(self.values(read), n, ranges)
+        return Tuples(X, self.codes(read, n), self.keys(table), times)
+
+
+def _refuse(schema: pa.Schema, roles: list[str], dropped: tuple[str, ...]) -> None:
+    """Refuse columns without a role, roles without a column, and columns that occur twice.
+
+    A column to be dropped may be absent: misspelt, it would be one without a role.
+    """
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if twice:
+        raise SchemaError(f"Column(s) {', '.join(twice)} occur twice in the batch.")
+    absent = [name for name in roles if name not in schema.names]
+    if absent:
+        raise SchemaError(f"Column(s) {', '.join(absent)} are not in the batch. Columns: {', '.join(schema.names)}.")
+    extra = [name for name in schema.names if name not in roles and name not in dropped]
+    if extra:
+        raise SchemaError(
+            f"Column(s) {', '.join(extra)} have no role. Name each as a quasi-identifier, confidential, other "
+            "(published as it is) or identifier (dropped)."
+        )
+
+
+def _cast(field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        raise SchemaError(
+            f"Column {field.name!r} was {field.type} and is now {column.type}: the schema has changed in mid-stream. "
+            "Start a new stream for the new schema."
+        ) from None
+
+
+def _bounds(column: Quasi, pair: tuple[object, object]) -> tuple[float, float]:
+    if isinstance(column, Date):
+        try:
+            ends = pa.array(list(pair)).cast(column.unit)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            raise SchemaError(f"The range of column {column.name!r} cannot be read as {column.unit}.") from None
+        low, high = column.read(ends).values  # type: ignore[misc]
+        return float(low), float(high)
+    if not all(isinstance(end, int | float) for end in pair):
+        raise SchemaError(f"The range of column {column.name!r} is a pair of numbers.")
+    return float(pair[0]), float(pair[1])  # type: ignore[arg-type]
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    combined = column.combine_chunks()
+    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def _there(values: Vector | None) -> Vector:
+    assert values is not None
+    return values
+
+
+def _beside(columns: list[Keys], n_tuples: int) -> Keys:
+    out = np.empty((n_tuples, len(columns)), dtype=np.uint64)
+    for j, column in enumerate(columns):
+        out[:, j] = column
+    return out

@@ -1,0 +1,146 @@
+"""Rules: what was asked of a stream, checked once, and written into its checkpoints."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.errors import ParameterError
+from shoal.space import as_cell_size
+
+MISSING_POLICIES = ("error", "own-value")
+ERROR_POLICIES = ("fail", "side")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The options of `shoal.stream.Stream`, in plain values."""
+
+    k: int
+    quasi_identifiers: tuple[str, ...] | None
+    delay: int | None
+    max_age: float | None
+    order_weight: float
+    subject: str | None
+    max_cell: int | None
+    ranges: dict[str, tuple[Any, Any]]
+    adapt: float
+    weights: dict[str, float]
+    nominal: tuple[str, ...]
+    ordinal: dict[str, tuple[str, ...]]
+    confidential: tuple[str, ...]
+    other: tuple[str, ...]
+    identifiers: tuple[str, ...]
+    diverse: dict[str, int]
+    missing: str
+    on_error: str
+
+    def __post_init__(self) -> None:
+        self._check_window()
+        self._check_numbers()
+        self._check_columns()
+
+    def _check_window(self) -> None:
+        as_cell_size(self.k, self.k)
+        if self.delay is None and self.max_age is None:
+            raise ParameterError("Say when a tuple is due: delay= in tuples, max_age= in seconds, or both.")
+        if self.delay is not None:
+            _whole("delay", self.delay)
+            if self.delay < self.k - 1:
+                raise ParameterError(
+                    f"delay={self.delay} is too short for k={self.k}: a tuple has to wait for k-1={self.k - 1} others "
+                    "before a cell can close. Raise delay or lower k."
+                )
+        if self.max_age is not None and not (_is_number(self.max_age) and self.max_age > 0):
+            raise ParameterError(f"max_age is a number of seconds above 0, not {self.max_age!r}.")
+
+    def _check_numbers(self) -> None:
+        if not (_is_number(self.order_weight) and 0 <= self.order_weight < math.inf):
+            raise ParameterError(f"order_weight is a number of at least 0, not {self.order_weight!r}.")
+        if self.max_cell is not None:
+            _whole("max_cell", self.max_cell)
+            if self.max_cell < self.k:
+                raise ParameterError(f"max_cell={self.max_cell} is below k={self.k}; a cell holds at least k.")
+        if not (_is_number(self.adapt) and 0 <= self.adapt <= 1):
+            raise ParameterError(f"adapt is a share between 0 and 1, not {self.adapt!r}.")
+        for policy, known in ((self.missing, MISSING_POLICIES), (self.on_error, ERROR_POLICIES)):
+            if policy not in known:
+                raise ParameterError(f"{policy!r} is not a policy here. Policies: {', '.join(known)}.")
+
+    def _check_columns(self) -> None:
+        roles = [*(self.quasi_identifiers or ()), *self.confidential, *self.other, *self.identifiers]
+        twice = sorted({name for name in roles if roles.count(name) > 1})
+        if twice:
+            raise ParameterError(f"Column(s) {', '.join(twice)} have two roles; give each one.")
+        if self.subject is not None and self.subject in (*self.identifiers, *(self.quasi_identifiers or ())):
+            raise ParameterError(
+                f"The subject column {self.subject!r} cannot be an identifier or quasi-identifier too."
+            )
+        for name, weight in self.weights.items():
+            if not (_is_number(weight) and 0 < weight < math.inf):
+                raise ParameterError(f"The weight of column {name!r} is a number above 0, not {weight!r}.")
+        for name, levels in self.ordinal.items():
+            if len(set(levels)) != len(levels) or not levels:
+                raise ParameterError(f"The levels of column {name!r} are named once each, lowest first.")
+        for name, least in self.diverse.items():
+            _whole(f"diverse[{name!r}]", least)
+            if least < 2:
+                raise ParameterError(f"A cell holds at least 1 value anyway; diverse[{name!r}]={least} is below 2.")
+        self._check_mentioned()
+
+    def _check_mentioned(self) -> None:
+        """Refuse an option about a column that has no such role: it would be silent."""
+        if self.quasi_identifiers is not None:
+            for option in (self.ranges, self.weights, self.nominal, self.ordinal):
+                for name in option:
+                    if name not in self.quasi_identifiers:
+                        raise ParameterError(f"Column {name!r} has a range, weight or kind but is no quasi-identifier.")
+        for name in self.diverse:
+            if name not in self.confidential:
+                raise ParameterError(f"diverse names column {name!r}, which is not among the confidential ones.")
+
+
+def as_rules(k: int, **options: Any) -> Rules:
+    """Return the rules for these options, with names as texts and sequences as tuples."""
+    quasi = options["quasi_identifiers"]
+    return Rules(
+        k=k,
+        **{
+            **options,
+            "quasi_identifiers": None if quasi is None else _names(quasi),
+            "subject": None if options["subject"] is None else str(options["subject"]),
+            "ranges": _ranges(options["ranges"]),
+            "weights": {str(name): weight for name, weight in (options["weights"] or {}).items()},
+            "ordinal": {str(name): tuple(levels) for name, levels in (options["ordinal"] or {}).items()},
+            "diverse": {str(name): least for name, least in (options["diverse"] or {}).items()},
+            **{name: _names(options[name]) for name in ("nominal", "confidential", "other", "identifiers")},
+        },
+    )
+
+
+def _names(columns: Sequence[Any]) -> tuple[str, ...]:
+    if isinstance(columns, str):
+        raise ParameterError(f"Columns are named in a list, not as one text: [{columns!r}].")
+    return tuple(str(name) for name in columns)
+
+
+def _ranges(ranges: Mapping[Any, Sequence[Any]] | Sequence[Sequence[Any]] | None) -> dict[str, tuple[Any, Any]]:
+    if ranges is None:
+        return {}
+    pairs = ranges.items() if isinstance(ranges, Mapping) else enumerate(ranges)
+    return {str(name): _pair(str(name), pair) for name, pair in pairs}
+
+
+def _pair(name: str, pair: Sequence[Any]) -> tuple[Any, Any]:
+    if isinstance(pair, str) or len(pair) != 2 or not pair[0] < pair[1]:
+        raise ParameterError(f"The range of column {name!r} is a pair, lowest value first.")
+    return (pair[0], pair[1])
+
+
+def _whole(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ParameterError(f"{name} is a whole number, not {value!r}.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)

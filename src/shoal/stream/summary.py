@@ -1,0 +1,77 @@
+"""Summary: what a stream has done so far, in counts, loss, order and delay."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a stream has done so far; ``n_in == n_released + n_side + n_buffered`` at every moment."""
+
+    n_in: int
+    n_released: int
+    n_side: int
+    n_buffered: int
+    n_cells: int
+    reasons: dict[str, int]
+    """How many tuples went to the side output, by reason."""
+    n_outside: dict[str, int]
+    """How many values lay outside the range of their column; they count in distance as if on the border."""
+    n_clock_held: int
+    """How often the clock went backwards; it was held."""
+    mse: float
+    """Mean squared distance of released tuples from their centroids, every column of range 1."""
+    mae: float
+    il: float | None
+    """Information loss in percent: squared distances from the centroids by those from the mean of all, over
+    numbers, dates and ordered levels; None as long as there are none."""
+    spread_max: int
+    """Within a cell, last position less first."""
+    spread_mean: float
+    displacement_max: int
+    """How far a tuple was moved: its rank on leaving less its rank on arrival."""
+    displacement_mean: float
+    delay_max: int
+    """How many tuples came while one waited."""
+    delay_mean: float
+    delay_counts: dict[str, int]
+    """How many tuples waited for none, 1, 2 to 3, 4 to 7, ... others."""
+    seconds_max: float
+    seconds_mean: float
+
+    @classmethod
+    def of(
+        cls, tally: dict[str, Any], n_in: int, n_buffered: int, reasons: dict[str, int], outside: dict[str, int]
+    ) -> "Summary":
+        """Make a summary from the window's tally and what the stream counted itself."""
+        n_released, n_cells = tally["n_released"], tally["n_cells"]
+        sst = sum(tally["sst_x"])
+        tuples, cells = max(n_released, 1), max(n_cells, 1)
+        return cls(
+            n_in=n_in,
+            n_released=n_released,
+            n_side=sum(reasons.values()),
+            n_buffered=n_buffered,
+            n_cells=n_cells,
+            reasons=dict(reasons),
+            n_outside=dict(outside),
+            n_clock_held=tally["n_clock_held"],
+            mse=tally["sse"] / tuples,
+            mae=tally["sae"] / tuples,
+            il=100 * tally["sse_x"] / sst if sst > 0 else None,
+            spread_max=tally["spread_max"],
+            spread_mean=tally["spread_sum"] / cells,
+            displacement_max=tally["moved_max"],
+            displacement_mean=tally["moved_sum"] / tuples,
+            delay_max=tally["waited_max"],
+            delay_mean=tally["waited_sum"] / tuples,
+            delay_counts=_counts(tally["waited"]),
+            seconds_max=tally["seconds_max"],
+            seconds_mean=tally["seconds_sum"] / tuples,
+        )
+
+
+def _counts(waited: list[int]) -> dict[str, int]:
+    """Name the bins that hold something by their limits."""
+    limits = ["0", "1", *(f"{2 ** (digits - 1)}-{2**digits - 1}" for digits in range(2, len(waited)))]
+    return {limit: count for limit, count in zip(limits, waited, strict=True) if count}

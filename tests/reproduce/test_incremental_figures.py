@@ -1,0 +1,69 @@
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from shoal.cli import main
+from shoal.reproduce import incremental
+from shoal.reproduce.incremental.claims import claims, in_text
+from shoal.reproduce.incremental.pictures import draw
+from shoal.reproduce.incremental.runs import LINES, Problem, gaussian_problem
+
+SHARES = (0.1, 0.5, 0.9)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    sets = [gaussian_problem(400, dims, k, 1) for k in (10, 20) for dims in (5, 15)]
+    sets += [Problem("census", rng.integers(0, 9, (400, 3)) * 1.0, 10)]
+    report = incremental.Report(tmp_path_factory.mktemp("incremental"), seed=1)
+    incremental.run(report, sets, SHARES, plain=True)
+    return report
+
+
+def test_every_line_is_measured_at_every_share(report):
+    measured = {(r.data, r.dims, r.k, r.nu, r.line) for r in report.results}
+
+    assert len(measured) == len(report.results) == 5 * len(SHARES) * len(LINES)
+    assert json.loads((report.folder / "incremental.json").read_text())["seed"] == 1
+
+
+def test_plain_times_are_there_where_all_columns_are(report):
+    timed = {(r.dims, r.line) for r in report.results if r.plain_tau_plus is not None}
+
+    assert timed == {(dims, line) for dims in (15, 3) for line in ("2MDAV", "NN split-mid", "NN split-end")}
+
+
+def test_sentences_of_the_thesis_are_held_against_the_results(report):
+    found = claims(report.results)
+    text = in_text(found)
+
+    assert {claim.figure for claim in found} >= {"5.2", "5.3", "5.4", "5.6", "5.9", "ours"}
+    assert "delta about 5 % for 2MDAV" in text
+    assert "NN split-end" in incremental.table(report.results)
+
+
+def test_a_claim_that_does_not_hold_is_said(report):
+    worse = [r._replace(delta=0.5) if r.line == "ours" else r for r in report.results]
+
+    assert not all(claim.agrees for claim in claims(worse) if claim.figure == "ours")
+    assert "NO" in in_text(claims(worse))
+
+
+def test_all_pictures_are_drawn(report, tmp_path):
+    draw(report.results, tmp_path)
+
+    assert len(list(tmp_path.glob("incremental-figure*.png"))) == 8
+
+
+def test_without_the_data_folder_the_rest_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
+    monkeypatch.setattr(incremental, "SMALL", incremental.Scale(400, (0.5,), (10,)))
+    arguments = ["reproduce", "incremental", "--without-plain", "--output", str(tmp_path / "out")]
+    result = CliRunner().invoke(main, arguments)
+
+    assert result.exit_code == 0, result.output
+    assert "Without census" in result.stderr
+    assert "gaussian x 15, k=10" in result.stdout
