@@ -52,8 +52,10 @@ def table_risk(
     )
 
 
-def table_linkage(original: pa.Table, replaced: pa.Table, space: Space, labels: Labels) -> Linkage:
+def table_linkage(original: pa.Table, replaced: pa.Table, space: Space, labels: Labels | None) -> Linkage:
     """Link all records where that is quick, else a sample of them, always the same one."""
+    if labels is None:
+        labels = np.arange(original.num_rows)  # every record by itself
     first = np.unique(labels, return_index=True)[1]  # a record of each cell
     X, points = space.encode(original), space.encode(replaced.take(pa.array(first)))
     return cell_linkage(X, points, labels, sample=None if X.size <= MOST_NUMBERS else SAMPLE, seed=0)
