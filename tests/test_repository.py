@@ -22,9 +22,9 @@ ROOMS = [
     *("partition", "metrics", "models", "aggregate", "subjects", "grouping", "dp", "auditing", "job", "manifest"),
     *(
         "measures",
+        "attacks",
         "report",
         "release",
-        "attacks",
         "inspection",
         "comparison",
         "stream",

@@ -10,16 +10,20 @@ import json
 import platform
 import zlib
 from importlib.metadata import version
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.auditing import Verdict
+from shoal.errors import ParameterError
 from shoal.files import sha256
 from shoal.job import Job, Order
 from shoal.table import Table
 from shoal.typing import Labels
+
+_SHUFFLE = 0x5F0A1  # keeps the order of the records apart from other uses of the seed
 
 
 def internal_manifest(
@@ -89,6 +93,16 @@ def unpacked(labels: dict[str, str]) -> Labels:
     array([0, 1, 0])
     """
     return np.frombuffer(zlib.decompress(base64.b64decode(labels["data"])), dtype="<i4").astype(np.int64)
+
+
+def written_order(order: Order, seed: int, n_records: int) -> NDArray[np.int64] | None:
+    """Return which record stands in each row of a written release; None for the order of the input."""
+    if order not in get_args(Order):
+        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
+    if order == "keep":
+        return None
+    # A stream of its own, so that the order tells nothing about other random choices.
+    return np.random.default_rng([_SHUFFLE, seed]).permutation(n_records)
 
 
 def as_text(manifest: dict[str, Any]) -> str:

@@ -12,20 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.aggregate import Cells, Scatter, aggregate, check_scatter
+from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
 from shoal.classes import class_ids, value_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.files import check_free, replacing_all, sha256
 from shoal.grouping import group
 from shoal.job import Job, Order
-from shoal.manifest import as_text, internal_manifest, public_manifest
+from shoal.manifest import as_text, internal_manifest, public_manifest, written_order
 from shoal.measures import table_risk, table_utility
 from shoal.metrics.columns import TableLoss, table_loss
 from shoal.metrics.risk import Risk
@@ -48,8 +49,6 @@ WITHDRAWN = (
     "What it protects from is measured (the risks of the internal report), not guaranteed."
 )
 """Why a release by random aggregation is not k-anonymous."""
-
-_SHUFFLE = 0x5F0A1  # keeps the order of the records apart from other uses of the seed
 
 
 def anonymize(
@@ -286,16 +285,6 @@ def files_of(
     return [path, *manifests, *(Path(target) for target in (report, json) if target is not None)]
 
 
-def written_order(order: Order, seed: int, n_records: int) -> NDArray[np.int64] | None:
-    """Return which record stands in each row of a written release; None for the order of the input."""
-    if order not in get_args(Order):
-        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
-    if order == "keep":
-        return None
-    # A stream of its own, so that the order tells nothing about other random choices.
-    return np.random.default_rng([_SHUFFLE, seed]).permutation(n_records)
-
-
 @dataclass(frozen=True)
 class Published:
     """The columns of a release: those replaced are in memory, the others are loaded when they are looked at."""
@@ -389,14 +378,25 @@ class Release:
         """What analysts still find: changes of means, variances, correlations, and of categories."""
         return table_utility(self.original, self.replaced, self.schema, self._weights)
 
+    @cached_property
+    def attacks(self) -> list[Attack]:
+        """What an intruder learns without finding a record: from k - 1 known records, and from the groups."""
+        published = self.columns
+        return attacks_on(self.original, published, self.schema, self.space, self.labels, self.job.rho or 0.0)
+
     @property
     def _weights(self) -> Vector | None:
         return survey_weights(self.original, self.schema)
 
     @property
     def measures(self) -> dict[str, Any]:
-        """Loss, risk and utility as plain values; they describe the original too, so they are not for the public."""
-        return {"loss": self.loss.to_dict(), "risk": self.risk.to_dict(), "utility": self.utility}
+        """Loss, risk, utility and attacks as plain values; they describe the original too, so they are not for all."""
+        return {
+            "loss": self.loss.to_dict(),
+            "risk": self.risk.to_dict(),
+            "utility": self.utility,
+            "attacks": [attack.to_dict() for attack in self.attacks],
+        }
 
     def write(
         self,

@@ -7,6 +7,7 @@ import pytest
 
 from shoal import FileError, ParameterError, SchemaError, ShoalWarning, anonymize
 from shoal.attacks import attack
+from shoal.report import render
 
 ROLES = {"quasi_identifiers": ["age", "pay"], "confidential": ["disease"]}
 
@@ -113,3 +114,22 @@ def test_the_internal_manifest_says_in_which_order_records_were_written(people, 
 
     assert json.loads((tmp_path / "r.csv.internal.json").read_text())["order"] == "keep"
     assert "order" not in json.loads((tmp_path / "r.csv.public.json").read_text())
+
+
+def test_the_internal_report_shows_attacks_and_the_public_one_does_not(people, tmp_path):
+    release = written(people, tmp_path / "r.csv")
+    internal, public = (render(release, "html", form) for form in ("internal", "public"))
+
+    assert "K - 1 known" in internal
+    assert "Homogeneity: <bdi>disease</bdi>" in internal
+    assert "omogeneity" not in public
+    assert "attacks" not in json.loads((tmp_path / "r.csv.public.json").read_text())
+
+
+def test_what_the_report_shows_is_what_the_attack_finds(people, tmp_path):
+    release = written(people, tmp_path / "r.csv")
+    found = by_name(attack(tmp_path / "r.csv", people, **ROLES))
+
+    for one in release.attacks:
+        assert one.before == pytest.approx(found[one.name, one.column].before)
+        assert one.after == pytest.approx(found[one.name, one.column].after)

@@ -45,3 +45,11 @@ def test_constant_columns_and_large_tables_are_no_trouble(problem):
     found = differential(X, X, labels, most=20, seed=1)
 
     assert found.n_tried == 20
+
+
+@pytest.mark.parametrize("numbers", [[1e308, -1e308, 1e308, 0.0], [1e-320, 0.0, 2e-320, 0.0], [7.0, 7.0, 7.0, 7.0]])
+def test_numbers_of_any_size_are_no_trouble(numbers):
+    X = np.array(numbers)[:, None]
+    Y = np.repeat(X[::2] / 2 + X[1::2] / 2, 2, axis=0)
+
+    assert differential(X, Y, np.array([0, 0, 1, 1])).recovered == 1.0

@@ -74,6 +74,7 @@ def test_the_public_form_has_neither_seed_nor_places_of_files_and_the_internal_o
         assert "keeper-of-data" not in public
     assert gather(one)["job"] == one.job.to_toml()
     assert set(gather(one)) - set(gather(one, "public")) == {
+        "attacks",
         "correlations",
         "loss",
         "bound",

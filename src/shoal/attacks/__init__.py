@@ -16,21 +16,24 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.attacks.differential import WITHIN, differential
-from shoal.attacks.disclosure import Classes, classes_near, disclosed, intersected
+from shoal.attacks.disclosure import Classes, classes_near, disclosed, intersected, own_classes
+from shoal.auditing import Columns
 from shoal.axes import Scaling
 from shoal.classes import class_ids, value_codes
 from shoal.errors import FileError, ParameterError, SchemaError, ShoalError
-from shoal.manifest import unpacked
+from shoal.manifest import unpacked, written_order
 from shoal.measures import numeric_columns
 from shoal.metrics.risk import linkage, matching
 from shoal.prepare import decoded, prepare
-from shoal.release import written_order
 from shoal.schema import Role, Roles, Schema, as_names, as_settings
 from shoal.space import Space
 from shoal.table import Table, read
 from shoal.typing import Labels, Matrix, Seed
 
-__all__ = ["Attack", "attack"]
+__all__ = ["Attack", "attack", "attacks_on"]
+
+MOST_PEOPLE = 2_000
+"""For a report, so many people are looked for, always the same ones."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,26 @@ def attack(
     return found + _told(X, published, records, made, schema)
 
 
+def attacks_on(
+    original: pa.Table, published: Columns, schema: Schema, space: Space, labels: Labels, rho: float
+) -> list[Attack]:
+    """Try on a release in the making what a report shows: k - 1 known records, homogeneity and skewness.
+
+    Linkage is among the risks. Up to `MOST_PEOPLE` people are tried, so it takes O(n) time in records.
+    """
+    made = published.select([column.name for column in schema.quasi])
+    found = [_last_one(original, made, schema, _Known(np.arange(len(labels)), labels, rho), 0)]
+    confidential = schema.having(Role.CONFIDENTIAL)
+    if confidential:
+        people = np.sort(np.random.default_rng(0).permutation(len(labels))[:MOST_PEOPLE])
+        X, Y = space.encode(original), space.encode(made)
+        before, after = own_classes(X, people), classes_near(X[people], Y)
+        for column in confidential:
+            codes = value_codes(published[column.name])
+            found += _about(column.name, before, [after], codes[people], [codes], codes)
+    return found
+
+
 def _read(
     release: Any,
     original: Any,
@@ -244,17 +267,20 @@ def _numbers(values: pa.ChunkedArray) -> "np.ndarray[Any, np.dtype[np.float64]]"
 
 def _told(X: Matrix, published: list[Matrix], records: pa.Table, made: list[pa.Table], schema: Schema) -> list[Attack]:
     """Read the confidential values of the nearest class, for each confidential column."""
-    before = classes_near(X, X)
+    before = own_classes(X, np.arange(len(X)))
     after = [classes_near(X, Y) for Y in published]
     found = []
     for column in schema.having(Role.CONFIDENTIAL):
         own, *codes = _codes([records[column.name], *(table[column.name] for table in made)])
-        found += _about(column.name, before, after, own, codes)
+        found += _about(column.name, before, after, own, codes, own)
     return found
 
 
-def _about(name: str, before: Classes, after: list[Classes], own: Labels, codes: list[Labels]) -> list[Attack]:
-    sides = disclosed(before, own, own), disclosed(after[0], own, codes[0])
+def _about(
+    name: str, before: Classes, after: list[Classes], own: Labels, codes: list[Labels], original: Labels
+) -> list[Attack]:
+    """Read the values of one column in the nearest classes, of the originals and of one or two releases."""
+    sides = disclosed(before, own, original), disclosed(after[0], own, codes[0])
     found = [
         Attack(
             "homogeneity",

@@ -80,9 +80,9 @@ def differential(
     >>> differential(X, np.array([[3.0], [3.0], [3.0], [7.0]]), np.array([0, 0, 0, 1])).recovered
     1.0
     """
-    spread = X.std(axis=0)
-    varied = spread > 0
-    X, Y = X[:, varied] / spread[varied], Y[:, varied] / spread[varied]
+    X, Y = _in_deviations(X, Y)
+    if X.shape[1] == 0:
+        return Differential(1.0, 0.0, 1.0, 0.0, 0)  # what is the same for all is known
     tried = np.sort(np.random.default_rng(seed).permutation(len(X))[:most])
     members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
     # As frequent as they are in the column, so each counts the same.
@@ -98,6 +98,21 @@ def differential(
     shares = [float((side <= WITHIN).mean()) for side in found]
     roots = [float(np.sqrt(np.square(side).mean())) for side in found]
     return Differential(shares[0], roots[0], shares[1], roots[1], len(errors))
+
+
+def _in_deviations(X: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
+    """Return numbers in standard deviations of their columns, without the columns that are constant.
+
+    What all numbers of a column share goes first, and powers of two keep squares from overflowing or vanishing.
+    """
+    for _ in range(2):
+        exponents = -np.frexp(np.maximum(np.abs(X).max(axis=0), np.abs(Y).max(axis=0)))[1] - 1
+        X, Y = np.ldexp(X, exponents), np.ldexp(Y, exponents)
+        Y = Y - X[0]
+        X = X - X[0]
+    spread = X.std(axis=0)
+    varied = spread > 0
+    return X[:, varied] / spread[varied], Y[:, varied] / spread[varied]
 
 
 def _guess(known: Matrix, published: Matrix, rho: float, values: Matrix) -> Vector:

@@ -26,6 +26,12 @@ def classes_near(X: Matrix, Y: Matrix) -> Classes:
     return Classes(labels, kernels.assign(X, points))
 
 
+def own_classes(X: Matrix, people: Labels) -> Classes:
+    """Return the classes of originals that are published as they are; the nearest is a person's own."""
+    labels = distinct_rows(X).labels
+    return Classes(labels, labels[people])
+
+
 class Disclosed(NamedTuple):
     """What classes tell about one confidential column; shares of the originals.
 

@@ -117,6 +117,7 @@ def gather(
             "correlations": correlations(release.schema, release.original, published, _least(verdict)),
             "risk": None,
             "utility": None,
+            "attacks": [],
             **release.measures,
             "bound": bound,
             "warnings": list(release.warnings),
