@@ -2,6 +2,8 @@
 
 Mean, median or mode. A value is published as missing if more than half of the cell's records miss it; else it comes
 from those that have it, so missingness never splits a cell.
+
+Random aggregation, asked for by name, scatters the records of a cell around its mean instead: ``docs/random.md``.
 """
 
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.axes import as_numbers, category_codes, halfway, less, sorted_categories
+from shoal.errors import SchemaError
 from shoal.prepare import categories_in_order, listed_categories
 from shoal.schema import Column, Kind, Schema
 from shoal.typing import Labels
@@ -45,7 +48,20 @@ class Cells:
         return self.labels
 
 
-def aggregate(table: pa.Table, schema: Schema, cells: Cells, weights: Vector | None = None) -> dict[str, pa.Array]:
+class Scatter(NamedTuple):
+    """Random aggregation: how far records go from the mean of their cell, and the seed that repeats it."""
+
+    rho: float
+    seed: int
+
+    def generator(self) -> np.random.Generator:
+        """Return the source of the noise: a stream of its own, so that other uses of the seed tell nothing of it."""
+        return np.random.default_rng([0x5CA77E6, self.seed])
+
+
+def aggregate(
+    table: pa.Table, schema: Schema, cells: Cells, weights: Vector | None = None, scatter: Scatter | None = None
+) -> dict[str, pa.Array]:
     """Return the columns that are published in place of the quasi-identifiers.
 
     Parameters
@@ -58,11 +74,20 @@ def aggregate(table: pa.Table, schema: Schema, cells: Cells, weights: Vector | N
         The cell of each record.
     weights : ndarray of shape (n_records,), optional
         Survey weights: means, medians and modes are weighted by them.
+    scatter : Scatter, optional
+        Random aggregation: each record gets m + u in place of the mean m, with u uniform between rho (min - m) and
+        rho (max - m) of its cell and column.
 
     Returns
     -------
     dict of str to pyarrow.Array
-        One array for each quasi-identifier, in the order of the records; all records of a cell have the same value.
+        One array for each quasi-identifier, in the order of the records; all records of a cell have the same value,
+        unless they are scattered.
+
+    Raises
+    ------
+    SchemaError
+        If records are to be scattered, and a quasi-identifier is not a number or the schema keeps households equal.
 
     Notes
     -----
@@ -78,15 +103,41 @@ def aggregate(table: pa.Table, schema: Schema, cells: Cells, weights: Vector | N
     >>> {name: array.to_pylist() for name, array in released.items()}
     {'age': [20.5, 20.5, 42.0, 42.0], 'sex': ['f', 'f', 'f', 'f']}
     """
+    if scatter is not None:
+        check_scatter(schema)
+    noise = None if scatter is None else scatter.generator()
+    rho = 0.0 if scatter is None else scatter.rho
     published = {}
     for column in schema.quasi:
         # The weights themselves are not weighted: the mean of the cell keeps their total, and all weighted totals.
         own = None if column.name == schema.roles.weights else weights
-        published[column.name] = _published(table[column.name], column, cells.of(column), own)
+        published[column.name] = _published(table[column.name], column, cells.of(column), own, rho, noise)
     return published
 
 
-def _published(values: pa.ChunkedArray, column: Column, labels: Labels, weights: Vector | None) -> pa.Array:
+def check_scatter(schema: Schema) -> None:
+    """Refuse random aggregation where there is no mean to scatter around, or records have to stay equal."""
+    unfit = [column.name for column in schema.quasi if column.kind is not Kind.NUMERIC or column.aggregate != "mean"]
+    if unfit:
+        raise SchemaError(
+            f"Random aggregation (rho) scatters numbers around their mean, and these quasi-identifiers have none: "
+            f"{', '.join(map(repr, unfit))}. Leave rho out, or give them another role."
+        )
+    if schema.roles.household is not None:
+        raise SchemaError(
+            "Random aggregation (rho) gives every record its own values, and a household asks for equal ones. Leave "
+            "one of them out."
+        )
+
+
+def _published(
+    values: pa.ChunkedArray,
+    column: Column,
+    labels: Labels,
+    weights: Vector | None,
+    rho: float,
+    noise: np.random.Generator | None,
+) -> pa.Array:
     """Return one column as it is published."""
     n_cells = int(labels.max()) + 1
     where = np.asarray(values.is_valid())
@@ -96,6 +147,9 @@ def _published(values: pa.ChunkedArray, column: Column, labels: Labels, weights:
     missing = 2 * members.sizes < sizes
     if len(present) == 0:
         return pa.nulls(len(values), values.type)
+    if noise is not None:
+        scattered = _scattered(present, column, members, labels, rho, noise)
+        return pc.if_else(pa.array(missing[labels]), None, scattered) if missing.any() else scattered
     if column.aggregate == "mean":
         found = _means(present, column, members)
     elif column.aggregate == "median":
@@ -176,6 +230,23 @@ def _means(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Arr
     return (
         _as_dates(centred.whole(means), column.type) if column.kind is Kind.DATE else _rounded(means, centred, column)
     )
+
+
+def _scattered(
+    values: pa.ChunkedArray, column: Column, members: _Members, labels: Labels, rho: float, noise: np.random.Generator
+) -> pa.Array:
+    """Return m + u for each record, u uniform between rho (min - m) and rho (max - m) of its cell."""
+    centred = _Centred.of(values)
+    means = members.means(centred.offsets)
+    lows, highs = np.full_like(means, np.inf), np.full_like(means, -np.inf)
+    np.minimum.at(lows, members.labels, centred.offsets)
+    np.maximum.at(highs, members.labels, centred.offsets)
+    empty = members.sizes == 0  # published as missing, whatever stands here
+    means, lows, highs = (np.where(empty, 0.0, side) for side in (means, lows, highs))
+    below, above = rho * (lows - means), rho * (highs - means)
+    offsets = (means + below)[labels] + noise.random(len(labels)) * (above - below)[labels]
+    # Rounding must not carry a value out of the range of its cell.
+    return _rounded(np.clip(offsets, lows[labels], highs[labels]), centred, column)
 
 
 def _exact_sums(values: pa.ChunkedArray, members: _Members) -> Vector | None:

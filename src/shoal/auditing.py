@@ -84,6 +84,8 @@ class Verdict:
         Whether k has to be met by different subjects.
     confidential : dict of str to Diversity
         What the classes tell about each confidential column.
+    withdrawn : str or None
+        Why k is not claimed at all, if it is not: a sentence or two for readers of the report.
     """
 
     k: int | None
@@ -96,16 +98,19 @@ class Verdict:
     subjects: int | None = None
     subject_asked: bool = False
     confidential: dict[str, Diversity] = field(default_factory=dict)
+    withdrawn: str | None = field(default=None, repr=False)
 
     @property
     def holds(self) -> bool:
-        """Whether what was asked for was found."""
+        """Whether what was asked for was found; never where k was withdrawn."""
+        if self.withdrawn is not None:
+            return False
         enough = self.k is None or self.smallest >= self.k
         return enough and not (self.subject_asked and self.k is not None and (self.subjects or 0) < self.k)
 
     def require(self) -> None:
-        """Raise `GuaranteeError` unless the verdict holds."""
-        if not self.holds:
+        """Raise `GuaranteeError` unless the verdict holds, or k is not claimed."""
+        if not self.holds and self.withdrawn is None:
             raise GuaranteeError(
                 f"The recount found a class of {self.smallest} records where k={self.k} was asked for: "
                 f"{self.n_below:,} of {self.n_records:,} records are in classes that are too small"
@@ -117,6 +122,7 @@ class Verdict:
         """Return the verdict as plain values, for JSON."""
         return {
             "holds": self.holds,
+            "withdrawn": self.withdrawn,
             "k_asked": self.k,
             "k_found": self.smallest,
             "records": self.n_records,

@@ -15,10 +15,13 @@ from pydantic_core import PydanticCustomError
 from shoal.axes import Scaling
 from shoal.errors import FileError, ParameterError
 from shoal.prepare import Missing
-from shoal.schema import ColumnSettings, Roles, Settings, Whole, validated
+from shoal.schema import ColumnSettings, Number, Roles, Settings, Whole, validated
 
 Order = Literal["shuffle", "keep"]
 """In which order records are written: a random one, or that of the input."""
+
+Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
+"""How far random aggregation goes, from 0 to 1. Song et al.'s form is the same as 1 in distribution: an alias."""
 
 
 def _plain(value: object) -> object:
@@ -86,6 +89,9 @@ class Job(Settings):
     method: str = Field("auto", description="partition algorithm")
     scaling: Scaling = Field("zscore", description="what makes columns comparable: zscore, minmax or none")
     missing: Missing = Field("error", description="what to do with missing quasi-identifiers: error or own-value")
+    rho: Rho | None = Field(
+        None, ge=0, le=1, description="random aggregation, 0 to 1 or song; above 0 the release is not k-anonymous"
+    )
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")

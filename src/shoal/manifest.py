@@ -17,13 +17,19 @@ import pyarrow as pa
 
 from shoal.auditing import Verdict
 from shoal.files import sha256
-from shoal.job import Job
+from shoal.job import Job, Order
 from shoal.table import Table
 from shoal.typing import Labels
 
 
 def internal_manifest(
-    job: Job, source: Table, output_sha256: str, labels: Labels, verdict: Verdict, measures: dict[str, Any]
+    job: Job,
+    source: Table,
+    output_sha256: str,
+    labels: Labels,
+    order: Order,
+    verdict: Verdict,
+    measures: dict[str, Any],
 ) -> dict[str, Any]:
     """Return all that it takes to repeat a release and to defend it."""
     return {
@@ -32,6 +38,7 @@ def internal_manifest(
         "job": job.to_dict(),
         "input_sha256": input_sha256(source),
         "labels": _packed(labels),
+        "order": order,
         **measures,
     }
 

@@ -25,7 +25,7 @@ SAMPLE = 5_000
 
 
 def table_risk(
-    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, labels: Labels, weights: Vector | None
+    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, labels: Labels | None, weights: Vector | None
 ) -> Risk:
     """Measure how well an intruder who holds the original values finds people in the release.
 
@@ -35,8 +35,8 @@ def table_risk(
         The prepared records, and what is published in place of their quasi-identifiers, in the same order.
     schema, space : Schema and Space
         Roles and kinds of the columns, and where distances are measured.
-    labels : ndarray of shape (n_records,)
-        Cell number of each record.
+    labels : ndarray of shape (n_records,), optional
+        Cell number of each record, if the records of a cell are published alike.
     weights : ndarray of shape (n_records,), optional
         Survey weights.
     """

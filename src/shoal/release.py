@@ -9,7 +9,7 @@ import os
 import secrets
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.aggregate import Cells, aggregate
+from shoal.aggregate import Cells, Scatter, aggregate, check_scatter
 from shoal.auditing import Verdict, recount
 from shoal.classes import class_ids, value_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
@@ -41,6 +41,14 @@ Vector = NDArray[np.float64]
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
 
+WITHDRAWN = (
+    "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group values of its own around the "
+    "mean of the group, so that records no longer hide among equals. This is not differential privacy either, whatever "
+    "it has been called: the noise is bounded and its range comes from the records themselves, so there is no epsilon. "
+    "What it protects from is measured (the risks of the internal report), not guaranteed."
+)
+"""Why a release by random aggregation is not k-anonymous."""
+
 _SHUFFLE = 0x5F0A1  # keeps the order of the records apart from other uses of the seed
 
 
@@ -61,6 +69,7 @@ def anonymize(
     scaling: str = "zscore",
     missing: str = "error",
     method: str = "auto",
+    rho: float | Literal["song"] | None = None,
     seed: Seed = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -103,6 +112,9 @@ def anonymize(
         What to do with missing quasi-identifiers.
     method : str
         One of `shoal.partition.ALGORITHMS`.
+    rho : float or "song", optional
+        Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
+        For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
     seed : int, optional
         Repeats the release. By default a random one, kept in ``release.job``.
     threads : int, optional
@@ -157,6 +169,7 @@ def anonymize(
         method=method,
         scaling=scaling,
         missing=missing,
+        rho=rho,
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
@@ -184,6 +197,8 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     schema = Schema.of(table.types, job.roles, job.columns)
+    if job.rho:
+        check_scatter(schema)  # refused now rather than after the partition
     k = as_cell_size(job.k, table.n_records)
     original = prepare(table.load(schema.needed), schema, job.missing)
     survey_weights(original, schema)  # refused now rather than after the partition
@@ -195,11 +210,16 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
 def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: Space, cells: Cells) -> "Release":
     """Make the release of records whose cells are known, or raise if the recount does not find what was asked for."""
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
-    replaced = pa.table({**strata, **aggregate(original, schema, cells, survey_weights(original, schema))})
+    scatter = Scatter(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
+    weights = survey_weights(original, schema)
+    replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, scatter)})
     published = Published(table, schema, replaced)
     verdict = recount(published, schema, job.k, _subjects(original, schema))
+    if scatter is not None:
+        verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=scatter.rho))
     verdict.require()
-    loss = table_loss(space, original, replaced, {column.name: cells.of(column) for column in schema.quasi})
+    alike = {column.name: None if scatter else cells.of(column) for column in schema.quasi}
+    loss = table_loss(space, original, replaced, alike)
     release = Release(job, table, schema, space, original, replaced, cells, verdict, loss)
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=4)
@@ -264,6 +284,16 @@ def files_of(
     format_of(path)
     manifests = (path.with_name(f"{path.name}.{kind}.json") for kind in ("public", "internal"))
     return [path, *manifests, *(Path(target) for target in (report, json) if target is not None)]
+
+
+def written_order(order: Order, seed: int, n_records: int) -> NDArray[np.int64] | None:
+    """Return which record stands in each row of a written release; None for the order of the input."""
+    if order not in get_args(Order):
+        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
+    if order == "keep":
+        return None
+    # A stream of its own, so that the order tells nothing about other random choices.
+    return np.random.default_rng([_SHUFFLE, seed]).permutation(n_records)
 
 
 @dataclass(frozen=True)
@@ -351,7 +381,8 @@ class Release:
     @cached_property
     def risk(self) -> Risk:
         """How well an intruder who holds the original values finds people in the release."""
-        return table_risk(self.original, self.replaced, self.schema, self.space, self.labels, self._weights)
+        alike = None if self.verdict.withdrawn else self.labels
+        return table_risk(self.original, self.replaced, self.schema, self.space, alike, self._weights)
 
     @cached_property
     def utility(self) -> dict[str, Any]:
@@ -413,7 +444,7 @@ class Release:
             self._recount(table)
             output = sha256(table)
             public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
-            manifest = internal_manifest(self.job, self.source, output, self.labels, self.verdict, self.measures)
+            manifest = internal_manifest(self.job, self.source, output, self.labels, order, self.verdict, self.measures)
             internal.write_text(as_text(manifest), encoding="utf-8")
             formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
             for name, file in zip(formats, others, strict=True):
@@ -430,19 +461,14 @@ class Release:
 
     def _order(self, order: Order) -> NDArray[np.int64] | None:
         """Return the order in which records are written, None for that of the input."""
-        if order not in get_args(Order):
-            raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
-        if order == "keep":
-            return None
-        # A stream of its own, so that the order tells nothing about other random choices.
-        generator = np.random.default_rng([_SHUFFLE, self.job.seed or 0])
-        return generator.permutation(self.verdict.n_records)
+        return written_order(order, self.job.seed or 0, self.verdict.n_records)
 
     def _recount(self, path: Path) -> None:
         """Count once more, on the file that is about to leave."""
         quasi = self.schema.quasi_names
         counts = np.bincount(class_ids(read(path, columns=quasi).arrow))
-        if counts.sum() != self.verdict.n_records or counts.min() < self.job.k:
+        short = counts.min() < self.job.k and self.verdict.withdrawn is None
+        if counts.sum() != self.verdict.n_records or short:
             raise GuaranteeError(
                 f"The file that was written does not keep k={self.job.k}: read back, its smallest class has "
                 f"{counts.min()} records. Nothing was released. Choose another format."
@@ -459,7 +485,12 @@ class Release:
 
 
 def _warnings(release: Release) -> list[str]:
-    found = [
+    found = (
+        []
+        if release.verdict.withdrawn is None
+        else ["Random aggregation was asked for, so the release is not k-anonymous; the verdict says what that means."]
+    )
+    found += [
         f"Column {name!r} has the same value in all records: it carries no distance." for name in release.space.constant
     ]
     weights = release.schema.roles.weights

@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 import click
 
+from shoal.cli import given as typed
 from shoal.cli import options
 from shoal.cli.releasing import carry_out
 from shoal.job import Job, Order
@@ -39,6 +40,12 @@ Examples:
     help="Of the records; that of the input can tell who is who.",
 )
 @options.method
+@click.option(
+    "--rho",
+    metavar="NUMBER|song",
+    callback=lambda ctx, parameter, value: None if value is None else typed.number(value),
+    help="Random aggregation of numbers, 0 to 1; above 0 the release is NOT k-anonymous (docs/random.md).",
+)
 @options.making
 @options.columns()
 @options.reading
@@ -64,6 +71,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         method=given["method"],
         scaling=given["scaling"],
         missing=given["missing"],
+        rho=given["rho"],
         seed=given["seed"],
         roles=options.taken(given, "role"),
         columns=options.column_settings(given),

@@ -70,6 +70,8 @@ def tell(release: Release, files: Iterable[Path]) -> None:
 
 def verdict_in_words(verdict: Verdict) -> str:
     """Say what the recount found."""
+    if verdict.withdrawn is not None:
+        return f"not k-anonymous: {verdict.withdrawn}"
     if verdict.k is None:
         return f"the smallest class has {counted(verdict.smallest, 'record')}"
     if verdict.holds:

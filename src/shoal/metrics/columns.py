@@ -71,7 +71,7 @@ class TableLoss:
         return {**totals, "columns": {name: vars(column) for name, column in self.columns.items()}}
 
 
-def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: dict[str, Labels]) -> TableLoss:
+def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: dict[str, Labels | None]) -> TableLoss:
     """Measure what a release loses.
 
     Parameters
@@ -81,7 +81,7 @@ def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: 
     original, released : pyarrow.Table
         The prepared records, and what is published for them, in the same order.
     labels_of : dict of str to ndarray of shape (n_records,)
-        The cells in which each column was aggregated.
+        The cells in which each column was aggregated; None where records of a cell differ.
 
     Notes
     -----
@@ -119,18 +119,20 @@ class _Found(NamedTuple):
 
 
 def _column_loss(
-    axis: NumberAxis | NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedArray, labels: Labels
+    axis: NumberAxis | NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedArray, labels: Labels | None
 ) -> _Found:
     """Measure one column in its axis."""
     if isinstance(axis, NominalAxis):
         codes = axis.codes(before)
         square = (axis.apart * axis.column.settings.weight) ** 2
-        sse, sst = (square / 2 * _unlike(codes, cells) for cells in (labels, np.zeros_like(labels)))
-        return _Found(sse, sst, square * (codes != axis.codes(after)))
+        apart = square * (codes != axis.codes(after))
+        sse = float(apart.sum()) if labels is None else square / 2 * _unlike(codes, labels)
+        return _Found(sse, square / 2 * _unlike(codes, np.zeros_like(codes)), apart)
     Z = axis.encode(before)
-    sse = float(kernels.cell_spread(Z, labels, int(labels.max()) + 1).sum())
+    apart = np.square(Z - axis.encode(after)).sum(axis=1)
+    within = apart if labels is None else kernels.cell_spread(Z, labels, int(labels.max()) + 1)
     sst = float(np.square(Z - Z.mean(axis=0)).sum())
-    return _Found(sse, sst, np.square(Z - axis.encode(after)).sum(axis=1))
+    return _Found(float(within.sum()), sst, apart)
 
 
 def _unlike(codes: Labels, labels: Labels) -> float:

@@ -64,8 +64,12 @@ def topdown(X: Matrix, k: int, seed: Seed = None, *, c: int | None = None) -> La
     n_parts = _n_parts(c, len(X), k)
     # By an exact power of two, so that squares neither vanish nor overflow.
     X = np.ldexp(X, -np.frexp(np.abs(X).max())[1])
-    parts = _cmeans(X, n_parts, np.random.default_rng(seed))
-    return kernels.split(X, _merge_small(X, parts, k), k)
+    return kernels.split(X, parts(X, k, n_parts, seed), k)
+
+
+def parts(X: Matrix, k: int, c: int, seed: Seed = None) -> Labels:
+    """Return the part of each record that the splits start from: about `c` clusters, none of fewer than `k` records."""
+    return _merge_small(X, _cmeans(X, c, np.random.default_rng(seed)), k)
 
 
 def _n_parts(c: int | None, n_records: int, k: int) -> int:

@@ -106,7 +106,7 @@ def gather(
         "explanation": explanation(verdict),
         "verdict": verdict.to_dict(),
         "done": what_was_done(release.job, release.schema, verdict),
-        "columns": _columns(release.schema),
+        "columns": _columns(release.schema, bool(release.job.rho)),
         "class_sizes": class_sizes(verdict),
         "distributions": _distributions(release, published, form),
         "job": job_text(release.job, form),
@@ -129,13 +129,13 @@ def _least(verdict: Verdict) -> int:
     return max(verdict.k or verdict.smallest, 2)
 
 
-def _columns(schema: Schema) -> list[dict[str, str]]:
+def _columns(schema: Schema, scattered: bool) -> list[dict[str, str]]:
     return [
         {
             "name": column.name,
             "role": column.role.value,
             "kind": kind_in_words(column.kind),
-            "treatment": treatment(column),
+            "treatment": treatment(column, scattered),
         }
         for column in schema.columns
     ]

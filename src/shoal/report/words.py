@@ -32,6 +32,8 @@ def headline(verdict: Verdict) -> str:
     >>> headline(Verdict(10, 20, 2, 9, {9: 1, 11: 1}, 9, ("age",)))
     '9 of 20 records hide among fewer than 10'
     """
+    if verdict.withdrawn is not None:
+        return "Not k-anonymous: every record has values of its own"
     if verdict.n_below:
         return f"{verdict.n_below:,} of {verdict.n_records:,} records hide among fewer than {verdict.k:,}"
     if not verdict.holds:
@@ -45,6 +47,8 @@ def headline(verdict: Verdict) -> str:
 
 def explanation(verdict: Verdict) -> str:
     """Say in a sentence or two what the verdict rests on."""
+    if verdict.withdrawn is not None:
+        return f"{verdict.withdrawn[:1].upper()}{verdict.withdrawn[1:]}"
     found = (
         f"The published table was recounted from scratch: its {counted(verdict.n_records, 'record')} fall into "
         f"{counted(verdict.n_classes, 'group')} that agree in everything somebody could know about a person"
@@ -84,7 +88,7 @@ def _steps(job: Job, schema: Schema, verdict: Verdict) -> Iterable[str]:
     yield from _prepared(job, schema)
     yield from _grouped(job, schema)
     yield from _kept_together(schema)
-    yield from _replaced(schema)
+    yield from _replaced(job, schema)
     yield from _as_they_are(schema)
     yield (
         f"Counted again: the groups were recounted on the published table alone, as an outsider would, over "
@@ -141,7 +145,13 @@ def _kept_together(schema: Schema) -> Iterable[str]:
         yield f"Survey weights ({listed([roles.weights])}) were used, so weighted totals are kept."
 
 
-def _replaced(schema: Schema) -> Iterable[str]:
+def _replaced(job: Job, schema: Schema) -> Iterable[str]:
+    if job.rho:
+        yield (
+            "Scattered: within a group every record now shows values of its own, drawn at random around the mean of "
+            f"the group; a value of {number(job.rho)} (rho) says how far, where 1 is the whole range of the group."
+        )
+        return
     ways = {way: [column.name for column in schema.quasi if column.aggregate == way] for way in _REPRESENTATIVE}
     told = [f"{_REPRESENTATIVE[way]} in {listed(names)}" for way, names in ways.items() if names]
     yield f"Replaced: within a group every record now shows the same value: {'; '.join(told)}."
@@ -162,7 +172,7 @@ def _as_they_are(schema: Schema) -> Iterable[str]:
         yield f"Published unchanged, because it was said so: {listed(other)}."
 
 
-def treatment(column: Column) -> str:
+def treatment(column: Column, scattered: bool = False) -> str:
     """Say in a few words what happened to a column."""
     if column.role is Role.IDENTIFIER:
         return "removed"
@@ -170,9 +180,10 @@ def treatment(column: Column) -> str:
         return "published as it is" + (", never mixed in a group" if column.role is Role.BY else "")
     way = {"mean": "mean of the group", "median": "median of the group", "mode": "most frequent in the group"}
     rounded = column.settings.round
+    told = "at random around the mean of the group" if scattered else way[column.aggregate]
     if rounded is None:
-        return way[column.aggregate]
-    return f"{way[column.aggregate]}, rounded to {counted(rounded, 'decimal') if rounded else 'whole numbers'}"
+        return told
+    return f"{told}, rounded to {counted(rounded, 'decimal') if rounded else 'whole numbers'}"
 
 
 def kind_in_words(kind: Kind) -> str:

@@ -14,6 +14,7 @@ PAPERS = {
     "tfrp": "shoal.reproduce.tfrp",
     "incremental": "shoal.reproduce.incremental",
     "records": "shoal.reproduce.records",
+    "random": "shoal.reproduce.random",
     "streams": "shoal.reproduce.streams",
 }
 

@@ -1,0 +1,290 @@
+"""Attacks: what intruders would get out of a release, tried on the release itself.
+
+The originals are at hand here, as they are for nobody outside, so every attack can be scored. ``docs/attacks.md``
+describes each intruder; what is measured is a share of the people, before (the originals published as they are) and
+after.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.attacks.differential import WITHIN, differential
+from shoal.attacks.disclosure import Classes, classes_near, disclosed, intersected
+from shoal.axes import Scaling
+from shoal.classes import class_ids, value_codes
+from shoal.errors import FileError, ParameterError, SchemaError, ShoalError
+from shoal.manifest import unpacked
+from shoal.measures import numeric_columns
+from shoal.metrics.risk import linkage, matching
+from shoal.prepare import decoded, prepare
+from shoal.release import written_order
+from shoal.schema import Role, Roles, Schema, as_names, as_settings
+from shoal.space import Space
+from shoal.table import Table, read
+from shoal.typing import Labels, Matrix, Seed
+
+__all__ = ["Attack", "attack"]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack and what it gets: shares of the people, before and after.
+
+    Attributes
+    ----------
+    name : str
+        Which attack.
+    column : str or None
+        The confidential column that it is after.
+    before, after : float or None
+        Share that succeeds on the originals and on the release; None where it was not tried.
+    meaning : str
+        What succeeds, in a few words; or why it was not tried.
+    """
+
+    name: str
+    column: str | None
+    before: float | None
+    after: float | None
+    meaning: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the attack as plain values, for JSON."""
+        return asdict(self)
+
+
+class _Known(NamedTuple):
+    """What the holder of both tables knows about who became what."""
+
+    row: Labels  # where each original stands in the release
+    labels: Labels | None
+    rho: float
+
+
+def attack(
+    release: Any,
+    original: Any,
+    *,
+    quasi_identifiers: Sequence[str] | str,
+    confidential: Sequence[str] | str = (),
+    second: Any = None,
+    manifest: str | os.PathLike[str] | None = None,
+    same_order: bool = False,
+    columns: Mapping[str, Any] | None = None,
+    scaling: Scaling = "zscore",
+    seed: Seed = None,
+    reading: Mapping[str, Any] | None = None,
+) -> list[Attack]:
+    """Try attacks on a release whose originals are at hand.
+
+    Parameters
+    ----------
+    release, original : path or frame
+        The published table and the one that it was made from, with as many records.
+    quasi_identifiers : sequence of str
+        What the intruder knows about people.
+    confidential : sequence of str
+        What the intruder is after.
+    second : path or frame, optional
+        Another release of the same people, for the attack by intersection.
+    manifest : path, optional
+        The internal manifest of the release, which tells who became what; by default the one beside the file, if there
+        is one. Without it, and without `same_order`, attacks that need to know are not tried.
+    same_order : bool
+        The records of the release are in the order of the original.
+    columns : dict of str to dict, optional
+        Settings of single columns: kind, order, weight; see `shoal.schema.ColumnSettings`.
+    scaling : {"zscore", "minmax", "none"}
+        What makes columns comparable for the intruder.
+    seed : int, optional
+        Repeats the draw of the records that are tried where there are many.
+    reading : dict, optional
+        How to read files; see `shoal.table.read`.
+
+    Returns
+    -------
+    list of Attack
+        Linkage by the nearest and by matching, the intruder who knows k - 1 records, then for each confidential column
+        homogeneity, skewness and, with a second release, intersection.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing, or of a type that cannot be compared.
+    ParameterError
+        If the tables have different numbers of records, or the manifest does not fit them.
+
+    Examples
+    --------
+    >>> people = pa.table({"age": [20, 21, 40, 44], "disease": ["flu", "cold", "flu", "flu"]})
+    >>> published = pa.table({"age": [20.5, 20.5, 42.0, 42.0], "disease": ["flu", "cold", "flu", "flu"]})
+    >>> found = attack(published, people, quasi_identifiers="age", confidential="disease", same_order=True)
+    >>> [(one.name, one.before, one.after) for one in found if one.name != "matching"]
+    [('nearest', 1.0, 0.5), ('k - 1 known', 1.0, 1.0), ('homogeneity', 1.0, 0.5), ('skewness', 1.0, 0.75)]
+    """
+    tables = _read(release, original, second, quasi_identifiers, confidential, reading)
+    settings = as_settings(columns)
+    roles = Roles(quasi_identifiers=tuple(as_names(quasi_identifiers)), confidential=tuple(as_names(confidential)))
+    names = [*roles.quasi_identifiers, *roles.confidential]
+    schema = Schema.of(pa.schema([tables[0].types.field(name) for name in names]), roles, settings)
+    records = prepare(tables[0].load(names), schema, "own-value")
+    space = Space.fit(records, schema, scaling)
+    X = space.encode(records)
+    made = [table.load(names) for table in tables[1:]]
+    known = _known(release, tables[1], manifest, same_order)
+    published = [_encoded(space, table) for table in made]
+    found = [*_linked(X, published[0], known, seed), _last_one(records, made[0], schema, known, seed)]
+    return found + _told(X, published, records, made, schema)
+
+
+def _read(
+    release: Any,
+    original: Any,
+    second: Any,
+    quasi: Sequence[str] | str,
+    confidential: Sequence[str] | str,
+    reading: Mapping[str, Any] | None,
+) -> list[Table]:
+    names = [*as_names(quasi), *as_names(confidential)]
+    if not as_names(quasi):
+        raise SchemaError("No quasi-identifier is named, so the intruder knows nothing to go by.")
+    sources = {"original": original, "release": release} | ({} if second is None else {"second release": second})
+    tables: list[Table] = []
+    for what, source in sources.items():
+        table = read(source, **(reading or {}))
+        for name in names:
+            if name not in table.names:
+                raise SchemaError(f"Column {name!r} is not in the {what}. Columns: {', '.join(table.names)}.")
+        if tables and table.n_records != tables[0].n_records:
+            raise ParameterError(
+                f"The {what} has {table.n_records:,} records and the original {tables[0].n_records:,}; they have to be "
+                "of the same people."
+            )
+        tables.append(table)
+    if tables[0].n_records == 0:
+        raise ParameterError("The tables have no records, so there is nobody to find.")
+    return tables
+
+
+def _encoded(space: Space, table: pa.Table) -> Matrix:
+    try:
+        return space.encode(table)
+    except pa.ArrowException:
+        raise SchemaError("A quasi-identifier of the release has another type than in the original.") from None
+
+
+def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, same_order: bool) -> _Known | None:
+    """Find out who became what: from the internal manifest, or because the order was kept."""
+    if manifest is None and isinstance(release, str | os.PathLike) and not same_order:
+        beside = Path(f"{os.fspath(release)}.internal.json")
+        manifest = beside if beside.is_file() else None
+    if manifest is None:
+        return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
+    try:
+        content = json.loads(Path(manifest).read_text(encoding="utf-8"))
+        job, labels = content["job"], unpacked(content["labels"])
+        order, rho = content["order"], float(job["rho"] or 0)
+    except OSError as error:
+        raise FileError(f"The manifest {os.fspath(manifest)!r} cannot be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError):
+        raise ParameterError(f"{os.fspath(manifest)!r} is not the internal manifest of a release.") from None
+    if len(labels) != table.n_records:
+        raise ParameterError(f"The manifest is of {len(labels):,} records, and the release has {table.n_records:,}.")
+    written = written_order(order, job["seed"], table.n_records)
+    row = np.arange(table.n_records)
+    if written is not None:
+        row[written] = np.arange(table.n_records)
+    return _Known(row, labels, rho)
+
+
+_UNKNOWN = "not tried: it needs to know who became what, from the internal manifest or because the order was kept"
+
+
+def _linked(X: Matrix, Y: Matrix, known: _Known | None, seed: Seed) -> list[Attack]:
+    """Link every person to the nearest record, and all to all as well as possible."""
+    if known is None:
+        return [Attack(name, None, None, None, _UNKNOWN) for name in ("nearest", "matching")]
+    Y = Y[known.row]
+    near = "people whose nearest record is their own"
+    found = [Attack("nearest", None, linkage(X, X).linked, linkage(X, Y).linked, near)]
+    try:
+        before, after = (matching(X, side, seed=seed).linked for side in (X, Y))
+        return [*found, Attack("matching", None, before, after, "people matched with their own record, all at once")]
+    except ShoalError as error:
+        return [*found, Attack("matching", None, None, None, f"not tried: {error}")]
+
+
+def _last_one(records: pa.Table, made: pa.Table, schema: Schema, known: _Known | None, seed: Seed) -> Attack:
+    """Let the intruder know all records of a cell but one."""
+    name, columns = "k - 1 known", numeric_columns(schema)
+    if known is None or not columns:
+        return Attack(name, None, None, None, _UNKNOWN if columns else "not tried: no quasi-identifier is a number")
+    X, Y = (np.column_stack([_numbers(table[column]) for column in columns]) for table in (records, made))
+    labels = class_ids(made.select(schema.quasi_names))[known.row] if known.labels is None else known.labels
+    if np.isnan(X).any() or np.isnan(Y).any():
+        return Attack(name, None, None, None, "not tried: some numbers are missing")
+    found = differential(X, Y[known.row], labels, known.rho, seed=seed)
+    meaning = (
+        f"values of the last record of a cell, recovered to {WITHIN:g} standard deviations by somebody who knows the "
+        f"others; without the release {found.blind:.1%}"
+    )
+    return Attack(name, None, 1.0, found.recovered, meaning)
+
+
+def _numbers(values: pa.ChunkedArray) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    return np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
+
+
+def _told(X: Matrix, published: list[Matrix], records: pa.Table, made: list[pa.Table], schema: Schema) -> list[Attack]:
+    """Read the confidential values of the nearest class, for each confidential column."""
+    before = classes_near(X, X)
+    after = [classes_near(X, Y) for Y in published]
+    found = []
+    for column in schema.having(Role.CONFIDENTIAL):
+        own, *codes = _codes([records[column.name], *(table[column.name] for table in made)])
+        found += _about(column.name, before, after, own, codes)
+    return found
+
+
+def _about(name: str, before: Classes, after: list[Classes], own: Labels, codes: list[Labels]) -> list[Attack]:
+    sides = disclosed(before, own, own), disclosed(after[0], own, codes[0])
+    found = [
+        Attack(
+            "homogeneity",
+            name,
+            sides[0].homogeneous,
+            sides[1].homogeneous,
+            "people in whose nearest class all records show one value, and it is theirs",
+        ),
+        Attack(
+            "skewness",
+            name,
+            sides[0].guessed,
+            sides[1].guessed,
+            f"people whose value is the most frequent of their nearest class; without the release {sides[1].prior:.1%}",
+        ),
+    ]
+    if len(after) > 1:
+        both = intersected(after[0], after[1], own, (codes[0], codes[1]))
+        meaning = "people whose value is the only one that both releases allow; before: one of them alone"
+        alone = intersected(after[0], after[0], own, (codes[0], codes[0]))
+        found.append(Attack("intersection", name, alone, both, meaning))
+    return found
+
+
+def _codes(columns: list[pa.ChunkedArray]) -> list[Labels]:
+    """Return columns as numbers that are equal where the values are."""
+    plain = [decoded(column) for column in columns]
+    try:
+        alike = [column.cast(plain[0].type) for column in plain]
+    except pa.ArrowException:
+        alike = [column.cast(pa.string()) for column in plain]
+    codes = value_codes(pa.chunked_array([chunk for column in alike for chunk in column.chunks], alike[0].type))
+    return np.split(codes, np.cumsum([len(column) for column in alike])[:-1])

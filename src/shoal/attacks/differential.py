@@ -1,0 +1,131 @@
+"""Differential: an intruder knows all records of a cell but one, and works out the last one.
+
+With the mean of the cell published this is plain arithmetic: size times mean, less the sum of the known ones. Random
+aggregation is meant to prevent it. Here the intruder knows rho too, since it is public, and how the values of a column
+are distributed, and weighs every value that the last record could have by how likely it makes what was published.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.typing import Labels, Matrix, Seed
+
+Vector = NDArray[np.float64]
+
+WITHIN = 0.05
+"""A value counts as recovered if it is off by no more than this many standard deviations of its column."""
+
+_N_GUESSES = 401
+
+
+class Differential(NamedTuple):
+    """What an intruder learns who knows all records of a cell but one.
+
+    Attributes
+    ----------
+    recovered : float
+        Share of the values of the last record that are recovered.
+    rmse : float
+        Root mean square error of the guesses, in standard deviations of the column.
+    blind : float
+        Share that the same intruder recovers without the release, by the possible value nearest to the mean of the
+        known records.
+    blind_rmse : float
+        Root mean square error of that.
+    n_tried : int
+        Records that were tried.
+    """
+
+    recovered: float
+    rmse: float
+    blind: float
+    blind_rmse: float
+    n_tried: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, for a report."""
+        return self._asdict()
+
+
+def differential(
+    X: Matrix, Y: Matrix, labels: Labels, rho: float = 0.0, *, most: int = 1000, seed: Seed = None
+) -> Differential:
+    """Work out the last record of its cell from the others and from what is published.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_records, n_columns)
+        Original numbers.
+    Y : ndarray of shape (n_records, n_columns)
+        What is published for them.
+    labels : ndarray of shape (n_records,)
+        Cell number of each record.
+    rho : float
+        As in the job; 0 for microaggregation.
+    most : int
+        How many records are tried, drawn at random where there are more.
+    seed : int, optional
+        Repeats the draw.
+
+    Returns
+    -------
+    Differential
+        Shares and errors over the tried records and all columns that are not constant.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [6.0], [7.0]])
+    >>> differential(X, np.array([[3.0], [3.0], [3.0], [7.0]]), np.array([0, 0, 0, 1])).recovered
+    1.0
+    """
+    spread = X.std(axis=0)
+    varied = spread > 0
+    X, Y = X[:, varied] / spread[varied], Y[:, varied] / spread[varied]
+    tried = np.sort(np.random.default_rng(seed).permutation(len(X))[:most])
+    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+    # As frequent as they are in the column, so each counts the same.
+    values = np.quantile(X, np.linspace(0, 1, _N_GUESSES), axis=0, method="nearest")
+    errors, blind = [], []
+    for record in tried:
+        cell = members[labels[record]]
+        known = X[cell[cell != record]]
+        if len(known):
+            errors.append(_guess(known, Y[cell], rho, values) - X[record])
+            blind.append(_nearest(values, known.mean(axis=0)) - X[record])
+    found = [np.abs(np.array(side)) if side else np.zeros((1, 1)) for side in (errors, blind)]
+    shares = [float((side <= WITHIN).mean()) for side in found]
+    roots = [float(np.sqrt(np.square(side).mean())) for side in found]
+    return Differential(shares[0], roots[0], shares[1], roots[1], len(errors))
+
+
+def _guess(known: Matrix, published: Matrix, rho: float, values: Matrix) -> Vector:
+    """Return the guess of each column of the last record."""
+    if rho == 0:
+        return np.asarray(len(published) * published.mean(axis=0) - known.sum(axis=0))
+    return np.array([_weighed(known[:, j], published[:, j], rho, values[:, j]) for j in range(known.shape[1])])
+
+
+def _weighed(known: Vector, published: Vector, rho: float, values: Vector) -> float:
+    """Return the middle of the values that the last record could have, each weighed by how likely it makes the release.
+
+    A value gives the cell a mean and two ends, and these the range of the noise; what is published has to lie in it,
+    and each number in it has the density of one over its width.
+    """
+    means = (known.sum() + values) / (len(known) + 1)
+    lows, highs = np.minimum(known.min(), values), np.maximum(known.max(), values)
+    below, above = means + rho * (lows - means), means + rho * (highs - means)
+    # Some values may stand for others near them, so a little is allowed for.
+    room = (values[-1] - values[0]) / _N_GUESSES
+    possible = (below - room <= published.min()) & (published.max() <= above + room)
+    if not possible.any():
+        return float(_nearest(values[:, None], len(published) * published.mean(keepdims=True) - known.sum())[0])
+    weights = np.where(possible, -len(published) * np.log(np.maximum(above - below, room)), -np.inf)
+    running = np.cumsum(np.exp(weights - weights.max()))
+    return float(values[np.searchsorted(running, running[-1] / 2)])
+
+
+def _nearest(values: Matrix, guess: Vector) -> Vector:
+    """Return the value nearest to a guess, in each column."""
+    return np.asarray(values[np.abs(values - guess).argmin(axis=0), np.arange(values.shape[1])])

@@ -1,0 +1,64 @@
+"""``shoal attack``: what intruders would get out of a release."""
+
+import json
+from typing import Any, get_args
+
+import click
+
+from shoal.attacks import attack
+from shoal.axes import Scaling
+from shoal.cli import options
+from shoal.cli.progress import showing
+
+
+@click.command(
+    "attack",
+    epilog="\b\nExamples:\n"
+    "  shoal attack release.csv --original people.csv --quasi age,zip,income --confidential diagnosis\n"
+    "  shoal attack may.csv --original people.csv --second june.csv --quasi age,zip --confidential diagnosis --json",
+)
+@click.argument("file", metavar="RELEASE")
+@click.option("--original", metavar="FILE", required=True, help="The table that the release was made from.")
+@click.option("--second", metavar="FILE", help="Another release of the same people, to intersect with.")
+@click.option("--manifest", metavar="FILE", help="Tells who became what.  [default: RELEASE.internal.json, if there]")
+@click.option("--same-order", is_flag=True, help="The records of the release are in the order of the original.")
+@options.roles("quasi_identifiers", "confidential")
+@options.columns("kind", "order", "weight")
+@click.option(
+    "--scaling", type=click.Choice(get_args(Scaling)), default="zscore", show_default=True, help="Of columns."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Repeats the draw of those that are tried.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.reading
+def command(file: str, as_json: bool, **given: Any) -> None:
+    """Try attacks on RELEASE, and say what share of the people each would find out about.
+
+    Shares are for the originals published as they are, and for the release. What is printed describes the originals
+    too: do not publish it.
+    """
+    roles = options.taken(given, "role")
+    with showing("reading and attacking", ""):
+        found = attack(
+            file,
+            given["original"],
+            quasi_identifiers=roles.get("quasi_identifiers", ()),
+            confidential=roles.get("confidential", ()),
+            second=given["second"],
+            manifest=given["manifest"],
+            same_order=given["same_order"],
+            columns=options.column_settings(given),
+            scaling=given["scaling"],
+            seed=given["seed"],
+            reading=options.taken(given, "reading"),
+        )
+    if as_json:
+        click.echo(json.dumps([one.to_dict() for one in found], indent=1, ensure_ascii=False))
+        return
+    click.echo(f"{'attack':<36}{'before':>9}{'after':>9}")
+    for one in found:
+        title = one.name if one.column is None else f"{one.name}: {one.column}"
+        click.echo(f"{title:<36}{_share(one.before):>9}{_share(one.after):>9}  {one.meaning}")
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.2%}"

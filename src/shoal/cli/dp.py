@@ -1,0 +1,77 @@
+"""``shoal dp``: a release with differential privacy."""
+
+from typing import Any
+
+import click
+
+from shoal.cli import given as typed
+from shoal.cli import options
+from shoal.cli.progress import showing
+from shoal.cli.text import facts
+from shoal.errors import ParameterError
+from shoal.files import check_free
+
+_EXAMPLES = """\b
+Examples:
+  shoal dp people.csv --epsilon 1 --bounds age=0,120 --bounds income=0,500000 --categories sex=f,m --drop name \\
+      -o release.csv
+  shoal dp people.csv --epsilon 2 --joint --bounds age=0,120 --bounds income=0,500000 --drop name,sex -o release.csv
+"""
+
+
+@click.command("dp", epilog=_EXAMPLES)
+@click.argument("file", metavar="FILE")
+@click.option("--epsilon", type=float, required=True, help="How much the release may depend on one record.")
+@click.option("-o", "--output", metavar="FILE", required=True, help="The release, in a format by its ending.")
+@click.option("--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="What a numeric column can hold; public.")
+@click.option("--categories", multiple=True, metavar="COLUMN=A,B,..", help="What a nominal column can hold; public.")
+@click.option("--drop", multiple=True, callback=typed.names, metavar="A,B,..", help="Columns that are not published.")
+@click.option(
+    "--share", multiple=True, metavar="COLUMN=NUMBER", help="Of epsilon, beside the others' 1; marginals only."
+)
+@click.option("--joint", is_flag=True, help="Publish whole records of a few kinds, not each column for itself.")
+@options.reading
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
+def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **given: Any) -> None:
+    """Publish FILE with epsilon-differential privacy, by noise from OpenDP.
+
+    Every column is published for itself, or, with --joint, together with the others. Bounds and categories have to be
+    known without looking at the data. There is no seed: a second run is a second release, and costs epsilon again.
+    """
+    from shoal import dp
+
+    path = f"{output}.public.json"
+    check_free([output, path], force)
+    settings = {
+        "bounds": _per_column(given["bounds"], "--bounds"),
+        "categories": _per_column(given["categories"], "--categories"),
+        "drop": given["drop"],
+        "reading": options.taken(given, "reading"),
+    }
+    shares = {name: value[0] for name, value in _per_column(given["share"], "--share").items()}
+    if joint and shares:
+        raise ParameterError("--share is for marginals; a joint release shares epsilon by itself.")
+    with showing("reading and adding noise", ""):
+        release = (
+            dp.joint(file, epsilon, **settings) if joint else dp.marginals(file, epsilon, shares=shares, **settings)
+        )
+        release.write(output, force=force)
+    facts(
+        {
+            "records": f"{release.published.num_rows:,}",
+            "mechanism": release.mechanism,
+            "epsilon": f"{release.epsilon:g}",
+            "spent": ", ".join(f"{what}: {cost:.4g}" for what, cost in release.spent.items()),
+            "written": f"{output}, {path}",
+        }
+    )
+
+
+def _per_column(entries: tuple[str, ...], flag: str) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for entry in entries:
+        name, value = typed.column_and_value(entry, flag)
+        if name in found:
+            raise click.BadParameter(f"column {name!r} is given twice.", param_hint=flag)
+        found[name] = typed.values(value)
+    return found

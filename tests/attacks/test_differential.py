@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from shoal.aggregate import Cells, Scatter, aggregate
+from shoal.attacks.differential import differential
+from shoal.partition import partition
+from shoal.schema import Roles, Schema
+
+pa = pytest.importorskip("pyarrow")
+
+
+def scattered(X, labels, rho):
+    table = pa.table({str(j): column for j, column in enumerate(X.T)})
+    schema = Schema.of(table.schema, Roles(quasi_identifiers=tuple(table.column_names)))
+    made = aggregate(table, schema, Cells(labels), scatter=Scatter(rho, 1))
+    return np.column_stack([np.asarray(column) for column in made.values()])
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    return X, partition(X, 5, "mdav")
+
+
+def test_the_last_record_of_a_published_mean_is_always_recovered(problem):
+    X, labels = problem
+    found = differential(X, scattered(X, labels, 0.0), labels)
+
+    assert found.recovered == 1.0
+    assert found.rmse < 1e-9
+    assert found.n_tried == 300
+
+
+def test_the_more_noise_the_less_is_recovered_but_more_than_without_the_release(problem):
+    X, labels = problem
+    found = [differential(X, scattered(X, labels, rho), labels, rho) for rho in (0.1, 0.5, 1.0)]
+
+    assert found[0].recovered > found[1].recovered > found[2].recovered > found[2].blind
+    assert found[0].rmse < found[1].rmse < found[2].rmse < found[2].blind_rmse
+
+
+def test_constant_columns_and_large_tables_are_no_trouble(problem):
+    X, labels = problem
+    X = np.column_stack([X, np.ones(len(X))])
+    found = differential(X, X, labels, most=20, seed=1)
+
+    assert found.n_tried == 20
