@@ -52,11 +52,15 @@ def table_risk(
     )
 
 
-def table_linkage(original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, labels: Labels) -> Linkage:
+def table_linkage(
+    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, labels: Labels | None
+) -> Linkage:
     """Link all records where that is quick, else a sample of them, always the same one.
 
     Columns of `by` are published as they are, so an intruder looks only among the records of the right stratum.
     """
+    if labels is None:
+        labels = np.arange(original.num_rows)  # every record is published in its own way
     first = np.unique(labels, return_index=True)[1]  # a record of each cell
     X, points = space.encode(original), space.encode(replaced.take(pa.array(first)))
     by = [column.name for column in schema.having(Role.BY)]
