@@ -11,7 +11,7 @@ from shoal.metrics.linkage import Linkage, cell_linkage
 from shoal.metrics.risk import Risk, class_risk, interval_disclosure, uniqueness
 from shoal.metrics.utility import nominal_utility, numeric_utility
 from shoal.prepare import decoded
-from shoal.schema import Kind, Schema
+from shoal.schema import Kind, Role, Schema
 from shoal.space import Space
 from shoal.typing import Labels
 
@@ -45,19 +45,30 @@ def table_risk(
     columns = numeric_columns(schema)
     published = {name: (replaced if name in replaced.column_names else original)[name] for name in schema.quasi_names}
     return Risk(
-        linkage=table_linkage(original, replaced, space, labels),
+        linkage=table_linkage(original, replaced, schema, space, labels),
         classes=class_risk(class_ids(pa.table(published)), weights),
         uniqueness=uniqueness(class_ids(original.select(schema.quasi_names)), weights),
         intervals=interval_disclosure(_numbers(original, columns), _numbers(replaced, columns)) if columns else {},
     )
 
 
-def table_linkage(original: pa.Table, replaced: pa.Table, space: Space, labels: Labels | None) -> Linkage:
-    """Link all records where that is quick, else a sample of them, always the same one."""
+def table_linkage(
+    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, labels: Labels | None
+) -> Linkage:
+    """Link all records where that is quick, else a sample of them, always the same one.
+
+    Columns of `by` are published as they are, so an intruder looks only among the records of the right stratum.
+    """
     if labels is None:
-        labels = np.arange(original.num_rows)  # every record by itself
+        labels = np.arange(original.num_rows)  # every record is published in its own way
     first = np.unique(labels, return_index=True)[1]  # a record of each cell
     X, points = space.encode(original), space.encode(replaced.take(pa.array(first)))
+    by = [column.name for column in schema.having(Role.BY)]
+    if by:
+        strata = class_ids(original.select(by))
+        # One more coordinate, in which strata are farther apart than any two records are in all others.
+        far = 2 * np.sqrt(X.shape[1]) * (1 + np.abs(X).max(initial=0.0))
+        X, points = (np.column_stack([Z, far * s]) for Z, s in ((X, strata), (points, strata[first])))
     return cell_linkage(X, points, labels, sample=None if X.size <= MOST_NUMBERS else SAMPLE, seed=0)
 
 

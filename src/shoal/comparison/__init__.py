@@ -280,7 +280,7 @@ def _choice(release: Release) -> Choice:
 
 def _linked(release: Release) -> float:
     """Link what is published with the originals by distance; the other risks of a release are not needed here."""
-    return table_linkage(release.original, release.replaced, release.space, release.labels).dld
+    return table_linkage(release.original, release.replaced, release.schema, release.space, release.labels).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:
