@@ -91,7 +91,7 @@ def texts():
     return st.sampled_from(AWKWARD) | plain
 
 
-COLUMNS = {
+FILE_COLUMNS = {
     "text": (pa.large_string(), texts()),
     "whole": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
     "real": (pa.float64(), st.floats(allow_nan=False, allow_infinity=False)),
@@ -108,13 +108,13 @@ COLUMNS = {
 
 
 @st.composite
-def arrow_tables(draw, *, kinds=tuple(COLUMNS), nulls=True):
+def arrow_tables(draw, *, kinds=tuple(FILE_COLUMNS), nulls=True):
     """Return an Arrow table with a column of each of some kinds, and gaps."""
     chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, unique=True))
     n = draw(st.integers(1, 12))
     columns = {}
     for kind in chosen:
-        type_, values = COLUMNS[kind]
+        type_, values = FILE_COLUMNS[kind]
         some = draw(st.lists(st.none() | values if nulls else values, min_size=n, max_size=n))
         columns[kind] = pa.array(some, type_)
     return pa.table(columns)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal import kernels
 from shoal.axes import as_numbers, category_codes, halfway, less, sorted_categories
 from shoal.errors import SchemaError
 from shoal.prepare import categories_in_order, listed_categories
@@ -223,8 +224,9 @@ class _Centred(NamedTuple):
 
 def _means(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
     """Return the mean of each cell: of dates at the resolution of the column, of whole numbers with decimals."""
-    if column.settings.round is None and (sums := _exact_sums(values, members)) is not None:
-        return pa.array(sums / np.maximum(members.sizes, 1) + 0.0)
+    is_number = column.kind is Kind.NUMERIC and column.settings.round is None
+    if is_number and (means := _plain_means(values, members)) is not None:
+        return pa.array(means + 0.0)
     centred = _Centred.of(values)
     means = members.means(centred.offsets)
     return (
@@ -249,15 +251,17 @@ def _scattered(
     return _rounded(np.clip(offsets, lows[labels], highs[labels]), centred, column)
 
 
-def _exact_sums(values: pa.ChunkedArray, members: _Members) -> Vector | None:
-    """Return the sums of whole numbers in each cell if nothing in them is rounded, so that a mean is a neat number."""
-    if members.weights is not None or not pa.types.is_integer(values.type):
+def _plain_means(values: pa.ChunkedArray, members: _Members) -> Vector | None:
+    """Return means as sums that are rounded once over sizes, so that they are neat; None if too large."""
+    numbers = np.asarray(values.cast(pa.float64(), safe=False))
+    if members.weights is not None or np.abs(numbers).max(initial=0.0) >= 2.0**53:
         return None
-    ends = pc.min_max(values)
-    largest = max(abs(ends["min"].as_py()), abs(ends["max"].as_py()))
-    if largest * int(members.sizes.max()) >= 2**53:
-        return None
-    return members.totals(np.asarray(values.cast(pa.float64())))
+    sums = kernels.cell_sums(numbers.reshape(-1, 1), members.labels, len(members.sizes))[:, 0]
+    lowest, highest = np.full(len(sums), np.inf), np.full(len(sums), -np.inf)
+    np.minimum.at(lowest, members.labels, numbers)
+    np.maximum.at(highest, members.labels, numbers)
+    # Within the cell's values, which a rounded quotient may leave by a bit: equal values stay as they are.
+    return np.clip(sums / np.maximum(members.sizes, 1), lowest, np.maximum(highest, lowest))
 
 
 def _rounded(offsets: Vector, centred: _Centred, column: Column) -> pa.Array:
