@@ -14,7 +14,8 @@ from shoal.table import read, write
 from strategies import arrow_tables
 
 FRAMES = {
-    "pandas": lambda arrow: arrow.to_pandas(),
+    # Without its own type for whole numbers that may be missing, pandas would round the large ones.
+    "pandas": lambda arrow: arrow.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get),
     "polars": pl.from_arrow,
     "pyarrow": lambda arrow: arrow,
     "duckdb": duckdb.from_arrow,
