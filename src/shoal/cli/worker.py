@@ -41,12 +41,13 @@ def command(k: int, **given: Any) -> int:
     names = Names(given["source"], given["target"], given["side"], given["group"])
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        worker = Worker(Redis.from_url(given["url"]), stream, names, dates=dates, batch=given["batch"])
-        if not given["until_empty"]:
-            worker.run()
-        while worker.step(0.2):
-            pass
-        worker.finish()
+        with Redis.from_url(given["url"]) as redis:
+            worker = Worker(redis, stream, names, dates=dates, batch=given["batch"])
+            if not given["until_empty"]:
+                worker.run()
+            while worker.step(0.2):
+                pass
+            worker.finish()
     except Lost:
         raise ParameterError("Redis cannot be reached at the address given with --redis.") from None
     except KeyboardInterrupt:

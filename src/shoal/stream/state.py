@@ -30,12 +30,13 @@ def pack(kept: dict[str, Any], waiting: pa.Table) -> bytes:
 
 def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:
     """Return what `pack` was given, or say why that is not possible."""
-    title, checksum, body = content[: len(TITLE)], content[len(TITLE) : len(TITLE) + 64], content[len(TITLE) + 65 :]
+    title, rest = content[: len(TITLE)], content[len(TITLE) :]
+    checksum, body = rest[:65], rest[65:]
     if title != TITLE:
         if title.startswith(b"shoal stream, version "):
             raise FileError("The checkpoint was written by another version of shoal; finish that stream with that one.")
         raise FileError("This is not a checkpoint of a stream.")
-    if sha256(body).hexdigest().encode() != checksum:
+    if sha256(body).hexdigest().encode() + b"\n" != checksum:
         raise FileError("The checkpoint is damaged: its checksum does not fit. Use an older one or start again.")
     length = int.from_bytes(body[:8], "little")
     kept: dict[str, Any] = json.loads(body[8 : 8 + length])
