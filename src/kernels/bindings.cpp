@@ -229,23 +229,24 @@ class Guarantees {
 };
 
 Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
-                                    std::size_t rounds, std::size_t neighbours, double least_gain, nb::object progress,
-                                    const std::string& simd) {
+                                    std::size_t rounds, std::size_t neighbours, double least_gain, bool at_any_cost,
+                                    nb::object progress, const std::string& simd) {
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
     {
         nb::gil_scoped_release released;
-        GuardedSearch(rows(X), k, guarantees.all(), chosen, labels).run({rounds, neighbours, least_gain}, watch);
+        GuardedSearch(rows(X), k, guarantees.all(), chosen, labels)
+            .run({rounds, neighbours, least_gain, at_any_cost}, watch);
     }
     return as_array(std::move(labels));
 }
 
-Vector<std::int64_t> spread_cells(const Matrix& X, const Labels& codes, std::size_t size) {
+Vector<std::int64_t> spread_cells(const Matrix& X, const Labels& codes, std::size_t size, std::size_t parts) {
     std::vector<std::int64_t> labels(X.shape(0));
     {
         nb::gil_scoped_release released;
-        Spread(rows(X), span(codes), size).run(labels);
+        Spread(rows(X), span(codes), size, parts).run(labels);
     }
     return as_array(std::move(labels));
 }
@@ -343,10 +344,10 @@ NB_MODULE(_kernels, module) {
     module.def("cell_sums", &sums, "X"_a, "labels"_a, "n_cells"_a, "Sums over cells, shape (n_cells, n_dims).");
     module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a,
                "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
-    module.def("spread", &spread_cells, "X"_a, "codes"_a, "size"_a,
+    module.def("spread", &spread_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,
-               "least_gain"_a, "progress"_a.none(), "simd"_a = "",
+               "least_gain"_a, "at_any_cost"_a, "progress"_a.none(), "simd"_a = "",
                "Mend the cells that break a guarantee, then lower the loss under the veto of all.");
     nb::class_<Guarantees>(module, "Guarantees", "What every cell must keep.")
         .def(nb::init<>())

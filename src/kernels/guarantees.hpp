@@ -36,8 +36,8 @@ class Guarantee {
     virtual double excess(std::span<const Code> codes) const = 0;
     // A lower bound of the excess of every cell of this size whose codes have this sum, in O(1).
     virtual double least_excess(std::size_t, std::int64_t) const { return 0; }
-    // The sums of codes outside of which a cell of this size cannot keep it; taken a little too wide.
-    virtual Interval sums(std::size_t) const { return {}; }
+    // The sums of codes outside of which the excess of a cell of this size is above `excess`; a little too wide.
+    virtual Interval sums(std::size_t, double) const { return {}; }
 };
 
 // t-closeness of an ordered column: the earth mover's distance between the ranks in a cell and in the table.
@@ -72,8 +72,8 @@ class OrderedCloseness final : public Guarantee {
         return away / static_cast<double>(n_values_ - 1) - t - 1e-9;
     }
 
-    Interval sums(std::size_t size) const override {
-        const double t = static_cast<double>(t_.over) / static_cast<double>(t_.under);
+    Interval sums(std::size_t size, double excess) const override {
+        const double t = static_cast<double>(t_.over) / static_cast<double>(t_.under) + excess;
         const double mean = static_cast<double>(total_) / static_cast<double>(n_);
         const double reach = t * static_cast<double>(n_values_ - 1) * (1 + 1e-9);
         return {(mean - reach) * static_cast<double>(size) - 1e-6, (mean + reach) * static_cast<double>(size) + 1e-6};

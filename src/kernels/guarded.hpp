@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "cells.hpp"
 #include "distance.hpp"
 #include "guarantees.hpp"
 #include "neighbours.hpp"
@@ -29,22 +30,26 @@ class GuardedSearch {
         std::size_t n_rounds;      // at most so many rounds over all pairs of neighbours
         std::size_t n_neighbours;  // cells to look at around each cell
         double least_gain;         // a round that lowers the loss by less than this share is the last
+        bool at_any_cost;          // mend every cell: with cells far away, and by merging as the last resort
     };
 
     // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records.
     GuardedSearch(Rows<const double> X, std::size_t k, std::span<const Guarded> guarded, const Loops& loops,
                   std::span<std::int64_t> labels)
-        : k_(k), n_(X.size()), m_(X.dims()), guarded_(guarded), loops_(loops), labels_(labels) {
-        centre(X);
+        : k_(k), n_(X.size()), m_(X.dims()), width_((X.dims() + 7) / 8 * 8), loops_(loops), labels_(labels) {
         std::int64_t n_cells = 0;
         for (const std::int64_t label : labels) n_cells = std::max(n_cells, label + 1);
         cells_.resize(static_cast<std::size_t>(n_cells));
-        for (Cell& cell : cells_) {
+        centroids_.assign(cells_.size() * width_, 0.0f);
+        number_records(X, guarded);
+        std::size_t largest = 0;
+        for (std::uint32_t c = 0; c < cells_.size(); ++c) {
+            Cell& cell = cells_[c];
+            cell.number = c;
             cell.sums.assign(m_, 0.0);
             cell.kept.resize(guarded.size());
         }
-        for (std::uint32_t i = 0; i < n_; ++i) enter(i, cells_[static_cast<std::size_t>(labels[i])]);
-        std::size_t largest = 0;
+        for (std::uint32_t i = 0; i < n_; ++i) enter(i, cells_[static_cast<std::size_t>(labels[original_[i]])]);
         for (Cell& cell : cells_) {
             settle(cell);
             largest = std::max(largest, cell.members.size());
@@ -73,6 +78,7 @@ class GuardedSearch {
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     // Up to so many cells all pairs are looked at.
     static constexpr std::size_t few_cells = 256;
+    static constexpr int n_prices = 2;
     // What a step must gain, of the squares it is made of, for rounding not to be the reason.
     static constexpr double least_share = 1e-10;
 
@@ -82,12 +88,14 @@ class GuardedSearch {
         std::int64_t sum = 0;
     };
     struct Cell {
+        std::uint32_t number = 0;
         std::vector<std::uint32_t> members;
         std::vector<double> sums;
         std::vector<double> centroid;
         std::vector<double> own2;  // squared distances of the members from the centroid
         std::vector<Kept> kept;    // of each guarantee
         double excess = 0;
+        double radius = 0;
         std::uint32_t n_changes = 0;
 
         std::size_t size() const { return members.size(); }
@@ -101,25 +109,34 @@ class GuardedSearch {
         explicit operator bool() const { return from_a != none || from_b != none; }
     };
 
-    void centre(Rows<const double> X) {
+    // Copies the records, centred and scaled, cell after cell, so that those met together lie together.
+    void number_records(Rows<const double> X, std::span<const Guarded> guarded) {
+        const Members members(labels_, cells_.size());
+        for (std::size_t c = 0; c < cells_.size(); ++c)
+            original_.insert(original_.end(), members[c].begin(), members[c].end());
         const double scale = unit_scale(X.flat());
         std::vector<double> mean(m_, 0.0);
         for (std::size_t i = 0; i < n_; ++i)
             for (std::size_t j = 0; j < m_; ++j) mean[j] += X[i][j] * scale / static_cast<double>(n_);
         rows_.resize(n_ * m_);
         for (std::size_t i = 0; i < n_; ++i)
-            for (std::size_t j = 0; j < m_; ++j) rows_[i * m_ + j] = X[i][j] * scale - mean[j];
+            for (std::size_t j = 0; j < m_; ++j) rows_[i * m_ + j] = X[original_[i]][j] * scale - mean[j];
         const double unit = unit_scale(rows_);
         for (double& value : rows_) value *= unit;
+        for (const Guarded& each : guarded) {
+            guarantees_.push_back(each.guarantee.get());
+            std::vector<Code>& codes = codes_.emplace_back(n_);
+            for (std::size_t i = 0; i < n_; ++i) codes[i] = each.codes[original_[i]];
+        }
     }
 
     const double* row(std::uint32_t record) const { return &rows_[record * m_]; }
-    Code code(std::size_t g, std::uint32_t record) const { return guarded_[g].codes[record]; }
+    Code code(std::size_t g, std::uint32_t record) const { return codes_[g][record]; }
 
     void enter(std::uint32_t record, Cell& cell) {
         cell.members.push_back(record);
         for (std::size_t j = 0; j < m_; ++j) cell.sums[j] += row(record)[j];
-        for (std::size_t g = 0; g < guarded_.size(); ++g) {
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             Kept& kept = cell.kept[g];
             kept.codes.insert(std::upper_bound(kept.codes.begin(), kept.codes.end(), code(g, record)), code(g, record));
             kept.sum += code(g, record);
@@ -130,7 +147,7 @@ class GuardedSearch {
         cell.members[slot] = cell.members.back();
         cell.members.pop_back();
         for (std::size_t j = 0; j < m_; ++j) cell.sums[j] -= row(record)[j];
-        for (std::size_t g = 0; g < guarded_.size(); ++g) {
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             Kept& kept = cell.kept[g];
             kept.codes.erase(std::lower_bound(kept.codes.begin(), kept.codes.end(), code(g, record)));
             kept.sum -= code(g, record);
@@ -140,12 +157,16 @@ class GuardedSearch {
     // Recounts what depends on all members.
     void settle(Cell& cell) {
         cell.centroid.resize(m_);
-        for (std::size_t j = 0; j < m_; ++j) cell.centroid[j] = cell.sums[j] / cell.weight();
+        for (std::size_t j = 0; j < m_; ++j) {
+            cell.centroid[j] = cell.sums[j] / cell.weight();
+            centroids_[cell.number * width_ + j] = static_cast<float>(cell.centroid[j]);
+        }
         cell.own2.resize(cell.size());
         for (std::size_t i = 0; i < cell.size(); ++i) cell.own2[i] = distance2(cell.members[i], cell);
+        cell.radius = cell.size() > 0 ? std::sqrt(*std::ranges::max_element(cell.own2)) : 0;
         cell.excess = 0;
-        for (std::size_t g = 0; g < guarded_.size() && cell.size() > 0; ++g)
-            cell.excess += guarded_[g].guarantee->excess(cell.kept[g].codes);
+        for (std::size_t g = 0; g < guarantees_.size() && cell.size() > 0; ++g)
+            cell.excess += guarantees_[g]->excess(cell.kept[g].codes);
         ++cell.n_changes;
     }
 
@@ -186,12 +207,7 @@ class GuardedSearch {
                 for (std::uint32_t b = 0; b < n_cells; ++b)
                     if (a != b) lists_.push_back(b);
         } else {
-            const std::size_t width = (m_ + 7) / 8 * 8;
-            std::vector<float> centroids(n_cells * width, 0.0f);
-            for (std::size_t c = 0; c < n_cells; ++c)
-                for (std::size_t j = 0; j < m_; ++j)
-                    centroids[c * width + j] = static_cast<float>(cells_[c].centroid[j]);
-            lists_ = nearest_neighbours({centroids.data(), n_cells, width}, n_wanted, loops_, lists_);
+            lists_ = nearest_neighbours({centroids_.data(), n_cells, width_}, n_wanted, loops_, lists_);
             n_listed_ = lists_.size() / n_cells;
         }
         compared_.assign(lists_.size(), 0);
@@ -231,7 +247,8 @@ class GuardedSearch {
         double share = 0;
     };
 
-    // Takes the best step between two cells that lowers the loss and keeps every guarantee.
+    // Takes the best step between two cells: one that lowers the loss and keeps every guarantee, or, where one of the
+    // cells is in excess, one that lowers the loss and the excess at its price, taken together.
     bool improve(Cell& a, Cell& b) {
         Step best;
         const Pair pair = lean(a, b);
@@ -272,69 +289,85 @@ class GuardedSearch {
         const double join = to.weight() / (to.weight() + 1);
         for (std::uint32_t i = 0; i < from.size(); ++i) {
             const double to2 = from.own2[i] - 2 * sign * lean[i] + pair.apart2;
-            const double change = join * to2 - leave * from.own2[i];
-            if (!(change < best.change) || !(change < -least_share * (to2 + from.own2[i]))) continue;
             const std::uint32_t record = from.members[i];
-            if (excess_after(from, record, none) > 0 || excess_after(to, none, record) > 0) continue;
+            double change = join * to2 - leave * from.own2[i];
+            if (!worthwhile(from, to, record, none, best.change - least_share * (to2 + from.own2[i]), change)) continue;
             best = sign > 0 ? Step{change, i, none} : Step{change, none, i};
         }
     }
 
     void find_swap(const Cell& a, const Cell& b, const Pair& pair, Step& best) {
         const double most_lean = *std::ranges::max_element(lean_a_);
-        const double radius_a = std::sqrt(*std::ranges::max_element(a.own2));
-        set_bounds(a, b);
+        const double spare = price_ * (a.excess + b.excess);
+        if (spare <= 0 && !set_bounds(a, 0, b, 0)) return;
         radius_.resize(a.size());
         for (std::size_t i = 0; i < a.size(); ++i) radius_[i] = std::sqrt(a.own2[i]);
         for (std::uint32_t y = 0; y < b.size(); ++y) {
             const double lean_y = lean_b_[y] + pair.apart2;
             const double to_a = std::sqrt(std::max(b.own2[y] + 2 * lean_b_[y] + pair.apart2, 0.0));
-            const double farthest = radius_a + to_a;
-            if (2 * (lean_y - most_lean) - farthest * farthest * pair.share >= best.change) continue;
+            const double farthest = a.radius + to_a;
+            if (2 * (lean_y - most_lean) - farthest * farthest * pair.share - spare >= best.change) continue;
             for (std::uint32_t x = 0; x < a.size(); ++x) {
                 const double along = 2 * (lean_y - lean_a_[x]);
                 const double reach = radius_[x] + to_a;
-                if (along - reach * reach * pair.share >= best.change) continue;
-                if (!within_bounds(a.members[x], b.members[y])) continue;
-                const double apart2 = distance2(a.members[x], b.members[y]);
-                const double change = along - apart2 * pair.share;
-                if (!(change < best.change) || !(change < -least_share * apart2)) continue;
-                if (!allowed(a, b, a.members[x], b.members[y])) continue;
+                if (along - reach * reach * pair.share - spare >= best.change) continue;
+                const std::uint32_t record_a = a.members[x];
+                const std::uint32_t record_b = b.members[y];
+                if (spare <= 0 && !within_bounds(record_a, record_b)) continue;
+                double change = along - distance2(record_a, record_b) * pair.share;
+                const double rounding = least_share * (a.own2[x] + b.own2[y] + pair.apart2);
+                if (!worthwhile(a, b, record_a, record_b, best.change - rounding, change)) continue;
                 best = {change, x, y};
             }
         }
     }
 
-    // Of each guarantee, by how much a's sum of codes may change in a swap without ruling it out at once.
-    void set_bounds(const Cell& a, const Cell& b) {
+    // Whether a step is better than `limit`; adds the price of the excess to the change.
+    bool worthwhile(const Cell& a, const Cell& b, std::uint32_t x, std::uint32_t y, double limit, double& change) {
+        const double before = a.excess + b.excess;
+        if (before <= 0) return change < limit && excess_after(a, x, y) <= 0 && excess_after(b, y, x) <= 0;
+        change -= price_ * before;
+        limit -= 1e-9 * price_ * before;
+        if (change + price_ * (least_after(a, x, y) + least_after(b, y, x)) >= limit) return false;
+        change += price_ * excess_after(a, x, y);
+        if (change >= limit) return false;
+        change += price_ * excess_after(b, y, x);
+        return change < limit;
+    }
+
+    // Of each guarantee, by how much a's sum of codes may grow in a swap for the excesses not to be ruled out at once;
+    // says whether any swap is within these bounds.
+    bool set_bounds(const Cell& a, double excess_a, const Cell& b, double excess_b) {
         bounds_.clear();
-        for (std::size_t g = 0; g < guarded_.size(); ++g) {
-            const Interval in_a = guarded_[g].guarantee->sums(a.size());
-            const Interval in_b = guarded_[g].guarantee->sums(b.size());
-            const auto sum_a = static_cast<double>(a.kept[g].sum);
-            const auto sum_b = static_cast<double>(b.kept[g].sum);
-            bounds_.push_back(
-                {std::max(in_a.low - sum_a, sum_b - in_b.high), std::min(in_a.high - sum_a, sum_b - in_b.low)});
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
+            const Interval in_a = guarantees_[g]->sums(a.size(), excess_a);
+            const Interval in_b = guarantees_[g]->sums(b.size(), excess_b);
+            const Kept& kept_a = a.kept[g];
+            const Kept& kept_b = b.kept[g];
+            const auto sum_a = static_cast<double>(kept_a.sum);
+            const auto sum_b = static_cast<double>(kept_b.sum);
+            const Interval bound{std::max(in_a.low - sum_a, sum_b - in_b.high),
+                                 std::min(in_a.high - sum_a, sum_b - in_b.low)};
+            bounds_.push_back(bound);
+            const double most = static_cast<double>(kept_b.codes.back()) - static_cast<double>(kept_a.codes.front());
+            const double least = static_cast<double>(kept_b.codes.front()) - static_cast<double>(kept_a.codes.back());
+            if (most < bound.low || least > bound.high) return false;
         }
+        return true;
     }
     bool within_bounds(std::uint32_t x, std::uint32_t y) const {
         for (std::size_t g = 0; g < bounds_.size(); ++g) {
             const double more = static_cast<double>(code(g, y)) - static_cast<double>(code(g, x));
-            if (more != 0 && (more < bounds_[g].low || more > bounds_[g].high)) return false;
+            if (more < bounds_[g].low || more > bounds_[g].high) return false;
         }
         return true;
     }
-    bool allowed(const Cell& a, const Cell& b, std::uint32_t x, std::uint32_t y) {
-        return excess_after(a, x, y) <= 0 && excess_after(b, y, x) <= 0;
-    }
-
-    // The excess of a cell that one record leaves and one enters; either may be none. Cells that are in excess may
-    // not get worse, which is all that is asked of them while the loss is lowered.
+    // The excess of a cell that one record leaves and one enters; either may be none.
     double excess_after(const Cell& cell, std::uint32_t leaves, std::uint32_t enters) {
         double excess = 0;
-        for (std::size_t g = 0; g < guarded_.size(); ++g) {
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             if (leaves != none && enters != none && code(g, leaves) == code(g, enters) && cell.excess <= 0) continue;
-            excess += guarded_[g].guarantee->excess(changed(cell.kept[g].codes, g, leaves, enters));
+            excess += guarantees_[g]->excess(changed(cell.kept[g].codes, g, leaves, enters));
         }
         return excess;
     }
@@ -359,27 +392,33 @@ class GuardedSearch {
 
     // ---- mending
 
+    // Excess costs more and more; what is left in the end asks farther away, and merges as the last resort.
     void mend(const Plan& plan, Watch& watch) {
         std::vector<std::uint32_t> failing = in_excess();
-        for (bool some = true; some && !failing.empty();) {
-            some = false;
+        if (failing.empty()) return;
+        price_ = loss() / static_cast<double>(cells_.size());
+        for (int round = 0; round < n_prices && !failing.empty(); ++round, price_ *= 4) {
             for (const std::uint32_t c : failing) {
-                some |= mend(c, neighbours(c));
+                for (const std::uint32_t b : neighbours(c)) {
+                    if (b == none || cells_[b].size() == 0) continue;
+                    while (cells_[c].excess > 0 && improve(cells_[c], cells_[b])) {
+                    }
+                }
                 watch.tick(0);
             }
             failing = in_excess();
         }
-        // Those that the near cells could not help ask farther away, and merge as the last resort.
-        while (!failing.empty() && n_alive() > 1) {
+        for (std::size_t reach = 2 * plan.n_neighbours; !failing.empty() && n_alive() > 1; reach *= 4) {
+            const bool everywhere = reach >= cells_.size() && plan.at_any_cost;
             for (const std::uint32_t c : failing) {
                 if (cells_[c].size() == 0 || cells_[c].excess <= 0) continue;
-                const std::vector<std::uint32_t> wide =
-                    nearest_cells(c, std::max<std::size_t>(200, 4 * plan.n_neighbours));
-                mend(c, wide);
-                if (cells_[c].excess > 0) merge(c, wide);
+                const auto others = nearest_able(cells_[c], reach);
+                mend(c, others);
+                if (everywhere && cells_[c].excess > 0) merge(c);
                 watch.tick(0);
             }
             failing = in_excess();
+            if (!plan.at_any_cost) break;
         }
     }
 
@@ -401,6 +440,7 @@ class GuardedSearch {
             std::uint32_t partner = none;
             for (const std::uint32_t b : others) {
                 if (b == none || b == c || cells_[b].size() == 0) continue;
+                if (out_of_reach(a, cells_[b], least)) continue;
                 const Step step = mending_step(a, cells_[b], least);
                 if (!step) continue;
                 best = step;
@@ -413,20 +453,45 @@ class GuardedSearch {
         return any;
     }
 
+    // Whether two cells are so far apart that no step between them is as cheap as one that is known. A swap costs at
+    // least 2 d (d - r) - (d + r)^2 (1/na + 1/nb), d being the way between the centroids and r both radii together; a
+    // move at least n/(n+1) (d - r)^2 less what leaving brings, n/(n-1) r^2.
+    bool out_of_reach(const Cell& a, const Cell& b, double least) const {
+        double apart2 = 0;
+        for (std::size_t j = 0; j < m_; ++j) {
+            const double difference = b.centroid[j] - a.centroid[j];
+            apart2 += difference * difference;
+        }
+        const double apart = std::sqrt(apart2);
+        const double reach = a.radius + b.radius;
+        if (apart <= reach) return false;
+        const double swap =
+            2 * apart * (apart - reach) - (apart + reach) * (apart + reach) * (1 / a.weight() + 1 / b.weight());
+        const double smaller = std::min(a.weight(), b.weight());
+        const double move =
+            smaller / (smaller + 1) * (apart - reach) * (apart - reach) - smaller / (smaller - 1) * reach * reach;
+        return std::min(swap, move) >= least * (a.excess + b.excess);
+    }
+
     // The step with the least price if that is below `least`: loss per excess that goes away in both cells together.
     Step mending_step(Cell& a, Cell& b, double& least) {
         Step best;
+        const double most_left = enough(a);
+        const bool swaps = set_bounds(a, most_left, b, b.excess);
+        if (!swaps && !may_give(a, b) && !may_give(b, a)) return best;
         const Pair pair = lean(a, b);
         const double before = a.excess + b.excess;
         const auto consider = [&](double change, std::uint32_t x, std::uint32_t y) {
             const std::uint32_t leaves = x == none ? none : a.members[x];
             const std::uint32_t enters = y == none ? none : b.members[y];
             const double cost = std::max(change, 0.0) + tiny_;
-            if (cost >= least * before || hopeless(a, leaves, enters)) return;
+            if (cost >= least * before) return;
             const double left = excess_after(a, leaves, enters);
-            if (left >= a.excess || cost >= least * (before - left)) return;
-            const double gone = before - left - excess_after(b, enters, leaves);
-            if (!(gone > 1e-12) || cost >= least * gone) return;
+            // Every step counts, and none at the expense of the other cell: so there are few of them.
+            if (left > most_left || cost >= least * (before - left)) return;
+            const double other = excess_after(b, enters, leaves);
+            const double gone = before - left - other;
+            if (other > b.excess || cost >= least * gone) return;
             least = cost / gone;
             best = {change, x, y};
         };
@@ -440,53 +505,67 @@ class GuardedSearch {
                 consider(a.weight() / (a.weight() + 1) * (b.own2[y] + 2 * lean_b_[y] + pair.apart2) -
                              b.weight() / (b.weight() - 1) * b.own2[y],
                          none, y);
-        for (std::uint32_t x = 0; x < a.size(); ++x)
-            for (std::uint32_t y = 0; y < b.size(); ++y)
-                consider(
-                    2 * (lean_b_[y] + pair.apart2 - lean_a_[x]) - distance2(a.members[x], b.members[y]) * pair.share, x,
-                    y);
+        if (!swaps) return best;
+        for (std::uint32_t y = 0; y < b.size(); ++y) {
+            const double to_a = std::sqrt(std::max(b.own2[y] + 2 * lean_b_[y] + pair.apart2, 0.0));
+            for (std::uint32_t x = 0; x < a.size(); ++x) {
+                if (!within_bounds(a.members[x], b.members[y])) continue;
+                const double along = 2 * (lean_b_[y] + pair.apart2 - lean_a_[x]);
+                const double reach = std::sqrt(a.own2[x]) + to_a;
+                if (along - reach * reach * pair.share >= least * before) continue;
+                consider(along - distance2(a.members[x], b.members[y]) * pair.share, x, y);
+            }
+        }
         return best;
     }
 
-    // Whether the sums alone say that the excess of a cell does not fall.
-    bool hopeless(const Cell& cell, std::uint32_t leaves, std::uint32_t enters) const {
+    // A lower bound of the excess after a step, from the sums alone.
+    double least_after(const Cell& cell, std::uint32_t leaves, std::uint32_t enters) const {
         const std::size_t size = cell.size() - (leaves != none) + (enters != none);
         double excess = 0;
-        for (std::size_t g = 0; g < guarded_.size(); ++g) {
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             std::int64_t sum = cell.kept[g].sum;
             if (leaves != none) sum -= code(g, leaves);
             if (enters != none) sum += code(g, enters);
-            excess += std::max(guarded_[g].guarantee->least_excess(size, sum), 0.0);
+            excess += std::max(guarantees_[g]->least_excess(size, sum), 0.0);
         }
-        return excess >= cell.excess;
+        return excess;
     }
 
-    std::vector<std::uint32_t> nearest_cells(std::uint32_t c, std::size_t n_wanted) const {
-        std::vector<std::pair<double, std::uint32_t>> found;
-        for (std::uint32_t b = 0; b < cells_.size(); ++b) {
-            if (b == c || cells_[b].size() == 0) continue;
-            double apart2 = 0;
-            for (std::size_t j = 0; j < m_; ++j) {
-                const double difference = cells_[b].centroid[j] - cells_[c].centroid[j];
-                apart2 += difference * difference;
+    // The cells nearest to a cell, nearest first, of those that a swap with it is not ruled out for.
+    std::vector<std::uint32_t> nearest_able(const Cell& a, std::size_t n_wanted) {
+        std::vector<std::uint32_t> others;
+        for (const Cell& cell : cells_)
+            if (cell.number != a.number && cell.size() > 0) others.push_back(cell.number);
+        std::vector<float> apart2(others.size());
+        loops_.gather(centroids_.data(), width_, others, &centroids_[a.number * width_], apart2.data());
+        std::vector<std::pair<float, std::uint32_t>> found;
+        for (std::size_t i = 0; i < others.size(); ++i) found.emplace_back(apart2[i], others[i]);
+        others.clear();
+        for (std::size_t from = 0; from < found.size() && others.size() < n_wanted;) {
+            const std::size_t to = std::min(std::max(4 * from, 4 * n_wanted), found.size());
+            const auto begin = found.begin() + static_cast<std::ptrdiff_t>(from);
+            const auto end = found.begin() + static_cast<std::ptrdiff_t>(to);
+            if (to < found.size()) std::nth_element(begin, end, found.end());
+            std::sort(begin, end);
+            for (; from < to && others.size() < n_wanted; ++from) {
+                const Cell& b = cells_[found[from].second];
+                if (set_bounds(a, enough(a), b, b.excess)) others.push_back(b.number);
             }
-            found.emplace_back(apart2, b);
+            from = to;
         }
-        n_wanted = std::min(n_wanted, found.size());
-        std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(n_wanted), found.end());
-        std::vector<std::uint32_t> numbers;
-        for (std::size_t i = 0; i < n_wanted; ++i) numbers.push_back(found[i].second);
-        return numbers;
+        return others;
     }
+    // What a step that mends may leave: little, so that few are needed; but one record among many can only do so much.
+    static double enough(const Cell& cell) { return cell.excess - std::min(0.3 * cell.excess, 0.25 / cell.weight()); }
 
     // Merges a cell with the one that mends it for the least loss, or brings most for it.
-    void merge(std::uint32_t c, std::span<const std::uint32_t> others) {
+    void merge(std::uint32_t c) {
         Cell& a = cells_[c];
         std::uint32_t partner = none;
         double least = infinity;
-        for (const std::uint32_t o : others) {
-            const Cell& b = cells_[o];
-            if (b.size() == 0) continue;
+        for (const Cell& b : cells_) {
+            if (b.size() == 0 || b.number == c) continue;
             double apart2 = 0;
             for (std::size_t j = 0; j < m_; ++j) {
                 const double difference = b.centroid[j] - a.centroid[j];
@@ -495,12 +574,12 @@ class GuardedSearch {
             const double cost = a.weight() * b.weight() / (a.weight() + b.weight()) * apart2 + tiny_;
             if (cost >= least * (a.excess + b.excess)) continue;
             const double gone = a.excess + b.excess - excess_together(a, b);
-            if (gone > 0 && cost < least * gone) {
+            if (gone < 0.1 * a.excess && partner != none) continue;
+            if (cost < least * gone) {
                 least = cost / gone;
-                partner = o;
+                partner = b.number;
             }
         }
-        if (partner == none) partner = others[0];
         Cell& b = cells_[partner];
         for (const std::uint32_t record : a.members) enter(record, b);
         a.members.clear();
@@ -511,10 +590,10 @@ class GuardedSearch {
     }
     double excess_together(const Cell& a, const Cell& b) {
         double excess = 0;
-        for (std::size_t g = 0; g < guarded_.size(); ++g) {
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             changed_.clear();
             std::ranges::merge(a.kept[g].codes, b.kept[g].codes, std::back_inserter(changed_));
-            excess += guarded_[g].guarantee->excess(changed_);
+            excess += guarantees_[g]->excess(changed_);
         }
         return excess;
     }
@@ -522,7 +601,8 @@ class GuardedSearch {
     void write_labels() {
         std::vector<std::int64_t> cell_of(n_);
         for (std::size_t c = 0; c < cells_.size(); ++c)
-            for (const std::uint32_t record : cells_[c].members) cell_of[record] = static_cast<std::int64_t>(c);
+            for (const std::uint32_t record : cells_[c].members)
+                cell_of[original_[record]] = static_cast<std::int64_t>(c);
         std::vector<std::int64_t> number(cells_.size(), -1);
         std::int64_t next = 0;
         for (std::size_t i = 0; i < n_; ++i) {
@@ -536,15 +616,20 @@ class GuardedSearch {
     std::size_t n_;
     std::size_t m_;
     std::size_t most_ = 0;
-    std::span<const Guarded> guarded_;
+    std::size_t width_;  // columns in whole lanes, the surplus ones zero
     const Loops& loops_;
     std::span<std::int64_t> labels_;
+    std::vector<std::size_t> original_;  // the number in the table of each record
     std::vector<double> rows_;
+    std::vector<const Guarantee*> guarantees_;
+    std::vector<std::vector<Code>> codes_;  // of each guarantee
+    std::vector<float> centroids_;
     std::vector<Cell> cells_;
     std::vector<std::uint32_t> lists_;  // the cells near each cell
     std::size_t n_listed_ = 0;
     std::vector<std::uint32_t> compared_;  // of each pair: the changes of both when they were last compared
     double tiny_ = 1e-12;
+    double price_ = 0;  // of excess, in loss
     std::vector<double> across_, lean_a_, lean_b_, radius_;
     std::vector<Interval> bounds_;
     std::vector<Code> changed_;

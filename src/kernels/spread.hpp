@@ -16,11 +16,11 @@ namespace shoal {
 // again. What is left over is in the central stratum. Strata of one and the same value count as one.
 class Spread {
   public:
-    Spread(Rows<const double> X, std::span<const std::int64_t> codes, std::size_t size)
+    Spread(Rows<const double> X, std::span<const std::int64_t> codes, std::size_t size, std::size_t parts)
         : X_(X), n_cells_(X.size() / size) {
         for (std::uint32_t i = 0; i < X.size(); ++i) records_.push_back(i);
         std::ranges::sort(records_, {}, [&](std::uint32_t i) { return std::pair(codes[i], i); });
-        cut(codes, size);
+        cut(codes, size, parts);
     }
 
     void run(std::span<std::int64_t> labels) {
@@ -36,10 +36,11 @@ class Spread {
         std::size_t size() const { return to - from; }
     };
 
-    void cut(std::span<const std::int64_t> codes, std::size_t size) {
+    void cut(std::span<const std::int64_t> codes, std::size_t size, std::size_t parts) {
         const std::size_t left_over = records_.size() - size * n_cells_;
-        for (std::size_t s = 0, from = 0; s < size; ++s) {
-            const std::size_t to = from + n_cells_ + (s == size / 2 ? left_over : 0);
+        for (std::size_t s = 0, from = 0; s < parts; ++s) {
+            const std::size_t quota = size * (s + 1) / parts - size * s / parts;
+            const std::size_t to = from + quota * n_cells_ + (s == parts / 2 ? left_over : 0);
             const bool same = !strata_.empty() && codes[records_[strata_.back().from]] == codes[records_[to - 1]];
             if (same)
                 strata_.back().to = to;
