@@ -79,8 +79,11 @@ class GuardedSearch {
     // Up to so many cells all pairs are looked at.
     static constexpr std::size_t few_cells = 256;
     static constexpr int n_prices = 2;
+    static constexpr std::size_t many_pairs = 1000;
     // What a step must gain, of the squares it is made of, for rounding not to be the reason.
     static constexpr double least_share = 1e-10;
+    // The same where the squares themselves are rounding: numbers are at most 1.
+    static constexpr double least_gain = 1e-26;
 
     // What one guarantee knows of a cell.
     struct Kept {
@@ -221,9 +224,9 @@ class GuardedSearch {
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
     void sweep(std::size_t round, Watch& watch) {
         for (std::size_t a = 0; a < cells_.size(); ++a) {
-            for (std::size_t i = 0; i < n_listed_ && cells_[a].size() > 0; ++i) {
+            for (std::size_t i = 0; i < n_listed_ && sound(cells_[a]); ++i) {
                 const std::uint32_t b = lists_[a * n_listed_ + i];
-                if (b == none || cells_[b].size() == 0) continue;
+                if (b == none || !sound(cells_[b])) continue;
                 if (b < a && listed(b, a)) continue;
                 std::uint32_t& compared = compared_[a * n_listed_ + i];
                 if (compared == cells_[a].n_changes + cells_[b].n_changes) continue;
@@ -234,6 +237,7 @@ class GuardedSearch {
             if (a % 64 == 0) watch.tick(round * n_ + a * n_ / cells_.size());
         }
     }
+    static bool sound(const Cell& cell) { return cell.size() > 0 && cell.excess <= 0; }
     bool listed(std::uint32_t a, std::size_t b) const {
         return cells_.size() <= few_cells ||
                std::ranges::find(neighbours(a), static_cast<std::uint32_t>(b)) != neighbours(a).end();
@@ -291,7 +295,8 @@ class GuardedSearch {
             const double to2 = from.own2[i] - 2 * sign * lean[i] + pair.apart2;
             const std::uint32_t record = from.members[i];
             double change = join * to2 - leave * from.own2[i];
-            if (!worthwhile(from, to, record, none, best.change - least_share * (to2 + from.own2[i]), change)) continue;
+            const double rounding = least_share * (from.own2[i] + pair.apart2) + least_gain;
+            if (!worthwhile(from, to, record, none, best.change - rounding, change)) continue;
             best = sign > 0 ? Step{change, i, none} : Step{change, none, i};
         }
     }
@@ -302,7 +307,10 @@ class GuardedSearch {
         if (spare <= 0 && !set_bounds(a, 0, b, 0)) return;
         radius_.resize(a.size());
         for (std::size_t i = 0; i < a.size(); ++i) radius_[i] = std::sqrt(a.own2[i]);
-        for (std::uint32_t y = 0; y < b.size(); ++y) {
+        // Between large cells the best swap of one record is good enough: looking at all takes too long.
+        const bool soon = a.size() * b.size() > many_pairs;
+        for (std::size_t i = 0; i < b.size() && !(soon && best); ++i) {
+            const auto y = static_cast<std::uint32_t>(soon ? (i + n_taken_) % b.size() : i);
             const double lean_y = lean_b_[y] + pair.apart2;
             const double to_a = std::sqrt(std::max(b.own2[y] + 2 * lean_b_[y] + pair.apart2, 0.0));
             const double farthest = a.radius + to_a;
@@ -315,7 +323,7 @@ class GuardedSearch {
                 const std::uint32_t record_b = b.members[y];
                 if (spare <= 0 && !within_bounds(record_a, record_b)) continue;
                 double change = along - distance2(record_a, record_b) * pair.share;
-                const double rounding = least_share * (a.own2[x] + b.own2[y] + pair.apart2);
+                const double rounding = least_share * (a.own2[x] + b.own2[y] + pair.apart2) + least_gain;
                 if (!worthwhile(a, b, record_a, record_b, best.change - rounding, change)) continue;
                 best = {change, x, y};
             }
@@ -380,6 +388,7 @@ class GuardedSearch {
     }
 
     void take(Cell& a, Cell& b, const Step& step) {
+        ++n_taken_;
         const std::uint32_t x = step.from_a == none ? none : a.members[step.from_a];
         const std::uint32_t y = step.from_b == none ? none : b.members[step.from_b];
         if (x != none) leave(step.from_a, a);
@@ -401,6 +410,7 @@ class GuardedSearch {
             for (const std::uint32_t c : failing) {
                 for (const std::uint32_t b : neighbours(c)) {
                     if (b == none || cells_[b].size() == 0) continue;
+                    if (cells_[c].size() * cells_[b].size() > many_pairs) continue;
                     while (cells_[c].excess > 0 && improve(cells_[c], cells_[b])) {
                     }
                 }
@@ -628,6 +638,7 @@ class GuardedSearch {
     std::vector<std::uint32_t> lists_;  // the cells near each cell
     std::size_t n_listed_ = 0;
     std::vector<std::uint32_t> compared_;  // of each pair: the changes of both when they were last compared
+    std::size_t n_taken_ = 0;
     double tiny_ = 1e-12;
     double price_ = 0;  // of excess, in loss
     std::vector<double> across_, lean_a_, lean_b_, radius_;

@@ -23,8 +23,11 @@ from shoal.typing import Labels, Matrix, Seed
 # Up to so many records several starts are tried to the end, and each search goes on until nothing is left to gain.
 SMALL = 5_000
 THOROUGH = kernels.Effort(rounds=60, neighbours=40, least_gain=1e-5, at_any_cost=True)
-QUICK = kernels.Effort(rounds=5, neighbours=20, least_gain=0.01, at_any_cost=False)
-LAST = QUICK._replace(at_any_cost=True)
+# Beyond, there is one start and one search.
+QUICK = kernels.Effort(rounds=5, neighbours=20, least_gain=0.01, at_any_cost=True)
+# Up to this share of the cells they are mended one by one; where more fail, they are made anew.
+FEW = 0.05
+SPREAD_FEW = 0.01
 # Cells of evenly spread values are tried with so many times the records that the model needs at least: with more of
 # them there is more to choose from, with fewer they are smaller.
 SIZES = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
@@ -178,10 +181,12 @@ def _enforced(problem: Problem, labels: Labels) -> Labels:
         return labels
     _refuse_impossible(problem)
     if len(problem.X) <= SMALL:
-        ends = [kernels.guarded_search(problem.X, start, problem.k, vetoes, THOROUGH) for start in _starts(problem, labels)]
+        starts = _starts(problem, labels)
+        ends = [kernels.guarded_search(problem.X, start, problem.k, vetoes, THOROUGH) for start in starts]
         return min(ends, key=lambda end: _spread_within(problem.X, end))
-    labels = kernels.guarded_search(problem.X, labels, problem.k, vetoes, QUICK)
-    return kernels.guarded_search(problem.X, _spread_anew(problem, vetoes, labels), problem.k, vetoes, LAST)
+    if _failing(vetoes, labels).mean() > FEW:
+        labels = _spread_anew(problem, vetoes, labels)
+    return kernels.guarded_search(problem.X, labels, problem.k, vetoes, QUICK)
 
 
 def _failing(vetoes: kernels.Guarantees, labels: Labels) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -209,7 +214,9 @@ def _spread_within(X: Matrix, labels: Labels) -> float:
 
 def _starts(problem: Problem, labels: Labels) -> Iterator[Labels]:
     """Yield the partition given, then cells in which the first column is spread evenly, of several sizes."""
-    yield labels
+    # Where most cells fail, mending them one by one is no way.
+    if _failing(problem.guarantees(), labels).mean() < 0.5:
+        yield labels
     first = _steering_order(problem)
     least = _least_size(problem, first)
     for size in sorted({min(max(problem.k, round(least * times)), len(problem.X)) for times in SIZES}):
@@ -247,11 +254,9 @@ def _least_size(problem: Problem, which: int) -> int:
 def _spread_anew(problem: Problem, vetoes: kernels.Guarantees, labels: Labels) -> Labels:
     """Put the records of cells that break a model, with those of cells nearby, into cells that keep it.
 
-    The pool is doubled until it can be spread so that no new cell breaks a model, or all records are in it.
+    The pool is doubled until it can be spread so that few new cells break a model, or all records are in it.
     """
     failing = np.flatnonzero(_failing(vetoes, labels))
-    if not len(failing):
-        return labels
     sizes = np.bincount(labels)
     centroids = kernels.cell_sums(problem.X, labels, len(sizes)) / sizes[:, None]
     first = _steering_order(problem)
@@ -261,15 +266,24 @@ def _spread_anew(problem: Problem, vetoes: kernels.Guarantees, labels: Labels) -
     while True:
         pooled = np.isin(labels, np.concatenate([failing, order[:n_pooled]]))
         records = np.flatnonzero(pooled)
-        part = problem.part(records)
-        size = min(max(problem.k, least), len(records))
-        fresh = kernels.spread(part.X, part.guarded[first].codes, size, min(size, max(3, least)))
-        if n_pooled >= len(order) or not _failing(part.guarantees(), fresh).any():
+        fresh, sound = _spread_out(problem.part(records), first, least)
+        if sound or n_pooled >= len(order):
             break
         n_pooled *= 2
     labels = labels.copy()
     labels[records] = fresh + len(sizes)
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def _spread_out(part: Problem, first: int, least: int) -> tuple[Labels, bool]:
+    """Return cells in which a column is spread evenly, as small as will do, and whether few of them break a model."""
+    vetoes = part.guarantees()
+    for times in (1.0, *SIZES):
+        size = min(max(part.k, round(least * times)), len(part.X))
+        fresh = kernels.spread(part.X, part.guarded[first].codes, size, min(size, max(3, round(least * times))))
+        if _failing(vetoes, fresh).mean() < SPREAD_FEW:
+            return fresh, True
+    return fresh, False
 
 
 def _helpers(problem: Problem, labels: Labels, centroids: Matrix, failing: Labels, which: int) -> Labels:
