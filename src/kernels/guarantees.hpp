@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,10 @@ class Guarantee {
     virtual ~Guarantee() = default;
     // How far a cell is from keeping it, in any unit that falls to 0, and 0 exactly if it is kept.
     virtual double excess(std::span<const Code> codes) const = 0;
+    // What to remember of a cell for the next question.
+    virtual Wide memory(std::span<const Code>) const { return 0; }
+    // The excess after one code has taken the place of another, where that takes less than counting all.
+    virtual std::optional<double> swapped(std::span<const Code>, Wide, Code, Code) const { return std::nullopt; }
     // A lower bound of the excess of every cell of this size whose codes have this sum, in O(1).
     virtual double least_excess(std::size_t, std::int64_t) const { return 0; }
     // The sums of codes outside of which the excess of a cell of this size is above `excess`; a little too wide.
@@ -136,21 +141,40 @@ class NominalCloseness final : public Guarantee {
         for (const std::int64_t count : counts) n_ += count;
     }
 
-    double excess(std::span<const Code> codes) const override {
-        const auto size = static_cast<std::int64_t>(codes.size());
-        // What is too much in one place is missing in another: half the sum is that of the positive differences.
+    double excess(std::span<const Code> codes) const override { return over(memory(codes), codes.size()); }
+
+    // What is too much in one place is missing in another: half the sum is that of the positive differences.
+    Wide memory(std::span<const Code> codes) const override {
         Wide sum = 0;
-        for_each_value(codes, [&](Code code, std::int64_t count) {
-            const Wide more = static_cast<Wide>(count) * n_ - static_cast<Wide>(size) * counts_[code];
-            if (more > 0) sum += more;
-        });
+        for_each_value(codes, [&](Code code, std::int64_t count) { sum += more(code, count, codes.size()); });
+        return sum;
+    }
+
+    std::optional<double> swapped(std::span<const Code> codes, Wide sum, Code leaves, Code enters) const override {
+        const auto count = [&](Code code) {
+            const auto found = std::ranges::equal_range(codes, code);
+            return static_cast<std::int64_t>(found.size());
+        };
+        const std::int64_t fewer = count(leaves);
+        const std::int64_t greater = count(enters);
+        if (leaves != enters) {
+            sum += more(leaves, fewer - 1, codes.size()) - more(leaves, fewer, codes.size());
+            sum += more(enters, greater + 1, codes.size()) - more(enters, greater, codes.size());
+        }
+        return over(sum, codes.size());
+    }
+
+  private:
+    Wide more(Code code, std::int64_t count, std::size_t size) const {
+        return std::max<Wide>(static_cast<Wide>(count) * n_ - static_cast<Wide>(size) * counts_[code], 0);
+    }
+    double over(Wide sum, std::size_t size) const {
         const Wide all = static_cast<Wide>(size) * n_;
         if (sum * t_.under <= all * t_.over) return 0;
         const double t = static_cast<double>(t_.over) / static_cast<double>(t_.under);
         return std::max(static_cast<double>(sum) / static_cast<double>(all) - t, 1e-12);
     }
 
-  private:
     Fraction t_;
     std::vector<std::int64_t> counts_;
     std::int64_t n_ = 0;

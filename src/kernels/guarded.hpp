@@ -89,6 +89,7 @@ class GuardedSearch {
     struct Kept {
         std::vector<Code> codes;  // ascending
         std::int64_t sum = 0;
+        Wide memory = 0;
     };
     struct Cell {
         std::uint32_t number = 0;
@@ -168,8 +169,10 @@ class GuardedSearch {
         for (std::size_t i = 0; i < cell.size(); ++i) cell.own2[i] = distance2(cell.members[i], cell);
         cell.radius = cell.size() > 0 ? std::sqrt(*std::ranges::max_element(cell.own2)) : 0;
         cell.excess = 0;
-        for (std::size_t g = 0; g < guarantees_.size() && cell.size() > 0; ++g)
+        for (std::size_t g = 0; g < guarantees_.size() && cell.size() > 0; ++g) {
             cell.excess += guarantees_[g]->excess(cell.kept[g].codes);
+            cell.kept[g].memory = guarantees_[g]->memory(cell.kept[g].codes);
+        }
         ++cell.n_changes;
     }
 
@@ -374,8 +377,16 @@ class GuardedSearch {
     double excess_after(const Cell& cell, std::uint32_t leaves, std::uint32_t enters) {
         double excess = 0;
         for (std::size_t g = 0; g < guarantees_.size(); ++g) {
-            if (leaves != none && enters != none && code(g, leaves) == code(g, enters) && cell.excess <= 0) continue;
-            excess += guarantees_[g]->excess(changed(cell.kept[g].codes, g, leaves, enters));
+            const Kept& kept = cell.kept[g];
+            if (leaves != none && enters != none) {
+                if (code(g, leaves) == code(g, enters) && cell.excess <= 0) continue;
+                const auto swapped = guarantees_[g]->swapped(kept.codes, kept.memory, code(g, leaves), code(g, enters));
+                if (swapped) {
+                    excess += *swapped;
+                    continue;
+                }
+            }
+            excess += guarantees_[g]->excess(changed(kept.codes, g, leaves, enters));
         }
         return excess;
     }

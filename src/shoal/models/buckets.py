@@ -1,7 +1,7 @@
 """Buckets: t-closeness by steering alone, as Domingo-Ferrer and Soria-Comas (2017) describe it (their algorithm 1).
 
 Records are numbered within buckets of the confidential column so that records with the same number are near each other
-and come from different buckets; the number, weighted, steers the partition. It promises nothing: see docs/t_closeness.md.
+and come from different buckets; the number, weighted, steers the partition. It promises nothing.
 """
 
 from fractions import Fraction

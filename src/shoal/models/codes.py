@@ -25,7 +25,7 @@ class Codes(NamedTuple):
 
 
 def encode(column: pa.Array | pa.ChunkedArray, *, ordered: bool, categories: Sequence[Any] | None = None) -> Codes:
-    """Number the values of a column in ascending order; a missing value is a value of its own, after all others.
+    """Give the values of a column numbers in ascending order; missing is a value of its own, after all others.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from shoal.typing import Labels
 
 @dataclass(frozen=True)
 class DeltaDisclosure(Model):
-    """In every class and for every value of the table, \\|log(share in the class / share in the table)\\| < `delta`.
+    """In every class, the share of every value is between exp(-delta) and exp(delta) times that in the table.
 
     Every value has to occur in every class: for columns of a few values, none of them rare.
 

@@ -27,10 +27,11 @@ THOROUGH = kernels.Effort(rounds=60, neighbours=40, least_gain=1e-5, at_any_cost
 QUICK = kernels.Effort(rounds=5, neighbours=20, least_gain=0.01, at_any_cost=True)
 # Up to this share of the cells they are mended one by one; where more fail, they are made anew.
 FEW = 0.05
+MANAGEABLE = 50
 SPREAD_FEW = 0.01
 # Cells of evenly spread values are tried with so many times the records that the model needs at least: with more of
 # them there is more to choose from, with fewer they are smaller.
-SIZES = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+SIZES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 
 
 class Guarded(NamedTuple):
@@ -155,9 +156,7 @@ def _checked(guarded: Guarded, n_records: int) -> Guarded:
     return guarded._replace(codes=codes)
 
 
-def _start(
-    problem: Problem, labels: Labels | None, steering: Sequence[Guarded], method: str, seed: Seed
-) -> Labels:
+def _start(problem: Problem, labels: Labels | None, steering: Sequence[Guarded], method: str, seed: Seed) -> Labels:
     """Return the partition to begin with: the one given, or the method's, steered where a weight says so."""
     if len(steering) > 1:
         raise ParameterError(
@@ -214,8 +213,9 @@ def _spread_within(X: Matrix, labels: Labels) -> float:
 
 def _starts(problem: Problem, labels: Labels) -> Iterator[Labels]:
     """Yield the partition given, then cells in which the first column is spread evenly, of several sizes."""
-    # Where most cells fail, mending them one by one is no way.
-    if _failing(problem.guarantees(), labels).mean() < 0.5:
+    # Where most of many cells fail, mending them one by one is no way.
+    failing = _failing(problem.guarantees(), labels)
+    if failing.mean() < 0.5 or len(failing) <= MANAGEABLE:
         yield labels
     first = _steering_order(problem)
     least = _least_size(problem, first)
@@ -278,7 +278,7 @@ def _spread_anew(problem: Problem, vetoes: kernels.Guarantees, labels: Labels) -
 def _spread_out(part: Problem, first: int, least: int) -> tuple[Labels, bool]:
     """Return cells in which a column is spread evenly, as small as will do, and whether few of them break a model."""
     vetoes = part.guarantees()
-    for times in (1.0, *SIZES):
+    for times in SIZES:
         size = min(max(part.k, round(least * times)), len(part.X))
         fresh = kernels.spread(part.X, part.guarded[first].codes, size, min(size, max(3, round(least * times))))
         if _failing(vetoes, fresh).mean() < SPREAD_FEW:

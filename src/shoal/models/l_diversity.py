@@ -116,7 +116,7 @@ def _has_entropy(counts: NDArray[np.int64], l: int) -> bool:  # noqa: E741
 
 
 def _recursive_l(counts: NDArray[np.int64], c: float) -> int:
-    """Return the largest l for which r_1 < c (r_l + r_(l+1) + ...), r being the counts, largest first; 0 if there is none."""
+    """Return the largest l for which r_1 < c (r_l + r_(l+1) + ...), r being the counts, largest first, or 0."""
     descending = np.sort(counts)[::-1]
     tails = np.cumsum(descending[::-1])[::-1]
     share = as_fraction(c)

@@ -63,7 +63,7 @@ class Model(ABC):
 
     @abstractmethod
     def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
-        """Add the veto. `counts` says how often each code occurs in the whole table, of which `column` may be a part."""
+        """Add the veto. `counts`: how often each code occurs in the whole table, of which `column` may be a part."""
 
     @abstractmethod
     def why_impossible(self, column: Codes) -> str:

@@ -92,7 +92,7 @@ Work = tuple[list[int], list[int]]
 def ordered_work(class_ids: Labels, codes: Labels, n_values: int) -> Work:
     """Return the earth mover's distance of each class from all records, over the ranks (equation 1 of the paper).
 
-    With N_i records up to value i in the table and u in the class, the distance is the sum of \\|c N_i - n u\\| over all
+    With N_i records up to value i in the table and u in the class, the distance is the sum of abs(c N_i - n u) over all
     i, divided by c n (M - 1). Between two neighbouring records of the class u stays, and c N_i - n u turns from
     negative to positive at one place; sums of N on both sides are looked up. So a class costs its size, not M.
     """
@@ -103,19 +103,17 @@ def ordered_work(class_ids: Labels, codes: Labels, n_values: int) -> Work:
     size = by_class.sizes[by_class.classes]
     u = np.arange(n) - by_class.starts[by_class.classes] + 1
     begin = by_class.codes
-    last = u == size
-    end = np.where(last, n_values, np.append(begin[1:], n_values))
+    end = np.where(u == size, n_values, np.append(begin[1:], n_values))
     turn = np.clip(np.sort(codes)[-(-u * n // size) - 1], begin, end)
-    before, after = below[turn] - below[begin], below[end] - below[turn]
-    # Whole numbers of any length where 64 bits might not do.
-    if n * int(by_class.sizes.max(initial=0)) * n_values >= 2**62:
-        u, size, turn, begin, end, before, after, below = (
-            a.astype(object) for a in (u, size, turn, begin, end, before, after, below)
-        )
-    terms = u * n * (turn - begin) - size * before + size * after - u * n * (end - turn)
-    first = below[begin[by_class.starts]] * by_class.sizes
-    work = np.add.reduceat(terms, by_class.starts) + first if n else np.empty(0, dtype=np.int64)
-    return [int(w) for w in work], [int(c) * n * (n_values - 1) for c in by_class.sizes]
+    # What is multiplied by n and by c is summed apart: the products may need more than 64 bits.
+    by_n = _class_sums(u * (2 * turn - begin - end), by_class)
+    by_c = _class_sums(below[begin] + below[end] - 2 * below[turn], by_class) + below[begin[by_class.starts]]
+    work = [n * int(a) + int(c) * int(b) for a, b, c in zip(by_n, by_c, by_class.sizes, strict=True)]
+    return work, [int(c) * n * (n_values - 1) for c in by_class.sizes]
+
+
+def _class_sums(values: Labels, by_class: Sorted) -> Labels:
+    return np.asarray(np.add.reduceat(values, by_class.starts) if len(values) else values, dtype=np.int64)
 
 
 def nominal_work(class_ids: Labels, codes: Labels, n_values: int) -> Work:
