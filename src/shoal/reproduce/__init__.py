@@ -13,6 +13,7 @@ PAPERS = {
     "fmdav": "shoal.reproduce.fmdav",
     "tfrp": "shoal.reproduce.tfrp",
     "records": "shoal.reproduce.records",
+    "steered": "shoal.reproduce.steered",
 }
 
 
