@@ -17,6 +17,8 @@
 #include "border.hpp"
 #include "cells.hpp"
 #include "gather.hpp"
+#include "guarantees.hpp"
+#include "guarded.hpp"
 #include "keys.hpp"
 #include "lines.hpp"
 #include "linkage.hpp"
@@ -24,6 +26,7 @@
 #include "refine.hpp"
 #include "scatter.hpp"
 #include "split.hpp"
+#include "spread.hpp"
 #include "stream.hpp"
 #include "univariate.hpp"
 
@@ -255,6 +258,76 @@ Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells
         cell_spread(rows(X), Members(span(labels), n_cells), out);
     }
     return as_array(std::move(out));
+}
+
+// Guarantees with the codes they are about, one after another.
+class Guarantees {
+  public:
+    Guarantees() = default;
+    Guarantees(const Guarantees&) = delete;
+    Guarantees& operator=(const Guarantees&) = delete;
+
+    void ordered_closeness(const Labels& codes, const Labels& counts, std::int64_t over, std::int64_t under) {
+        add(codes, std::make_unique<OrderedCloseness>(span(counts), Fraction{over, under}));
+    }
+    void nominal_closeness(const Labels& codes, const Labels& counts, std::int64_t over, std::int64_t under) {
+        add(codes, std::make_unique<NominalCloseness>(span(counts), Fraction{over, under}));
+    }
+    void distinct(const Labels& codes, std::int64_t l) { add(codes, std::make_unique<DistinctDiversity>(l)); }
+    void entropy(const Labels& codes, std::int64_t l) { add(codes, std::make_unique<EntropyDiversity>(l)); }
+    void recursive(const Labels& codes, std::int64_t l, std::int64_t over, std::int64_t under) {
+        add(codes, std::make_unique<RecursiveDiversity>(l, Fraction{over, under}));
+    }
+    void delta(const Labels& codes, const Labels& counts, double low, double high) {
+        add(codes, std::make_unique<DeltaDisclosure>(span(counts), low, high));
+    }
+
+    std::span<const Guarded> all() const { return guarded_; }
+
+    // Of each cell, the sum of what it is off.
+    Vector<double> excess(const Labels& labels, std::size_t n_cells) const {
+        std::vector<double> out(n_cells, 0.0);
+        const Members members(span(labels), n_cells);
+        std::vector<Code> codes;
+        for (const Guarded& guarded : guarded_)
+            for (std::size_t c = 0; c < n_cells; ++c) {
+                codes.clear();
+                for (const std::size_t i : members[c]) codes.push_back(guarded.codes[i]);
+                std::ranges::sort(codes);
+                out[c] += guarded.guarantee->excess(codes);
+            }
+        return as_array(std::move(out));
+    }
+
+  private:
+    void add(const Labels& codes, std::unique_ptr<const Guarantee> guarantee) {
+        guarded_.push_back({{span(codes).begin(), span(codes).end()}, std::move(guarantee)});
+    }
+
+    std::vector<Guarded> guarded_;
+};
+
+Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
+                                    std::size_t rounds, std::size_t neighbours, double least_gain, bool at_any_cost,
+                                    nb::object progress, const std::string& simd) {
+    std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
+    const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
+    {
+        nb::gil_scoped_release released;
+        GuardedSearch(rows(X), k, guarantees.all(), chosen, labels)
+            .run({rounds, neighbours, least_gain, at_any_cost}, watch);
+    }
+    return as_array(std::move(labels));
+}
+
+Vector<std::int64_t> spread_cells(const Matrix& X, const Labels& codes, std::size_t size, std::size_t parts) {
+    std::vector<std::int64_t> labels(X.shape(0));
+    {
+        nb::gil_scoped_release released;
+        Spread(rows(X), span(codes), size, parts).run(labels);
+    }
+    return as_array(std::move(labels));
 }
 
 // Remaining, with what it needs to live: the matrix, the threads, and room for points.
@@ -526,6 +599,21 @@ NB_MODULE(_kernels, module) {
     module.def("cell_sums", &sums, "X"_a, "labels"_a, "n_cells"_a, "Sums over cells, shape (n_cells, n_dims).");
     module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a,
                "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
+    module.def("spread", &spread_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
+               "Cells of about `size` records that each hold the same share of every part of the codes.");
+    module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,
+               "least_gain"_a, "at_any_cost"_a, "progress"_a.none(), "simd"_a = "",
+               "Mend the cells that break a guarantee, then lower the loss under the veto of all.");
+    nb::class_<Guarantees>(module, "Guarantees", "What every cell must keep.")
+        .def(nb::init<>())
+        .def("ordered_closeness", &Guarantees::ordered_closeness, "codes"_a, "counts"_a, "over"_a, "under"_a)
+        .def("nominal_closeness", &Guarantees::nominal_closeness, "codes"_a, "counts"_a, "over"_a, "under"_a)
+        .def("distinct", &Guarantees::distinct, "codes"_a, "l"_a)
+        .def("entropy", &Guarantees::entropy, "codes"_a, "l"_a)
+        .def("recursive", &Guarantees::recursive, "codes"_a, "l"_a, "over"_a, "under"_a)
+        .def("delta", &Guarantees::delta, "codes"_a, "counts"_a, "low"_a, "high"_a)
+        .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a,
+             "What each cell is off, summed, shape (n_cells,).");
     nb::class_<RemainingRecords>(module, "Remaining", "Records not yet in a cell.")
         .def(nb::init<Matrix, std::size_t, const std::string&>(), "X"_a, "threads"_a, "simd"_a = "")
         .def("__len__", &RemainingRecords::size)

@@ -21,6 +21,8 @@ from shoal.typing import Labels, Matrix, Progress
 
 __all__ = [
     "Departures",
+    "Effort",
+    "Guarantees",
     "Ranks",
     "Remaining",
     "Schedule",
@@ -39,6 +41,7 @@ __all__ = [
     "cell_sums",
     "distances",
     "farthest",
+    "guarded_search",
     "least_different",
     "linkage",
     "mdav",
@@ -52,6 +55,7 @@ __all__ = [
     "scatter",
     "simd",
     "split",
+    "spread",
     "stage",
     "text_keys",
     "univariate",
@@ -212,6 +216,33 @@ class Schedule(NamedTuple):
 def anneal(X: Matrix, labels: Labels, k: int, schedule: Schedule, seed: int) -> Labels:
     """Search for a partition with a lower loss by random steps; see `shoal.partition.auto`."""
     return _as_labels(_kernels.anneal(X, labels, k, *schedule, seed, _current().progress))
+
+
+Guarantees = _kernels.Guarantees
+"""What every cell must keep, with the codes it is about: the search below gives each a veto. See `shoal.models`."""
+
+
+class Effort(NamedTuple):
+    """How long a search under a veto goes on: rounds, cells to look at around each, and the gain that is too little."""
+
+    rounds: int
+    neighbours: int
+    least_gain: float
+    at_any_cost: bool
+    """Mend every cell that breaks a guarantee, if need be by merging it with another."""
+
+
+def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, effort: Effort) -> Labels:
+    """Mend cells that break a guarantee, then lower the loss by steps that keep them all; see `shoal.models`."""
+    return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, _current().progress))
+
+
+def spread(X: Matrix, codes: Labels, size: int, parts: int) -> Labels:
+    """Return cells of `size` records or a few more that each hold the same share of each of `parts` parts of the codes.
+
+    Near records come together; the size is at most the number of records and at least the number of parts.
+    """
+    return _as_labels(_kernels.spread(X, codes, size, parts))
 
 
 def univariate(values: Vector, k: int) -> Labels:

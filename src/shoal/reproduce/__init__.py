@@ -16,6 +16,7 @@ PAPERS = {
     "records": "shoal.reproduce.records",
     "random": "shoal.reproduce.random",
     "streams": "shoal.reproduce.streams",
+    "steered": "shoal.reproduce.steered",
 }
 
 

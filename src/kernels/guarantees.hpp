@@ -1,0 +1,283 @@
+// What every cell must keep, judged from the confidential values of its records alone.
+//
+// Values are codes 0, 1, ... up to n_values - 1: ranks where the column is ordered. A cell is known by the ascending
+// codes of its records. Whole numbers decide wherever that is possible, so that a bound met exactly is met.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace shoal {
+
+using Code = std::uint32_t;
+__extension__ typedef __int128 Wide;
+
+// A share given as a fraction of whole numbers.
+struct Fraction {
+    std::int64_t over;
+    std::int64_t under;
+};
+
+// The codes that a swap or a move may add to a cell's sum without ruling it out.
+struct Interval {
+    double low = -std::numeric_limits<double>::infinity();
+    double high = std::numeric_limits<double>::infinity();
+};
+
+class Guarantee {
+  public:
+    virtual ~Guarantee() = default;
+    // How far a cell is from keeping it, in any unit that falls to 0, and 0 exactly if it is kept.
+    virtual double excess(std::span<const Code> codes) const = 0;
+    // What to remember of a cell for the next question.
+    virtual Wide memory(std::span<const Code>) const { return 0; }
+    // The excess after one code has taken the place of another, where that takes less than counting all.
+    virtual std::optional<double> swapped(std::span<const Code>, Wide, Code, Code) const { return std::nullopt; }
+    // A lower bound of the excess of every cell of this size whose codes have this sum, in O(1).
+    virtual double least_excess(std::size_t, std::int64_t) const { return 0; }
+    // The sums of codes outside of which the excess of a cell of this size is above `excess`; a little too wide.
+    virtual Interval sums(std::size_t, double) const { return {}; }
+};
+
+// t-closeness of an ordered column: the earth mover's distance between the ranks in a cell and in the table.
+class OrderedCloseness final : public Guarantee {
+  public:
+    // `counts`: how often each value occurs in the table.
+    OrderedCloseness(std::span<const std::int64_t> counts, Fraction t) : t_(t), n_values_(counts.size()) {
+        std::int64_t n = 0;
+        below_.push_back(0);
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            n += counts[i];
+            below_.push_back(below_.back() + n);
+            at_.insert(at_.end(), static_cast<std::size_t>(counts[i]), static_cast<Code>(i));
+            total_ += static_cast<std::int64_t>(i) * counts[i];
+        }
+        n_ = n;
+    }
+
+    double excess(std::span<const Code> codes) const override {
+        if (n_values_ < 2 || codes.empty()) return 0;
+        // Every sum below stays under size * n * n_values.
+        const auto size = static_cast<Wide>(codes.size());
+        if (size * n_ * static_cast<Wide>(n_values_) < (Wide{1} << 62)) return over(work<std::int64_t>(codes), size);
+        return over(work<Wide>(codes), size);
+    }
+
+    double least_excess(std::size_t size, std::int64_t sum) const override {
+        if (n_values_ < 2) return 0;
+        const double mean = static_cast<double>(sum) / static_cast<double>(size);
+        const double away = std::abs(mean - static_cast<double>(total_) / static_cast<double>(n_));
+        const double t = static_cast<double>(t_.over) / static_cast<double>(t_.under);
+        return away / static_cast<double>(n_values_ - 1) - t - 1e-9;
+    }
+
+    Interval sums(std::size_t size, double excess) const override {
+        const double t = static_cast<double>(t_.over) / static_cast<double>(t_.under) + excess;
+        const double mean = static_cast<double>(total_) / static_cast<double>(n_);
+        const double reach = t * static_cast<double>(n_values_ - 1) * (1 + 1e-9);
+        return {(mean - reach) * static_cast<double>(size) - 1e-6, (mean + reach) * static_cast<double>(size) + 1e-6};
+    }
+
+  private:
+    // The sum over all values of |size * N_i - n * (records of the cell up to i)|: the distance is that, divided by
+    // size * n * (n_values - 1). Between two neighbouring records of the cell the second part is constant and the first
+    // ascends, so their difference changes its sign once, at a place that is looked up; H sums N on both sides.
+    template <class Whole>
+    Whole work(std::span<const Code> codes) const {
+        const auto size = static_cast<Whole>(codes.size());
+        const auto n = static_cast<Whole>(n_);
+        Whole sum = size * static_cast<Whole>(below_[codes[0]]);
+        for (std::size_t u = 1; u <= codes.size(); ++u) {
+            const std::size_t from = codes[u - 1];
+            const std::size_t to = u < codes.size() ? codes[u] : n_values_;
+            if (from == to) continue;
+            const Whole level = static_cast<Whole>(u) * n;
+            const auto turn =
+                std::clamp<std::size_t>(at_[static_cast<std::size_t>((level + size - 1) / size - 1)], from, to);
+            const auto before = static_cast<Whole>(below_[turn] - below_[from]);
+            const auto after = static_cast<Whole>(below_[to] - below_[turn]);
+            sum += level * static_cast<Whole>(turn - from) - size * before;
+            sum += size * after - level * static_cast<Whole>(to - turn);
+        }
+        return sum;
+    }
+
+    double over(Wide work, Wide size) const {
+        const Wide all = size * n_ * static_cast<Wide>(n_values_ - 1);
+        if (work * t_.under <= all * t_.over) return 0;
+        const double t = static_cast<double>(t_.over) / static_cast<double>(t_.under);
+        return std::max(static_cast<double>(work) / static_cast<double>(all) - t, 1e-12);
+    }
+
+    Fraction t_;
+    std::size_t n_values_;
+    std::int64_t n_ = 0;
+    std::int64_t total_ = 0;
+    std::vector<std::int64_t> below_;  // sums of N_j over all j < i
+    std::vector<Code> at_;             // the code of the record at each place of the sorted table
+};
+
+// Calls what(code, count) for every value in a cell.
+template <class What>
+void for_each_value(std::span<const Code> codes, const What& what) {
+    for (std::size_t i = 0; i < codes.size();) {
+        std::size_t end = i + 1;
+        while (end < codes.size() && codes[end] == codes[i]) ++end;
+        what(codes[i], static_cast<std::int64_t>(end - i));
+        i = end;
+    }
+}
+
+// t-closeness of a nominal column: half the absolute differences between the shares in a cell and in the table.
+class NominalCloseness final : public Guarantee {
+  public:
+    NominalCloseness(std::span<const std::int64_t> counts, Fraction t) : t_(t), counts_(counts.begin(), counts.end()) {
+        for (const std::int64_t count : counts) n_ += count;
+    }
+
+    double excess(std::span<const Code> codes) const override { return over(memory(codes), codes.size()); }
+
+    // What is too much in one place is missing in another: half the sum is that of the positive differences.
+    Wide memory(std::span<const Code> codes) const override {
+        Wide sum = 0;
+        for_each_value(codes, [&](Code code, std::int64_t count) { sum += more(code, count, codes.size()); });
+        return sum;
+    }
+
+    std::optional<double> swapped(std::span<const Code> codes, Wide sum, Code leaves, Code enters) const override {
+        const auto count = [&](Code code) {
+            const auto found = std::ranges::equal_range(codes, code);
+            return static_cast<std::int64_t>(found.size());
+        };
+        const std::int64_t fewer = count(leaves);
+        const std::int64_t greater = count(enters);
+        if (leaves != enters) {
+            sum += more(leaves, fewer - 1, codes.size()) - more(leaves, fewer, codes.size());
+            sum += more(enters, greater + 1, codes.size()) - more(enters, greater, codes.size());
+        }
+        return over(sum, codes.size());
+    }
+
+  private:
+    Wide more(Code code, std::int64_t count, std::size_t size) const {
+        return std::max<Wide>(static_cast<Wide>(count) * n_ - static_cast<Wide>(size) * counts_[code], 0);
+    }
+    double over(Wide sum, std::size_t size) const {
+        const Wide all = static_cast<Wide>(size) * n_;
+        if (sum * t_.under <= all * t_.over) return 0;
+        const double t = static_cast<double>(t_.over) / static_cast<double>(t_.under);
+        return std::max(static_cast<double>(sum) / static_cast<double>(all) - t, 1e-12);
+    }
+
+    Fraction t_;
+    std::vector<std::int64_t> counts_;
+    std::int64_t n_ = 0;
+};
+
+// At least so many different values.
+class DistinctDiversity final : public Guarantee {
+  public:
+    explicit DistinctDiversity(std::int64_t l) : l_(l) {}
+
+    double excess(std::span<const Code> codes) const override {
+        std::int64_t distinct = 0;
+        for_each_value(codes, [&](Code, std::int64_t) { ++distinct; });
+        return distinct >= l_ ? 0 : static_cast<double>(l_ - distinct) / static_cast<double>(l_);
+    }
+
+  private:
+    std::int64_t l_;
+};
+
+// An entropy of at least that of l equally frequent values.
+class EntropyDiversity final : public Guarantee {
+  public:
+    explicit EntropyDiversity(std::int64_t l) : log_l_(fixed(std::log(static_cast<double>(l)))) {}
+
+    double excess(std::span<const Code> codes) const override {
+        const auto size = static_cast<std::int64_t>(codes.size());
+        Wide sum = 0;  // of count * log(count)
+        for_each_value(codes, [&](Code, std::int64_t count) { sum += static_cast<Wide>(count) * log_of(count); });
+        const Wide missing = sum - static_cast<Wide>(size) * (log_of(size) - log_l_);
+        // The last place of the logarithms is not to be trusted.
+        if (missing <= 2 * static_cast<Wide>(size)) return 0;
+        return static_cast<double>(missing) / static_cast<double>(static_cast<Wide>(size) * log_l_);
+    }
+
+  private:
+    // In units of 2^-40: whole numbers, so that a last bit in which mathematical libraries differ does not count.
+    static std::int64_t fixed(double value) { return std::llround(std::ldexp(value, 40)); }
+    static std::int64_t log_of(std::int64_t count) { return fixed(std::log(static_cast<double>(count))); }
+
+    std::int64_t log_l_;
+};
+
+// Recursive (c, l)-diversity: the most frequent value is rarer than c times all from the l-th most frequent on.
+class RecursiveDiversity final : public Guarantee {
+  public:
+    RecursiveDiversity(std::int64_t l, Fraction c) : l_(static_cast<std::size_t>(l)), c_(c) {}
+
+    double excess(std::span<const Code> codes) const override {
+        std::vector<std::int64_t> counts;
+        for_each_value(codes, [&](Code, std::int64_t count) { counts.push_back(count); });
+        std::sort(counts.begin(), counts.end(), std::greater<>());
+        std::int64_t tail = 0;
+        for (std::size_t i = l_ - 1; i < counts.size(); ++i) tail += counts[i];
+        const Wide missing = static_cast<Wide>(counts[0]) * c_.under - static_cast<Wide>(tail) * c_.over;
+        if (missing < 0) return 0;
+        return static_cast<double>(missing + 1) / (static_cast<double>(c_.under) * static_cast<double>(codes.size()));
+    }
+
+  private:
+    std::size_t l_;
+    Fraction c_;
+};
+
+// delta-disclosure: the share of every value of the table is, in every cell, between low and high times its share.
+class DeltaDisclosure final : public Guarantee {
+  public:
+    DeltaDisclosure(std::span<const std::int64_t> counts, double low, double high) : low_(low), high_(high) {
+        double n = 0;
+        for (const std::int64_t count : counts) n += static_cast<double>(count);
+        for (const std::int64_t count : counts) shares_.push_back(static_cast<double>(count) / n);
+    }
+
+    double excess(std::span<const Code> codes) const override {
+        double sum = 0;
+        std::size_t next = 0;
+        const auto size = static_cast<double>(codes.size());
+        for_each_value(codes, [&](Code code, std::int64_t count) {
+            for (; next < code; ++next) sum += low_ * shares_[next];
+            const double share = static_cast<double>(count) / size;
+            sum += off(share, shares_[next++]);
+        });
+        for (; next < shares_.size(); ++next) sum += low_ * shares_[next];
+        return sum;
+    }
+
+  private:
+    // Strictly between, with a margin for rounding.
+    double off(double share, double expected) const {
+        if (share <= low_ * expected * (1 + 1e-12)) return low_ * expected - share + 1e-12;
+        if (share >= high_ * expected * (1 - 1e-12)) return share - high_ * expected + 1e-12;
+        return 0;
+    }
+
+    double low_;
+    double high_;
+    std::vector<double> shares_;
+};
+
+// A guarantee and the code of every record.
+struct Guarded {
+    std::vector<Code> codes;
+    std::unique_ptr<const Guarantee> guarantee;
+};
+
+}  // namespace shoal

@@ -1,0 +1,51 @@
+"""Models: what is promised about the confidential columns, beyond k. One guarantee per file, and the registry.
+
+Every model can be recounted from classes and values alone (`measure`), has a veto in the search for a low loss, and is
+brought about by `enforce`: partitions are steered, mended and refined until every model holds, or refused.
+"""
+
+from shoal.models.codes import Codes, encode
+from shoal.models.delta_disclosure import DeltaDisclosure
+from shoal.models.enforce import Guarded, enforce
+from shoal.models.k_anonymity import KAnonymity
+from shoal.models.l_diversity import LDiversity
+from shoal.models.model import Model, Reached
+from shoal.models.p_sensitive import PSensitive
+from shoal.models.t_closeness import TCloseness
+from shoal.typing import Labels
+
+__all__ = [
+    "MODELS",
+    "Codes",
+    "DeltaDisclosure",
+    "Guarded",
+    "KAnonymity",
+    "LDiversity",
+    "Model",
+    "PSensitive",
+    "Reached",
+    "TCloseness",
+    "encode",
+    "enforce",
+    "measure",
+]
+
+MODELS: dict[str, type[Model]] = {
+    "t-closeness": TCloseness,
+    "l-diversity": LDiversity,
+    "p-sensitivity": PSensitive,
+    "delta-disclosure": DeltaDisclosure,
+}
+
+
+def measure(model: Model, class_ids: Labels, codes: Labels, n_values: int, ordered: bool) -> Reached:
+    """Recount what a model reaches, from the class of each record and the codes of its column alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = measure(LDiversity("diagnosis", l=2), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 2, ordered=False)
+    >>> found.value, found.n_failing, found.holds
+    (1.0, 1, False)
+    """
+    return model.measure(class_ids, Codes(codes, n_values, ordered))

@@ -1,0 +1,57 @@
+"""Buckets: t-closeness by steering alone, as Domingo-Ferrer and Soria-Comas (2017) describe it (their algorithm 1).
+
+Records are numbered within buckets of the confidential column so that records with the same number are near each other
+and come from different buckets; the number, weighted, steers the partition. It promises nothing.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal import kernels
+from shoal.models.model import as_fraction
+from shoal.partition import partition
+from shoal.partition.steer import steer
+from shoal.typing import Labels, Matrix, Seed
+
+
+def n_buckets(n_records: int, k: int, t: float) -> int:
+    """Return how many buckets t-closeness takes, with distinct values (equation 2)."""
+    exact = Fraction(n_records) / (2 * (n_records - 1) * as_fraction(t) + 1)
+    return min(max(k, -(-exact.numerator // exact.denominator)), n_records)
+
+
+def bucket_attribute(X: Matrix, codes: Labels, n: int) -> NDArray[np.float64]:
+    """Return, for each record, the number of the first record of the chain it is in, from 1.
+
+    The records, sorted by code, are cut into `n` buckets. Each record of a bucket, in record order, takes over the
+    number of the nearest record of the bucket before whose number is still free (steps 3 to 6).
+
+    Takes a search in a tree for each record.
+    """
+    number = np.zeros(len(X))
+    before: Labels | None = None
+    for bucket in np.array_split(np.lexsort((np.arange(len(codes)), codes)), n):
+        bucket.sort()
+        if before is None:
+            number[bucket] = np.arange(1, len(bucket) + 1)
+        else:
+            free = kernels.Remaining(np.ascontiguousarray(X[before]))
+            for record in bucket:
+                taken = free.nearest(X[record], 1)[0]
+                free.remove(taken)
+                number[record] = number[before[taken[0]]]
+        before = bucket
+    return number
+
+
+def steered(X: Matrix, codes: Labels, k: int, t: float, weight: float, method: str, seed: Seed) -> Labels:
+    """Partition steered by the buckets of a confidential column, with cells of as many records as there are buckets.
+
+    The columns are brought to a range of at most 1 by one factor, since weights are relative to that.
+    """
+    n = n_buckets(len(X), k, t)
+    widest = float((X.max(axis=0) - X.min(axis=0)).max(initial=0.0))
+    unit = X / widest if widest > 0 else X
+    return partition(steer(unit, bucket_attribute(unit, codes, n), weight), n, method, seed)

@@ -1,0 +1,75 @@
+"""Codes: a confidential column as whole numbers from 0, which is all that a model needs to know of it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import ParameterError
+from shoal.typing import Labels
+
+
+class Codes(NamedTuple):
+    """A column by the numbers of its values: ranks where it is ordered, in any order where it is not."""
+
+    codes: Labels
+    """Shape (n_records,), from 0 to n_values - 1."""
+
+    n_values: int
+    """How many different values there are, a missing one included."""
+
+    ordered: bool
+    """Whether distances between codes mean something."""
+
+
+def encode(column: pa.Array | pa.ChunkedArray, *, ordered: bool, categories: Sequence[Any] | None = None) -> Codes:
+    """Give the values of a column numbers in ascending order; missing is a value of its own, after all others.
+
+    Parameters
+    ----------
+    column : pyarrow Array or ChunkedArray
+        Numbers, dates, text or a dictionary of these.
+    ordered : bool
+        Whether the order of the values means something.
+    categories : sequence, optional
+        The values in their order, where that is not the ascending one (small, medium, large).
+
+    Returns
+    -------
+    Codes
+        The number of each record's value. Values that do not occur have no number.
+
+    Raises
+    ------
+    ParameterError
+        If the column has values that are not among the categories.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> encode(pa.array([30, 10, None, 30]), ordered=True)
+    Codes(codes=array([1, 0, 2, 1]), n_values=3, ordered=True)
+    """
+    values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(values, pa.ChunkedArray):  # a column without chunks stays one
+        values = pa.array([], values.type)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    if categories is not None:
+        place = pc.index_in(values, pa.array(categories, values.type))
+        strange = pc.sum(pc.and_(pc.is_null(place), pc.is_valid(values))).as_py() or 0
+        if strange:
+            raise ParameterError(f"{strange} records have a value that is not among the {len(categories)} categories.")
+        values = place
+    missing = np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False), dtype=bool)
+    present = values.filter(pc.is_valid(values))
+    distinct = pc.unique(present)
+    rank = np.empty(len(distinct), dtype=np.int64)
+    rank[pc.sort_indices(distinct).to_numpy(zero_copy_only=False)] = np.arange(len(distinct))
+    codes = np.full(len(values), len(distinct), dtype=np.int64)
+    codes[~missing] = rank[pc.index_in(present, distinct).to_numpy(zero_copy_only=False)]
+    return Codes(codes, len(distinct) + bool(missing.any()), ordered)

@@ -1,0 +1,68 @@
+"""delta-disclosure privacy: no value is much more or much less frequent in a class than in the table.
+
+References
+----------
+Brickell, Shmatikov (2008), "The cost of privacy: destruction of data-mining utility in anonymized data publishing".
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal import kernels
+from shoal.errors import ParameterError
+from shoal.models.codes import Codes
+from shoal.models.model import Model, Reached, Sorted, reached
+from shoal.typing import Labels
+
+
+@dataclass(frozen=True)
+class DeltaDisclosure(Model):
+    """In every class, the share of every value is between exp(-delta) and exp(delta) times that in the table.
+
+    Every value has to occur in every class: for columns of a few values, none of them rare.
+
+    Parameters
+    ----------
+    column : str
+        A confidential column.
+    delta : float
+        Above 0.
+
+    Examples
+    --------
+    >>> DeltaDisclosure("smoker", delta=1.0)
+    DeltaDisclosure(column='smoker', delta=1.0)
+    """
+
+    column: str
+    delta: float
+    name: ClassVar[str] = "delta-disclosure"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.delta) and self.delta > 0):
+            raise ParameterError(f"delta must be a number above 0; got {self.delta!r}.")
+
+    def measure(self, class_ids: Labels, column: Codes) -> Reached:
+        """Recount the largest logarithm of every class; infinite where a value of the table is missing."""
+        by_class = Sorted(class_ids, column.codes)
+        counts = np.bincount(column.codes, minlength=column.n_values)
+        classes, values, occurs = by_class.runs()
+        shares = occurs / by_class.sizes[classes]
+        worst = np.zeros(len(by_class.sizes))
+        np.maximum.at(worst, classes, np.abs(np.log(shares / (counts[values] / len(column.codes)))))
+        worst[np.bincount(classes, minlength=len(worst)) < np.count_nonzero(counts)] = np.inf
+        return reached(self, worst, worst < self.delta, best="low")
+
+    def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
+        """Forbid steps after which a share is off by too much."""
+        guarantees.delta(column.codes, counts, float(np.exp(-self.delta)), float(np.exp(self.delta)))
+
+    def why_impossible(self, column: Codes) -> str:
+        """Only a part of the table can be unlike the table."""
+        return (
+            f"the {len(column.codes)} records of a stratum, taken together, differ from the table by more than "
+            f"delta={self.delta:g} in column {self.column!r}, and so does at least one cell of every partition of "
+            "them. Raise delta, or merge strata"
+        )

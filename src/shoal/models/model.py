@@ -1,0 +1,111 @@
+"""What every privacy model is: a promise about each class of a release that can be recounted, and that has a veto."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal import kernels
+from shoal.models.codes import Codes
+from shoal.typing import Labels
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a recount found.
+
+    Attributes
+    ----------
+    model : Model
+        What was asked.
+    value : float
+        What the worst class reaches, in the unit of the model: its t, its l, its smallest size.
+    mean : float
+        The same on average over the classes.
+    n_classes, n_failing : int
+        How many classes there are, and how many break the promise.
+    holds : bool
+        Whether none does.
+    note : str
+        What to know when reading it, or nothing.
+    """
+
+    model: "Model"
+    value: float
+    mean: float
+    n_classes: int
+    n_failing: int
+    holds: bool
+    note: str = ""
+    values: NDArray[np.float64] = field(repr=False, compare=False, default_factory=lambda: np.empty(0))
+
+
+class Model(ABC):
+    """A promise about the confidential values in every class. Frozen: its fields are what the user asked for."""
+
+    name: ClassVar[str]
+    """As people call it."""
+
+    column: str
+    """The confidential column it is about."""
+
+    @property
+    def promised(self) -> bool:
+        """Whether the release is refused if it does not hold; else what was reached is only reported."""
+        return True
+
+    @abstractmethod
+    def measure(self, class_ids: Labels, column: Codes) -> Reached:
+        """Recount from the classes and the codes alone."""
+
+    @abstractmethod
+    def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
+        """Add the veto. `counts`: how often each code occurs in the whole table, of which `column` may be a part."""
+
+    @abstractmethod
+    def why_impossible(self, column: Codes) -> str:
+        """Say in counts, without a value, why the records of `column` as one class break it."""
+
+
+def reached(
+    model: Model, values: NDArray[np.float64], kept: NDArray[np.bool_], *, best: str, note: str = ""
+) -> Reached:
+    """Sum up the classes; `best` says whether "low" or "high" values are the good ones."""
+    worst = float(values.max() if best == "low" else values.min()) if len(values) else 0.0
+    mean = float(values.mean()) if len(values) else 0.0
+    failing = int(np.count_nonzero(~kept))
+    return Reached(model, worst, mean, len(values), failing, failing == 0, note, values)
+
+
+def as_fraction(number: float) -> Fraction:
+    """Take a number at its word: 0.3 is three tenths, not the float nearest to it."""
+    return Fraction(repr(float(number)))
+
+
+class Sorted:
+    """The records of each class, sorted by code: what all recounts walk through.
+
+    Attributes
+    ----------
+    codes, classes : ndarray of shape (n_records,)
+        Code and class of the records, by class and then by code.
+    starts, sizes : ndarray of shape (n_classes,)
+        Where each class begins and how many records it has.
+    """
+
+    def __init__(self, class_ids: Labels, codes: Labels) -> None:
+        order = np.lexsort((codes, class_ids))
+        self.codes = codes[order]
+        self.classes = np.unique(class_ids[order], return_inverse=True)[1]
+        self.sizes = np.bincount(self.classes)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+
+    def runs(self) -> tuple[Labels, Labels, Labels]:
+        """Return class, code and count of each value of each class."""
+        new = np.ones(len(self.codes), dtype=bool)
+        new[1:] = (self.codes[1:] != self.codes[:-1]) | (self.classes[1:] != self.classes[:-1])
+        begins = np.flatnonzero(new)
+        return self.classes[begins], self.codes[begins], np.diff(np.append(begins, len(self.codes)))

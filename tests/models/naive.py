@@ -1,0 +1,49 @@
+"""The naive twins of the models: equations as printed, in exact fractions, slow and obvious."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+
+def shares(codes, n_values):
+    counts = Counter(int(code) for code in codes)
+    return [Fraction(counts[value], len(codes)) for value in range(n_values)]
+
+
+def ordered_distance(codes, cell, n_values):
+    """Return equation 1 of Domingo-Ferrer and Soria-Comas: the earth mover's distance over ranks."""
+    if n_values < 2:
+        return Fraction(0)
+    total, running = Fraction(0), Fraction(0)
+    for p, q in zip(shares(cell, n_values), shares(codes, n_values), strict=True):
+        running += p - q
+        total += abs(running)
+    return total / (n_values - 1)
+
+
+def nominal_distance(codes, cell, n_values):
+    """Return half the sum of the absolute differences."""
+    pairs = zip(shares(cell, n_values), shares(codes, n_values), strict=True)
+    return sum((abs(p - q) for p, q in pairs), Fraction(0)) / 2
+
+
+def is_distinct(cell, l):  # noqa: E741
+    return len(set(cell)) >= l
+
+
+def is_entropic(cell, l):  # noqa: E741
+    """Say whether the product of count^count is at most (size / l)^size, which is the entropy without logarithms."""
+    return math.prod(count**count for count in Counter(cell).values()) * l ** len(cell) <= len(cell) ** len(cell)
+
+
+def is_recursive(cell, l, c):  # noqa: E741
+    counts = sorted(Counter(cell).values(), reverse=True)
+    return counts[0] < Fraction(str(c)) * sum(counts[l - 1 :])
+
+
+def is_delta_private(codes, cell, n_values, delta):
+    return all(
+        p > 0 and abs(math.log(p / q)) < delta
+        for p, q in zip(shares(cell, n_values), shares(codes, n_values), strict=True)
+        if q > 0
+    )
