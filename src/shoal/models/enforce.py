@@ -142,7 +142,19 @@ def enforce(
         steering = [each.part(records) for each in guarded if not each.model.promised]
         result[records] = _enforced(problem, _start(problem, start, steering, method, seed)) + n_cells
         n_cells = int(result[records].max()) + 1
+    _recount(strict, result)
     return result
+
+
+def _recount(strict: Sequence[Guarded], labels: Labels) -> None:
+    """Count again, in another way than the search does, before anything is returned."""
+    for each in strict:
+        found = each.model.measure(labels, each.column)
+        if not found.holds:
+            raise GuaranteeError(
+                f"{each.model} is broken by {found.n_failing} of {found.n_classes} cells in the recount. Nothing is "
+                "returned; please report this."
+            )
 
 
 def _checked(guarded: Guarded, n_records: int) -> Guarded:
