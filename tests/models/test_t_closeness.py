@@ -10,10 +10,11 @@ from cases import as_codes, columns_in_cells, guarded_problems
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal import GuaranteeError, ParameterError, datasets, kernels, partition
+from shoal import GuaranteeError, ParameterError, _kernels, datasets, kernels, partition
 from shoal.metrics import loss
 from shoal.models import Codes, TCloseness, enforce, measure
 from shoal.models.t_closeness import nominal_work, ordered_work
+from strategies import RUNNABLE
 
 distances = {True: (naive.ordered_distance, ordered_work), False: (naive.nominal_distance, nominal_work)}
 
@@ -153,6 +154,19 @@ def test_the_same_seed_repeats_the_result():
     first, second = (enforce(X, None, 3, [(TCloseness("c", t=0.2), *column)], seed=5) for _ in range(2))
 
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("simd", RUNNABLE)
+def test_all_instruction_sets_take_the_same_steps(simd):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(3_000, 4))
+    column = as_codes((X[:, 0] + rng.normal(size=3_000)).round(1))
+    vetoes = kernels.Guarantees()
+    TCloseness("c", t=0.2).guard(vetoes, column, np.bincount(column.codes))
+    start = partition(X, 5, "mdav")
+    ends = [_kernels.guarded_search(X, start, 5, vetoes, 3, 20, 0.0, True, None, loops) for loops in ("generic", simd)]
+
+    np.testing.assert_array_equal(*ends)
 
 
 def test_strata_unlike_the_table_are_refused_in_counts():

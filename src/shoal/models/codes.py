@@ -1,14 +1,15 @@
 """Codes: a confidential column as whole numbers from 0, which is all that a model needs to know of it."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from shoal.errors import ParameterError
 from shoal.typing import Labels
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Codes(NamedTuple):
@@ -24,7 +25,7 @@ class Codes(NamedTuple):
     """Whether distances between codes mean something."""
 
 
-def encode(column: pa.Array | pa.ChunkedArray, *, ordered: bool, categories: Sequence[Any] | None = None) -> Codes:
+def encode(column: "pa.Array | pa.ChunkedArray", *, ordered: bool, categories: Sequence[Any] | None = None) -> Codes:
     """Give the values of a column numbers in ascending order; missing is a value of its own, after all others.
 
     Parameters
@@ -52,6 +53,9 @@ def encode(column: pa.Array | pa.ChunkedArray, *, ordered: bool, categories: Seq
     >>> encode(pa.array([30, 10, None, 30]), ordered=True)
     Codes(codes=array([1, 0, 2, 1]), n_values=3, ordered=True)
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(values, pa.ChunkedArray):  # a column without chunks stays one
         values = pa.array([], values.type)

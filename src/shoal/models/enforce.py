@@ -23,8 +23,12 @@ from shoal.typing import Labels, Matrix, Seed
 # Up to so many records several starts are tried to the end, and each search goes on until nothing is left to gain.
 SMALL = 5_000
 THOROUGH = kernels.Effort(rounds=60, neighbours=40, least_gain=1e-5, at_any_cost=True)
-# Beyond, there is one start and one search.
+# Beyond, there is one start and one search, longer up to some tens of thousands.
+MEDIUM = 60_000
+LONG = kernels.Effort(rounds=20, neighbours=60, least_gain=0.002, at_any_cost=True)
 QUICK = kernels.Effort(rounds=5, neighbours=20, least_gain=0.01, at_any_cost=True)
+# Which size is best is found out on so many of the records.
+SAMPLE = 4_000
 # Up to this share of the cells they are mended one by one; where more fail, they are made anew.
 FEW = 0.05
 MANAGEABLE = 50
@@ -138,7 +142,19 @@ def enforce(
         steering = [each.part(records) for each in guarded if not each.model.promised]
         result[records] = _enforced(problem, _start(problem, start, steering, method, seed)) + n_cells
         n_cells = int(result[records].max()) + 1
+    _recount(strict, result)
     return result
+
+
+def _recount(strict: Sequence[Guarded], labels: Labels) -> None:
+    """Count again, in another way than the search does, before anything is returned."""
+    for each in strict:
+        found = each.model.measure(labels, each.column)
+        if not found.holds:
+            raise GuaranteeError(
+                f"{each.model} is broken by {found.n_failing} of {found.n_classes} cells in the recount. Nothing is "
+                "returned; please report this."
+            )
 
 
 def _checked(guarded: Guarded, n_records: int) -> Guarded:
@@ -185,7 +201,7 @@ def _enforced(problem: Problem, labels: Labels) -> Labels:
         return min(ends, key=lambda end: _spread_within(problem.X, end))
     if _failing(vetoes, labels).mean() > FEW:
         labels = _spread_anew(problem, vetoes, labels)
-    return kernels.guarded_search(problem.X, labels, problem.k, vetoes, QUICK)
+    return kernels.guarded_search(problem.X, labels, problem.k, vetoes, LONG if len(labels) <= MEDIUM else QUICK)
 
 
 def _failing(vetoes: kernels.Guarantees, labels: Labels) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -262,11 +278,12 @@ def _spread_anew(problem: Problem, vetoes: kernels.Guarantees, labels: Labels) -
     first = _steering_order(problem)
     order = _helpers(problem, labels, centroids, failing, first)
     least = _least_size(problem, first)
+    times = _best_times(problem.part(np.arange(0, len(labels), -(-len(labels) // SAMPLE))), first, least)
     n_pooled = len(failing)
     while True:
         pooled = np.isin(labels, np.concatenate([failing, order[:n_pooled]]))
         records = np.flatnonzero(pooled)
-        fresh, sound = _spread_out(problem.part(records), first, least)
+        fresh, sound = _spread_out(problem.part(records), first, [least * more for more in times])
         if sound or n_pooled >= len(order):
             break
         n_pooled *= 2
@@ -275,12 +292,23 @@ def _spread_anew(problem: Problem, vetoes: kernels.Guarantees, labels: Labels) -
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def _spread_out(part: Problem, first: int, least: int) -> tuple[Labels, bool]:
-    """Return cells in which a column is spread evenly, as small as will do, and whether few of them break a model."""
-    vetoes = part.guarantees()
+def _best_times(sample: Problem, first: int, least: int) -> tuple[float, ...]:
+    """Return by how much cells should be larger than the least, and what is left to try if that does not do."""
+    vetoes = sample.guarantees()
+    losses = []
     for times in SIZES:
-        size = min(max(part.k, round(least * times)), len(part.X))
-        fresh = kernels.spread(part.X, part.guarded[first].codes, size, min(size, max(3, round(least * times))))
+        start = _spread_out(sample, first, [least * times])[0]
+        end = kernels.guarded_search(sample.X, start, sample.k, vetoes, QUICK)
+        losses.append(_spread_within(sample.X, end))
+    return SIZES[int(np.argmin(losses)) :]
+
+
+def _spread_out(part: Problem, first: int, sizes: Sequence[float]) -> tuple[Labels, bool]:
+    """Return cells in which a column is spread evenly, of the first size that will do, and whether few fail."""
+    vetoes = part.guarantees()
+    for wanted in sizes:
+        size = min(max(part.k, round(wanted)), len(part.X))
+        fresh = kernels.spread(part.X, part.guarded[first].codes, size, min(size, max(3, round(wanted))))
         if _failing(vetoes, fresh).mean() < SPREAD_FEW:
             return fresh, True
     return fresh, False
