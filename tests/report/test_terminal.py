@@ -1,10 +1,6 @@
-import io
-
 from reported import at_risk, hostile, release
-from rich.console import Console
 
-from shoal.report import gather, render
-from shoal.report.terminal import show, to_text
+from shoal.report import render
 
 
 def test_a_few_lines_tell_verdict_loss_risk_and_warnings():
@@ -27,13 +23,3 @@ def test_names_cannot_speak_to_the_terminal():
     text = render(at_risk(hostile()), "terminal")
 
     assert all(line.isprintable() or "\u200d" in line for line in text.splitlines())
-
-
-def test_lines_are_plain_unless_on_a_terminal():
-    facts = gather(at_risk(release()))
-    plain, coloured = io.StringIO(), io.StringIO()
-    show(facts, Console(file=plain))
-    show(facts, Console(file=coloured, force_terminal=True, color_system="standard", width=60))
-
-    assert plain.getvalue() == to_text(facts)
-    assert "\x1b[1;32mEvery record hides" in coloured.getvalue()

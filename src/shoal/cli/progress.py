@@ -1,6 +1,7 @@
 """Progress: what takes more than a second shows how far it is: a bar on a terminal, plain lines elsewhere."""
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, Timer
@@ -15,7 +16,7 @@ PATIENCE = 1.0
 _BETWEEN_LINES = 5.0
 
 
-class Meter:
+class Meter(ABC):
     """Takes ``meter(done, total)`` calls. Before the first call it names what is begun, after the last what is left."""
 
     def __init__(self, before: str, during: str, after: str) -> None:
@@ -53,11 +54,13 @@ class Meter:
             self._shown = True
             self._show()
 
+    @abstractmethod
     def _show(self) -> None:
-        raise NotImplementedError
+        """Show the stage and the share."""
 
+    @abstractmethod
     def _end(self) -> None:
-        pass
+        """Take back what was shown, if that can be."""
 
 
 class Lines(Meter):
@@ -72,6 +75,9 @@ class Lines(Meter):
         share = "" if self._share is None else f": {self._share:.0%}"
         click.echo(f"{self._stage}{share} ...", err=True)
         self._said = (self._stage, monotonic())
+
+    def _end(self) -> None:
+        """Leave the lines: a log is kept."""
 
 
 class Bar(Meter):

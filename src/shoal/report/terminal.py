@@ -1,19 +1,16 @@
-"""Terminal: the report in a few lines; with colour on a terminal, plain everywhere else."""
+"""Terminal: the report in a few lines."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shoal.report.risks import risk_rows
 from shoal.report.wording import counted, lost, number, percent, shortened, shown
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 _WIDTH = 18
 _MOST = 5
 
-Line = tuple[str, str, str]
-"""A title, a text, and the style of the text."""
+Line = tuple[str, str]
+"""A title and a text."""
 
 
 def to_text(facts: Mapping[str, Any]) -> str:
@@ -24,65 +21,50 @@ def to_text(facts: Mapping[str, Any]) -> str:
     facts : mapping
         As `shoal.report.facts.gather` returns them.
     """
-    return "".join(f"{title:<{_WIDTH}}{text}".rstrip() + "\n" for title, text, _ in _lines(facts))
-
-
-def show(facts: Mapping[str, Any], console: "Console | None" = None) -> None:
-    """Print the report: in colour on a terminal, plain lines elsewhere."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = console or Console()
-    for title, text, style in _lines(facts):
-        if console.is_terminal:
-            console.print(Text.assemble((f"{title:<{_WIDTH}}", "dim"), (text, style)), soft_wrap=True)
-        else:
-            console.file.write(f"{title:<{_WIDTH}}{text}".rstrip() + "\n")
+    return "".join(f"{title:<{_WIDTH}}{text}".rstrip() + "\n" for title, text in _lines(facts))
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
     verdict = facts["verdict"]
-    yield "verdict", facts["headline"], "bold green" if verdict["holds"] else "bold red"
+    yield "verdict", facts["headline"]
     if verdict["k_asked"] is not None:
-        yield "k", f"{verdict['k_found']:,} found, {verdict['k_asked']:,} asked for", ""
-    yield "records", f"{verdict['records']:,} in {verdict['classes']:,} groups", ""
+        yield "k", f"{verdict['k_found']:,} found, {verdict['k_asked']:,} asked for"
+    yield "records", f"{verdict['records']:,} in {verdict['classes']:,} groups"
     if verdict["records_below_k"]:
-        yield "below k", f"{verdict['records_below_k']:,} records", "bold red"
+        yield "below k", f"{verdict['records_below_k']:,} records"
     # The worst first: what a group tells most about.
     confidential = sorted(verdict["confidential"].items(), key=lambda item: -item[1]["t"])
     for name, found in confidential[:_MOST]:
         yield (
             _title(name),
             f"at least {counted(found['distinct_l'], 'value')} in a group, t = {number(found['t'], 3)}",
-            "",
         )
     yield from _loss(facts.get("loss"), facts.get("bound"))
     if facts.get("risk"):
         for row in risk_rows(facts["risk"], verdict):
             sides = (("before", row.before), ("published", row.after))
             told = ", ".join(f"{row.told(value)} {side}" for side, value in sides if value is not None)
-            yield "risk", f"{row.name.lower()}: {told}", ""
+            yield "risk", f"{row.name.lower()}: {told}"
     warnings = facts.get("warnings", [])
     for warning in warnings[:_MOST]:
-        yield "warning", shown(warning), "yellow"
+        yield "warning", shown(warning)
     if len(warnings) > _MOST:
-        yield "", f"and {counted(len(warnings) - _MOST, 'more warning')}", "yellow"
+        yield "", f"and {counted(len(warnings) - _MOST, 'more warning')}"
 
 
 def _loss(loss: Mapping[str, Any] | None, bound: float | None) -> Iterable[Line]:
     if loss is None:
         return
     least = f", and no release can lose less than {lost(bound)}" if bound is not None else ""
-    yield "information loss", f"{lost(loss['il'])}{least}", ""
+    yield "information loss", f"{lost(loss['il'])}{least}"
     columns = sorted(loss["columns"].items(), key=lambda item: -item[1]["il"])
     for name, found in columns[:_MOST]:
         yield (
             "",
             f"{shortened(name, 30)}: {lost(found['il'])}, {percent(found['changed'])} of the records changed",
-            "",
         )
     if len(columns) > _MOST:
-        yield "", f"and {counted(len(columns) - _MOST, 'more column')} that lose less", ""
+        yield "", f"and {counted(len(columns) - _MOST, 'more column')} that lose less"
 
 
 def _title(name: str) -> str:

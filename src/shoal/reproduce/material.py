@@ -1,12 +1,13 @@
-"""What the reproductions share: data files, random samples of them, and a description of the machine."""
+"""What the reproductions share: data files, random samples of them, and where pictures and numbers go."""
 
 import gzip
+import json
 import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -154,6 +155,19 @@ def _cpu_name() -> str:
         if asked.stdout.strip():
             return asked.stdout.strip()
     return platform.processor() or platform.machine()
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder that pictures and numbers go to, or say why it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+
+
+def save(path: Path, content: dict[str, Any]) -> None:
+    """Write what was measured, and on which machine."""
+    path.write_text(json.dumps({"machine": machine(), **content}, indent=1) + "\n", encoding="utf-8")
 
 
 def drawn(draw: Callable[[], Callable[..., object]], folder: Path, *measured: object) -> str:

@@ -1,6 +1,5 @@
 """Records: the lowest losses on the sets that the literature reports on, ours beside MDAV's and the proven bound."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
@@ -12,7 +11,7 @@ from shoal import datasets
 from shoal.errors import ParameterError
 from shoal.metrics import loss
 from shoal.partition import partition
-from shoal.reproduce.material import machine
+from shoal.reproduce.material import save
 from shoal.space import standardize
 from shoal.typing import Matrix
 
@@ -64,8 +63,8 @@ def command(ks: str, seconds: float, with_bound: bool, seed: int, output: Path |
         proven = "" if line.bound is None else f"{line.bound:>12.4f}"
         click.echo(f"{line.name:<10}{line.k:>3}  {text}  {proven}".rstrip())
     if output:
-        content = {"machine": machine(), "seed": seed, "seconds": seconds, "records": lines}
-        output.write_text(json.dumps(content, indent=1) + "\n")
+        content = {"seed": seed, "seconds": seconds, "records": lines}
+        save(output, content)
 
 
 def measure(sizes: list[int], seconds: float, with_bound: bool, seed: int) -> Iterator[Line]:

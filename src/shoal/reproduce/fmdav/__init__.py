@@ -8,7 +8,6 @@ Rodriguez-Hoyos, Estrada-Jimenez, Rebollo-Monedero, Mohamad Mezher, Parra-Arnau,
 distance to average vector (F-MDAV): an algorithm for k-anonymous microaggregation in big data".
 """
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -31,7 +30,7 @@ from shoal.reproduce.fmdav.ablation import (
 )
 from shoal.reproduce.fmdav.sorting import Timing, compare_sorting, list_lengths, sorting_table
 from shoal.reproduce.fmdav.switches import numpy_mdav
-from shoal.reproduce.material import Missing, Source, census, covertype, drawn, gaussian, machine
+from shoal.reproduce.material import Missing, Source, census, covertype, drawn, gaussian, make_folder, save
 
 __all__ = ["command", "numpy_mdav"]
 
@@ -105,10 +104,7 @@ class Report:
     """What has been measured so far, saved after every step so that an interrupted run keeps it."""
 
     def __init__(self, folder: Path, k: int, seed: int) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ParameterError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+        make_folder(folder)
         self.folder = folder
         self.k = k
         self.seed = seed
@@ -119,7 +115,6 @@ class Report:
     def save(self) -> None:
         """Write the numbers beside the pictures."""
         content = {
-            "machine": machine(),
             "k": self.k,
             "seed": self.seed,
             "samples": N_SAMPLES,
@@ -127,7 +122,7 @@ class Report:
             "ablation": [result._asdict() for result in self.ablation],
             "sorting": [timing._asdict() for timing in self.sorting],
         }
-        (self.folder / "fmdav.json").write_text(json.dumps(content, indent=1) + "\n")
+        save(self.folder / "fmdav.json", content)
 
 
 Task = tuple[Source, int]

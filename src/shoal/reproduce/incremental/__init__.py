@@ -3,7 +3,6 @@
 `docs/incremental.md` tells what the thesis says and what we found.
 """
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,10 +10,9 @@ from typing import NamedTuple
 
 import click
 
-from shoal.errors import ParameterError
 from shoal.reproduce.incremental.claims import claims, in_text
 from shoal.reproduce.incremental.runs import LINES, Problem, Result, census_problem, gaussian_problem, measure
-from shoal.reproduce.material import Missing, census, drawn, machine
+from shoal.reproduce.material import Missing, census, drawn, make_folder, save
 
 __all__ = ["command"]
 
@@ -71,10 +69,7 @@ class Report:
     """What has been measured so far, saved after every data set so that an interrupted run keeps it."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ParameterError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+        make_folder(folder)
         self.folder = folder
         self.seed = seed
         self.results: list[Result] = []
@@ -82,12 +77,11 @@ class Report:
     def save(self) -> None:
         """Write the numbers beside the pictures."""
         content = {
-            "machine": machine(),
             "seed": self.seed,
             "results": [result._asdict() for result in self.results],
             "claims": [claim._asdict() for claim in claims(self.results)],
         }
-        (self.folder / "incremental.json").write_text(json.dumps(content, indent=1) + "\n")
+        save(self.folder / "incremental.json", content)
 
 
 def problems(scale: Scale, seed: int) -> list[Problem]:

@@ -6,7 +6,6 @@ Yang, "Random aggregation: differential privacy in k-anonymity".
 Song, Ma, Tian, Al-Rodhaan (2019), "A new method of privacy protection: random k-anonymous".
 """
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -20,11 +19,10 @@ import pyarrow as pa
 
 from shoal.aggregate import Cells, Scatter, aggregate
 from shoal.attacks.differential import WITHIN, differential
-from shoal.errors import ParameterError
 from shoal.metrics.linkage import linkage
 from shoal.metrics.loss import loss
 from shoal.partition import partition
-from shoal.reproduce.material import Missing, data_folder, drawn, machine
+from shoal.reproduce.material import Missing, data_folder, drawn, make_folder, save
 from shoal.reproduce.random.methods import METHODS, partitioned
 from shoal.schema import Roles, Schema
 from shoal.typing import Labels, Matrix
@@ -109,10 +107,7 @@ def command(ks: tuple[int, ...], c: int, repeats: int, seed: int, output: Path) 
     and what an intruder gets who knows all records of a cell but one. The two data sets are looked for in the folder
     that SHOAL_DATA names, or in shared/data in or beside the current folder.
     """
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ParameterError(f"The output folder {output} cannot be made: {error.strerror}.") from error
+    make_folder(output)
     cuts: list[Partitioned] = []
     spread: list[Scattered] = []
     seeds = range(seed, seed + repeats)
@@ -124,9 +119,9 @@ def command(ks: tuple[int, ...], c: int, repeats: int, seed: int, output: Path) 
             for k in sizes:
                 cuts += partitions(*source, k, c, seeds)
                 spread += scattered(*source, k, seeds)
-    content = {"machine": machine(), "seed": seed, "repeats": repeats, "c": c, "within": WITHIN}
+    content = {"seed": seed, "repeats": repeats, "c": c, "within": WITHIN}
     rows = {"partitions": [line._asdict() for line in cuts], "scattered": [line._asdict() for line in spread]}
-    (output / "random.json").write_text(json.dumps({**content, **rows}, indent=1) + "\n", encoding="utf-8")
+    save(output / "random.json", {**content, **rows})
     if cuts:
         click.echo(texts(cuts, spread))
         click.echo(drawn(_draw_function, output, cuts, spread), err=True)

@@ -6,7 +6,6 @@ Domingo-Ferrer, Soria-Comas (2017), "Steered microaggregation: a unified primiti
 data streams".
 """
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,13 +16,12 @@ import click
 import numpy as np
 
 from shoal import datasets
-from shoal.errors import ParameterError
 from shoal.metrics import loss
 from shoal.models import Codes, TCloseness, encode, enforce
 from shoal.models.buckets import bucket_attribute, n_buckets
 from shoal.partition import partition
 from shoal.partition.steer import steer
-from shoal.reproduce.material import drawn, machine
+from shoal.reproduce.material import drawn, make_folder, save
 from shoal.typing import Labels, Matrix
 
 __all__ = ["command"]
@@ -80,18 +78,15 @@ def command(full: bool, seed: int, output: Path) -> None:
     attribute, for the paper's procedure by MDAV on perfectly correlated data (PCD) of 1000 and 1001 records and on
     moderately correlated ones (MCD: Census); and the strict model of shoal on the same.
     """
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ParameterError(f"The output folder {output} cannot be made: {error.strerror}.") from error
+    make_folder(output)
     results: list[Result] = []
     for data, t in cases():
         with click.progressbar(weights(data, t, full), label=f"{data.name:<8} t={t:<4g}", file=sys.stderr) as bar:
             attribute = bucket_attribute(data.X, data.column.codes, n_buckets(len(data.X), K, t))
             results += [procedure(data, t, weight, attribute) for weight in bar]
         results.append(strict(data, t, seed))
-    content = {"machine": machine(), "seed": seed, "results": [result._asdict() for result in results]}
-    (output / "steered.json").write_text(json.dumps(content, indent=1) + "\n")
+    content = {"seed": seed, "results": [result._asdict() for result in results]}
+    save(output / "steered.json", content)
     click.echo(text(results))
     click.echo(drawn(_draw_function, output, results), err=True)
 

@@ -5,7 +5,6 @@ scaled), k = 10, delay 100. Proposition 2 says from which weight on no tuple cha
 the exact threshold.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ import click
 import numpy as np
 
 from shoal import datasets
-from shoal.errors import FileError
-from shoal.reproduce.material import drawn, machine
+from shoal.reproduce.material import drawn, make_folder, save
 from shoal.stream import Stream
 from shoal.typing import Matrix
 
@@ -59,10 +57,7 @@ class Threshold:
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), default=Path("out"), show_default=True)
 def command(output: Path) -> None:
     """Measure figure 3 and proposition 2 of steered microaggregation again."""
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"The folder {output} cannot be made: {error.strerror}.") from None
+    make_folder(output)
     points = list(figure_3())
     click.echo(f"MCD, k = {K}, delay {DELAY}; ranks moved, largest and mean (the paper's where it gives them)")
     click.echo(f"{'weight':>8}{'MSE':>9}{'MAE':>9}{'spread':>9}{'mean':>7}{'moved':>8}{'mean':>7}{'paper':>12}")
@@ -77,11 +72,10 @@ def command(output: Path) -> None:
     for line in thresholds:
         click.echo(f"{line.k:>4}{line.m:>4}{line.found:>12.6f}{line.proved:>18.6f}")
     content = {
-        "machine": machine(),
         "figure_3": [asdict(p) for p in points],
         "proposition_2": [asdict(t) for t in thresholds],
     }
-    (output / "streams.json").write_text(json.dumps(content, indent=1) + "\n")
+    save(output / "streams.json", content)
     click.echo(drawn(_draw, output, points))
 
 

@@ -5,7 +5,6 @@ References
 Chang, Li, Huang (2007), "TFRP: an efficient microaggregation algorithm for statistical disclosure control".
 """
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,8 +15,7 @@ import numpy as np
 
 from shoal import datasets
 from shoal.datasets import Dataset
-from shoal.errors import ParameterError
-from shoal.reproduce.material import Missing, drawn, machine
+from shoal.reproduce.material import Missing, drawn, make_folder, save
 from shoal.reproduce.tfrp.claims import Claim, claims, growth, in_text
 from shoal.reproduce.tfrp.images import NAMES, block_sets
 from shoal.reproduce.tfrp.methods import METHODS, Result, measure
@@ -89,10 +87,7 @@ class Report:
     """What has been measured so far, saved after every data set so that an interrupted run keeps it."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ParameterError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+        make_folder(folder)
         self.folder = folder
         self.seed = seed
         self.results: list[Result] = []
@@ -101,12 +96,11 @@ class Report:
     def save(self) -> None:
         """Write the numbers beside the pictures."""
         content = {
-            "machine": machine(),
             "seed": self.seed,
             "results": [result._asdict() for result in self.results],
             "scalability": [result._asdict() for result in self.scalability],
         }
-        (self.folder / "tfrp.json").write_text(json.dumps(content, indent=1) + "\n")
+        save(self.folder / "tfrp.json", content)
 
 
 def run(report: Report, sets: Sequence[Dataset | Missing], scale: Scale, sizes: Sequence[int] = SIZES) -> None:
