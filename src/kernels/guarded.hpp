@@ -11,6 +11,7 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -80,6 +81,9 @@ class GuardedSearch {
     static constexpr std::size_t few_cells = 256;
     static constexpr int n_prices = 2;
     static constexpr std::size_t many_pairs = 1000;
+    // Records are told apart by so many classes of confidential values, or else put into so many.
+    static constexpr std::size_t most_classes = 64;
+    static constexpr std::size_t n_bins = 16;
     // What a step must gain, of the squares it is made of, for rounding not to be the reason.
     static constexpr double least_share = 1e-10;
     // The same where the squares themselves are rounding: numbers are at most 1.
@@ -132,6 +136,34 @@ class GuardedSearch {
             std::vector<Code>& codes = codes_.emplace_back(n_);
             for (std::size_t i = 0; i < n_; ++i) codes[i] = each.codes[original_[i]];
         }
+        classify();
+    }
+
+    // Puts records that all guarantees take for the same into one class; where these would be too many, records of
+    // about the same value of the first.
+    void classify() {
+        class_of_.assign(n_, 0);
+        if (codes_.empty()) return;
+        std::vector<std::uint32_t> order(n_);
+        std::iota(order.begin(), order.end(), 0u);
+        const auto alike = [&](std::uint32_t i, std::uint32_t j) {
+            return std::ranges::all_of(codes_, [&](const auto& codes) { return codes[i] == codes[j]; });
+        };
+        std::ranges::sort(order, [&](std::uint32_t i, std::uint32_t j) {
+            for (const auto& codes : codes_)
+                if (codes[i] != codes[j]) return codes[i] < codes[j];
+            return false;
+        });
+        n_classes_ = 1;
+        for (std::size_t i = 1; i < n_; ++i) n_classes_ += !alike(order[i - 1], order[i]);
+        alike_ = n_classes_ <= most_classes;
+        std::uint32_t current = 0;
+        for (std::size_t i = 0; i < n_; ++i) {
+            const bool differs = i > 0 && !alike(order[i - 1], order[i]);
+            if (differs && (alike_ || i * n_bins / n_ > current)) ++current;
+            class_of_[order[i]] = static_cast<std::uint8_t>(current);
+        }
+        n_classes_ = current + 1u;
     }
 
     const double* row(std::uint32_t record) const { return &rows_[record * m_]; }
@@ -248,6 +280,9 @@ class GuardedSearch {
 
     bool may_give(const Cell& from, const Cell& to) const { return from.size() > k_ && to.size() < most_; }
 
+    // Class, key and slot of a record.
+    using Ranked = std::tuple<std::uint8_t, double, std::uint32_t>;
+
     // Two cells, and what is the same for all steps between them.
     struct Pair {
         double apart2 = 0;
@@ -259,8 +294,10 @@ class GuardedSearch {
     bool improve(Cell& a, Cell& b) {
         Step best;
         const Pair pair = lean(a, b);
-        if (may_give(a, b)) find_move(a, b, pair, lean_a_, 1, best);
-        if (may_give(b, a)) find_move(b, a, pair, lean_b_, -1, best);
+        if (alike_ && exchange_alike(a, b, pair)) return true;
+        shortlist(a, b, pair);
+        if (may_give(a, b)) find_move(a, b, pair, 1, best);
+        if (may_give(b, a)) find_move(b, a, pair, -1, best);
         find_swap(a, b, pair, best);
         if (!best) return false;
         take(a, b, best);
@@ -289,12 +326,86 @@ class GuardedSearch {
         }
     }
 
+    // Records of the same values change places: all of a class that are nearer to the other cell along the way between
+    // the centroids, the farthest first. No guarantee can tell, and since the loss is concave in where the two sums
+    // are, it falls by more than the ways add up to.
+    bool exchange_alike(Cell& a, Cell& b, const Pair& pair) {
+        if (a.size() * b.size() <= many_pairs) return false;
+        by_class(a, lean_a_, -1, ranked_a_);
+        by_class(b, lean_b_, 1, ranked_b_);
+        leaving_a_.clear();
+        leaving_b_.clear();
+        for (std::size_t i = 0, j = 0; i < ranked_a_.size() && j < ranked_b_.size();) {
+            const auto [class_a, key_a, x] = ranked_a_[i];
+            const auto [class_b, key_b, y] = ranked_b_[j];
+            if (class_a != class_b) {
+                ++(class_a < class_b ? i : j);
+                continue;
+            }
+            const double rounding = least_share * (a.own2[x] + b.own2[y] + pair.apart2) + least_gain;
+            if (2 * (key_a + key_b + pair.apart2) < -rounding) {
+                leaving_a_.push_back(a.members[x]);
+                leaving_b_.push_back(b.members[y]);
+                ++i;
+                ++j;
+            } else {
+                // Nothing more in this class.
+                while (i < ranked_a_.size() && std::get<0>(ranked_a_[i]) == class_a) ++i;
+            }
+        }
+        if (leaving_a_.empty()) return false;
+        for (std::size_t i = 0; i < leaving_a_.size(); ++i) {
+            leave(slot(a, leaving_a_[i]), a);
+            leave(slot(b, leaving_b_[i]), b);
+            enter(leaving_a_[i], b);
+            enter(leaving_b_[i], a);
+        }
+        settle(a);
+        settle(b);
+        return true;
+    }
+    // The members of a cell by class and, within it, by how far they lean.
+    void by_class(const Cell& cell, const std::vector<double>& lean, int sign, std::vector<Ranked>& out) const {
+        out.clear();
+        for (std::uint32_t i = 0; i < cell.size(); ++i)
+            out.emplace_back(class_of_[cell.members[i]], sign * lean[i], i);
+        std::ranges::sort(out);
+    }
+    static std::size_t slot(const Cell& cell, std::uint32_t record) {
+        return static_cast<std::size_t>(std::ranges::find(cell.members, record) - cell.members.begin());
+    }
+
+    // Lists the records that steps between two cells are looked for among: all, or, where that would be many pairs, of
+    // each class the one that gains most by going over, if who takes its place is not looked at.
+    void shortlist(const Cell& a, const Cell& b, const Pair& pair) {
+        shortlist(a, lean_a_, 1, a.size() * b.size() > many_pairs, pair, slots_a_);
+        shortlist(b, lean_b_, -1, a.size() * b.size() > many_pairs, pair, slots_b_);
+    }
+    void shortlist(const Cell& cell, const std::vector<double>& lean, int sign, bool few, const Pair& pair,
+                   std::vector<std::uint32_t>& out) {
+        out.clear();
+        if (!few) {
+            out.resize(cell.size());
+            std::iota(out.begin(), out.end(), 0u);
+            return;
+        }
+        top_.assign(n_classes_, {-infinity, none});
+        for (std::uint32_t i = 0; i < cell.size(); ++i) {
+            // Seen from the middle between the cells, whose partner is not known yet.
+            const double key = sign * 2 * lean[i] + pair.share * (cell.own2[i] - sign * lean[i]);
+            auto& top = top_[class_of_[cell.members[i]]];
+            if (key > top.first) top = {key, i};
+        }
+        for (const auto& [key, i] : top_)
+            if (i != none) out.push_back(i);
+    }
+
     // `sign`: 1 where `across_` leads from the giving cell to the other, else -1.
-    void find_move(const Cell& from, const Cell& to, const Pair& pair, const std::vector<double>& lean, int sign,
-                   Step& best) {
+    void find_move(const Cell& from, const Cell& to, const Pair& pair, int sign, Step& best) {
         const double leave = from.weight() / (from.weight() - 1);
         const double join = to.weight() / (to.weight() + 1);
-        for (std::uint32_t i = 0; i < from.size(); ++i) {
+        const std::vector<double>& lean = sign > 0 ? lean_a_ : lean_b_;
+        for (const std::uint32_t i : sign > 0 ? slots_a_ : slots_b_) {
             const double to2 = from.own2[i] - 2 * sign * lean[i] + pair.apart2;
             const std::uint32_t record = from.members[i];
             double change = join * to2 - leave * from.own2[i];
@@ -310,15 +421,12 @@ class GuardedSearch {
         if (spare <= 0 && !set_bounds(a, 0, b, 0)) return;
         radius_.resize(a.size());
         for (std::size_t i = 0; i < a.size(); ++i) radius_[i] = std::sqrt(a.own2[i]);
-        // Between large cells the best swap of one record is good enough: looking at all takes too long.
-        const bool soon = a.size() * b.size() > many_pairs;
-        for (std::size_t i = 0; i < b.size() && !(soon && best); ++i) {
-            const auto y = static_cast<std::uint32_t>(soon ? (i + n_taken_) % b.size() : i);
+        for (const std::uint32_t y : slots_b_) {
             const double lean_y = lean_b_[y] + pair.apart2;
             const double to_a = std::sqrt(std::max(b.own2[y] + 2 * lean_b_[y] + pair.apart2, 0.0));
             const double farthest = a.radius + to_a;
             if (2 * (lean_y - most_lean) - farthest * farthest * pair.share - spare >= best.change) continue;
-            for (std::uint32_t x = 0; x < a.size(); ++x) {
+            for (const std::uint32_t x : slots_a_) {
                 const double along = 2 * (lean_y - lean_a_[x]);
                 const double reach = radius_[x] + to_a;
                 if (along - reach * reach * pair.share - spare >= best.change) continue;
@@ -399,7 +507,6 @@ class GuardedSearch {
     }
 
     void take(Cell& a, Cell& b, const Step& step) {
-        ++n_taken_;
         const std::uint32_t x = step.from_a == none ? none : a.members[step.from_a];
         const std::uint32_t y = step.from_b == none ? none : b.members[step.from_b];
         if (x != none) leave(step.from_a, a);
@@ -421,7 +528,6 @@ class GuardedSearch {
             for (const std::uint32_t c : failing) {
                 for (const std::uint32_t b : neighbours(c)) {
                     if (b == none || cells_[b].size() == 0) continue;
-                    if (cells_[c].size() * cells_[b].size() > many_pairs) continue;
                     while (cells_[c].excess > 0 && improve(cells_[c], cells_[b])) {
                     }
                 }
@@ -501,6 +607,7 @@ class GuardedSearch {
         const bool swaps = set_bounds(a, most_left, b, b.excess);
         if (!swaps && !may_give(a, b) && !may_give(b, a)) return best;
         const Pair pair = lean(a, b);
+        shortlist(a, b, pair);
         const double before = a.excess + b.excess;
         const auto consider = [&](double change, std::uint32_t x, std::uint32_t y) {
             const std::uint32_t leaves = x == none ? none : a.members[x];
@@ -517,19 +624,19 @@ class GuardedSearch {
             best = {change, x, y};
         };
         if (may_give(a, b))
-            for (std::uint32_t x = 0; x < a.size(); ++x)
+            for (const std::uint32_t x : slots_a_)
                 consider(b.weight() / (b.weight() + 1) * (a.own2[x] - 2 * lean_a_[x] + pair.apart2) -
                              a.weight() / (a.weight() - 1) * a.own2[x],
                          x, none);
         if (may_give(b, a))
-            for (std::uint32_t y = 0; y < b.size(); ++y)
+            for (const std::uint32_t y : slots_b_)
                 consider(a.weight() / (a.weight() + 1) * (b.own2[y] + 2 * lean_b_[y] + pair.apart2) -
                              b.weight() / (b.weight() - 1) * b.own2[y],
                          none, y);
         if (!swaps) return best;
-        for (std::uint32_t y = 0; y < b.size(); ++y) {
+        for (const std::uint32_t y : slots_b_) {
             const double to_a = std::sqrt(std::max(b.own2[y] + 2 * lean_b_[y] + pair.apart2, 0.0));
-            for (std::uint32_t x = 0; x < a.size(); ++x) {
+            for (const std::uint32_t x : slots_a_) {
                 if (!within_bounds(a.members[x], b.members[y])) continue;
                 const double along = 2 * (lean_b_[y] + pair.apart2 - lean_a_[x]);
                 const double reach = std::sqrt(a.own2[x]) + to_a;
@@ -649,12 +756,17 @@ class GuardedSearch {
     std::vector<std::uint32_t> lists_;  // the cells near each cell
     std::size_t n_listed_ = 0;
     std::vector<std::uint32_t> compared_;  // of each pair: the changes of both when they were last compared
-    std::size_t n_taken_ = 0;
     double tiny_ = 1e-12;
     double price_ = 0;  // of excess, in loss
     std::vector<double> across_, lean_a_, lean_b_, radius_;
     std::vector<Interval> bounds_;
     std::vector<Code> changed_;
+    bool alike_ = false;  // whether records of a class have the same codes
+    std::size_t n_classes_ = 1;
+    std::vector<std::uint8_t> class_of_;  // of each record
+    std::vector<std::uint32_t> slots_a_, slots_b_, leaving_a_, leaving_b_;
+    std::vector<std::pair<double, std::uint32_t>> top_;
+    std::vector<Ranked> ranked_a_, ranked_b_;
 };
 
 }  // namespace shoal
