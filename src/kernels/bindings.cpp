@@ -282,6 +282,23 @@ class Guarantees {
         add(codes, std::make_unique<DeltaDisclosure>(span(counts), low, high));
     }
 
+    // The same about some of the records, without what the table was counted for.
+    std::unique_ptr<Guarantees> part(const Labels& records) const {
+        auto part = std::make_unique<Guarantees>();
+        for (const Guarded& each : guarded_) {
+            std::vector<Code> codes;
+            for (const std::int64_t i : span(records)) codes.push_back(each.codes[static_cast<std::size_t>(i)]);
+            part->guarded_.push_back({std::move(codes), each.guarantee});
+        }
+        return part;
+    }
+    // Only the guarantee at one place.
+    std::unique_ptr<Guarantees> one(std::size_t place) const {
+        auto one = std::make_unique<Guarantees>();
+        one->guarded_.push_back(guarded_.at(place));
+        return one;
+    }
+
     std::span<const Guarded> all() const { return guarded_; }
 
     // Of each cell, the sum of what it is off.
@@ -612,6 +629,8 @@ NB_MODULE(_kernels, module) {
         .def("entropy", &Guarantees::entropy, "codes"_a, "l"_a)
         .def("recursive", &Guarantees::recursive, "codes"_a, "l"_a, "over"_a, "under"_a)
         .def("delta", &Guarantees::delta, "codes"_a, "counts"_a, "low"_a, "high"_a)
+        .def("part", &Guarantees::part, "records"_a, "The same about some of the records.")
+        .def("one", &Guarantees::one, "place"_a, "Only the guarantee at one place.")
         .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a,
              "What each cell is off, summed, shape (n_cells,).");
     nb::class_<RemainingRecords>(module, "Remaining", "Records not yet in a cell.")

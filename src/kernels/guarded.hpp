@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "cells.hpp"
+#include "cycles.hpp"
 #include "distance.hpp"
 #include "guarantees.hpp"
 #include "neighbours.hpp"
@@ -47,12 +49,12 @@ class GuardedSearch {
         for (std::uint32_t c = 0; c < cells_.size(); ++c) {
             Cell& cell = cells_[c];
             cell.number = c;
-            cell.sums.assign(m_, 0.0);
             cell.kept.resize(guarded.size());
         }
-        for (std::uint32_t i = 0; i < n_; ++i) enter(i, cells_[static_cast<std::size_t>(labels[original_[i]])]);
+        for (std::uint32_t i = 0; i < n_; ++i)
+            cells_[static_cast<std::size_t>(labels[original_[i]])].members.push_back(i);
         for (Cell& cell : cells_) {
-            settle(cell);
+            fill(cell);
             largest = std::max(largest, cell.members.size());
         }
         most_ = std::max({largest, 2 * k - 1, 2 * n_ / std::max<std::size_t>(cells_.size(), 1)});
@@ -62,28 +64,39 @@ class GuardedSearch {
     void run(const Plan& plan, Watch& watch) {
         find_neighbours(plan.n_neighbours);
         mend(plan, watch);
-        double before = loss();
-        for (std::size_t round = 0; round < plan.n_rounds && n_alive() > 1; ++round) {
-            if (round > 0 && round < 4) find_neighbours(plan.n_neighbours);
-            sweep(round, watch);
-            const double after = loss();
-            if (!(after < before * (1 - plan.least_gain))) break;
-            before = after;
+        lower(plan, watch);
+        if (split_large()) {
+            find_neighbours(plan.n_neighbours);
+            lower(plan, watch);
         }
         write_labels();
         watch.finish(plan.n_rounds * n_);
     }
 
   private:
+    void lower(const Plan& plan, Watch& watch) {
+        double before = loss();
+        for (std::size_t round = 0; round < plan.n_rounds && n_alive() > 1; ++round) {
+            if (round > 0 && round < 4) find_neighbours(plan.n_neighbours);
+            sweep(round, watch);
+            // As long as pairs of cells gain much, that takes less time.
+            if (may_rotate() && loss() > 0.9 * before) rotate(watch);
+            const double after = loss();
+            if (!(after < before * (1 - plan.least_gain))) break;
+            before = after;
+        }
+    }
+
     static constexpr std::uint32_t none = 0xffffffff;
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     // Up to so many cells all pairs are looked at.
     static constexpr std::size_t few_cells = 256;
-    static constexpr int n_prices = 2;
+    static constexpr std::size_t n_offers = 8;
     static constexpr std::size_t many_pairs = 1000;
     // Records are told apart by so many classes of confidential values, or else put into so many.
     static constexpr std::size_t most_classes = 64;
     static constexpr std::size_t n_bins = 16;
+    static constexpr std::size_t most_rotations = 50;
     // What a step must gain, of the squares it is made of, for rounding not to be the reason.
     static constexpr double least_share = 1e-10;
     // The same where the squares themselves are rounding: numbers are at most 1.
@@ -190,6 +203,21 @@ class GuardedSearch {
         }
     }
 
+    // Counts everything anew for the members there are.
+    void fill(Cell& cell) {
+        cell.sums.assign(m_, 0.0);
+        for (const std::uint32_t record : cell.members)
+            for (std::size_t j = 0; j < m_; ++j) cell.sums[j] += row(record)[j];
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
+            Kept& kept = cell.kept[g];
+            kept.codes.clear();
+            for (const std::uint32_t record : cell.members) kept.codes.push_back(code(g, record));
+            std::ranges::sort(kept.codes);
+            kept.sum = std::accumulate(kept.codes.begin(), kept.codes.end(), std::int64_t{0});
+        }
+        settle(cell);
+    }
+
     // Recounts what depends on all members.
     void settle(Cell& cell) {
         cell.centroid.resize(m_);
@@ -289,8 +317,7 @@ class GuardedSearch {
         double share = 0;
     };
 
-    // Takes the best step between two cells: one that lowers the loss and keeps every guarantee, or, where one of the
-    // cells is in excess, one that lowers the loss and the excess at its price, taken together.
+    // Takes the best step between two cells that lowers the loss and keeps every guarantee.
     bool improve(Cell& a, Cell& b) {
         Step best;
         const Pair pair = lean(a, b);
@@ -330,7 +357,7 @@ class GuardedSearch {
     // the centroids, the farthest first. No guarantee can tell, and since the loss is concave in where the two sums
     // are, it falls by more than the ways add up to.
     bool exchange_alike(Cell& a, Cell& b, const Pair& pair) {
-        if (a.size() * b.size() <= many_pairs) return false;
+        if (a.size() * b.size() <= many_pairs || !alike_would_gain(a, b, pair)) return false;
         by_class(a, lean_a_, -1, ranked_a_);
         by_class(b, lean_b_, 1, ranked_b_);
         leaving_a_.clear();
@@ -364,11 +391,21 @@ class GuardedSearch {
         settle(b);
         return true;
     }
+    // Whether a record of some class that leans most to the other cell leans more than the one it would change with.
+    bool alike_would_gain(const Cell& a, const Cell& b, const Pair& pair) {
+        top_.assign(n_classes_, {-infinity, none});
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            double& most = top_[class_of_[a.members[i]]].first;
+            most = std::max(most, lean_a_[i]);
+        }
+        for (std::size_t i = 0; i < b.size(); ++i)
+            if (lean_b_[i] + pair.apart2 < top_[class_of_[b.members[i]]].first) return true;
+        return false;
+    }
     // The members of a cell by class and, within it, by how far they lean.
     void by_class(const Cell& cell, const std::vector<double>& lean, int sign, std::vector<Ranked>& out) const {
         out.clear();
-        for (std::uint32_t i = 0; i < cell.size(); ++i)
-            out.emplace_back(class_of_[cell.members[i]], sign * lean[i], i);
+        for (std::uint32_t i = 0; i < cell.size(); ++i) out.emplace_back(class_of_[cell.members[i]], sign * lean[i], i);
         std::ranges::sort(out);
     }
     static std::size_t slot(const Cell& cell, std::uint32_t record) {
@@ -408,7 +445,7 @@ class GuardedSearch {
         for (const std::uint32_t i : sign > 0 ? slots_a_ : slots_b_) {
             const double to2 = from.own2[i] - 2 * sign * lean[i] + pair.apart2;
             const std::uint32_t record = from.members[i];
-            double change = join * to2 - leave * from.own2[i];
+            const double change = join * to2 - leave * from.own2[i];
             const double rounding = least_share * (from.own2[i] + pair.apart2) + least_gain;
             if (!worthwhile(from, to, record, none, best.change - rounding, change)) continue;
             best = sign > 0 ? Step{change, i, none} : Step{change, none, i};
@@ -417,23 +454,22 @@ class GuardedSearch {
 
     void find_swap(const Cell& a, const Cell& b, const Pair& pair, Step& best) {
         const double most_lean = *std::ranges::max_element(lean_a_);
-        const double spare = price_ * (a.excess + b.excess);
-        if (spare <= 0 && !set_bounds(a, 0, b, 0)) return;
+        if (!set_bounds(a, 0, b, 0)) return;
         radius_.resize(a.size());
         for (std::size_t i = 0; i < a.size(); ++i) radius_[i] = std::sqrt(a.own2[i]);
         for (const std::uint32_t y : slots_b_) {
             const double lean_y = lean_b_[y] + pair.apart2;
             const double to_a = std::sqrt(std::max(b.own2[y] + 2 * lean_b_[y] + pair.apart2, 0.0));
             const double farthest = a.radius + to_a;
-            if (2 * (lean_y - most_lean) - farthest * farthest * pair.share - spare >= best.change) continue;
+            if (2 * (lean_y - most_lean) - farthest * farthest * pair.share >= best.change) continue;
             for (const std::uint32_t x : slots_a_) {
                 const double along = 2 * (lean_y - lean_a_[x]);
                 const double reach = radius_[x] + to_a;
-                if (along - reach * reach * pair.share - spare >= best.change) continue;
+                if (along - reach * reach * pair.share >= best.change) continue;
                 const std::uint32_t record_a = a.members[x];
                 const std::uint32_t record_b = b.members[y];
-                if (spare <= 0 && !within_bounds(record_a, record_b)) continue;
-                double change = along - distance2(record_a, record_b) * pair.share;
+                if (!within_bounds(record_a, record_b)) continue;
+                const double change = along - distance2(record_a, record_b) * pair.share;
                 const double rounding = least_share * (a.own2[x] + b.own2[y] + pair.apart2) + least_gain;
                 if (!worthwhile(a, b, record_a, record_b, best.change - rounding, change)) continue;
                 best = {change, x, y};
@@ -441,17 +477,9 @@ class GuardedSearch {
         }
     }
 
-    // Whether a step is better than `limit`; adds the price of the excess to the change.
-    bool worthwhile(const Cell& a, const Cell& b, std::uint32_t x, std::uint32_t y, double limit, double& change) {
-        const double before = a.excess + b.excess;
-        if (before <= 0) return change < limit && excess_after(a, x, y) <= 0 && excess_after(b, y, x) <= 0;
-        change -= price_ * before;
-        limit -= 1e-9 * price_ * before;
-        if (change + price_ * (least_after(a, x, y) + least_after(b, y, x)) >= limit) return false;
-        change += price_ * excess_after(a, x, y);
-        if (change >= limit) return false;
-        change += price_ * excess_after(b, y, x);
-        return change < limit;
+    // Whether a step is better than `limit` and no guarantee says no.
+    bool worthwhile(const Cell& a, const Cell& b, std::uint32_t x, std::uint32_t y, double limit, double change) {
+        return change < limit && excess_after(a, x, y) <= 0 && excess_after(b, y, x) <= 0;
     }
 
     // Of each guarantee, by how much a's sum of codes may grow in a swap for the excesses not to be ruled out at once;
@@ -470,7 +498,7 @@ class GuardedSearch {
             bounds_.push_back(bound);
             const double most = static_cast<double>(kept_b.codes.back()) - static_cast<double>(kept_a.codes.front());
             const double least = static_cast<double>(kept_b.codes.front()) - static_cast<double>(kept_a.codes.back());
-            if (most < bound.low || least > bound.high) return false;
+            if (bound.low > bound.high || most < bound.low || least > bound.high) return false;
         }
         return true;
     }
@@ -517,26 +545,92 @@ class GuardedSearch {
         settle(b);
     }
 
+    // Records of one class change places all around: three and more cells each pass one on to the next. That ends
+    // where no two cells can gain any more by themselves.
+    void rotate(Watch& watch) {
+        for (std::uint32_t kind = 0; kind < n_classes_; ++kind) {
+            find_passes(kind);
+            for (std::size_t round = 0; round < most_rotations; ++round) {
+                dirty_.clear();
+                for (const auto& cycle : cycles_.find({n_listed_, lists_, pass_cost_})) pass_on(cycle);
+                if (dirty_.empty()) break;
+                for (const std::uint32_t cell : dirty_) renew_passes(cell);
+                watch.tick(0);
+            }
+        }
+    }
+    // Where the guarantees can tell the records of a class apart, most cycles are forbidden.
+    bool may_rotate() const { return alike_ || cells_.size() <= few_cells; }
+    // Of each cell and each of its neighbours, the record of a class that is passed on for the least: how much farther
+    // it is from the other centroid.
+    void find_passes(std::uint32_t kind) {
+        of_kind_.resize(cells_.size());
+        pass_cost_.assign(lists_.size(), infinity);
+        passed_.assign(lists_.size(), none);
+        for (const Cell& cell : cells_) {
+            of_kind_[cell.number].clear();
+            for (const std::uint32_t record : cell.members)
+                if (class_of_[record] == kind) of_kind_[cell.number].push_back(record);
+        }
+        for (std::uint32_t way = 0; way < lists_.size(); ++way) find_pass(way);
+    }
+    void find_pass(std::uint32_t way) {
+        pass_cost_[way] = infinity;
+        const std::uint32_t from = static_cast<std::uint32_t>(way / n_listed_);
+        const std::uint32_t to = lists_[way];
+        if (to == none || !sound(cells_[from]) || !sound(cells_[to])) return;
+        for (const std::uint32_t record : of_kind_[from]) {
+            const double cost = distance2(record, cells_[to]) - distance2(record, cells_[from]);
+            if (cost >= pass_cost_[way]) continue;
+            pass_cost_[way] = cost;
+            passed_[way] = record;
+        }
+    }
+    // The ways out of a cell that has changed, and those into it, as far as it is the neighbour of its neighbours.
+    void renew_passes(std::uint32_t cell) {
+        for (std::size_t i = 0; i < n_listed_; ++i) {
+            const auto way = static_cast<std::uint32_t>(cell * n_listed_ + i);
+            find_pass(way);
+            if (lists_[way] == none) continue;
+            for (std::size_t j = 0; j < n_listed_; ++j) {
+                const auto back = static_cast<std::uint32_t>(lists_[way] * n_listed_ + j);
+                if (lists_[back] == cell) find_pass(back);
+            }
+        }
+    }
+    // The ways of a cycle lead backwards: each comes to where the one before it begins.
+    void pass_on(std::span<const std::uint32_t> cycle) {
+        double cost = 0;
+        double rounding = least_gain;
+        const auto giver = [&](std::size_t i) -> Cell& { return cells_[cycle[i] / n_listed_]; };
+        const auto comes_from = [&](std::size_t i) { return (i + 1) % cycle.size(); };
+        for (std::size_t i = 0; i < cycle.size(); ++i) {
+            const std::uint32_t record = passed_[cycle[i]];
+            cost += pass_cost_[cycle[i]];
+            rounding += least_share * (distance2(record, giver(i)) + distance2(record, cells_[lists_[cycle[i]]]));
+            if (!alike_ && excess_after(giver(i), record, passed_[cycle[comes_from(i)]]) > 0) return;
+        }
+        if (cost >= -rounding) return;
+        for (std::size_t i = 0; i < cycle.size(); ++i) {
+            const std::uint32_t goes = passed_[cycle[i]];
+            const std::uint32_t comes = passed_[cycle[comes_from(i)]];
+            leave(slot(giver(i), goes), giver(i));
+            enter(comes, giver(i));
+            std::ranges::replace(of_kind_[giver(i).number], goes, comes);
+            settle(giver(i));
+            dirty_.push_back(giver(i).number);
+        }
+    }
+
     // ---- mending
 
-    // Excess costs more and more; what is left in the end asks farther away, and merges as the last resort.
+    // Cells in excess ask those near them, then farther away; they merge as the last resort.
     void mend(const Plan& plan, Watch& watch) {
         std::vector<std::uint32_t> failing = in_excess();
         if (failing.empty()) return;
-        price_ = loss() / static_cast<double>(cells_.size());
-        for (int round = 0; round < n_prices && !failing.empty(); ++round, price_ *= 4) {
-            for (const std::uint32_t c : failing) {
-                for (const std::uint32_t b : neighbours(c)) {
-                    if (b == none || cells_[b].size() == 0) continue;
-                    while (cells_[c].excess > 0 && improve(cells_[c], cells_[b])) {
-                    }
-                }
-                watch.tick(0);
-            }
-            failing = in_excess();
-        }
         for (std::size_t reach = 2 * plan.n_neighbours; !failing.empty() && n_alive() > 1; reach *= 4) {
             const bool everywhere = reach >= cells_.size() && plan.at_any_cost;
+            list_alive();
             for (const std::uint32_t c : failing) {
                 if (cells_[c].size() == 0 || cells_[c].excess <= 0) continue;
                 const auto others = nearest_able(cells_[c], reach);
@@ -549,6 +643,12 @@ class GuardedSearch {
         }
     }
 
+    void list_alive() {
+        alive_.clear();
+        for (const Cell& cell : cells_)
+            if (cell.size() > 0) alive_.push_back(cell.number);
+    }
+
     std::vector<std::uint32_t> in_excess() const {
         std::vector<std::uint32_t> found;
         for (std::uint32_t c = 0; c < cells_.size(); ++c)
@@ -557,27 +657,43 @@ class GuardedSearch {
         return found;
     }
 
-    // Takes, as long as there is one, the step with another cell that brings most for its loss. Says whether any was.
-    bool mend(std::uint32_t c, std::span<const std::uint32_t> others) {
-        bool any = false;
+    // Takes, as long as there is one, the step with another cell that brings most for its loss. All are asked once;
+    // then those again that had a good offer, until none of them has one any more.
+    void mend(std::uint32_t c, std::span<const std::uint32_t> others) {
         Cell& a = cells_[c];
-        while (a.size() > 0 && a.excess > 0) {
-            Step best;
-            double least = infinity;
-            std::uint32_t partner = none;
-            for (const std::uint32_t b : others) {
-                if (b == none || b == c || cells_[b].size() == 0) continue;
-                if (out_of_reach(a, cells_[b], least)) continue;
-                const Step step = mending_step(a, cells_[b], least);
-                if (!step) continue;
-                best = step;
-                partner = b;
+        for (bool all = true; a.size() > 0 && a.excess > 0;) {
+            if (all) {
+                offers_.clear();
+                for (const std::uint32_t b : others) offers_.emplace_back(0.0, b);
             }
-            if (partner == none) break;
-            take(a, cells_[partner], best);
-            any = true;
+            std::uint32_t partner = none;
+            const Step best = best_offer(a, partner);
+            if (partner == none && all) return;
+            all = partner == none;
+            if (!all) take(a, cells_[partner], best);
         }
-        return any;
+    }
+    // Asks the cells in the list for steps; keeps the best in it, with what they offer.
+    Step best_offer(Cell& a, std::uint32_t& partner) {
+        Step best;
+        double least = infinity;
+        found_.clear();
+        for (const auto& [price, b] : offers_) {
+            if (b == none || b == a.number || cells_[b].size() == 0) continue;
+            double limit = 2 * least;
+            if (out_of_reach(a, cells_[b], limit)) continue;
+            const Step step = mending_step(a, cells_[b], limit);
+            if (!step) continue;
+            found_.emplace_back(limit, b);
+            if (limit >= least) continue;
+            least = limit;
+            best = step;
+            partner = b;
+        }
+        std::ranges::sort(found_);
+        found_.resize(std::min(found_.size(), n_offers));
+        std::swap(offers_, found_);
+        return best;
     }
 
     // Whether two cells are so far apart that no step between them is as cheap as one that is known. A swap costs at
@@ -647,42 +763,28 @@ class GuardedSearch {
         return best;
     }
 
-    // A lower bound of the excess after a step, from the sums alone.
-    double least_after(const Cell& cell, std::uint32_t leaves, std::uint32_t enters) const {
-        const std::size_t size = cell.size() - (leaves != none) + (enters != none);
-        double excess = 0;
-        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
-            std::int64_t sum = cell.kept[g].sum;
-            if (leaves != none) sum -= code(g, leaves);
-            if (enters != none) sum += code(g, enters);
-            excess += std::max(guarantees_[g]->least_excess(size, sum), 0.0);
-        }
-        return excess;
-    }
-
-    // The cells nearest to a cell, nearest first, of those that a swap with it is not ruled out for.
+    // The cells nearest to a cell, nearest first, of those alive that a swap with it is not ruled out for.
     std::vector<std::uint32_t> nearest_able(const Cell& a, std::size_t n_wanted) {
-        std::vector<std::uint32_t> others;
-        for (const Cell& cell : cells_)
-            if (cell.number != a.number && cell.size() > 0) others.push_back(cell.number);
-        std::vector<float> apart2(others.size());
-        loops_.gather(centroids_.data(), width_, others, &centroids_[a.number * width_], apart2.data());
-        std::vector<std::pair<float, std::uint32_t>> found;
-        for (std::size_t i = 0; i < others.size(); ++i) found.emplace_back(apart2[i], others[i]);
-        others.clear();
-        for (std::size_t from = 0; from < found.size() && others.size() < n_wanted;) {
-            const std::size_t to = std::min(std::max(4 * from, 4 * n_wanted), found.size());
-            const auto begin = found.begin() + static_cast<std::ptrdiff_t>(from);
-            const auto end = found.begin() + static_cast<std::ptrdiff_t>(to);
-            if (to < found.size()) std::nth_element(begin, end, found.end());
+        apart2_.resize(alive_.size());
+        loops_.gather(centroids_.data(), width_, alive_, &centroids_[a.number * width_], apart2_.data());
+        // Distances are not negative: their bits are in the same order, and a number is compared faster than a pair.
+        keys_.resize(alive_.size());
+        for (std::size_t i = 0; i < alive_.size(); ++i)
+            keys_[i] = std::uint64_t{std::bit_cast<std::uint32_t>(apart2_[i])} << 32 | alive_[i];
+        std::vector<std::uint32_t> able;
+        for (std::size_t from = 0; from < keys_.size() && able.size() < n_wanted;) {
+            const std::size_t to = std::min(std::max(4 * from, 4 * n_wanted), keys_.size());
+            const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(from);
+            const auto end = keys_.begin() + static_cast<std::ptrdiff_t>(to);
+            if (to < keys_.size()) std::nth_element(begin, end, keys_.end());
             std::sort(begin, end);
-            for (; from < to && others.size() < n_wanted; ++from) {
-                const Cell& b = cells_[found[from].second];
-                if (set_bounds(a, enough(a), b, b.excess)) others.push_back(b.number);
+            for (; from < to && able.size() < n_wanted; ++from) {
+                const Cell& b = cells_[keys_[from] & none];
+                if (b.number == a.number || b.size() == 0) continue;
+                if (set_bounds(a, enough(a), b, b.excess)) able.push_back(b.number);
             }
-            from = to;
         }
-        return others;
+        return able;
     }
     // What a step that mends may leave: little, so that few are needed; but one record among many can only do so much.
     static double enough(const Cell& cell) { return cell.excess - std::min(0.3 * cell.excess, 0.25 / cell.weight()); }
@@ -709,13 +811,65 @@ class GuardedSearch {
             }
         }
         Cell& b = cells_[partner];
-        for (const std::uint32_t record : a.members) enter(record, b);
+        b.members.insert(b.members.end(), a.members.begin(), a.members.end());
         a.members.clear();
         a.own2.clear();
         a.excess = 0;
         most_ = std::max(most_, b.size());
-        settle(b);
+        fill(b);
     }
+    // Cuts cells of 2k records and more in two where both halves keep everything: that always lowers the loss. Says
+    // whether any was.
+    bool split_large() {
+        const std::size_t n_before = cells_.size();
+        for (std::size_t c = 0; c < cells_.size(); ++c)
+            while (cells_[c].size() >= 2 * k_ && cells_[c].excess <= 0 && split(c)) {
+            }
+        return cells_.size() > n_before;
+    }
+    // The upper half of each class goes, along the widest column. What is then off is mended between the two.
+    bool split(std::size_t c) {
+        const std::size_t column = widest(cells_[c]);
+        std::vector<std::uint32_t> order = cells_[c].members;
+        std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::tuple(class_of_[i], row(i)[column], i); });
+        add_cell();
+        Cell& a = cells_[c];
+        Cell& b = cells_.back();
+        a.members.clear();
+        std::size_t owed = 0;  // half records, over all classes
+        for (std::size_t from = 0, to; from < order.size(); from = to) {
+            for (to = from; to < order.size() && class_of_[order[to]] == class_of_[order[from]];) ++to;
+            const std::size_t half = (to - from + owed) / 2;
+            owed = (to - from + owed) % 2;
+            for (std::size_t i = from; i < to; ++i) (i < to - half ? a : b).members.push_back(order[i]);
+        }
+        fill(a);
+        fill(b);
+        if (a.excess > 0) mend(a.number, std::span(&b.number, 1));
+        if (b.excess > 0) mend(b.number, std::span(&a.number, 1));
+        if (a.excess <= 0 && b.excess <= 0) return true;
+        a.members = order;
+        fill(a);
+        cells_.pop_back();
+        centroids_.resize(centroids_.size() - width_);
+        return false;
+    }
+    void add_cell() {
+        Cell& cell = cells_.emplace_back();
+        cell.number = static_cast<std::uint32_t>(cells_.size() - 1);
+        cell.kept.resize(guarantees_.size());
+        centroids_.resize(centroids_.size() + width_, 0.0f);
+    }
+    std::size_t widest(const Cell& cell) const {
+        std::vector<double> spread(m_, 0.0);
+        for (const std::uint32_t record : cell.members)
+            for (std::size_t j = 0; j < m_; ++j) {
+                const double difference = row(record)[j] - cell.centroid[j];
+                spread[j] += difference * difference;
+            }
+        return static_cast<std::size_t>(std::ranges::max_element(spread) - spread.begin());
+    }
+
     double excess_together(const Cell& a, const Cell& b) {
         double excess = 0;
         for (std::size_t g = 0; g < guarantees_.size(); ++g) {
@@ -757,11 +911,18 @@ class GuardedSearch {
     std::size_t n_listed_ = 0;
     std::vector<std::uint32_t> compared_;  // of each pair: the changes of both when they were last compared
     double tiny_ = 1e-12;
-    double price_ = 0;  // of excess, in loss
     std::vector<double> across_, lean_a_, lean_b_, radius_;
     std::vector<Interval> bounds_;
+    std::vector<std::uint32_t> alive_;
+    std::vector<float> apart2_;
+    std::vector<std::uint64_t> keys_;
+    std::vector<std::pair<double, std::uint32_t>> offers_, found_;  // prices and cells
     std::vector<Code> changed_;
-    bool alike_ = false;  // whether records of a class have the same codes
+    NegativeCycles cycles_;
+    std::vector<double> pass_cost_;
+    std::vector<std::uint32_t> passed_, dirty_;
+    std::vector<std::vector<std::uint32_t>> of_kind_;  // the records of each cell that are of the class looked at
+    bool alike_ = false;                               // whether records of a class have the same codes
     std::size_t n_classes_ = 1;
     std::vector<std::uint8_t> class_of_;  // of each record
     std::vector<std::uint32_t> slots_a_, slots_b_, leaving_a_, leaving_b_;
