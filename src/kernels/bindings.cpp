@@ -264,8 +264,6 @@ Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells
 class Guarantees {
   public:
     Guarantees() = default;
-    Guarantees(const Guarantees&) = delete;
-    Guarantees& operator=(const Guarantees&) = delete;
 
     void ordered_closeness(const Labels& codes, const Labels& counts, std::int64_t over, std::int64_t under) {
         add(codes, std::make_unique<OrderedCloseness>(span(counts), Fraction{over, under}));
@@ -283,19 +281,19 @@ class Guarantees {
     }
 
     // The same about some of the records, without what the table was counted for.
-    std::unique_ptr<Guarantees> part(const Labels& records) const {
-        auto part = std::make_unique<Guarantees>();
+    Guarantees part(const Labels& records) const {
+        Guarantees part;
         for (const Guarded& each : guarded_) {
             std::vector<Code> codes;
             for (const std::int64_t i : span(records)) codes.push_back(each.codes[static_cast<std::size_t>(i)]);
-            part->guarded_.push_back({std::move(codes), each.guarantee});
+            part.guarded_.push_back({std::move(codes), each.guarantee});
         }
         return part;
     }
     // Only the guarantee at one place.
-    std::unique_ptr<Guarantees> one(std::size_t place) const {
-        auto one = std::make_unique<Guarantees>();
-        one->guarded_.push_back(guarded_.at(place));
+    Guarantees one(std::size_t place) const {
+        Guarantees one;
+        one.guarded_.push_back(guarded_.at(place));
         return one;
     }
 

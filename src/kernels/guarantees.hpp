@@ -39,6 +39,8 @@ class Guarantee {
     virtual Wide memory(std::span<const Code>) const { return 0; }
     // The excess after one code has taken the place of another, where that takes less than counting all.
     virtual std::optional<double> swapped(std::span<const Code>, Wide, Code, Code) const { return std::nullopt; }
+    // How much one code in the place of another can change the excess at most, times the size of the cell.
+    virtual double most_effect(Code, Code) const { return std::numeric_limits<double>::infinity(); }
     // The sums of codes outside of which the excess of a cell of this size is above `excess`; a little too wide.
     virtual Interval sums(std::size_t, double) const { return {}; }
 };
@@ -67,6 +69,11 @@ class OrderedCloseness final : public Guarantee {
         const auto size = static_cast<Wide>(codes.size());
         if (size * n_ * static_cast<Wide>(n_values_) < (Wide{1} << 62)) return over(work<std::int64_t>(codes), size);
         return over(work<Wide>(codes), size);
+    }
+
+    double most_effect(Code leaves, Code enters) const override {
+        const double steps = std::abs(static_cast<double>(enters) - static_cast<double>(leaves));
+        return n_values_ < 2 ? 0 : steps / static_cast<double>(n_values_ - 1) * (1 + 1e-9);
     }
 
     Interval sums(std::size_t size, double excess) const override {
@@ -152,6 +159,8 @@ class NominalCloseness final : public Guarantee {
         for_each_value(codes, [&](Code code, std::int64_t count) { sum += more(code, count, codes.size()); });
         return sum;
     }
+
+    double most_effect(Code leaves, Code enters) const override { return leaves == enters ? 0 : 1 + 1e-9; }
 
     std::optional<double> swapped(std::span<const Code> codes, Wide sum, Code leaves, Code enters) const override {
         const auto count = [&](Code code) {

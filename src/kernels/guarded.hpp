@@ -64,29 +64,26 @@ class GuardedSearch {
     void run(const Plan& plan, Watch& watch) {
         find_neighbours(plan.n_neighbours);
         mend(plan, watch);
-        lower(plan, watch);
-        if (split_large()) {
-            find_neighbours(plan.n_neighbours);
-            lower(plan, watch);
+        double before = loss();
+        bool split = false;
+        for (std::size_t round = 0; round < plan.n_rounds && n_alive() > 1; ++round) {
+            if (round == 1 || round == 3) find_neighbours(plan.n_neighbours);
+            sweep(round, watch);
+            // As long as pairs of cells gain much, that takes less time.
+            const bool slow = loss() > 0.9 * before;
+            if (slow && may_rotate()) rotate(watch);
+            const bool fresh = slow && !std::exchange(split, split || slow) && split_large();
+            if (fresh) find_neighbours(plan.n_neighbours);
+            const double after = loss();
+            if (!fresh && !(after < before * (1 - plan.least_gain))) break;
+            before = after;
         }
+        if (!split) split_large();
         write_labels();
         watch.finish(plan.n_rounds * n_);
     }
 
   private:
-    void lower(const Plan& plan, Watch& watch) {
-        double before = loss();
-        for (std::size_t round = 0; round < plan.n_rounds && n_alive() > 1; ++round) {
-            if (round > 0 && round < 4) find_neighbours(plan.n_neighbours);
-            sweep(round, watch);
-            // As long as pairs of cells gain much, that takes less time.
-            if (may_rotate() && loss() > 0.9 * before) rotate(watch);
-            const double after = loss();
-            if (!(after < before * (1 - plan.least_gain))) break;
-            before = after;
-        }
-    }
-
     static constexpr std::uint32_t none = 0xffffffff;
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     // Up to so many cells all pairs are looked at.
@@ -628,6 +625,8 @@ class GuardedSearch {
     void mend(const Plan& plan, Watch& watch) {
         std::vector<std::uint32_t> failing = in_excess();
         if (failing.empty()) return;
+        for (const std::uint32_t c : failing) mend(c, neighbours(c));
+        failing = in_excess();
         for (std::size_t reach = 2 * plan.n_neighbours; !failing.empty() && n_alive() > 1; reach *= 4) {
             const bool everywhere = reach >= cells_.size() && plan.at_any_cost;
             list_alive();
@@ -756,11 +755,22 @@ class GuardedSearch {
                 if (!within_bounds(a.members[x], b.members[y])) continue;
                 const double along = 2 * (lean_b_[y] + pair.apart2 - lean_a_[x]);
                 const double reach = std::sqrt(a.own2[x]) + to_a;
-                if (along - reach * reach * pair.share >= least * before) continue;
-                consider(along - distance2(a.members[x], b.members[y]) * pair.share, x, y);
+                const double gone = most_gone(a, b, a.members[x], b.members[y]);
+                if (along - reach * reach * pair.share >= least * gone) continue;
+                const double change = along - distance2(a.members[x], b.members[y]) * pair.share;
+                if (std::max(change, 0.0) + tiny_ >= least * gone) continue;
+                consider(change, x, y);
             }
         }
         return best;
+    }
+
+    // How much excess a swap takes away at most.
+    double most_gone(const Cell& a, const Cell& b, std::uint32_t x, std::uint32_t y) const {
+        double effect = 0;
+        for (std::size_t g = 0; g < guarantees_.size(); ++g)
+            effect += guarantees_[g]->most_effect(code(g, x), code(g, y));
+        return std::min(a.excess, effect / a.weight()) + std::min(b.excess, effect / b.weight());
     }
 
     // The cells nearest to a cell, nearest first, of those alive that a swap with it is not ruled out for.

@@ -27,7 +27,7 @@ THOROUGH = kernels.Effort(rounds=60, neighbours=40, least_gain=1e-5, at_any_cost
 # Beyond, there is one start and one search, longer up to some tens of thousands.
 MEDIUM = 60_000
 LONG = kernels.Effort(rounds=20, neighbours=20, least_gain=0.003, at_any_cost=True)
-QUICK = kernels.Effort(rounds=5, neighbours=20, least_gain=0.01, at_any_cost=True)
+QUICK = kernels.Effort(rounds=4, neighbours=15, least_gain=0.01, at_any_cost=True)
 # Which size is best is found out on so many of the records; with more of them it grows like the fourth root.
 SAMPLE = 4_000
 # Up to this share of the cells they are mended one by one; where more fail, all are made anew.
