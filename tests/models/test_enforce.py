@@ -92,11 +92,11 @@ def test_no_cell_could_be_cut_in_two_that_keep_everything(problem):
 
 
 def test_cells_that_can_be_mended_are_not_merged():
-    # Two groups far apart with one value each: every cell has to take from both, and pairs will do.
+    # Two groups with one value each: every cell has to take as many from one as from the other, and pairs will do.
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 1)) + np.repeat([0.0, 100.0], 30)[:, None]
+    X = rng.normal(size=(60, 1)) + np.repeat([0.0, 5.0], 30)[:, None]
     diagnosis = as_codes(np.repeat([0, 1], 30), ordered=False)
-    labels = enforce(X, None, 2, [(LDiversity("diagnosis", l=2), *diagnosis)], seed=1)
+    labels = enforce(X, None, 2, [(TCloseness("diagnosis", t=0.01), *diagnosis)], seed=1)
 
     assert np.bincount(labels).tolist() == [2] * 30
 

@@ -5,7 +5,7 @@ records, the cheapest first. Or the start is new: cells that each hold the same 
 column. From both, records swap and move on as long as the loss falls and no model says no.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,19 +24,22 @@ from shoal.typing import Labels, Matrix, Seed
 # Up to so many records several starts are tried to the end, and each search goes on until nothing is left to gain.
 SMALL = 5_000
 THOROUGH = kernels.Effort(rounds=60, neighbours=40, least_gain=1e-5, at_any_cost=True)
-# Beyond, there is one start and one search, longer up to some tens of thousands.
+# Beyond, there is one search, or two, longer up to some tens of thousands.
 MEDIUM = 60_000
-LONG = kernels.Effort(rounds=20, neighbours=20, least_gain=0.003, at_any_cost=True)
+LONG = kernels.Effort(rounds=20, neighbours=40, least_gain=0.003, at_any_cost=True)
 QUICK = kernels.Effort(rounds=4, neighbours=15, least_gain=0.01, at_any_cost=True)
 # Which size is best is found out on so many of the records; with more of them it grows like the fourth root.
 SAMPLE = 4_000
-# Up to this share of the cells they are mended one by one; where more fail, all are made anew.
-FEW = 0.5
+# Up to the first share of the cells they are mended one by one; above the second, all are made anew; in between, the
+# better of both is kept, unless there are too many records for two searches.
+FEW = 0.05
+MANY = 0.5
 MANAGEABLE = 50
 SPREAD_FEW = 0.01
 # Cells of evenly spread values are tried with so many times the records that the model needs at least: with more of
 # them there is more to choose from, with fewer they are smaller.
 SIZES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+SAMPLED_SIZES = (1.5, 2.0, 3.0, 4.0)
 
 
 class Guarded(NamedTuple):
@@ -127,6 +130,8 @@ def enforce(
     """
     matrix = as_matrix(X)
     k = as_cell_size(k, len(matrix))
+    if labels is not None:
+        labels = _valid(labels, len(matrix), k)
     guarded = [_checked(Guarded(*each), len(matrix)) for each in models]
     strict = [each for each in guarded if each.model.promised]
     vetoes = kernels.Guarantees()
@@ -136,7 +141,7 @@ def enforce(
     steering = [each for each in guarded if not each.model.promised]
     parts = [np.arange(len(matrix))] if strata is None else _members(np.unique(strata, return_inverse=True)[1])
     if labels is not None and not steering:
-        return _mended(whole, _renumbered(labels), parts)
+        return _mended(whole, labels, parts)
     result = np.empty(len(matrix), dtype=np.int64)
     n_cells = 0
     for records in parts:
@@ -146,6 +151,17 @@ def enforce(
         n_cells = int(result[records].max()) + 1
     _recount(strict, result)
     return result
+
+
+def _valid(labels: Labels, n_records: int, k: int) -> Labels:
+    """Refuse labels that are not a partition into cells of at least k records."""
+    if np.shape(labels) != (n_records,):
+        raise ParameterError(f"labels have shape {np.shape(labels)}; {n_records} records need one each.")
+    labels = _renumbered(labels)
+    smallest = int(np.bincount(labels).min())
+    if smallest < k:
+        raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest cell has {smallest} records.")
+    return labels
 
 
 def _mended(whole: Problem, labels: Labels, parts: Sequence[Labels]) -> Labels:
@@ -226,11 +242,18 @@ def _enforced(problem: Problem, labels: Labels) -> Labels:
         return labels
     _refuse_impossible(problem)
     if len(problem.X) <= SMALL:
-        ends = [_searched(problem, start, THOROUGH) for start in _starts(problem, labels)]
-        return min(ends, key=lambda end: _spread_within(problem.X, end))
-    if failing.mean() > FEW:
-        labels = _spread_anew(problem)
-    return _searched(problem, labels, LONG if len(labels) <= MEDIUM else QUICK)
+        return _best_end(problem, _starts(problem, labels), THOROUGH)
+    if len(problem.X) <= MEDIUM:
+        starts = [labels] if failing.mean() <= MANY else []
+        starts += [_spread_anew(problem)] if failing.mean() > FEW else []
+        return _best_end(problem, starts, LONG)
+    return _searched(problem, labels if failing.mean() <= MANY else _spread_anew(problem), QUICK)
+
+
+def _best_end(problem: Problem, starts: Iterable[Labels], effort: kernels.Effort) -> Labels:
+    """Search from every start, and return the end with the least loss."""
+    ends = [_searched(problem, start, effort) for start in starts]
+    return min(ends, key=lambda end: _spread_within(problem.X, end))
 
 
 def _searched(problem: Problem, labels: Labels, effort: kernels.Effort) -> Labels:
@@ -261,7 +284,7 @@ def _starts(problem: Problem, labels: Labels) -> Iterator[Labels]:
     """Yield the partition given, then cells in which the first column is spread evenly, of several sizes."""
     # Where most of many cells fail, mending them one by one is no way.
     failing = problem.fails(labels)
-    if failing.mean() < FEW or len(failing) <= MANAGEABLE:
+    if failing.mean() < MANY or len(failing) <= MANAGEABLE:
         yield labels
     first = _steering_order(problem)
     least = _least_size(problem, first)
@@ -307,10 +330,10 @@ def _spread_anew(problem: Problem) -> Labels:
 def _best_times(sample: Problem, first: int, least: int) -> tuple[float, ...]:
     """Return by how much cells should be larger than the least, and what is left to try if that does not do."""
     losses = []
-    for times in SIZES:
+    for times in SAMPLED_SIZES:
         start = _spread_out(sample, first, [least * times])
         losses.append(_spread_within(sample.X, _searched(sample, start, QUICK)))
-    return SIZES[int(np.argmin(losses)) :]
+    return SAMPLED_SIZES[int(np.argmin(losses)) :]
 
 
 def _spread_out(problem: Problem, first: int, sizes: Sequence[float]) -> Labels:
