@@ -71,7 +71,7 @@ class GuardedSearch {
             sweep(round, watch);
             // As long as pairs of cells gain much, that takes less time.
             const bool slow = loss() > 0.9 * before;
-            if (slow && may_rotate()) rotate(watch);
+            if (slow && alike_) rotate(watch);
             const bool fresh = slow && !std::exchange(split, split || slow) && split_large();
             if (fresh) find_neighbours(plan.n_neighbours);
             const double after = loss();
@@ -542,8 +542,8 @@ class GuardedSearch {
         settle(b);
     }
 
-    // Records of one class change places all around: three and more cells each pass one on to the next. That ends
-    // where no two cells can gain any more by themselves.
+    // Records of the same values change places all around: three and more cells each pass one on to the next, where no
+    // two of them can gain any more by themselves. No guarantee can tell.
     void rotate(Watch& watch) {
         for (std::uint32_t kind = 0; kind < n_classes_; ++kind) {
             find_passes(kind);
@@ -556,8 +556,6 @@ class GuardedSearch {
             }
         }
     }
-    // Where the guarantees can tell the records of a class apart, most cycles are forbidden.
-    bool may_rotate() const { return alike_ || cells_.size() <= few_cells; }
     // Of each cell and each of its neighbours, the record of a class that is passed on for the least: how much farther
     // it is from the other centroid.
     void find_passes(std::uint32_t kind) {
@@ -605,7 +603,6 @@ class GuardedSearch {
             const std::uint32_t record = passed_[cycle[i]];
             cost += pass_cost_[cycle[i]];
             rounding += least_share * (distance2(record, giver(i)) + distance2(record, cells_[lists_[cycle[i]]]));
-            if (!alike_ && excess_after(giver(i), record, passed_[cycle[comes_from(i)]]) > 0) return;
         }
         if (cost >= -rounding) return;
         for (std::size_t i = 0; i < cycle.size(); ++i) {
