@@ -5,7 +5,7 @@ records, the cheapest first. Or the start is new: cells that each hold the same 
 column. From both, records swap and move on as long as the loss falls and no model says no.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,20 +26,21 @@ SMALL = 5_000
 THOROUGH = kernels.Effort(rounds=60, neighbours=40, least_gain=1e-5, at_any_cost=True)
 # Beyond, there is one search, or two, longer up to some tens of thousands.
 MEDIUM = 60_000
-LONG = kernels.Effort(rounds=20, neighbours=40, least_gain=0.003, at_any_cost=True)
+LONG = kernels.Effort(rounds=20, neighbours=20, least_gain=0.003, at_any_cost=True)
+WIDE = LONG._replace(neighbours=40)
 QUICK = kernels.Effort(rounds=4, neighbours=15, least_gain=0.01, at_any_cost=True)
 # Which size is best is found out on so many of the records; with more of them it grows like the fourth root.
 SAMPLE = 4_000
 # Up to the first share of the cells they are mended one by one; above the second, all are made anew; in between, the
 # better of both is kept, unless there are too many records for two searches.
-FEW = 0.05
+FEW = 0.15
 MANY = 0.5
 MANAGEABLE = 50
 SPREAD_FEW = 0.01
 # Cells of evenly spread values are tried with so many times the records that the model needs at least: with more of
 # them there is more to choose from, with fewer they are smaller.
 SIZES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
-SAMPLED_SIZES = (1.5, 2.0, 3.0, 4.0)
+SAMPLED_SIZES = (1.0, 1.5, 2.0, 3.0)
 
 
 class Guarded(NamedTuple):
@@ -242,17 +243,16 @@ def _enforced(problem: Problem, labels: Labels) -> Labels:
         return labels
     _refuse_impossible(problem)
     if len(problem.X) <= SMALL:
-        return _best_end(problem, _starts(problem, labels), THOROUGH)
+        return _best(problem, [_searched(problem, start, THOROUGH) for start in _starts(problem, labels)])
     if len(problem.X) <= MEDIUM:
-        starts = [labels] if failing.mean() <= MANY else []
-        starts += [_spread_anew(problem)] if failing.mean() > FEW else []
-        return _best_end(problem, starts, LONG)
+        ends = [_searched(problem, labels, LONG)] if failing.mean() <= MANY else []
+        ends += [_searched(problem, _spread_anew(problem), WIDE)] if failing.mean() > FEW else []
+        return _best(problem, ends)
     return _searched(problem, labels if failing.mean() <= MANY else _spread_anew(problem), QUICK)
 
 
-def _best_end(problem: Problem, starts: Iterable[Labels], effort: kernels.Effort) -> Labels:
-    """Search from every start, and return the end with the least loss."""
-    ends = [_searched(problem, start, effort) for start in starts]
+def _best(problem: Problem, ends: Sequence[Labels]) -> Labels:
+    """Return the partition with the least loss."""
     return min(ends, key=lambda end: _spread_within(problem.X, end))
 
 
