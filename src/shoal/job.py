@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
 from shoal.axes import Scaling
@@ -54,7 +54,18 @@ def _model(given: object) -> Model:
 AnyModel = Annotated[Any, BeforeValidator(_model), PlainSerializer(settings_of)]
 """A privacy model; a file holds it as a table with its name under ``model``."""
 
-Models = Annotated[tuple[AnyModel, ...], BeforeValidator(lambda given: [given] if isinstance(given, Model) else given)]
+
+def _in_order(models: tuple[Model, ...]) -> tuple[Model, ...]:
+    """Sort models as the registry has them: a command line cannot tell in which order they were asked for."""
+    return tuple(sorted(models, key=lambda model: list(MODELS).index(model.name)))
+
+
+Models = Annotated[
+    tuple[AnyModel, ...],
+    BeforeValidator(lambda given: [given] if isinstance(given, Model) else given),
+    AfterValidator(_in_order),
+]
+"""Privacy models, in the order of the registry."""
 
 
 class Input(Settings):

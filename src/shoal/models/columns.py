@@ -4,6 +4,7 @@ Whether values have an order comes from the kind of the column, a missing value 
 """
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Protocol
 
 import numpy as np
@@ -39,14 +40,15 @@ def check_models(models: Sequence[Model], schema: Schema) -> None:
         If a model is asked for twice.
     """
     roles = {column.name: column.role for column in schema.columns}
+    confidential = [name for name, role in roles.items() if role is Role.CONFIDENTIAL]
     for place, model in enumerate(models):
-        if model.column not in roles:
-            raise SchemaError(f"Column {model.column!r}, of the model {model.name}, is not in the table.")
-        if roles[model.column] is not Role.CONFIDENTIAL:
+        if model.column not in confidential:
+            role = f", whose role is {roles[model.column]}" if model.column in roles else ""
+            near = get_close_matches(model.column, confidential, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "Name it there (confidential=[...], --confidential)."
             raise SchemaError(
-                f"{model.name} is asked for column {model.column!r}, whose role is {roles[model.column]}: models "
-                f"protect confidential columns. Name it there (confidential=[{model.column!r}], --confidential), or "
-                "leave the model out."
+                f"{model.name} is asked for column {model.column!r}{role}, but models speak of confidential columns. "
+                f"{hint} Confidential columns: {', '.join(map(repr, confidential)) or 'none'}."
             )
         if model in models[:place]:
             raise ParameterError(f"{model.name} of column {model.column!r} is asked for twice. Say it once.")
