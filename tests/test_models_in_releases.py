@@ -312,7 +312,7 @@ def test_manifests_reports_and_summaries_tell_what_was_promised_and_reached(peop
         release._repr_html_(),
         render(release, "terminal"),
     ):
-        assert "0.2 promised: kept" in text
+        assert "0.2 asked for: kept" in text
     assert "2 promises about confidential columns were kept as well" in report["explanation"]
 
 

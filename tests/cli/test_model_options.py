@@ -37,7 +37,7 @@ def test_the_call_the_command_and_the_job_give_the_same_bytes(folder, csv_file):
     assert (made.exit_code, again.exit_code) == (0, 0), made.output + again.output
     assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes() == (folder / "c.csv").read_bytes()
     assert "and keeps the models" in made.stdout
-    assert "0.2 promised: kept" in made.stdout
+    assert "0.2 asked for: kept" in made.stdout
 
 
 def test_an_audit_recounts_models_and_its_exit_code_is_the_verdict(folder, csv_file):

@@ -208,10 +208,10 @@ def reached_in_words(found: Mapping[str, Any], noun: str = "group") -> str:
     >>> import numpy as np
     >>> found = measure(TCloseness("salary", t=0.2), np.array([0, 0, 1, 1]), np.array([0, 3, 1, 2]), 4, ordered=True)
     >>> reached_in_words(found.to_dict())
-    't = 0.1667 in the worst of 2 groups, 0.2 promised: kept'
+    't = 0.1667 in the worst of 2 groups, 0.2 asked for: kept'
     """
     unit, reached = found["measures"], found["reached"]
-    asked = f"{number(found[unit])} {'promised' if found['promised'] else 'aimed at, nothing promised'}"
+    asked = f"{number(found[unit])} {'asked for' if found['promised'] else 'aimed at, nothing promised'}"
     told = f"{unit} = {'infinite' if reached is None else number(reached)} in the worst of "
     told += f"{counted(found['classes'], noun)}, {asked}"
     if not found["promised"]:
