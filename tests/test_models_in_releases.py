@@ -342,3 +342,15 @@ def test_models_bring_homogeneity_and_skewness_down(people):
     assert before["homogeneity"] > 0.1
     assert after["homogeneity"] == 0
     assert after["skewness"] < before["skewness"]
+
+
+def test_a_hostile_name_of_a_column_stays_text_in_every_report():
+    name = "<script>alert(1)</script>\x1b[31m"
+    table = pa.table({"x": range(20), name: ["a", "b"] * 10})
+    release = shoal.anonymize(
+        table, k=2, quasi_identifiers="x", confidential=name, models=LDiversity(name, l=2), seed=1
+    )
+
+    for text in (render(release, "html"), release._repr_html_()):
+        assert "<script>alert" not in text
+    assert "\x1b" not in render(release, "html") + render(release, "terminal") + release._repr_html_()

@@ -58,3 +58,11 @@ def test_every_model_says_what_it_promises_without_jargon_alone(model):
 def test_settings_that_make_no_model_are_refused(settings, message):
     with pytest.raises(ParameterError, match=message):
         model_of(settings, MODELS)
+
+
+@pytest.mark.parametrize("bad", ["0.1", True, None, float("nan"), [0.1]])
+def test_a_bound_that_is_no_number_is_refused_where_the_model_is_made(bad):
+    with pytest.raises(ParameterError, match="t must be"):
+        TCloseness("salary", t=bad)
+    with pytest.raises(ParameterError, match="delta must be"):
+        DeltaDisclosure("salary", delta=bad)

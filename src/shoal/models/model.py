@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -109,6 +110,11 @@ def reached(
     mean = float(values.mean()) if len(values) else 0.0
     failing = int(np.count_nonzero(~kept))
     return Reached(model, worst, mean, len(values), failing, failing == 0, note, values)
+
+
+def is_number(value: object) -> bool:
+    """Tell whether a setting is a finite number, and not a truth value or a text that could be taken for one."""
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
 
 
 def as_fraction(number: float) -> Fraction:
