@@ -364,3 +364,18 @@ def test_numbers_of_numpy_are_numbers_in_jobs_and_in_json(people):
 
     assert shoal.Job.from_toml(release.job.to_toml()).models == release.job.models
     assert json.loads(json.dumps(verdict.to_dict()))["models"][1]["p"] == 2
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather", "csv.gz", "sav", "dta"])
+def test_from_a_parquet_file_to_any_file(people, ending, tmp_path):
+    codes = np.arange(300) % 3
+    rank = pa.DictionaryArray.from_arrays(codes, ["low", "mid", "high"], ordered=True)
+    table = people.append_column("rank", rank)
+    write(table, tmp_path / "people.parquet")
+    models = [*MODELS, TCloseness("rank", t=0.2)]
+    settings = roles("strata") | {"confidential": [*CONFIDENTIAL, "rank"]}
+    release = shoal.anonymize(tmp_path / "people.parquet", models=models, **settings)
+    release.write(tmp_path / f"release.{ending}")
+
+    assert release.verdict.holds
+    assert (tmp_path / f"release.{ending}").exists()
