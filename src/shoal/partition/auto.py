@@ -1,8 +1,8 @@
 """Auto: the default. A good start, refined; near-linear in time, and with less loss than exact MDAV.
 
-The start is MDAV in blocks, refined across their borders; up to some tens of thousands of records there is one block, so
-that the loss is below exact MDAV's by construction. Small inputs are searched a little further by simulated annealing;
-`effort="best"` searches as long as it is told to.
+The start is MDAV in blocks, refined across their borders; up to some tens of thousands of records there is one block,
+so that the loss is below exact MDAV's by construction. Small inputs are searched a little further by simulated
+annealing; `effort="best"` searches as long as it is told to.
 """
 
 import numpy as np

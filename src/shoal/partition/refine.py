@@ -58,10 +58,12 @@ def refine(
     Notes
     -----
     Near-linear in the number of records. Nothing is random: the same start gives the same end, on any number of
-    threads. To keep the promises of a privacy model as well, use `shoal.models.refine`. Cells of 2k records or more are cut by MDAV first. Then there are three kinds of steps: a record moves from
-    a cell of more than `k` to another; two records swap their cells; a cell is scattered over its neighbours where that
-    costs less than what it loses by itself. Each is taken only if float64 arithmetic says that the sum of squared
-    distances falls.
+    threads. To keep the promises of privacy models as well, see `shoal.models`.
+
+    Cells of 2k records or more are cut by MDAV first. Then there are three kinds of steps: a record moves from a cell
+    of more than `k` to another; two records swap their cells; a cell is scattered over its neighbours where that costs
+    less than what it loses by itself. Each is taken only if float64 arithmetic says that the sum of squared distances
+    falls.
 
     Examples
     --------
