@@ -13,7 +13,7 @@ import numpy as np
 from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.models.codes import Codes
-from shoal.models.model import Model, Reached, Sorted, reached
+from shoal.models.model import Model, Reached, Sorted, is_number, reached
 from shoal.typing import Labels
 
 
@@ -41,8 +41,17 @@ class DeltaDisclosure(Model):
     name: ClassVar[str] = "delta-disclosure"
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.delta) and self.delta > 0):
+        if not (is_number(self.delta) and self.delta > 0):
             raise ParameterError(f"delta must be a number above 0; got {self.delta!r}.")
+
+    @property
+    def promise(self) -> str:
+        """How much rarer or more frequent a value may be in a group."""
+        most = np.exp(self.delta)
+        return (
+            f"In every group every value of {self.column!r} is less than {most:.3g} times as frequent, and more than "
+            f"1/{most:.3g} times, as in the whole table (delta-disclosure privacy)."
+        )
 
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the largest logarithm of every class; infinite where a value of the table is missing."""

@@ -131,8 +131,9 @@ def enforce(
     """
     matrix = as_matrix(X)
     k = as_cell_size(k, len(matrix))
+    groups = np.zeros(len(matrix), dtype=np.int64) if strata is None else _renumbered(strata)
     if labels is not None:
-        labels = _valid(labels, len(matrix), k)
+        labels = _valid(labels, groups, k)
     guarded = [_checked(Guarded(*each), len(matrix)) for each in models]
     strict = [each for each in guarded if each.model.promised]
     vetoes = kernels.Guarantees()
@@ -140,7 +141,7 @@ def enforce(
         each.model.guard(vetoes, each.column, np.bincount(each.codes, minlength=each.n_values))
     whole = Problem(matrix, k, strict, vetoes)
     steering = [each for each in guarded if not each.model.promised]
-    parts = [np.arange(len(matrix))] if strata is None else _members(np.unique(strata, return_inverse=True)[1])
+    parts = _members(groups)
     if labels is not None and not steering:
         return _mended(whole, labels, parts)
     result = np.empty(len(matrix), dtype=np.int64)
@@ -154,11 +155,12 @@ def enforce(
     return result
 
 
-def _valid(labels: Labels, n_records: int, k: int) -> Labels:
-    """Refuse labels that are not a partition into cells of at least k records."""
-    if np.shape(labels) != (n_records,):
-        raise ParameterError(f"labels have shape {np.shape(labels)}; {n_records} records need one each.")
+def _valid(labels: Labels, groups: Labels, k: int) -> Labels:
+    """Refuse labels that are not a partition, within the groups, into cells of at least k records."""
+    if np.shape(labels) != np.shape(groups):
+        raise ParameterError(f"labels have shape {np.shape(labels)}; {len(groups)} records need one each.")
     labels = _renumbered(labels)
+    labels = _renumbered(groups * (int(labels.max()) + 1) + labels)
     smallest = int(np.bincount(labels).min())
     if smallest < k:
         raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest cell has {smallest} records.")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.models.codes import Codes
-from shoal.models.model import Model, Reached, Sorted, as_fraction, reached
+from shoal.models.model import Model, Reached, Sorted, as_fraction, is_number, reached
 from shoal.typing import Labels
 
 
@@ -46,15 +46,24 @@ class TCloseness(Model):
     name: ClassVar[str] = "t-closeness"
 
     def __post_init__(self) -> None:
-        if not 0 < self.t <= 1:
+        if not (is_number(self.t) and 0 < self.t <= 1):
             raise ParameterError(f"t must be above 0 and at most 1; got {self.t!r}.")
-        if self.weight is not None and not (np.isfinite(self.weight) and self.weight >= 0):
+        if self.weight is not None and not (is_number(self.weight) and self.weight >= 0):
             raise ParameterError(f"weight must be a finite number of at least 0; got {self.weight!r}.")
 
     @property
     def promised(self) -> bool:
         """With a weight of one's own nothing is promised."""
         return self.weight is None
+
+    @property
+    def promise(self) -> str:
+        """How far a group may be from the table; or was led to be, if nothing is promised."""
+        led = "" if self.promised else f", as far as steering with a weight of {self.weight:g} leads there"
+        return (
+            f"In every group the values of {self.column!r} are spread much as in the whole table: at most {self.t:g} "
+            f"apart, where 0 is the same and 1 the opposite (t-closeness){led}."
+        )
 
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the distance of every class from the table, in whole numbers."""
