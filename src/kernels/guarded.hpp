@@ -67,7 +67,7 @@ class GuardedSearch {
         double before = loss();
         bool split = false;
         for (std::size_t round = 0; round < plan.n_rounds && n_alive() > 1; ++round) {
-            if (round == 1 || round == 3) find_neighbours(plan.n_neighbours);
+            if (round == 1) find_neighbours(plan.n_neighbours);
             sweep(round, watch);
             // As long as pairs of cells gain much, that takes less time.
             const bool slow = loss() > 0.9 * before;
@@ -630,7 +630,8 @@ class GuardedSearch {
             list_alive();
             for (const std::uint32_t c : failing) {
                 if (cells_[c].size() == 0 || cells_[c].excess <= 0) continue;
-                const auto others = nearest_able(cells_[c], reach);
+                auto others = near_able(cells_[c], reach);
+                if (others.empty()) others = nearest_able(cells_[c], reach);
                 mend(c, others);
                 if (everywhere && cells_[c].excess > 0) merge(c);
                 watch.tick(0);
@@ -769,6 +770,24 @@ class GuardedSearch {
         for (std::size_t g = 0; g < guarantees_.size(); ++g)
             effect += guarantees_[g]->most_effect(code(g, x), code(g, y));
         return std::min(a.excess, effect / a.weight()) + std::min(b.excess, effect / b.weight());
+    }
+
+    // Cells near to a cell that a swap with it is not ruled out for: neighbours, their neighbours, and so on. None
+    // where that leads too far.
+    std::vector<std::uint32_t> near_able(const Cell& a, std::size_t n_wanted) {
+        std::vector<std::uint32_t> able;
+        std::vector<std::uint32_t> found{a.number};
+        met_.resize(cells_.size(), 0);
+        met_[a.number] = ++n_walks_;
+        for (std::size_t next = 0; next < found.size() && able.size() < n_wanted; ++next) {
+            for (const std::uint32_t b : neighbours(found[next])) {
+                if (b == none || std::exchange(met_[b], n_walks_) == n_walks_ || cells_[b].size() == 0) continue;
+                found.push_back(b);
+                if (set_bounds(a, enough(a), cells_[b], cells_[b].excess)) able.push_back(b);
+            }
+            if (found.size() > 100 * n_wanted) return {};
+        }
+        return able.size() < n_wanted ? std::vector<std::uint32_t>{} : able;
     }
 
     // The cells nearest to a cell, nearest first, of those alive that a swap with it is not ruled out for.
@@ -924,6 +943,8 @@ class GuardedSearch {
     std::vector<std::uint32_t> alive_;
     std::vector<float> apart2_;
     std::vector<std::uint64_t> keys_;
+    std::vector<std::uint32_t> met_;  // on which walk each cell was met last
+    std::uint32_t n_walks_ = 0;
     std::vector<std::pair<double, std::uint32_t>> offers_, found_;  // prices and cells
     std::vector<Code> changed_;
     NegativeCycles cycles_;
