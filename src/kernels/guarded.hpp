@@ -88,7 +88,7 @@ class GuardedSearch {
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     // Up to so many cells all pairs are looked at.
     static constexpr std::size_t few_cells = 256;
-    static constexpr std::size_t n_offers = 8;
+    static constexpr std::size_t n_offers = 4;
     static constexpr std::size_t many_pairs = 1000;
     // Records are told apart by so many classes of confidential values, or else put into so many.
     static constexpr std::size_t most_classes = 64;
@@ -678,7 +678,7 @@ class GuardedSearch {
         found_.clear();
         for (const auto& [price, b] : offers_) {
             if (b == none || b == a.number || cells_[b].size() == 0) continue;
-            double limit = 2 * least;
+            double limit = 1.3 * least;
             if (out_of_reach(a, cells_[b], limit)) continue;
             const Step step = mending_step(a, cells_[b], limit);
             if (!step) continue;

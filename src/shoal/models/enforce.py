@@ -28,7 +28,7 @@ THOROUGH = kernels.Effort(rounds=60, neighbours=40, least_gain=1e-5, at_any_cost
 MEDIUM = 60_000
 LONG = kernels.Effort(rounds=20, neighbours=20, least_gain=0.003, at_any_cost=True)
 WIDE = LONG._replace(neighbours=40)
-QUICK = kernels.Effort(rounds=4, neighbours=18, least_gain=0.01, at_any_cost=True)
+QUICK = kernels.Effort(rounds=4, neighbours=15, least_gain=0.01, at_any_cost=True)
 # Which size is best is found out on so many of the records; with more of them it grows like the fourth root.
 SAMPLE = 4_000
 # Up to the first share of the cells they are mended one by one; above the second, all are made anew; in between, the
@@ -177,7 +177,8 @@ def _mended(whole: Problem, labels: Labels, parts: Sequence[Labels]) -> Labels:
     n_cells = len(failing)
     for records in parts:
         if broken[records].any():
-            result[records] = _enforced(whole.part(records), _renumbered(labels[records])) + n_cells
+            problem = whole if len(parts) == 1 else whole.part(records)
+            result[records] = _enforced(problem, _renumbered(labels[records])) + n_cells
             n_cells = int(result[records].max()) + 1
     result = _renumbered(result)
     _recount(whole.guarded, result)
