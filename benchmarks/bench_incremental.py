@@ -1,4 +1,4 @@
-"""Measure late records joining a base: the thesis's numbers, ours beside them, and the planner's forecast."""
+"""Measure late records joining a base: the thesis's numbers, and ours beside them."""
 
 import json
 from collections.abc import Callable
@@ -14,13 +14,11 @@ from bench_partition import ROOT, circumstances
 from measure import say
 from problems import Problem, flights, sample, whole
 from shoal.incremental import VARIANTS, join
-from shoal.incremental.calibrate import calibrate
 from shoal.incremental.reopen import neighbours_of
 from shoal.metrics import loss
 from shoal.partition import partition
-from shoal.plan import Arrivals, plan
 from shoal.reproduce.material import Source, census, covertype, gaussian
-from shoal.typing import Labels, Matrix
+from shoal.typing import Labels
 
 RESULTS = ROOT / "benchmarks" / "results" / "incremental.json"
 SCRATCH = ROOT / "out" / "bench" / "incremental.json"
@@ -129,43 +127,7 @@ def one_problem(bench: Bench, problem: Problem, aim: float) -> None:
     bench.claim(f"{problem}: reopen's time of the same method's", share, "%", at_most=aim)
 
 
-def forecast(bench: Bench) -> None:
-    """Calibrate on samples, plan, and run what was planned: the measured finish beside the predicted one."""
-    n = 8_000 if bench.quick else 200_000
-    for name, X in forecast_problems(n):
-        measured = calibrate(
-            X[: n // 2], n, K, seconds=20 if bench.quick else 60, seed=0, threads=1, clock=process_time
-        )
-        chosen = plan(measured, Arrivals.uniform(2 * measured.base(0.0)))
-        seconds = min(run_planned(X, chosen.late_share, -chosen.start) for _ in range(1 if bench.quick else 4))
-        bench.row(
-            section="forecast", data=name, n=n, late_share=chosen.late_share, predicted=chosen.finish, measured=seconds
-        )
-        error = 100 * (chosen.finish / seconds - 1)
-        bench.claim(
-            f"{name}, {n:,} records: predicted finish over the measured", error, "%", at_least=-20.0, at_most=20.0
-        )
-
-
-def forecast_problems(n: int) -> list[tuple[str, Matrix]]:
-    problems = [("gaussian", np.random.default_rng(0).normal(size=(n, 15)))]
-    real = census(204_309)
-    if isinstance(real, Source):
-        problems.append(("gov_census", sample(real, n).X))
-    return problems
-
-
-def run_planned(X: Matrix, late_share: float, head_start: float) -> float:
-    """Do what the plan says; return when it was ready, in seconds after the collection ended."""
-    n_base = round(len(X) * (1 - late_share))
-    base, base_seconds = timed(lambda: partition(X[:n_base], K, seed=0, threads=1))
-    if n_base == len(X):
-        return base_seconds
-    _, late_seconds = timed(lambda: join(X, base, K, seed=0, threads=1))
-    return max(base_seconds - head_start, 0.0) + late_seconds
-
-
-SECTIONS = {"thesis": thesis, "same-method": same_method, "forecast": forecast}
+SECTIONS = {"thesis": thesis, "same-method": same_method}
 
 
 @click.command()
@@ -173,7 +135,7 @@ SECTIONS = {"thesis": thesis, "same-method": same_method, "forecast": forecast}
 @click.option("--only", multiple=True, type=click.Choice(list(SECTIONS)), help="A section; may be given several times.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
 def main(quick: bool, only: tuple[str, ...], output: Path | None) -> None:
-    """Measure late records joining a base, and the planner's forecast."""
+    """Measure late records joining a base."""
     output = output or (SCRATCH if quick or only else RESULTS)
     output.parent.mkdir(parents=True, exist_ok=True)
     bench = Bench(quick)

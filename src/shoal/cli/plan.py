@@ -120,21 +120,17 @@ def _times(given: dict[str, Any]) -> Times:
 
 
 def _measured(given: dict[str, Any]) -> Measured:
-    """Calibrate on the records of a file."""
-    from shoal.incremental.calibrate import calibrate
-    from shoal.prepare import prepare
-    from shoal.schema import Roles, Schema
-    from shoal.space import Space
-    from shoal.table import read
+    """Rehearse the evening with the records of a file."""
+    from shoal.incremental.rehearsal import rehearse
+    from shoal.job import Job
 
     if given["records"] is None or given["k"] is None:
         raise click.UsageError("--measure needs --records, how many there will be, and -k.")
+    job = Job.of(k=given["k"], roles=options.taken(given, "role"))
     with showing(
         f"reading {Path(given['measure']).name}", "", f"measuring for about {spoken(given['seconds'])}"
     ) as meter:
-        table = read(given["measure"], **options.taken(given, "reading")).arrow
-        schema = Schema.of(table.schema, Roles(**options.taken(given, "role")))
-        prepared = prepare(table, schema)
-        X = Space.fit(prepared, schema).encode(prepared)
         meter(1, 1)
-        return calibrate(X, given["records"], given["k"], seconds=given["seconds"])
+        return rehearse(
+            given["measure"], job, given["records"], seconds=given["seconds"], reading=options.taken(given, "reading")
+        )

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal import kernels
 from shoal.aggregate import Cells
 from shoal.classes import identity_codes
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
@@ -24,7 +25,6 @@ from shoal.incremental.growth import drift, extended, moved, news
 from shoal.incremental.reopen import neighbours_of
 from shoal.incremental.store import Store
 from shoal.job import Job
-from shoal.kernels import cell_sums
 from shoal.manifest import input_sha256
 from shoal.partition import algorithm_of, partition
 from shoal.prepare import prepare
@@ -108,11 +108,12 @@ class Collection:
         inside = np.unique(strata[enough], return_inverse=True)[1].astype(np.int64)
         labels[enough] = within(np.ascontiguousarray(X[enough]), inside, cut, progress)
         sizes = np.bincount(labels[enough])
-        centroids = cell_sums(X[enough], labels[enough], len(sizes)) / sizes[:, None]
+        centroids = kernels.cell_sums(X[enough], labels[enough], len(sizes)) / sizes[:, None]
         made = {"cells": labels, "centroids": centroids, "sizes": sizes}
         if not inside.any():
             # Later there will be no time for it.
-            made["neighbours"] = neighbours_of(np.ascontiguousarray(X[enough]), labels[enough], job.k)
+            with kernels.using(threads=threads):
+                made["neighbours"] = neighbours_of(np.ascontiguousarray(X[enough]), labels[enough], job.k)
         with self._store.changing():
             self._store.save(arrays=made)
 
