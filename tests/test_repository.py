@@ -19,8 +19,20 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
     *("errors", "typing", "datasets", "files", "table", "schema", "prepare", "axes", "classes", "space", "kernels"),
-    *("partition", "metrics", "models", "aggregate", "subjects", "grouping", "dp", "auditing", "job", "manifest"),
-    *("measures", "attacks", "report", "release", "inspection", "comparison", "stream", "pipe", "worker", "plan"),
+    *("partition", "metrics", "models", "aggregate", "joining", "subjects", "grouping", "dp", "auditing", "job"),
+    *(
+        "manifest",
+        "measures",
+        "attacks",
+        "report",
+        "release",
+        "inspection",
+        "comparison",
+        "stream",
+        "pipe",
+        "worker",
+        "plan",
+    ),
     *("incremental", "estimator", "reproduce", "cli"),
 ]
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shoal.estimator import Microaggregator
     from shoal.inspection import Inspection, inspect
     from shoal.job import Job
+    from shoal.models import DeltaDisclosure, LDiversity, PSensitive, TCloseness
     from shoal.release import Release, anonymize, run
     from shoal.stream import Stream
 
@@ -23,17 +24,21 @@ __version__ = version("shoal")
 
 __all__ = [
     "Comparison",
+    "DeltaDisclosure",
     "FileError",
     "GuaranteeError",
     "Inspection",
     "Job",
+    "LDiversity",
     "Microaggregator",
+    "PSensitive",
     "ParameterError",
     "Release",
     "SchemaError",
     "ShoalError",
     "ShoalWarning",
     "Stream",
+    "TCloseness",
     "__version__",
     "anonymize",
     "audit",
@@ -45,11 +50,15 @@ __all__ = [
 
 _HOMES = {
     "Comparison": "comparison",
+    "DeltaDisclosure": "models",
     "Inspection": "inspection",
     "Job": "job",
+    "LDiversity": "models",
     "Microaggregator": "estimator",
+    "PSensitive": "models",
     "Release": "release",
     "Stream": "stream",
+    "TCloseness": "models",
     "anonymize": "release",
     "audit": "auditing",
     "compare": "comparison",

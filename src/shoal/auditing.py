@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.axes import category_codes, sorted_categories
 from shoal.classes import class_ids, distinct_in_classes, identity_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
-from shoal.prepare import categories_in_order, decoded, one_missing
-from shoal.schema import Column, Kind, Role, Roles, Schema, as_names, as_settings
+from shoal.models import Codes, Model, Reached
+from shoal.models.columns import check_models, codes_of
+from shoal.schema import Role, Roles, Schema, as_names, as_settings
 from shoal.space import as_k
 from shoal.table import read
 from shoal.typing import Labels
@@ -84,6 +84,8 @@ class Verdict:
         Whether k has to be met by different subjects.
     confidential : dict of str to Diversity
         What the classes tell about each confidential column.
+    models : tuple of Reached
+        What each model that was asked for reaches, in the order of asking.
     withdrawn : str or None
         Why k is not claimed at all, if it is not: a sentence or two for readers of the report.
     """
@@ -98,24 +100,40 @@ class Verdict:
     subjects: int | None = None
     subject_asked: bool = False
     confidential: dict[str, Diversity] = field(default_factory=dict)
+    models: tuple[Reached, ...] = ()
     withdrawn: str | None = field(default=None, repr=False)
 
     @property
     def holds(self) -> bool:
-        """Whether what was asked for was found; never where k was withdrawn."""
-        if self.withdrawn is not None:
-            return False
+        """Whether all that was asked for was found; never where k was withdrawn."""
+        return self.withdrawn is None and self.k_holds and not self.broken
+
+    @property
+    def k_holds(self) -> bool:
+        """Whether every class has k records and, where that was asked for, k subjects."""
         enough = self.k is None or self.smallest >= self.k
         return enough and not (self.subject_asked and self.k is not None and (self.subjects or 0) < self.k)
 
+    @property
+    def broken(self) -> tuple[Reached, ...]:
+        """The models that were promised and are not kept."""
+        return tuple(found for found in self.models if not found.kept)
+
     def require(self) -> None:
         """Raise `GuaranteeError` unless the verdict holds, or k is not claimed."""
-        if not self.holds and self.withdrawn is None:
+        if self.withdrawn is not None:
+            return
+        if not self.k_holds:
             raise GuaranteeError(
                 f"The recount found a class of {self.smallest} records where k={self.k} was asked for: "
                 f"{self.n_below:,} of {self.n_records:,} records are in classes that are too small"
                 + (f", and a class with {self.subjects} different subjects" if self.subject_asked else "")
                 + ". Nothing was released."
+            )
+        for found in self.broken:
+            raise GuaranteeError(
+                f"The recount found that {found.n_failing:,} of {found.n_classes:,} classes break {found.model}: the "
+                f"worst has {found.model.unit} = {found.value:.4g}. Nothing was released."
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -141,6 +159,7 @@ class Verdict:
                 }
                 for name, found in self.confidential.items()
             },
+            "models": [found.to_dict() for found in self.models],
         }
 
 
@@ -150,6 +169,7 @@ def audit(
     quasi_identifiers: Sequence[str] | str,
     k: int | None = None,
     confidential: Sequence[str] | str = (),
+    models: Sequence[Model] | Model = (),
     subject: str | None = None,
     columns: dict[str, Any] | None = None,
     **reading: Any,
@@ -166,6 +186,8 @@ def audit(
         What every class has to have; without it the verdict only says what it found.
     confidential : sequence of str
         Columns to measure l-diversity and t-closeness of.
+    models : sequence of Model
+        What every class has to keep about confidential columns, such as ``shoal.TCloseness("salary", t=0.1)``.
     subject : str, optional
         A column that says which records belong to one person: then k counts different persons.
     columns : dict of str to dict, optional
@@ -176,12 +198,12 @@ def audit(
     Returns
     -------
     Verdict
-        Its `holds` says whether every class has k records; `require` raises if not.
+        Its `holds` says whether every class has k records and keeps every model; `require` raises if not.
 
     Raises
     ------
     SchemaError
-        If a column is not in the table.
+        If a column is not in the table, or the column of a model is not confidential.
 
     Notes
     -----
@@ -209,14 +231,23 @@ def audit(
     k = None if k is None else as_k(k)
     roles = Roles(quasi_identifiers=tuple(quasi), confidential=tuple(sensitive))
     kinds = Schema.of(arrow.select(dict.fromkeys([*quasi, *sensitive])).schema, roles, settings)
-    return recount(arrow, kinds, k, arrow[subject] if subject else None)
+    asked = [models] if isinstance(models, Model) else list(models)
+    return recount(arrow, kinds, k, arrow[subject] if subject else None, asked)
 
 
-def recount(table: Columns, schema: Schema, k: int | None, subjects: pa.ChunkedArray | None = None) -> Verdict:
+def recount(
+    table: Columns,
+    schema: Schema,
+    k: int | None,
+    subjects: pa.ChunkedArray | None = None,
+    models: Sequence[Model] = (),
+) -> Verdict:
     """Recount a table whose columns have roles; `subjects` may be a column that is not published."""
+    check_models(models, schema)
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)
+    confidential = {column.name: codes_of(table[column.name], column) for column in schema.having(Role.CONFIDENTIAL)}
     return Verdict(
         k=k,
         n_records=len(classes),
@@ -227,18 +258,14 @@ def recount(table: Columns, schema: Schema, k: int | None, subjects: pa.ChunkedA
         quasi_identifiers=tuple(schema.quasi_names),
         subjects=None if subjects is None else int(distinct_in_classes(classes, identity_codes(subjects)).min()),
         subject_asked=subjects is not None or schema.roles.subject is not None,
-        confidential={
-            column.name: diversity(classes, table[column.name], column) for column in schema.having(Role.CONFIDENTIAL)
-        },
+        confidential={name: diversity(classes, codes) for name, codes in confidential.items()},
+        models=tuple(model.measure(classes, confidential[model.column]) for model in models),
     )
 
 
-def diversity(classes: Labels, values: pa.ChunkedArray, column: Column) -> Diversity:
+def diversity(classes: Labels, column: Codes) -> Diversity:
     """Measure what classes tell about a column; a missing value is a value of its own, after all others."""
-    values = one_missing(decoded(values)) if column.kind is not Kind.ORDINAL else values
-    categories = _ordered_categories(values, column)
-    codes = category_codes(values, categories)
-    n_values = len(categories)
+    codes, n_values, ordered = column
     pairs, counts = np.unique(classes * n_values + codes, return_counts=True)
     owners = pairs // n_values
     sizes = np.bincount(classes)
@@ -248,7 +275,6 @@ def diversity(classes: Labels, values: pa.ChunkedArray, column: Column) -> Diver
     np.maximum.at(most, owners, counts)
     with np.errstate(divide="ignore"):
         recursive = np.where(most == sizes, np.inf, most / (sizes - most))
-    ordered = column.kind is not Kind.NOMINAL
     emd = ordered_emd(classes, codes, n_values) if ordered else equal_emd(classes, codes, n_values)
     return Diversity(
         distinct=int(np.bincount(owners).min()),
@@ -257,14 +283,6 @@ def diversity(classes: Labels, values: pa.ChunkedArray, column: Column) -> Diver
         t=float(emd.max()),
         mean_t=float((emd * sizes).sum() / sizes.sum()),
     )
-
-
-def _ordered_categories(values: pa.ChunkedArray, column: Column) -> pa.Array:
-    """Return the values of a column in order, a missing one last."""
-    if column.kind is not Kind.ORDINAL:
-        return sorted_categories(values)
-    order = categories_in_order(values, column)
-    return pa.concat_arrays([order, pa.nulls(1, order.type)]) if values.null_count else order
 
 
 def ordered_emd(classes: Labels, codes: Labels, n_values: int) -> Vector:

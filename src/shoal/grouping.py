@@ -1,23 +1,29 @@
 """Grouping: which records are released together, with everything around the partition that a table may ask for.
 
-Strata are never mixed. The records of a person count once. Households are grouped first and their people within.
+Strata are never mixed. The records of a person count once. Models about confidential columns are kept. Households are
+grouped first and their people within.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal import kernels
 from shoal.aggregate import Cells
 from shoal.classes import class_ids, distinct_in_classes, identity_codes, value_codes
-from shoal.errors import GuaranteeError, SchemaError
+from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.joining import join_until_kept, members_of
+from shoal.models import Guarded, Model, TCloseness, enforce
+from shoal.models.buckets import steered
+from shoal.models.columns import check_models, guarded_by, refuse_impossible
 from shoal.partition import partition
 from shoal.prepare import decoded, one_missing
 from shoal.schema import Role, Schema
 from shoal.space import Space
-from shoal.subjects import join_until_enough, members_of, with_enough_subjects
+from shoal.subjects import k_subjects
 from shoal.typing import Labels, Matrix, Progress, Seed
 
 ALONE = 1000
@@ -25,6 +31,25 @@ ALONE = 1000
 
 Cut = Callable[[Matrix, Progress | None], Labels]
 """Splits records into cells: the method, k, seed and options that were asked for."""
+
+
+class Bounds(NamedTuple):
+    """What cells have to keep, found possible: nothing is left that could be refused before they are made."""
+
+    strata: Labels
+    """The stratum of each record, from 0."""
+
+    households: Labels | None
+    """The household of each record, from 0."""
+
+    shared: list[str]
+    """The quasi-identifiers that stay equal within a household."""
+
+    kept: list[Guarded]
+    """What is kept to the letter: k subjects, and every model that promises something."""
+
+    steering: list[Guarded]
+    """At most one model that only leads the way."""
 
 
 def group(
@@ -35,41 +60,98 @@ def group(
     method: str = "auto",
     seed: Seed = None,
     *,
+    models: Sequence[Model] = (),
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Cells:
-    """Split the records of a prepared table into cells of at least `k`, or of `k` subjects, within strata.
+    """Split the records of a prepared table into cells of at least `k`, or of `k` subjects, that keep every model.
 
     Parameters
     ----------
     table : pyarrow.Table
-        As `shoal.prepare.prepare` returns it.
+        As `shoal.prepare.prepare` returns it; with the columns of the models.
     schema : Schema
         Says which columns are never mixed (`by`, zeros kept apart), which one names the subject, which the household.
     space : Space
         Where the records lie.
+    models : sequence of Model
+        What to keep about confidential columns. They speak of the whole table, strata or not.
     k, method, seed, threads, progress, **options
         As in `shoal.partition.partition`.
 
     Raises
     ------
     GuaranteeError
-        If a stratum has fewer than k records, households or subjects.
+        If a stratum has fewer than k records, households or subjects, or is too unlike the table for a model.
+    SchemaError, ParameterError
+        If a model is not about a confidential column, or models, strata and households do not go together.
     """
+    bounds = bounds_of(table, schema, k, models)
 
     def cut(X: Matrix, progress: Progress | None) -> Labels:
-        # A few records are done before a second thread is awake, and there may be thousands of strata.
-        n_threads = 1 if threads is None and len(X) < ALONE else threads
-        return partition(X, k, method, seed, threads=n_threads, progress=progress, **options)
+        return partition(X, k, method, seed, threads=_n_threads(threads, len(X)), progress=progress, **options)
+
+    def steered_cut(Z: Matrix, progress: Progress | None) -> Labels:
+        X, codes, model = np.ascontiguousarray(Z[:, :-1]), Z[:, -1].astype(np.int64), bounds.steering[0].model
+        assert isinstance(model, TCloseness)
+        assert model.weight is not None
+        told = {"threads": _n_threads(threads, len(X)), "progress": progress, **options}
+        return steered(X, codes, k, model.t, model.weight, method, seed, **told)
 
     X = space.encode(table)
+    with kernels.using(threads=threads):
+        if bounds.households is not None:
+            return _within_households(bounds, schema, space, X, cut, k, progress)
+        if bounds.steering:
+            labels = within(np.column_stack([X, bounds.steering[0].codes]), bounds.strata, steered_cut, progress)
+        else:
+            labels = within(X, bounds.strata, cut, progress)
+        return Cells(_kept(X, labels, k, bounds.kept, bounds.strata))
+
+
+def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[Guarded], strata: Labels) -> Labels:
+    """Return cells that keep every model: those given, as long as they do."""
+    return enforce(X, labels, k, kept, strata=strata) if kept else labels
+
+
+def _n_threads(threads: int | None, n_records: int) -> int | None:
+    # A few records are done before a second thread is awake, and there may be thousands of strata.
+    return 1 if threads is None and n_records < ALONE else threads
+
+
+def bounds_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] = ()) -> Bounds:
+    """Gather what cells have to keep, and refuse what no cells can; as `group` does before it begins."""
+    check_models(models, schema)
     strata, _ = strata_of(table, schema, k)
-    subjects = None if schema.roles.subject is None else identity_codes(table[schema.roles.subject])
+    households, shared = None, []
     if schema.roles.household is not None:
-        return _within_households(table, schema, space, X, strata, cut, k, subjects, progress)
-    labels = within(X, strata, cut, progress)
-    return Cells(labels if subjects is None else with_enough_subjects(X, labels, strata, subjects, k))
+        households = _households(table, schema)
+        shared = _shared_columns(table, schema, households)
+        _refuse_split_households(households, strata, k)
+    guarded = guarded_by(models, schema, table)
+    steering = [each for each in guarded if not each.model.promised]
+    _refuse_steering(steering, households is not None)
+    kept = [each for each in guarded if each.model.promised]
+    if schema.roles.subject is not None:
+        subjects = identity_codes(table[schema.roles.subject])
+        kept = [k_subjects(subjects, strata, k, schema.roles.subject), *kept]
+    refuse_impossible(kept, strata)
+    return Bounds(strata, households, shared, kept, steering)
+
+
+def _refuse_steering(steering: list[Guarded], in_households: bool) -> None:
+    """Refuse weights that contradict each other, or that have nothing to lead."""
+    if len(steering) > 1:
+        raise ParameterError(
+            f"{len(steering)} models have a weight, but only one can steer: two would contradict each other. Leave the "
+            "weight of the others out; they are then enforced."
+        )
+    if steering and in_households:
+        raise ParameterError(
+            f"{steering[0].model.name} of column {steering[0].model.column!r} has a weight, which leads records one by "
+            "one, but households are grouped whole. Leave the weight out: then the model is enforced."
+        )
 
 
 def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
@@ -122,36 +204,21 @@ def _part(progress: Progress | None, n_before: int, n_here: int, n_records: int)
 
 
 def _within_households(
-    table: pa.Table,
-    schema: Schema,
-    space: Space,
-    X: Matrix,
-    strata: Labels,
-    cut: Cut,
-    k: int,
-    subjects: Labels | None,
-    progress: Progress | None,
+    bounds: Bounds, schema: Schema, space: Space, X: Matrix, cut: Cut, k: int, progress: Progress | None
 ) -> Cells:
     """Group whole households by what all their members share, then the people of each group by the rest."""
-    households = _households(table, schema)
-    shared = _shared_columns(table, schema, households)
+    assert bounds.households is not None
     dims = {axis.column.name: dims for axis, dims in zip(space.axes, space.dims(), strict=True)}
-    first = np.unique(households, return_index=True)[1]
-    if np.any(strata != strata[first][households]):
-        raise SchemaError("Strata and households do not go together: some households have records in several strata.")
-    _refuse_small_strata(strata[first], "of households", k)
-    of_households = _columns(X, [dims[name] for name in shared])
-    cells = within(of_households[first], strata[first], cut)[households]
-    if subjects is not None:
-        cells = join_until_enough(of_households, cells, strata, subjects, k)
-    rest = [dims[column.name] for column in schema.quasi if column.name not in shared]
+    first = np.unique(bounds.households, return_index=True)[1]
+    of_households = _columns(X, [dims[name] for name in bounds.shared])
+    cells = within(of_households[first], bounds.strata[first], cut)[bounds.households]
+    cells = join_until_kept(of_households, cells, bounds.strata, bounds.kept)
+    rest = [dims[column.name] for column in schema.quasi if column.name not in bounds.shared]
     if not rest:
-        return Cells(cells, cells, tuple(shared))
+        return Cells(cells, cells, tuple(bounds.shared))
     of_people = _columns(X, rest)
-    labels = within(of_people, cells, cut, progress)
-    if subjects is not None:
-        labels = with_enough_subjects(of_people, labels, cells, subjects, k)
-    return Cells(labels, cells, tuple(shared))
+    labels = _kept(of_people, within(of_people, cells, cut, progress), k, bounds.kept, cells)
+    return Cells(labels, cells, tuple(bounds.shared))
 
 
 def _columns(X: Matrix, parts: list[slice]) -> Matrix:
@@ -170,6 +237,13 @@ def _households(table: pa.Table, schema: Schema) -> Labels:
             "household; somebody who lives alone is one."
         )
     return value_codes(values)
+
+
+def _refuse_split_households(households: Labels, strata: Labels, k: int) -> None:
+    first = np.unique(households, return_index=True)[1]
+    if np.any(strata != strata[first][households]):
+        raise SchemaError("Strata and households do not go together: some households have records in several strata.")
+    _refuse_small_strata(strata[first], "of households", k)
 
 
 def _shared_columns(table: pa.Table, schema: Schema, households: Labels) -> list[str]:

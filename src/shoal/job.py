@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
 from shoal.axes import Scaling
 from shoal.errors import FileError, ParameterError
+from shoal.models import MODELS, Model
+from shoal.models.written import model_of, settings_of
 from shoal.prepare import Missing
 from shoal.schema import ColumnSettings, Number, Roles, Settings, Whole, validated
 
@@ -36,6 +38,34 @@ def _plain(value: object) -> object:
 
 
 Plain = Annotated[Any, BeforeValidator(_plain)]
+
+
+def _model(given: object) -> Model:
+    """Return a model, whether it came as one or as plain values."""
+    settings = settings_of(given) if isinstance(given, Model) else given
+    if not isinstance(settings, dict):
+        raise PydanticCustomError("model", "it should be a model such as shoal.TCloseness, or its settings")
+    try:
+        return model_of(settings, MODELS)
+    except ParameterError as error:
+        raise PydanticCustomError("model", "{said}", {"said": str(error).rstrip(".")}) from None
+
+
+AnyModel = Annotated[Any, BeforeValidator(_model), PlainSerializer(settings_of)]
+"""A privacy model; a file holds it as a table with its name under ``model``."""
+
+
+def _in_order(models: tuple[Model, ...]) -> tuple[Model, ...]:
+    """Sort models as the registry has them: a command line cannot tell in which order they were asked for."""
+    return tuple(sorted(models, key=lambda model: list(MODELS).index(model.name)))
+
+
+Models = Annotated[
+    tuple[AnyModel, ...],
+    BeforeValidator(lambda given: [given] if isinstance(given, Model) else given),
+    AfterValidator(_in_order),
+]
+"""Privacy models, in the order of the registry."""
 
 
 class Input(Settings):
@@ -95,6 +125,7 @@ class Job(Settings):
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
+    models: Models = Field((), description="what is promised about confidential columns, beyond k")
     options: dict[str, Plain] = Field({}, description="what the method itself takes")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
@@ -139,20 +170,25 @@ def _toml(content: dict[str, Any], prefix: str = "") -> str:
     """Write nested plain values as TOML: first the values of a table, then the tables in it."""
     # TOML has no word for None: what is None is left out.
     content = {key: value for key, value in content.items() if value is not None}
-    lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in content.items() if not _is_table(value)]
+    lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in content.items() if not _is_inner(value)]
     text = "".join(f"{line}\n" for line in lines)
     for key, value in content.items():
-        if _is_table(value):
-            name = f"{prefix}{_toml_key(key)}"
-            inner = _toml(value, f"{name}.")
-            has_values = any(not _is_table(entry) for entry in value.values())
-            head = f"\n[{name}]\n" if has_values or not value else ""
-            text += head + inner
+        name = f"{prefix}{_toml_key(key)}"
+        if _is_tables(value):
+            text += "".join(f"\n[[{name}]]\n{_toml(entry, f'{name}.')}" for entry in value)
+        elif isinstance(value, dict):
+            has_values = any(not _is_inner(entry) for entry in value.values())
+            text += (f"\n[{name}]\n" if has_values or not value else "") + _toml(value, f"{name}.")
     return text
 
 
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict)
+def _is_inner(value: Any) -> bool:
+    """Tell whether a value has lines of its own: a table, or a list of tables."""
+    return isinstance(value, dict) or _is_tables(value)
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(entry, dict) for entry in value)
 
 
 def _toml_key(key: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shoal.aggregate import Cells, Scatter, aggregate, check_scatter
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
-from shoal.classes import class_ids, value_codes
+from shoal.classes import value_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.files import check_free, replacing_all, sha256
 from shoal.grouping import group
@@ -30,10 +30,12 @@ from shoal.manifest import as_text, internal_manifest, public_manifest, written_
 from shoal.measures import table_risk, table_utility
 from shoal.metrics.columns import TableLoss, table_loss
 from shoal.metrics.risk import Risk
+from shoal.models import Model
+from shoal.models.columns import categories_of, check_models
 from shoal.prepare import prepare
 from shoal.report import render
 from shoal.report.notebook import to_summary
-from shoal.schema import ALIASES, Kind, Role, Schema, as_names, natural_kind
+from shoal.schema import ALIASES, Column, Kind, Role, Roles, Schema, as_names, natural_kind
 from shoal.space import Space, as_cell_size
 from shoal.table import Table, format_of, read, rewrite_parquet, write_into
 from shoal.typing import Labels, Progress, Seed
@@ -65,6 +67,7 @@ def anonymize(
     household_level: Names | None = None,
     weights: str | None = None,
     columns: Mapping[str, Any] | None = None,
+    models: Sequence[Model] | Model = (),
     scaling: str = "zscore",
     missing: str = "error",
     method: str = "auto",
@@ -105,6 +108,9 @@ def anonymize(
     columns : dict of str to dict, optional
         Settings of single columns: kind, order, missing_codes, weight, aggregate, round, top, bottom, keep_zeros; see
         `shoal.schema.ColumnSettings`.
+    models : sequence of Model
+        What to promise about confidential columns beyond k, such as ``shoal.TCloseness("salary", t=0.1)`` or
+        ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. Kept to the letter, or refused.
     scaling : {"zscore", "minmax", "none"}
         What makes columns comparable.
     missing : {"error", "own-value"}
@@ -133,11 +139,12 @@ def anonymize(
     Raises
     ------
     SchemaError
-        If columns and roles do not fit the table, or a quasi-identifier has values that cannot be used.
+        If columns and roles do not fit the table, a quasi-identifier has values that cannot be used, or the column of a
+        model is not confidential.
     ParameterError
         If a setting cannot be used.
     GuaranteeError
-        If there are too few records or subjects, in the table or in a stratum.
+        If there are too few records or subjects, in the table or in a stratum, or a model cannot be kept.
 
     Notes
     -----
@@ -172,6 +179,7 @@ def anonymize(
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
+        models=models,
         options=options,
     )
     return carry_out(job, read(table, **(reading or {})), threads=threads, progress=progress)
@@ -195,15 +203,37 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
     """Make the release that a job describes from a table that has been read."""
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
-    schema = Schema.of(table.types, job.roles, job.columns)
-    if job.rho:
-        check_scatter(schema)  # refused now rather than after the partition
-    k = as_cell_size(job.k, table.n_records)
-    original = prepare(table.load(schema.needed), schema, job.missing)
-    survey_weights(original, schema)  # refused now rather than after the partition
+    made = prepared(job, table)
+    k, original, schema = job.k, made.original, made.schema
     space = Space.fit(original, schema, job.scaling)
-    cells = group(original, schema, space, k, job.method, job.seed, threads=threads, progress=progress, **job.options)
+    settings = {"models": job.models, "threads": threads, "progress": progress, **job.options}
+    cells = group(original, schema, space, k, job.method, job.seed, **settings)
     return conclude(job, table, schema, original, space, cells)
+
+
+class Prepared(NamedTuple):
+    """The columns with their roles, and the records as the cells are made of them."""
+
+    schema: Schema
+    original: pa.Table
+
+
+def prepared(job: Job, table: Table) -> Prepared:
+    """Make a table ready for the cells, and refuse what can be refused before they are made."""
+    schema = Schema.of(table.types, job.roles, job.columns)
+    if job.rho and job.models:
+        raise ParameterError(
+            "Random aggregation (rho) and privacy models do not go together: every record gets values of its own, so "
+            "there are no classes for a model to speak of. Leave one of them out."
+        )
+    if job.rho:
+        check_scatter(schema)
+    check_models(job.models, schema)
+    as_cell_size(job.k, table.n_records)
+    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models)])
+    original = prepare(table.load(list(needed)), schema, job.missing)
+    survey_weights(original, schema)
+    return Prepared(schema, original)
 
 
 def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: Space, cells: Cells) -> "Release":
@@ -213,7 +243,7 @@ def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: 
     weights = survey_weights(original, schema)
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, scatter)})
     published = Published(table, schema, replaced)
-    verdict = recount(published, schema, job.k, _subjects(original, schema))
+    verdict = recount(published, schema, job.k, _subjects(original, schema), job.models)
     if scatter is not None:
         verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=scatter.rho))
     verdict.require()
@@ -465,14 +495,32 @@ class Release:
 
     def _recount(self, path: Path) -> None:
         """Count once more, on the file that is about to leave."""
-        quasi = self.schema.quasi_names
-        counts = np.bincount(class_ids(read(path, columns=quasi).arrow))
-        short = counts.min() < self.job.k and self.verdict.withdrawn is None
-        if counts.sum() != self.verdict.n_records or short:
+        schema = self._counted()
+        written = read(path, columns=[column.name for column in schema.columns]).arrow
+        found = recount(written, schema, self.job.k, models=self.job.models)
+        short = found.smallest < self.job.k and self.verdict.withdrawn is None
+        if found.n_records != self.verdict.n_records or short:
             raise GuaranteeError(
                 f"The file that was written does not keep k={self.job.k}: read back, its smallest class has "
-                f"{counts.min()} records. Nothing was released. Choose another format."
+                f"{found.smallest} records. Nothing was released. Choose another format."
             )
+        for each in found.broken:
+            raise GuaranteeError(
+                f"The file that was written does not keep {each.model}: read back, {each.n_failing:,} of "
+                f"{each.n_classes:,} classes break it. Nothing was released. Choose another format."
+            )
+
+    def _counted(self) -> Schema:
+        """Return what is counted on a written file, with orders spelled out, since a file may not tell them."""
+        wanted = {*self.schema.quasi_names, *(model.column for model in self.job.models)}
+        columns = [column for column in self.schema.columns if column.name in wanted]
+        return Schema(tuple(map(self._with_order, columns)), Roles())
+
+    def _with_order(self, column: Column) -> Column:
+        if column.kind is not Kind.ORDINAL or column.role is not Role.CONFIDENTIAL:
+            return column
+        order = categories_of(self.columns[column.name], column).drop_null()
+        return replace(column, settings=column.settings.model_copy(update={"order": tuple(order.to_pylist())}))
 
     def _repr_html_(self) -> str:
         """Return a summary for notebooks; it measures the risk, as `write` does."""
@@ -493,6 +541,7 @@ def _warnings(release: Release) -> list[str]:
     found += [
         f"Column {name!r} has the same value in all records: it carries no distance." for name in release.space.constant
     ]
+    found += [each.note for each in release.verdict.models if each.note]
     weights = release.schema.roles.weights
     for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
         counts = np.bincount(value_codes(release.columns[column.name]))

@@ -17,6 +17,8 @@ Examples:
       --missing own-value -o release.csv --dry-run
   shoal anonymize visits.parquet -k 10 --quasi age,height --subject patient --confidential diagnosis \\
       -o release.parquet --save-job job.toml
+  shoal anonymize people.csv -k 10 --quasi age,zip --confidential salary,diagnosis --drop name \\
+      --t-closeness salary=0.1 --l-diversity diagnosis=3,kind=entropy -o release.parquet
 """
 
 
@@ -25,6 +27,7 @@ Examples:
 @click.option("-k", "k", type=int, required=True, help="Smallest cell size, at least 2.")
 @click.option("-o", "--output", metavar="FILE", help="The release: CSV, Parquet, Arrow, SPSS or Stata by its ending.")
 @options.roles()
+@options.models
 @click.option("--report", metavar="FILE", help="HTML file for the report.")
 @click.option("--json", "json_file", metavar="FILE", help="JSON file with what the report says.")
 @click.option(
@@ -59,6 +62,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     what names a person, --confidential and --other for what is published as it is. `shoal inspect FILE` proposes them.
     A list has commas, or the option is repeated; a name with a comma in it stands in double quotes: --quasi '"a,b",c'.
 
+    Models promise more about a confidential column than k does, and are kept to the letter or refused: --t-closeness
+    salary=0.1. What else a model takes stands after a comma: --l-diversity diagnosis=2,kind=recursive,c=3.
+
     Beside the release appear RELEASE.public.json, which may travel with it, and RELEASE.internal.json, which repeats it
     and stays with you.
     """
@@ -75,6 +81,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         seed=given["seed"],
         roles=options.taken(given, "role"),
         columns=options.column_settings(given),
+        models=options.models_of(given),
         options=options.method_options(given["options"]),
         input={"path": file, **options.taken(given, "reading")},
         output={

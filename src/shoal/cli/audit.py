@@ -9,7 +9,7 @@ import click
 from shoal.auditing import Diversity, Verdict, audit
 from shoal.cli import options
 from shoal.cli.progress import showing
-from shoal.cli.releasing import verdict_in_words
+from shoal.cli.releasing import models_in_words, verdict_in_words
 from shoal.cli.text import facts
 
 
@@ -17,11 +17,13 @@ from shoal.cli.text import facts
     "audit",
     epilog="\b\nExamples:\n"
     "  shoal audit release.csv --quasi age,zip,income -k 10\n"
-    "  shoal audit release.csv --quasi age,zip,income --confidential diagnosis --json",
+    "  shoal audit release.csv --quasi age,zip,income --confidential diagnosis --json\n"
+    "  shoal audit release.csv --quasi age,zip -k 10 --confidential salary --t-closeness salary=0.1",
 )
 @click.argument("file", metavar="FILE")
 @click.option("-k", "k", type=click.IntRange(min=1), help="What every class has to have; without it, only counted.")
 @options.roles("quasi_identifiers", "confidential", "subject")
+@options.models
 @options.columns("kind", "order")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @options.reading
@@ -29,7 +31,7 @@ def command(file: str, k: int | None, as_json: bool, **given: Any) -> int:
     """Recount what a published FILE keeps, from shoal or from another tool.
 
     A class is a set of records with the same quasi-identifiers, missing being a value. Ends with exit code 0 if every
-    class has k records, 1 if not, 2 if it cannot be counted.
+    class has k records and keeps every model that is named, 1 if not, 2 if it cannot be counted.
     """
     roles = options.taken(given, "role")
     with showing(f"reading and counting {Path(file).name}", ""):
@@ -38,6 +40,7 @@ def command(file: str, k: int | None, as_json: bool, **given: Any) -> int:
             quasi_identifiers=roles.pop("quasi_identifiers", ()),
             k=k,
             columns=options.column_settings(given),
+            models=options.models_of(given),
             **roles,
             **options.taken(given, "reading"),
         )
@@ -59,6 +62,7 @@ def _tell(verdict: Verdict) -> None:
         lines["records below k"] = f"{verdict.n_below:,}"
     if verdict.subjects is not None:
         lines["subjects"] = f"at least {verdict.subjects:,} different ones in a class"
+    lines |= models_in_words(verdict)
     for name, found in verdict.confidential.items():
         lines[name] = _diversity_in_words(found)
     facts(lines)

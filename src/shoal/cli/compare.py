@@ -30,6 +30,7 @@ from shoal.partition import ALGORITHMS
 )
 @click.option("-o", "--output", metavar="FILE", help="The map: .svg, .html or .json by its ending.")
 @options.roles()
+@options.models
 @options.making
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="What the methods take: effort=best.")
 @options.columns()
@@ -53,6 +54,7 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
             seed=given["seed"],
             threads=given["threads"],
             columns=options.column_settings(given),
+            models=options.models_of(given),
             reading=options.taken(given, "reading"),
             progress=meter,
             **options.taken(given, "role"),

@@ -9,6 +9,8 @@ import click
 from shoal.axes import Scaling
 from shoal.cli import given as typed
 from shoal.job import Input
+from shoal.models import MODELS, Model
+from shoal.models.written import accepts, model_of, settings_in
 from shoal.partition import ALGORITHMS
 from shoal.prepare import Missing
 from shoal.schema import ColumnSettings, Roles, Settings
@@ -42,6 +44,53 @@ def reading(function: F) -> F:
 def columns(*wanted: str) -> Callable[[F], F]:
     """Add the options that set single columns."""
     return _from_model(ColumnSettings, "column", wanted or tuple(ColumnSettings.model_fields), of_columns=True)
+
+
+def models(function: F) -> F:
+    """Add an option for each privacy model: ``--t-closeness COLUMN=T``, and what has a default after a comma."""
+    for name, model in reversed(MODELS.items()):
+        column, bound, *others = settings_in(model)
+        further = f"[,{others[0].name}=..]" if others else ""
+        function = click.option(
+            f"--{name}",
+            f"model__{_identifier(name)}",
+            multiple=True,
+            metavar=f"{column.name.upper()}={bound.name.upper()}{further}",
+            help=_promise(model),
+        )(function)
+    return function
+
+
+def _promise(model: type[Model]) -> str:
+    """Say what a model promises: the first line of its description, and what else can be set."""
+    sentence = (model.__doc__ or "").strip().splitlines()[0].replace("`", "").split(". ")[0].rstrip(".")
+    others = ", ".join(setting.name for setting in settings_in(model)[2:])
+    return f"{sentence}." + (f" Further settings: {others}." if others else "")
+
+
+def models_of(given: dict[str, Any]) -> list[Model]:
+    """Return the privacy models that were asked for."""
+    asked = taken(given, "model")
+    return [_model(name, text) for name in MODELS for text in asked.get(_identifier(name), ())]
+
+
+def _identifier(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _model(name: str, text: str) -> Model:
+    """Return the model of ``COLUMN=BOUND,NAME=VALUE``."""
+    flag, known = f"--{name}", {setting.name: setting for setting in settings_in(MODELS[name])}
+    column, values = typed.column_and_value(text, flag)
+    bound, *others = typed.split(values) or [""]
+    settings = {"column": column, list(known)[1]: bound}
+    for key, value in (typed.column_and_value(other, flag) for other in others):
+        if key in settings:
+            raise click.BadParameter(f"{key!r} is given twice.", param_hint=flag)
+        settings[key] = value
+    texts = {key for key, setting in known.items() if str in accepts(setting)}
+    found = {key: value if key in texts else typed.number(value) for key, value in settings.items()}
+    return model_of({"model": name, **found}, MODELS)
 
 
 def making(function: F) -> F:

@@ -11,13 +11,13 @@ from shoal.cli.progress import showing
 from shoal.cli.text import counted, facts
 from shoal.errors import ParameterError, ShoalWarning
 from shoal.files import check_free, replacing_all
-from shoal.grouping import strata_of
+from shoal.grouping import bounds_of
 from shoal.job import Job
-from shoal.prepare import prepare
-from shoal.release import Release, files_of, run
-from shoal.schema import Role, Schema
-from shoal.space import as_cell_size
+from shoal.release import Release, files_of, prepared, run
+from shoal.report.words import reached_in_words
+from shoal.schema import Role
 from shoal.table import read
+from shoal.table.columns import printable
 
 
 def carry_out(
@@ -59,6 +59,7 @@ def tell(release: Release, files: Iterable[Path]) -> None:
             "method": f"{job.method}, k = {job.k}",
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
+            **models_in_words(verdict),
             "information loss": f"{release.loss.il:.4f} %",
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
             "written": ", ".join(map(str, files)),
@@ -72,12 +73,17 @@ def verdict_in_words(verdict: Verdict) -> str:
     """Say what the recount found."""
     if verdict.withdrawn is not None:
         return f"not k-anonymous: {verdict.withdrawn}"
+    if verdict.k_holds and verdict.broken:
+        names = " and ".join(f"{found.model.name} of {found.model.column}" for found in verdict.broken)
+        return f"does not hold: some classes break {names}"
+    models = any(found.model.promised for found in verdict.models)
     if verdict.k is None:
-        return f"the smallest class has {counted(verdict.smallest, 'record')}"
+        smallest = f"the smallest class has {counted(verdict.smallest, 'record')}"
+        return f"holds: every class keeps the models; {smallest}" if models else smallest
     if verdict.holds:
         who = "different subjects" if verdict.subject_asked else "records"
         least = verdict.subjects if verdict.subject_asked else verdict.smallest
-        return f"holds: every class has at least {least} {who}"
+        return f"holds: every class has at least {least} {who}" + (" and keeps the models" if models else "")
     if verdict.smallest >= verdict.k:
         return f"does not hold: a class has {counted(verdict.subjects or 0, 'different subject')}, not {verdict.k}"
     return (
@@ -85,17 +91,24 @@ def verdict_in_words(verdict: Verdict) -> str:
     )
 
 
+def models_in_words(verdict: Verdict) -> dict[str, str]:
+    """Say for each model what was found, under its name and column."""
+    return {
+        f"{found.model.name}: {printable(found.model.column)}": reached_in_words(found.to_dict(), "class")
+        for found in verdict.models
+    }
+
+
 def tell_plan(job: Job, files: Iterable[Path]) -> None:
     """Print what would be done, having checked all that can be checked before cells are made."""
     assert job.input is not None
     with showing(f"reading {Path(job.input.path).name}", "") as _:
         table = read(job.input.path, **job.input.reading())
-    schema = Schema.of(table.types, job.roles, job.columns)
-    k = as_cell_size(job.k, table.n_records)
-    strata, _ = strata_of(prepare(table.load(schema.needed), schema, job.missing), schema, k)
+    schema, original = prepared(job, table)
+    bounds = bounds_of(original, schema, job.k, job.models)
     lines = {
         "would read": f"{job.input.path}: {table.n_records:,} records, {len(table.names)} columns",
-        "would group": f"by {job.method}, k = {k}, in {counted(int(strata.max()) + 1, 'stratum', 'strata')}",
+        "would group": f"by {job.method}, k = {job.k}, in {counted(int(bounds.strata.max()) + 1, 'stratum', 'strata')}",
     }
     for role in Role:
         named = [f"{c.name} ({c.kind})" if role is Role.QUASI else c.name for c in schema.having(role)]
@@ -103,5 +116,6 @@ def tell_plan(job: Job, files: Iterable[Path]) -> None:
             lines[str(role)] = ", ".join(named)
     helpers = {"subject": job.roles.subject, "household": job.roles.household, "weights": job.roles.weights}
     lines |= {title: name for title, name in helpers.items() if name}
+    lines |= {f"{model.name}: {printable(model.column)}": model.promise for model in job.models}
     facts({**lines, "would write": ", ".join(map(str, files))})
     click.echo("Nothing was written.")

@@ -18,6 +18,7 @@ from shoal.measures import table_linkage
 from shoal.partition import ALGORITHMS
 from shoal.release import Release, anonymize
 from shoal.table import read
+from shoal.table.columns import printable
 from shoal.typing import Progress, Seed
 
 # Up to so many records a method takes part in "all": some ten seconds to a minute for each k on one core.
@@ -83,6 +84,9 @@ class Comparison:
         What somebody should look at before publishing any of them.
     seed : int
         Repeats every choice.
+    models : tuple of str
+        What was asked for about confidential columns, in sentences: every choice keeps it, or only aims at it where
+        nothing is promised.
     """
 
     n_records: int
@@ -90,6 +94,7 @@ class Comparison:
     skipped: tuple[Skipped, ...]
     warnings: tuple[str, ...]
     seed: int
+    models: tuple[str, ...] = ()
 
     @property
     def undominated(self) -> tuple[Choice, ...]:
@@ -102,6 +107,7 @@ class Comparison:
             "records": self.n_records,
             "risk": RISK,
             "seed": self.seed,
+            "models": list(self.models),
             "choices": [vars(choice) for choice in self.choices],
             "skipped": [vars(skipped) for skipped in self.skipped],
             "warnings": list(self.warnings),
@@ -140,6 +146,7 @@ class Comparison:
         for skipped in self.skipped:
             which = skipped.method if skipped.k is None else f"{skipped.method}, k = {skipped.k}"
             lines.append(f"Left out: {which}: {skipped.reason}")
+        lines += [f"Every choice: {printable(text)}" for text in self.models]
         return "\n".join([*lines, f"Risk: {RISK}."])
 
 
@@ -202,6 +209,7 @@ def compare(
     plan = [(size, method) for size in sizes for method in wanted]
     choices: list[Choice] = []
     noted: dict[str, None] = {}
+    models: tuple[str, ...] = ()
     for place, (size, method) in enumerate(plan):
         try:
             release = _quietly(
@@ -214,9 +222,10 @@ def compare(
             continue
         choices.append(_choice(release))
         noted |= dict.fromkeys(release.warnings)
+        models = tuple(model.promise for model in release.job.models)
     if not choices:
         raise GuaranteeError(f"None of the {len(plan)} choices can be made. {skipped[-1].reason}")
-    return Comparison(source.num_rows, tuple(_marked(choices)), tuple(skipped), tuple(noted), seed)
+    return Comparison(source.num_rows, tuple(_marked(choices)), tuple(skipped), tuple(noted), seed, models)
 
 
 def _may_skip(error: ShoalError, methods: Sequence[str] | str) -> bool:

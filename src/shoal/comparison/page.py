@@ -32,6 +32,7 @@ def html(comparison: "Comparison") -> str:
 
     rows = "\n".join(_row(choice) for choice in comparison.choices)
     notes = [f"Left out: {s.method}{'' if s.k is None else f', k = {s.k}'}: {s.reason}" for s in comparison.skipped]
+    notes += [f"Every choice: {text}" for text in comparison.models]
     notes += [f"Look at this before publishing: {text}" for text in comparison.warnings]
     told = "\n".join(f"<p>{escape(note)}</p>" for note in notes)
     return f"""<!doctype html>

@@ -5,6 +5,7 @@ and come from different buckets; the number, weighted, steers the partition. It 
 """
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +47,15 @@ def bucket_attribute(X: Matrix, codes: Labels, n: int) -> NDArray[np.float64]:
     return number
 
 
-def steered(X: Matrix, codes: Labels, k: int, t: float, weight: float, method: str, seed: Seed) -> Labels:
+def steered(
+    X: Matrix, codes: Labels, k: int, t: float, weight: float, method: str, seed: Seed, **options: Any
+) -> Labels:
     """Partition steered by the buckets of a confidential column, with cells of as many records as there are buckets.
 
-    The columns are brought to a range of at most 1 by one factor, since weights are relative to that.
+    The columns are brought to a range of at most 1 by one factor, since weights are relative to that. Further options
+    are those of `shoal.partition`.
     """
     n = n_buckets(len(X), k, t)
     widest = float((X.max(axis=0) - X.min(axis=0)).max(initial=0.0))
     unit = X / widest if widest > 0 else X
-    return partition(steer(unit, bucket_attribute(unit, codes, n), weight), n, method, seed)
+    return partition(steer(unit, bucket_attribute(unit, codes, n), weight), n, method, seed, **options)

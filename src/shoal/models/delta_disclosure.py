@@ -44,6 +44,15 @@ class DeltaDisclosure(Model):
         if not (np.isfinite(self.delta) and self.delta > 0):
             raise ParameterError(f"delta must be a number above 0; got {self.delta!r}.")
 
+    @property
+    def promise(self) -> str:
+        """How much rarer or more frequent a value may be in a group."""
+        most = np.exp(self.delta)
+        return (
+            f"In every group every value of {self.column!r} is less than {most:.3g} times as frequent, and more than "
+            f"1/{most:.3g} times, as in the whole table (delta-disclosure privacy)."
+        )
+
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the largest logarithm of every class; infinite where a value of the table is missing."""
         by_class = Sorted(class_ids, column.codes)

@@ -58,6 +58,17 @@ class LDiversity(Model):
         if self.c is not None and not (np.isfinite(self.c) and self.c > 0):
             raise ParameterError(f"c must be a number above 0; got {self.c!r}.")
 
+    @property
+    def promise(self) -> str:
+        """How many values a group has, and in which sense."""
+        how = {
+            "distinct": f"at least {self.l} different values of {self.column!r}",
+            "entropy": f"values of {self.column!r} as varied as {self.l} equally frequent ones, measured by entropy",
+            "recursive": f"a most frequent value of {self.column!r} rarer than {self.c} times all from the "
+            f"{self.l}th most frequent on",
+        }[self.kind]
+        return f"Every group has {how} ({self.kind} l-diversity)."
+
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the values of every class: how many, e to the entropy, or the l that is reached with this c."""
         by_class = Sorted(class_ids, column.codes)

@@ -1,9 +1,9 @@
 """What every privacy model is: a promise about each class of a release that can be recounted, and that has a veto."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,27 @@ class Reached:
     note: str = ""
     values: NDArray[np.float64] = field(repr=False, compare=False, default_factory=lambda: np.empty(0))
 
+    @property
+    def kept(self) -> bool:
+        """Whether what was promised was found; a model that promises nothing is never broken."""
+        return self.holds or not self.model.promised
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recount as plain values, for JSON: what was asked, and what was found."""
+        return {
+            "model": self.model.name,
+            **{each.name: getattr(self.model, each.name) for each in fields(self.model)},  # type: ignore[arg-type]
+            "promise": self.model.promise,
+            "promised": self.model.promised,
+            "holds": self.holds,
+            "measures": self.model.unit,
+            "reached": self.value if np.isfinite(self.value) else None,
+            "mean": self.mean if np.isfinite(self.mean) else None,
+            "classes": self.n_classes,
+            "classes_failing": self.n_failing,
+            "note": self.note,
+        }
+
 
 class Model(ABC):
     """A promise about the confidential values in every class. Frozen: its fields are what the user asked for."""
@@ -56,6 +77,16 @@ class Model(ABC):
     def promised(self) -> bool:
         """Whether the release is refused if it does not hold; else what was reached is only reported."""
         return True
+
+    @property
+    def unit(self) -> str:
+        """What is bounded, by the name of its setting: the first after the column."""
+        return fields(self)[1].name  # type: ignore[arg-type]
+
+    @property
+    def promise(self) -> str:
+        """What is promised, in a sentence for readers of a report."""
+        return f"{self.name} of {self.column!r} with {self.unit} = {getattr(self, self.unit):g}."
 
     @abstractmethod
     def measure(self, class_ids: Labels, column: Codes) -> Reached:

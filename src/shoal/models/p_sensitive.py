@@ -43,6 +43,11 @@ class PSensitive(Model):
         if isinstance(self.p, bool) or not isinstance(self.p, int | np.integer) or self.p < 2:
             raise ParameterError(f"p must be a whole number of at least 2; got {self.p!r}.")
 
+    @property
+    def promise(self) -> str:
+        """How many values a group has."""
+        return f"Every group has at least {self.p} different values of {self.column!r} (p-sensitivity)."
+
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the different values of every class."""
         found = self._as_diversity().measure(class_ids, column)

@@ -56,6 +56,15 @@ class TCloseness(Model):
         """With a weight of one's own nothing is promised."""
         return self.weight is None
 
+    @property
+    def promise(self) -> str:
+        """How far a group may be from the table; or was led to be, if nothing is promised."""
+        led = "" if self.promised else f", as far as steering with a weight of {self.weight:g} leads there"
+        return (
+            f"In every group the values of {self.column!r} are spread much as in the whole table: at most {self.t:g} "
+            f"apart, where 0 is the same and 1 the opposite (t-closeness){led}."
+        )
+
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the distance of every class from the table, in whole numbers."""
         work, whole = (ordered_work if column.ordered else nominal_work)(class_ids, column.codes, column.n_values)

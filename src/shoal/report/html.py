@@ -17,6 +17,7 @@ from markupsafe import Markup
 from shoal.report import figures
 from shoal.report.risks import further_rows, interval_rows, moved, risk_rows
 from shoal.report.wording import counted, lost, number, percent, shortened, shown, visible
+from shoal.report.words import reached_in_words
 
 _NARROW = 340
 
@@ -38,6 +39,7 @@ def to_html(facts: Mapping[str, Any]) -> str:
         pictures=_pictures(facts),
         loss=_loss_rows(facts.get("loss"), facts.get("utility") or {}),
         risks=_risks(facts),
+        models=[(found, reached_in_words(found)) for found in facts["verdict"]["models"]],
         job=visible(facts["job"]),
         style=Markup(style),
         script=Markup(script),
@@ -49,7 +51,7 @@ def to_html(facts: Mapping[str, Any]) -> str:
 def _state(verdict: Mapping[str, Any]) -> str:
     if not verdict["holds"]:
         return "bad"
-    return "good" if verdict["k_asked"] is not None else "plain"
+    return "good" if verdict["k_asked"] is not None or verdict["models"] else "plain"
 
 
 def _part(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from shoal.auditing import Verdict
 from shoal.report.risks import risk_rows
 from shoal.report.wording import lost, shown
-from shoal.report.words import headline
+from shoal.report.words import headline, reached_in_words
 
 _MOST = 4
 """So many risks are shown: those that the report shows first."""
@@ -33,6 +33,9 @@ def to_summary(verdict: Verdict, measures: Mapping[str, Any], warnings: Iterable
     rows = [
         ("records", f"{verdict.n_records:,} in {verdict.n_classes:,} groups, the smallest of {verdict.smallest:,}"),
         ("information loss", lost(measures["loss"]["il"])),
+    ]
+    rows[1:1] = [
+        (f"{found.model.name} of {found.model.column}", reached_in_words(found.to_dict())) for found in verdict.models
     ]
     for row in risk_rows(measures["risk"], verdict.to_dict())[:_MOST]:
         sides = (("before", row.before), ("published", row.after))

@@ -5,6 +5,7 @@ from typing import Any
 
 from shoal.report.risks import risk_rows
 from shoal.report.wording import counted, lost, number, percent, shortened, shown
+from shoal.report.words import reached_in_words
 
 _WIDTH = 18
 _MOST = 5
@@ -32,6 +33,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
     yield "records", f"{verdict['records']:,} in {verdict['classes']:,} groups"
     if verdict["records_below_k"]:
         yield "below k", f"{verdict['records_below_k']:,} records"
+    for found in verdict["models"]:
+        yield _title(found["model"]), f"{shortened(found['column'], 30)}: {reached_in_words(found)}"
     # The worst first: what a group tells most about.
     confidential = sorted(verdict["confidential"].items(), key=lambda item: -item[1]["t"])
     for name, found in confidential[:_MOST]:

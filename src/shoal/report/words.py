@@ -3,11 +3,12 @@
 Everything here follows from the job and from the released table, so that both forms of the report may say it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from shoal.auditing import Verdict
 from shoal.job import Job
-from shoal.report.wording import counted, listed, number
+from shoal.report.wording import counted, listed, number, shown
 from shoal.schema import Aggregation, Column, Kind, Role, Schema
 
 _REPRESENTATIVE: dict[Aggregation, str] = {
@@ -36,8 +37,11 @@ def headline(verdict: Verdict) -> str:
         return "Not k-anonymous: every record has values of its own"
     if verdict.n_below:
         return f"{verdict.n_below:,} of {verdict.n_records:,} records hide among fewer than {verdict.k:,}"
-    if not verdict.holds:
+    if not verdict.k_holds:
         return f"Some groups hold fewer than {verdict.k:,} people"
+    if verdict.broken:
+        columns = listed(list(dict.fromkeys(found.model.column for found in verdict.broken)))
+        return f"Some groups tell more about {columns} than was promised"
     if verdict.subject_asked and verdict.subjects is not None:
         return f"Every person hides among at least {verdict.subjects:,}"
     if verdict.k is None:
@@ -46,7 +50,23 @@ def headline(verdict: Verdict) -> str:
 
 
 def explanation(verdict: Verdict) -> str:
-    """Say in a sentence or two what the verdict rests on."""
+    """Say in a few sentences what the verdict rests on."""
+    if verdict.withdrawn is not None or not verdict.models:
+        return _counted(verdict)
+    if verdict.broken and verdict.k_holds:
+        return f"{_counted(verdict)} {_broken(verdict)} Do not publish this table."
+    n_kept = sum(found.model.promised for found in verdict.models) - len(verdict.broken)
+    kept = f" {counted(n_kept, 'promise')} about confidential columns {'was' if n_kept == 1 else 'were'} kept as well."
+    return _counted(verdict) + (kept if n_kept else "")
+
+
+def _broken(verdict: Verdict) -> str:
+    told = [f"{found.model.name} of {listed([found.model.column])} by {found.n_failing:,}" for found in verdict.broken]
+    return f"But of {counted(verdict.n_classes, 'group')} some break a promise: {', '.join(told)}."
+
+
+def _counted(verdict: Verdict) -> str:
+    """Say what was counted, the models left out."""
     if verdict.withdrawn is not None:
         return f"{verdict.withdrawn[:1].upper()}{verdict.withdrawn[1:]}"
     found = (
@@ -58,7 +78,7 @@ def explanation(verdict: Verdict) -> str:
     asked = f"{verdict.k:,} were asked for"
     if verdict.subject_asked and verdict.subjects is not None:
         found += f", and each group holds records of at least {verdict.subjects:,} different people"
-        return f"{found}; {asked}." + ("" if verdict.holds else " Do not publish this table.")
+        return f"{found}; {asked}." + ("" if verdict.k_holds else " Do not publish this table.")
     if verdict.smallest >= verdict.k:
         return f"{found}. The smallest group has {counted(verdict.smallest, 'record')}; {asked}."
     return (
@@ -90,6 +110,7 @@ def _steps(job: Job, schema: Schema, verdict: Verdict) -> Iterable[str]:
     yield from _kept_together(schema)
     yield from _replaced(job, schema)
     yield from _as_they_are(schema)
+    yield from _promised(job)
     yield (
         f"Counted again: the groups were recounted on the published table alone, as an outsider would, over "
         f"{counted(len(verdict.quasi_identifiers), 'column')}, a missing value counting as a value."
@@ -170,6 +191,32 @@ def _as_they_are(schema: Schema) -> Iterable[str]:
     other = [column.name for column in schema.having(Role.OTHER)]
     if other:
         yield f"Published unchanged, because it was said so: {listed(other)}."
+
+
+def _promised(job: Job) -> Iterable[str]:
+    for model in job.models:
+        head = "Promised" if model.promised else "Aimed at, not promised"
+        yield f"{head}: {shown(model.promise)}"
+
+
+def reached_in_words(found: Mapping[str, Any], noun: str = "group") -> str:
+    """Say what a model reaches, from `Reached.to_dict`.
+
+    Examples
+    --------
+    >>> from shoal.models import TCloseness, measure
+    >>> import numpy as np
+    >>> found = measure(TCloseness("salary", t=0.2), np.array([0, 0, 1, 1]), np.array([0, 3, 1, 2]), 4, ordered=True)
+    >>> reached_in_words(found.to_dict())
+    't = 0.1667 in the worst of 2 groups, 0.2 asked for: kept'
+    """
+    unit, reached = found["measures"], found["reached"]
+    asked = f"{number(found[unit])} {'asked for' if found['promised'] else 'aimed at, nothing promised'}"
+    told = f"{unit} = {'infinite' if reached is None else number(reached)} in the worst of "
+    told += f"{counted(found['classes'], noun)}, {asked}"
+    if not found["promised"]:
+        return told
+    return told + (": kept" if found["holds"] else f": broken by {counted(found['classes_failing'], noun)}")
 
 
 def treatment(column: Column, scattered: bool = False) -> str:

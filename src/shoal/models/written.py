@@ -1,0 +1,100 @@
+"""Written: a model as plain values, as a job file, the command line and a manifest hold it.
+
+Everything follows from the fields of a model, so that a new one needs no line here: its column comes first, then what
+it bounds, then what has a default.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from difflib import get_close_matches
+from numbers import Integral, Real
+from types import NoneType
+from typing import Any, get_args
+
+from shoal.errors import ParameterError
+from shoal.models.model import Model
+
+
+def settings_of(model: Model) -> dict[str, Any]:
+    """Return a model as the table of a job: its name and what was set, as values of Python.
+
+    Examples
+    --------
+    >>> from shoal.models import LDiversity
+    >>> settings_of(LDiversity("diagnosis", l=3))
+    {'model': 'l-diversity', 'column': 'diagnosis', 'l': 3}
+    """
+    given = {each.name: _plain(getattr(model, each.name)) for each in settings_in(type(model))}
+    defaults = {each.name: each.default for each in settings_in(type(model))}
+    return {"model": model.name, **{name: value for name, value in given.items() if value != defaults[name]}}
+
+
+def model_of(settings: Mapping[str, Any], registry: Mapping[str, type[Model]]) -> Model:
+    """Return the model that plain values describe.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such model, or it has no such setting, or lacks one, or cannot have that value.
+
+    Examples
+    --------
+    >>> from shoal.models import MODELS
+    >>> model_of({"model": "t-closeness", "column": "salary", "t": 0.1}, MODELS)
+    TCloseness(column='salary', t=0.1, weight=None)
+    """
+    given = dict(settings)
+    name = given.pop("model", None)
+    if name not in registry:
+        raise ParameterError(f"{_unknown('model', name, registry)} Models: {', '.join(registry)}.")
+    known = {each.name: each for each in settings_in(registry[name])}
+    for key, value in given.items():
+        if key not in known:
+            raise ParameterError(f"{name}: {_unknown('setting', key, known)} Settings: {', '.join(known)}.")
+        _check_type(name, known[key], value)
+    lacking = [key for key, each in known.items() if each.default is MISSING and key not in given]
+    if lacking:
+        raise ParameterError(f"{name} needs {' and '.join(lacking)}.")
+    return registry[name](**given)
+
+
+def settings_in(model: type[Model]) -> tuple[Field[Any], ...]:
+    """Return what can be set of a model, the column first."""
+    return fields(model)  # type: ignore[arg-type]
+
+
+def accepts(setting: Field[Any]) -> tuple[type, ...]:
+    """Say of which types the values of a setting are.
+
+    Examples
+    --------
+    >>> from shoal.models import TCloseness
+    >>> [accepts(each) for each in settings_in(TCloseness)]
+    [(<class 'str'>,), (<class 'float'>,), (<class 'float'>, <class 'NoneType'>)]
+    """
+    parts = get_args(setting.type) or (setting.type,)
+    return tuple(part if isinstance(part, type) else type(part) for part in parts)
+
+
+def _check_type(name: str, setting: Field[Any], value: Any) -> None:
+    types = accepts(setting)
+    wanted = "a text" if str in types else "a whole number" if int in types else "a number"
+    fits = {"a text": str, "a whole number": Integral, "a number": Real}[wanted]
+    if value is None and NoneType in types:
+        return
+    if isinstance(value, bool) or not isinstance(value, fits):
+        raise ParameterError(f"{name}: {setting.name} should be {wanted}.")
+
+
+def _unknown(what: str, name: object, known: Mapping[str, Any]) -> str:
+    if name is None:
+        return f"A {what} is not named."
+    near = get_close_matches(str(name), known, n=1)
+    return f"There is no {what} {str(name)!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return int(value) if isinstance(value, Integral) else float(value)
+    return value
