@@ -258,12 +258,6 @@ def test_a_stratum_that_stays_too_small_is_refused_at_the_end(tmp_path):
     assert not Collection.open(tmp_path / "evening").is_finished
 
 
-def test_households_are_refused(tmp_path):
-    roles = {"quasi_identifiers": ["age", "district"], "confidential": ["vote"], "household": "name"}
-    with pytest.raises(SchemaError, match="households"):
-        begin(tmp_path / "evening", voters(100), k=5, **roles)
-
-
 def test_a_folder_that_is_there_is_not_replaced(evening, tmp_path):
     with pytest.raises(FileError, match="exists already"):
         begin(tmp_path / "evening", voters(100), k=5, **ROLES)

@@ -22,7 +22,8 @@ from shoal.classes import identity_codes
 from shoal.errors import GuaranteeError, ShoalError, ShoalWarning
 from shoal.grouping import strata_of
 from shoal.incremental.calibrate import Part, Turn, measure, refuse_few
-from shoal.incremental.collection import ANY_SIZE, Collection, begin
+from shoal.incremental.cells import ANY_SIZE
+from shoal.incremental.collection import Collection, begin
 from shoal.incremental.enlarge import Mates
 from shoal.job import Job
 from shoal.plan import Measured

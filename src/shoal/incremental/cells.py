@@ -1,0 +1,216 @@
+"""Cells: those of the base, made while records still arrive, and those of all records, made from them in the end.
+
+What `shoal.grouping` asks of cells holds here too: strata are never mixed, households are grouped whole and their
+people within, and every model is kept. It holds for the release, so the base may lack what late records can still
+bring: small strata wait, and a model that the base alone cannot keep is left to the end.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal import kernels
+from shoal.aggregate import Cells
+from shoal.errors import GuaranteeError
+from shoal.grouping import Borders, Bounds, Cut, borders_of, bounds_of, within
+from shoal.incremental import join
+from shoal.incremental.reopen import neighbours_of
+from shoal.job import Job
+from shoal.joining import join_until_kept
+from shoal.models import enforce
+from shoal.partition import partition
+from shoal.schema import Schema
+from shoal.space import Space
+from shoal.typing import Labels, Matrix, Progress
+
+NO_CELL = -1
+"""The label of a record of the base that waits for others of its stratum."""
+
+ANY_SIZE = 1
+"""Of strata, as long as records are still to come."""
+
+MANY = 0.05
+"""Where more than this share of the cells has 2k records, models have made them so, and reopening would undo that."""
+
+Arrays = dict[str, NDArray[np.int64]]
+"""What is known of the base: `cells`, with households also `groups` of them; and `neighbours`."""
+
+
+class Task(NamedTuple):
+    """What cells are made for, and how."""
+
+    job: Job
+    schema: Schema
+    variant: str
+    threads: int | None = None
+    progress: Progress | None = None
+
+    @property
+    def cut(self) -> Cut:
+        """Splits records by the method of the job."""
+        job = self.job
+        return lambda X, told: partition(
+            X, job.k, job.method, job.seed, threads=self.threads, progress=told, **job.options
+        )
+
+
+def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
+    """Return the cells of the base: -1 for records of strata that are too small as yet.
+
+    Parameters
+    ----------
+    task : Task
+    table : pyarrow.Table
+        The prepared records.
+    space, X : Space and ndarray of shape (n_records, n_dims)
+        Where they lie.
+    """
+    borders = borders_of(table, task.schema, ANY_SIZE)
+    units = _Units.of(borders, space, X)
+    enough = np.bincount(units.strata)[units.strata] >= task.job.k
+    points, strata = np.ascontiguousarray(units.X[enough]), _renumbered(units.strata[enough])
+    labels = within(points, strata, task.cut, None if units.rest else task.progress)
+    if borders.households is None:
+        labels = _kept_if_possible(task, table.filter(pa.array(enough)), points, labels, strata)
+    found = {units.name: _spread(labels, enough)[units.of_record]}
+    if not strata.any():
+        # Later there will be no time for it.
+        with kernels.using(threads=task.threads):
+            found["neighbours"] = neighbours_of(points, labels, task.job.k)
+    if borders.households is not None:
+        found["cells"] = _people(task, units, X, found["groups"], {})
+    return found
+
+
+def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays) -> Cells:
+    """Return the cells of all records, those of the base first.
+
+    Raises
+    ------
+    GuaranteeError
+        If a stratum has too few records, households or subjects, or if a model cannot be kept.
+    """
+    bounds = bounds_of(table, task.schema, task.job.k, task.job.models)
+    units = _Units.of(Borders(*bounds[:3]), space, X)
+    known = np.full(len(units.X), NO_CELL, dtype=np.int64)
+    labels = base[units.name]
+    known[units.of_record[: len(labels)]] = labels
+    joined = _join_strata(task, units, known, base.get("neighbours"))[units.of_record]
+    with kernels.using(threads=task.threads):
+        if bounds.households is None:
+            return Cells(_kept(X, joined, task.job.k, bounds, bounds.strata))
+        groups = join_until_kept(units.X[units.of_record], joined, bounds.strata, bounds.kept)
+        people = _people(task, units, X, groups, base)
+        if units.rest:
+            people = _kept(_columns(X, units.rest), people, task.job.k, bounds, groups)
+        return Cells(people, groups, tuple(bounds.shared))
+
+
+class _Units(NamedTuple):
+    """What is grouped first: records, or whole households by what all their members share."""
+
+    name: str
+    X: Matrix
+    strata: Labels
+    of_record: Labels
+    rest: list[slice]
+    """The coordinates in which members of a household differ."""
+
+    @staticmethod
+    def of(borders: Borders, space: Space, X: Matrix) -> "_Units":
+        if borders.households is None:
+            return _Units("cells", X, borders.strata, np.arange(len(X)), [])
+        first = np.unique(borders.households, return_index=True)[1]
+        dims = {axis.column.name: part for axis, part in zip(space.axes, space.dims(), strict=True)}
+        shared = _columns(X, [dims[name] for name in borders.shared])[first]
+        rest = [part for name, part in dims.items() if name not in borders.shared]
+        return _Units("groups", shared, borders.strata[first], borders.households, rest)
+
+
+def _kept(X: Matrix, labels: Labels, k: int, bounds: Bounds, strata: Labels) -> Labels:
+    return enforce(X, labels, k, bounds.kept, strata=strata) if bounds.kept else labels
+
+
+def _kept_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, strata: Labels) -> Labels:
+    """Return cells of the base that keep every model, or the cells as they are if only late records can bring that."""
+    try:
+        with kernels.using(threads=task.threads):
+            bounds = bounds_of(table, task.schema, task.job.k, task.job.models)
+            return _kept(X, labels, task.job.k, bounds, strata)
+    except GuaranteeError:
+        return labels
+
+
+def _join_strata(task: Task, units: _Units, known: Labels, neighbours: Labels | None) -> Labels:
+    """Join late units to the cells of the base, stratum by stratum."""
+    labels = np.empty(len(known), dtype=np.int64)
+    n_cells = 0
+    one = not units.strata.any()
+    for stratum in range(int(units.strata.max()) + 1):
+        members = np.flatnonzero(units.strata == stratum)
+        # Those with a cell first; both in the order of their arrival.
+        members = np.concatenate([members[known[members] >= 0], members[known[members] < 0]])
+        found = _join_one(task, units.X[members], known[members], neighbours if one else None)
+        labels[members] = n_cells + found
+        n_cells += int(found.max()) + 1
+    return labels
+
+
+def _join_one(task: Task, X: Matrix, known: Labels, neighbours: Labels | None) -> Labels:
+    base = _renumbered(known[known >= 0])
+    if len(base) == 0:
+        return task.cut(X, task.progress)
+    variant, options = task.variant, {}
+    if variant == "reopen":
+        if (np.bincount(base) >= 2 * task.job.k).mean() > MANY:
+            variant = "two-step"
+        elif neighbours is not None:
+            options["neighbours"] = neighbours
+    return join(X, base, task.job.k, variant, task.job.seed, threads=task.threads, progress=task.progress, **options)
+
+
+def _people(task: Task, units: _Units, X: Matrix, groups: Labels, base: Arrays) -> Labels:
+    """Return the cells of people within groups of households; groups that nobody joined or left keep theirs."""
+    if not units.rest:
+        return groups
+    cells = np.full(len(X), NO_CELL, dtype=np.int64)
+    same = _unchanged(groups, base.get("groups", np.zeros(0, dtype=np.int64)))
+    if same.any():
+        cells[same] = base["cells"][same[: len(base["cells"])]]
+    new = ~same & (groups >= 0)
+    if new.any():
+        found = within(_columns(X, units.rest)[new], _renumbered(groups[new]), task.cut, task.progress)
+        cells[new] = int(cells.max()) + 1 + found
+    return _renumbered(cells) if (cells >= 0).all() else cells
+
+
+def _unchanged(groups: Labels, before: Labels) -> NDArray[np.bool_]:
+    """Say which records are in a group that is the same set of records as one of the base."""
+    same = np.zeros(len(groups), dtype=bool)
+    if not len(before):
+        return same
+    placed = np.flatnonzero(before >= 0)
+    pairs, of_pair, counts = np.unique(
+        np.stack([groups[placed], before[placed]]), axis=1, return_inverse=True, return_counts=True
+    )
+    whole = (counts == np.bincount(groups)[pairs[0]]) & (counts == np.bincount(before[placed])[pairs[1]])
+    same[placed] = whole[of_pair.ravel()]
+    return same
+
+
+def _columns(X: Matrix, parts: list[slice]) -> Matrix:
+    """Return some of the coordinates of all records."""
+    return np.ascontiguousarray(np.hstack([X[:, part] for part in parts]))
+
+
+def _spread(labels: Labels, where: NDArray[np.bool_]) -> Labels:
+    """Return labels with -1 in the places that have none."""
+    found = np.full(len(where), NO_CELL, dtype=np.int64)
+    found[where] = labels
+    return found
+
+
+def _renumbered(labels: Labels) -> Labels:
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
