@@ -105,7 +105,8 @@ def evening(table: pa.Table, planned: Plan, threads: int | None) -> float:
         n_base = round(table.num_rows * (1 - planned.late_share))
         write(table.slice(0, n_base), folder / "base.parquet")
         if n_base == table.num_rows:
-            return shell("anonymize", folder / "base.parquet", "-k", K, "--quasi", quasi, "-o", folder / "r.parquet")
+            files = folder / "base.parquet", "-o", folder / "release.parquet"
+            return shell("anonymize", *files, "-k", K, "--quasi", quasi, *limit)
         write(table.slice(n_base), folder / "late.parquet")
         base = shell("collect", "begin", folder / "c", folder / "base.parquet", "-k", K, "--quasi", quasi, *limit)
         late = shell("collect", "add", folder / "c", folder / "late.parquet")

@@ -20,7 +20,14 @@ Examples:
   shoal plan --collection 10h --takes 2h --ends 20:00 --deadline 20:30
   shoal plan --arrived 0h=0,8h=30%,10h=100% --takes 2h --json
   shoal plan --collection 10h --records 1000000 --measure early.csv -k 10 --quasi age,income --other vote --deadline 30s
+  shoal plan --collection 10h --records 1000000 --measure early.csv --job job.toml
 """
+
+
+_NO_PART_OF_A_JOB = (
+    *("collection", "arrived", "deadline", "ends", "takes", "measure", "records", "seconds"),
+    *("as_json", "svg", "force"),
+)
 
 
 @click.command("plan", epilog=_EXAMPLES)
@@ -34,7 +41,9 @@ Examples:
 @click.option("--measure", metavar="FILE", help="Measure instead, for about a minute, on records like those to come.")
 @click.option("--records", type=click.IntRange(min=2), help="How many records there will be (with --measure).")
 @click.option("-k", "k", type=int, help="Smallest cell size (with --measure).")
-@options.roles("quasi_identifiers", "identifiers", "confidential", "other", "by", "subject", "weights")
+@options.roles()
+@options.models
+@click.option("--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file.")
 @click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="For measuring.")
 @options.reading
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
@@ -108,8 +117,8 @@ def _clock(text: str, day: datetime) -> datetime:
 
 
 def _times(given: dict[str, Any]) -> Times:
-    measuring = {name: given[name] for name in ("records", "k") if given[name] is not None}
-    measuring |= options.taken(given, "role") | options.taken(given, "reading")
+    measuring = {name: given[name] for name in ("records", "k", "job") if given[name] is not None}
+    measuring |= options.taken(given, "role") | options.taken(given, "model") | options.taken(given, "reading")
     if (given["takes"] is None) == (given["measure"] is None):
         raise click.UsageError("Say how long the job takes, --takes 2h, or let it be measured: --measure FILE.")
     if given["takes"] is not None:
@@ -122,15 +131,13 @@ def _times(given: dict[str, Any]) -> Times:
 def _measured(given: dict[str, Any]) -> Measured:
     """Rehearse the evening with the records of a file."""
     from shoal.incremental.rehearsal import rehearse
-    from shoal.job import Job
 
-    if given["records"] is None or given["k"] is None:
-        raise click.UsageError("--measure needs --records, how many there will be, and -k.")
-    job = Job.of(k=given["k"], roles=options.taken(given, "role"))
+    if given["records"] is None or (given["k"] is None and given["job"] is None):
+        raise click.UsageError("--measure needs --records, how many there will be, and -k with roles, or --job.")
+    job = options.job_of(given, beside=_NO_PART_OF_A_JOB)
+    reading = (job.input.reading() if job.input else {}) | options.taken(given, "reading")
     with showing(
         f"reading {Path(given['measure']).name}", "", f"measuring for about {spoken(given['seconds'])}"
     ) as meter:
         meter(1, 1)
-        return rehearse(
-            given["measure"], job, given["records"], seconds=given["seconds"], reading=options.taken(given, "reading")
-        )
+        return rehearse(given["measure"], job, given["records"], seconds=given["seconds"], reading=reading)

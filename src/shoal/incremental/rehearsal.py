@@ -1,16 +1,15 @@
 """Rehearsal: the whole evening in a throwaway collection, for the planner: what commands take, not cells alone.
 
-Reading, checking, counting again and writing take as long as the cells do, so they are measured with them: each step
-in a process of its own, as on the evening. The processor time of a process is known when it ends.
+Starting up, reading, checking, counting again and writing take as long as the cells do, so they are measured with them:
+the commands of the evening are run, each a process of its own. What such a one has taken is known when it ends.
 """
 
+import json
 import resource
 import secrets
-import shutil
 import subprocess
 import sys
 import tempfile
-import warnings
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,23 +18,23 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.classes import identity_codes
-from shoal.errors import GuaranteeError, ShoalError, ShoalWarning
+from shoal.errors import GuaranteeError
 from shoal.grouping import strata_of
 from shoal.incremental.calibrate import Part, Turn, measure, refuse_few
 from shoal.incremental.cells import ANY_SIZE
-from shoal.incremental.collection import Collection, begin
 from shoal.incremental.enlarge import Mates
-from shoal.job import Job
+from shoal.job import Input, Job, Output
 from shoal.plan import Measured
 from shoal.prepare import prepare
-from shoal.release import Release, run
 from shoal.schema import Schema
 from shoal.space import Space, as_cell_size
 from shoal.table import read, write
 from shoal.typing import Labels
 
-REFUSED = 2
-"""How a step ends that cannot be done; anything else has no words for a user."""
+JOB, RELEASE = "job.toml", "release.parquet"
+
+N_COMMANDS = 3
+"""Of an evening: begin, add, finish."""
 
 
 def rehearse(
@@ -80,9 +79,8 @@ def rehearse(
     job = job.model_copy(update={"seed": secrets.randbits(63) if job.seed is None else job.seed})
     tables = _Tables(source, job)
     with tempfile.TemporaryDirectory(prefix="shoal-rehearsal-") as folder:
-        (Path(folder) / "job.toml").write_text(job.to_toml(), encoding="utf-8")
-        stage = _Stage(Path(folder), variant, threads)
-        fixed = 2 * stage.nothing()
+        stage = _Stage(Path(folder), job, variant, threads)
+        fixed = N_COMMANDS * _command("collect", "begin", "--help").wall
         return measure(lambda n, share: stage.turn(*tables.batches(n, share)), n_records, k, variant, seconds, fixed)
 
 
@@ -144,63 +142,56 @@ class _Tables:
 
 
 class _Stage:
-    """A folder in which the steps of an evening are run, one process each."""
+    """A folder in which the commands of an evening are run."""
 
-    def __init__(self, folder: Path, variant: str, threads: int | None) -> None:
-        self._folder, self._variant, self._threads = folder, variant, threads
-        self._n_turns = 0
+    def __init__(self, folder: Path, job: Job, variant: str, threads: int | None) -> None:
+        self._folder, self._job = folder, job.model_copy(update={"input": None, "output": None})
+        self._variant = ("--variant", variant)
+        self._threads = () if threads is None else ("--threads", str(threads))
 
-    def turn(self, *batches: pa.Table) -> Turn:
+    def turn(self, base: pa.Table, late: pa.Table | None = None) -> Turn:
         """Run an evening with a base and a late batch, or the ordinary job."""
-        self._n_turns += 1
-        here = self._folder / str(self._n_turns)
-        here.mkdir()
-        for name, batch in zip(("base", "late"), batches, strict=False):
-            write(batch, here / f"{name}.parquet")
-        steps = ["ordinary"] if len(batches) == 1 else ["begin", "finish"]
-        base, *late = (self._step(step, here) for step in steps)
-        lost = float((here / "loss").read_text())
-        shutil.rmtree(here)
-        return Turn(base, late[0] if late else Part(0.0, 0.0), lost)
+        with tempfile.TemporaryDirectory(dir=self._folder) as temporary:
+            here = Path(temporary)
+            write(base, here / "base.parquet")
+            if late is None:
+                return Turn(self._ordinary(here), Part(0.0, 0.0), _lost(here))
+            write(late, here / "late.parquet")
+            return Turn(self._begin(here), self._finish(here), _lost(here))
 
-    def nothing(self) -> float:
-        """Say how long a process takes that has nothing to do, in seconds."""
-        return self._step("nothing", self._folder).wall
+    def _ordinary(self, here: Path) -> Part:
+        paths = {"input": Input(path=str(here / "base.parquet")), "output": Output(path=str(here / RELEASE))}
+        _save(self._job.model_copy(update=paths), here)
+        return _command("run", str(here / JOB), *self._threads)
 
-    def _step(self, step: str, here: Path) -> Part:
-        command = [sys.executable, "-m", __name__, step, str(here), self._variant, str(self._threads or 0)]
-        before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        wall, after = perf_counter() - clock, resource.getrusage(resource.RUSAGE_CHILDREN)
-        if done.returncode != 0:
-            said = done.stderr.strip() if done.returncode == REFUSED else f"it ended with {done.returncode}"
-            raise GuaranteeError(f"The rehearsal with records like these failed: {said}")
-        cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-        return Part(max(cpu, 1e-9), wall)
+    def _begin(self, here: Path) -> Part:
+        _save(self._job, here)
+        files = str(here / "evening"), str(here / "base.parquet"), "--job", str(here / JOB)
+        return _command("collect", "begin", *files, *self._variant, *self._threads)
+
+    def _finish(self, here: Path) -> Part:
+        folder = str(here / "evening")
+        adding = _command("collect", "add", folder, str(here / "late.parquet"))
+        finishing = _command("collect", "finish", folder, "-o", str(here / RELEASE), *self._threads)
+        return Part(adding.cpu + finishing.cpu, adding.wall + finishing.wall)
 
 
-def _act(step: str, here: Path, variant: str, threads: int | None) -> None:
-    """Carry out one step, in the process of its own."""
-    if step == "nothing":
-        return
-    job = Job.load(here.parent / "job.toml")
-    release: Release | None = None
-    if step == "ordinary":
-        release = run(job, here / "base.parquet", threads=threads)
-    elif step == "begin":
-        begin(here / "evening", here / "base.parquet", job, variant=variant, threads=threads)
-    else:
-        Collection.open(here / "evening").add(here / "late.parquet")
-        release = Collection.open(here / "evening").finish(threads=threads)
-    if release is not None:
-        release.write(here / "release.parquet")
-        (here / "loss").write_text(str(release.loss.sse))
+def _save(job: Job, here: Path) -> None:
+    (here / JOB).write_text(job.to_toml(), encoding="utf-8")
 
 
-if __name__ == "__main__":
-    warnings.simplefilter("ignore", ShoalWarning)
-    try:
-        _act(sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]) or None)
-    except ShoalError as error:
-        print(error, file=sys.stderr)
-        sys.exit(REFUSED)
+def _lost(here: Path) -> float:
+    """Return the loss of the release that was written."""
+    manifest = json.loads((here / f"{RELEASE}.internal.json").read_text(encoding="utf-8"))
+    return float(manifest["loss"]["sse"])
+
+
+def _command(*arguments: str) -> Part:
+    """Run a command of shoal, and say what it took."""
+    before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    done = subprocess.run([sys.executable, "-m", "shoal.cli", *arguments], check=False, capture_output=True, text=True)
+    wall, after = perf_counter() - clock, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise GuaranteeError(f"The rehearsal with records like these failed. {' '.join(done.stderr.split())}")
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return Part(max(cpu, 1e-9), wall)

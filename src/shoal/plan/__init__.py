@@ -69,9 +69,10 @@ class Plan:
     def text(self) -> str:
         """Say it in a few lines."""
         if self.late_share == 0:
+            why = "nothing is ready before" if self.deadline is None else "there is time for"
             return "\n".join(
                 [
-                    "start        when the collection ends: there is time for the ordinary job",
+                    f"start        when the collection ends: {why} the ordinary job",
                     f"finish       {spoken(self.finish)} later{self._between()}",
                     "extra loss   none",
                     *self._doubt(),
