@@ -54,6 +54,14 @@ def test_what_there_is_no_time_for_is_left_out():
     assert asked == [(6_250, share) for share in SHARES]
 
 
+def test_work_that_does_not_depend_on_the_size_is_not_multiplied():
+    slow, _ = machine(load=1000.0)
+    nothing = Turn(Part(50.0, 50.0), Part(0.0, 0.0), 0.0)
+    measured = measure(lambda n, share: slow(n + 5_000_000, share), 100_000, 10, "reopen", 0.0, nothing)
+
+    assert measured.base(0.1) < 2 * 1000 * 50
+
+
 def test_too_few_records_to_measure_on_are_refused():
     with pytest.raises(ParameterError, match="at least 40 records"):
         calibrate(np.zeros((39, 2)), 1_000, 5)

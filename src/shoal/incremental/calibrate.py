@@ -118,20 +118,22 @@ def refuse_few(n_records: int, k: int) -> None:
         raise ParameterError(f"A calibration with k={k} needs at least {8 * k} records; there are {n_records}.")
 
 
-def measure(rehearse: Rehearse, n_records: int, k: int, variant: str, seconds: float, fixed: float = 0.0) -> Measured:
+def measure(
+    rehearse: Rehearse, n_records: int, k: int, variant: str, seconds: float, nothing: Turn | None = None
+) -> Measured:
     """Find the largest size there is time for, run all shares at it, then again in turns until the time is spent.
 
-    `fixed` seconds of a turn do not depend on its size.
+    `nothing` is a turn without records: what does not depend on the size.
     """
     end = perf_counter() + seconds
-    turns: Turns = {}
+    turns: Turns = {} if nothing is None else {(1, REFERENCE): [nothing]}
 
     def fits(n: int, times: float = 1.0) -> bool:
-        return perf_counter() + times * _expected(turns, n, fixed) <= end
+        return perf_counter() + times * _expected(turns, n) <= end
 
     sizes = _sizes(n_records, k)
     for n in sizes:
-        if not turns or fits(n, 1.5):
+        if n == sizes[0] or fits(n, 1.5):
             turns[n, REFERENCE] = [rehearse(n, REFERENCE)]
     largest = max(n for n, _ in turns)
     # All shares at that size, or at half of it, at a quarter ...
@@ -157,14 +159,14 @@ def _sizes(n_records: int, k: int) -> list[int]:
     return sizes
 
 
-def _expected(turns: Turns, n: int, fixed: float) -> float:
+def _expected(turns: Turns, n: int) -> float:
     """Say how long a turn of this size may take, from those with the reference; rather a little too long."""
     known = [
-        (size, max(median(turn.base.wall + turn.late.wall for turn in some) - fixed, 1e-3))
+        (size, median(turn.base.wall + turn.late.wall for turn in some))
         for (size, share), some in sorted(turns.items())
         if share == REFERENCE
     ]
-    return CAUTION * (fixed + on_curve(known, n))
+    return CAUTION * on_curve(known, n)
 
 
 def _summary(turns: Turns, n_records: int, variant: str) -> Measured:
@@ -180,7 +182,7 @@ def _summary(turns: Turns, n_records: int, variant: str) -> Measured:
         runs.append(Run(n, share, base, late, _extra_loss(turns, n, share)))
         if n * STEP >= largest:
             apart += [(turn.base.wall + turn.late.wall) / (base + late) for turn in some]
-    return Measured(n_records, tuple(runs), variant, (min(apart), max(apart)))
+    return Measured(n_records, tuple(runs), variant, (min(apart), max(apart)), loads)
 
 
 def _load(parts: Sequence[Part]) -> float:

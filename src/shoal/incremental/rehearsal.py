@@ -33,9 +33,6 @@ from shoal.typing import Labels
 
 JOB, RELEASE = "job.toml", "release.parquet"
 
-N_COMMANDS = 3
-"""Of an evening: begin, add, finish."""
-
 
 def rehearse(
     table: Any,
@@ -80,8 +77,9 @@ def rehearse(
     tables = _Tables(source, job)
     with tempfile.TemporaryDirectory(prefix="shoal-rehearsal-") as folder:
         stage = _Stage(Path(folder), job, variant, threads)
-        fixed = N_COMMANDS * _command("collect", "begin", "--help").wall
-        return measure(lambda n, share: stage.turn(*tables.batches(n, share)), n_records, k, variant, seconds, fixed)
+        start = _command("collect", "begin", "--help")
+        nothing = Turn(start, Part(2 * start.cpu, 2 * start.wall), 0.0)
+        return measure(lambda n, share: stage.turn(*tables.batches(n, share)), n_records, k, variant, seconds, nothing)
 
 
 class _Tables:

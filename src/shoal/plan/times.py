@@ -112,12 +112,16 @@ class Measured:
         How late records join.
     spread : tuple of float
         By which factors single turns came out apart from what is said here, at the least and at the most.
+    load : tuple of float
+        How many seconds passed by the clock for one of the processors, in the base and with the late records: more than
+        1 where other work was on the machine, less where several threads worked at a time.
     """
 
     n_records: int
     runs: tuple[Run, ...]
     variant: str = "reopen"
     spread: tuple[float, float] = (1.0, 1.0)
+    load: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
         sizes = {run.n_records for run in self.runs}
