@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from shoal.errors import ParameterError
 from shoal.reproduce import incremental
 from shoal.reproduce.incremental.claims import claims, in_text
 from shoal.reproduce.incremental.pictures import draw
-from shoal.reproduce.incremental.runs import LINES, Problem, gaussian_problem
+from shoal.reproduce.incremental.runs import LINES, Problem, Result, gaussian_problem
 
 SHARES = (0.1, 0.5, 0.9)
+ROOT = Path(__file__).parents[2]
+FULL = ROOT / "benchmarks" / "results" / "incremental_figures.json"
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +100,14 @@ def test_what_cannot_be_gone_on_with_is_said(left, said, tmp_path):
         (tmp_path / "incremental.json").write_text(left)
     with pytest.raises(ParameterError, match=said):
         incremental.Report(tmp_path, {"seed": 1, "n": 400, "plain": True}, resume=True)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a source distribution comes without results")
+def test_the_page_says_what_the_full_run_found():
+    page = (ROOT / "docs" / "incremental.md").read_text(encoding="utf-8")
+    full = json.loads(FULL.read_text(encoding="utf-8"))
+    found = claims([Result(**result) for result in full["results"]])
+
+    assert full["n"] == 50_000
+    for claim in found:
+        assert f"| {claim.says} | {claim.found} | {'yes' if claim.agrees else '**no**'} |" in page

@@ -42,7 +42,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES)
-@click.option("--full", is_flag=True, help="The thesis's sizes: 50000 records, 19 shares. Takes an hour or more.")
+@click.option("--full", is_flag=True, help="The thesis's sizes: 50000 records, 19 shares. Takes half an hour or more.")
 @click.option("--n", type=click.IntRange(min=400), help="Records of each set.  [default: 6000; 50000 with --full]")
 @click.option("--without-plain", is_flag=True, help="Leave out the times of plain NumPy, which take longest.")
 @click.option("--resume", is_flag=True, help="Go on with what an interrupted run has left in the folder.")
