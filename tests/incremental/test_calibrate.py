@@ -55,11 +55,16 @@ def test_what_there_is_no_time_for_is_left_out():
 
 
 def test_work_that_does_not_depend_on_the_size_is_not_multiplied():
-    slow, _ = machine(load=1000.0)
-    nothing = Turn(Part(50.0, 50.0), Part(0.0, 0.0), 0.0)
-    measured = measure(lambda n, share: slow(n + 5_000_000, share), 100_000, 10, "reopen", 0.0, nothing)
+    quick, _ = machine()
+    start = Part(50.0, 50.0)
 
-    assert measured.base(0.1) < 2 * 1000 * 50
+    def with_start(n, share):
+        base, late, lost = quick(n, share)
+        return Turn(Part(base.cpu + 50, base.wall + 50), late, lost)
+
+    measured = measure(with_start, 1_000_000, 10, "reopen", 0.0, Turn(start, Part(0.0, 0.0), 0.0))
+
+    assert measured.base(0.1) == pytest.approx(60, rel=0.2)
 
 
 def test_too_few_records_to_measure_on_are_refused():

@@ -158,10 +158,16 @@ def test_measured_times_are_extended_by_their_own_power_law(exponent):
 
 
 def test_work_that_does_not_depend_on_the_size_does_not_grow():
-    with_start = tuple(replace(run, late_seconds=run.late_seconds + 3.0) for run in runs(1.2))
-    measured = Measured(1_000_000, with_start)
+    small, large = runs(1.2, sizes=(10_000,)), runs(1.2, sizes=(1_000_000,))
+    with_start = tuple(
+        replace(run, base_seconds=run.base_seconds + 0.2, late_seconds=run.late_seconds and run.late_seconds + 0.01)
+        for run in (*small, *(run for run in large if run.late_share == 0.1))
+    )
+    measured = Measured(1_000_000, with_start, fixed=(0.2, 0.01))
 
-    assert measured.late(0.1) == pytest.approx(3.0 + 0.02e-6 * 1e6**1.2)
+    assert measured.late(0.5) == pytest.approx(0.01 + 0.1e-6 * 1e6**1.2)
+    assert measured.base(0.5) == pytest.approx(0.2 + 1e-6 * 5e5**1.2)
+    assert measured.base(0.0) == pytest.approx(0.2 + 1e-6 * 1e6**1.2)
 
 
 def test_shares_that_were_run_at_a_smaller_size_grow_as_the_reference_does():

@@ -126,16 +126,18 @@ def measure(
     `nothing` is a turn without records: what does not depend on the size.
     """
     end = perf_counter() + seconds
-    turns: Turns = {} if nothing is None else {(1, REFERENCE): [nothing]}
+    nothing = nothing or Turn(Part(0.0, 0.0), Part(0.0, 0.0), 0.0)
+    turns: Turns = {}
 
     def fits(n: int, times: float = 1.0) -> bool:
-        return perf_counter() + times * _expected(turns, n) <= end
+        return perf_counter() + times * _expected(turns, nothing, n) <= end
 
     sizes = _sizes(n_records, k)
-    for n in sizes:
-        if n == sizes[0] or fits(n, 1.5):
-            turns[n, REFERENCE] = [rehearse(n, REFERENCE)]
-    largest = max(n for n, _ in turns)
+    next_size: int | None = sizes[0]
+    while next_size is not None:
+        largest = next_size
+        turns[largest, REFERENCE] = [rehearse(largest, REFERENCE)]
+        next_size = next((n for n in reversed(sizes) if largest < n <= largest * STEP**2 and fits(n)), None)
     # All shares at that size, or at half of it, at a quarter ...
     smaller = (largest >> halvings for halvings in range(largest.bit_length()))
     whole = next((n for n in smaller if n <= sizes[0] or fits(n, len(SHARES) - ((n, REFERENCE) in turns))), sizes[0])
@@ -148,7 +150,7 @@ def measure(
     for shape in last * (MOST_TURNS - 1):
         if fits(shape[0]):
             turns[shape].append(rehearse(*shape))
-    return _summary(turns, n_records, variant)
+    return _summary(turns, nothing, n_records, variant)
 
 
 def _sizes(n_records: int, k: int) -> list[int]:
@@ -159,17 +161,18 @@ def _sizes(n_records: int, k: int) -> list[int]:
     return sizes
 
 
-def _expected(turns: Turns, n: int) -> float:
+def _expected(turns: Turns, nothing: Turn, n: int) -> float:
     """Say how long a turn of this size may take, from those with the reference; rather a little too long."""
+    fixed = nothing.base.wall + nothing.late.wall
     known = [
-        (size, median(turn.base.wall + turn.late.wall for turn in some))
+        (size, max(median(turn.base.wall + turn.late.wall for turn in some) - fixed, 0.05 * fixed))
         for (size, share), some in sorted(turns.items())
         if share == REFERENCE
     ]
-    return CAUTION * on_curve(known, n)
+    return CAUTION * (fixed + on_curve(known, n))
 
 
-def _summary(turns: Turns, n_records: int, variant: str) -> Measured:
+def _summary(turns: Turns, nothing: Turn, n_records: int, variant: str) -> Measured:
     """Median processor times, lengthened as the clock was over all large turns; and how far single turns were apart."""
     largest = max(n for n, _ in turns)
     # Together at least as many turns as there are shares.
@@ -182,7 +185,8 @@ def _summary(turns: Turns, n_records: int, variant: str) -> Measured:
         runs.append(Run(n, share, base, late, _extra_loss(turns, n, share)))
         if n * STEP >= largest:
             apart += [(turn.base.wall + turn.late.wall) / (base + late) for turn in some]
-    return Measured(n_records, tuple(runs), variant, (min(apart), max(apart)), loads)
+    fixed = loads[0] * nothing.base.cpu, loads[1] * nothing.late.cpu
+    return Measured(n_records, tuple(runs), variant, (min(apart), max(apart)), loads, fixed)
 
 
 def _load(parts: Sequence[Part]) -> float:

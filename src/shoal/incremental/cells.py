@@ -5,6 +5,7 @@ people within, and every model is kept. It holds for the release, so the base ma
 bring: small strata wait, and a model that the base alone cannot keep is left to the end.
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.aggregate import Cells
-from shoal.errors import GuaranteeError
+from shoal.errors import GuaranteeError, ShoalWarning
 from shoal.grouping import Borders, Bounds, Cut, borders_of, bounds_of, within
 from shoal.incremental import join
 from shoal.incremental.reopen import neighbours_of
@@ -139,7 +140,10 @@ def _kept_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, st
         with kernels.using(threads=task.threads):
             bounds = bounds_of(table, task.schema, task.job.k, task.job.models)
             return _kept(X, labels, task.job.k, bounds, strata)
-    except GuaranteeError:
+    except GuaranteeError as error:
+        if task.job.models:
+            text = f"The base by itself cannot keep what was asked for, so that is left to late records: {error}"
+            warnings.warn(text, ShoalWarning, stacklevel=6)
         return labels
 
 

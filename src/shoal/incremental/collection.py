@@ -388,6 +388,9 @@ def conforming(late: pa.Table, expected: pa.Schema, schema: Schema) -> pa.Table:
         parts = [f"{', '.join(map(repr, missing))} missing"] * bool(missing)
         parts += [f"{', '.join(map(repr, strange))} new"] * bool(strange)
         raise SchemaError(f"The late records have other columns than the base: {'; '.join(parts)}. Nothing was added.")
+    if late.num_rows == 0:
+        # The types of a file without records say nothing.
+        return expected.empty_table()
     columns = {name: _cast(late[name], expected.field(name), schema) for name in expected.names}
     return without_identifiers(pa.table(columns, schema=expected), schema)
 

@@ -1,6 +1,6 @@
 """How long the base and the late records take: by the thesis's rule, or as measured on this machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -91,7 +91,7 @@ class Run:
 REFERENCE = 0.1
 """The late share that every size is measured with."""
 
-LEAST_POWER, USUAL_POWER, MOST_POWER = 1.0, 1.2, 2.0
+LEAST_POWER, USUAL_POWER, MOST_POWER = 1.0, 1.1, 2.0
 """With which powers of the records times grow: none of our methods is quicker than linear or slower than quadratic."""
 
 DOUBT = 0.3
@@ -115,6 +115,8 @@ class Measured:
     load : tuple of float
         How many seconds passed by the clock for one of the processors, in the base and with the late records: more than
         1 where other work was on the machine, less where several threads worked at a time.
+    fixed : tuple of float
+        Seconds of the base, and of the late records, that do not depend on how many there are.
     """
 
     n_records: int
@@ -122,6 +124,7 @@ class Measured:
     variant: str = "reopen"
     spread: tuple[float, float] = (1.0, 1.0)
     load: tuple[float, float] = (1.0, 1.0)
+    fixed: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         sizes = {run.n_records for run in self.runs}
@@ -140,19 +143,26 @@ class Measured:
         last = {run.late_share: run for run in sorted(self.runs, key=lambda run: run.n_records)}
         return [last[share] for share in sorted(last)]
 
-    def _grown(self, run: Run, seconds: Callable[[Run], float]) -> float:
-        """Bring what a run took to the size that is planned for, as the reference grows."""
-        curve = [(each.n_records, seconds(each)) for each in self._reference]
-        beside = next(each for each in self._reference if each.n_records == run.n_records)
-        return seconds(run) * on_curve(curve, self.n_records) / max(seconds(beside), 1e-9)
+    def _grown(self, run: Run, base: bool = False, late: bool = False) -> float:
+        """Bring what a run took for its parts to the size that is planned for, as the reference grows."""
+
+        def took(each: Run) -> float:
+            return base * each.base_seconds + late * each.late_seconds
+
+        fixed = base * self.fixed[0] + late * self.fixed[1]
+        curve = {each.n_records: max(took(each) - fixed, 0.05 * took(each)) for each in self._reference}
+        growth = on_curve(list(curve.items()), self.n_records) / max(curve[run.n_records], 1e-9)
+        # The ordinary job is a single command, and so is the base.
+        mine = self.fixed[0] if run.late_share == 0 else fixed
+        return mine + max(took(run) - mine, 0.0) * growth
 
     def base(self, late: float) -> float:
         """Say how long the base takes, or without late records the ordinary job, in seconds."""
         ordinary, *runs = self._largest
         if late == 0:
-            return self._grown(ordinary, lambda run: run.base_seconds + run.late_seconds)
+            return self._grown(ordinary, base=True, late=True)
         last = runs[-1].late_share
-        times = [self._grown(run, lambda run: run.base_seconds) for run in runs]
+        times = [self._grown(run, base=True) for run in runs]
         if late > last:
             return times[-1] * (1 - late) / (1 - last)
         return float(np.interp(late, [run.late_share for run in runs], times))
@@ -162,7 +172,7 @@ class Measured:
         if late == 0:
             return 0.0
         runs = self._largest[1:]
-        times = [self._grown(run, lambda run: run.late_seconds) for run in runs]
+        times = [self._grown(run, late=True) for run in runs]
         # More late records never take less time. A single one costs nearly as much as the smallest share measured.
         return float(np.interp(late, [run.late_share for run in runs], ascending(times)))
 
@@ -200,14 +210,14 @@ def ascending(times: Sequence[float]) -> list[float]:
 def on_curve(points: Sequence[tuple[float, float]], n: float) -> float:
     """Read a time off points in ascending order of size: between them on logarithmic axes, beyond by a power law.
 
-    Beyond the last two it is their own power law; or, where they grow more slowly than that can be, because there is
-    work that does not depend on the size, a constant and the usual power.
+    Beyond the last two it is their own power law; or, where they grow more slowly than is usual, because some of the
+    work does not depend on the size, a constant and the usual power.
 
     Examples
     --------
     >>> round(on_curve([(1000, 0.1), (2000, 0.4), (4000, 1.6)], 8000), 6)
     6.4
-    >>> round(on_curve([(1000, 1 + 1000**1.2), (2000, 1 + 2000**1.2)], 8000) - 8000**1.2, 6)
+    >>> round(on_curve([(1000, 1 + 1000**1.1), (2000, 1 + 2000**1.1)], 8000) - 8000**1.1, 6)
     1.0
     """
     sizes, times = [size for size, _ in points], [max(time, 1e-9) for _, time in points]
