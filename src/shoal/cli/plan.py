@@ -56,11 +56,18 @@ def command(**given: Any) -> None:
     by the rule of the literature, for two steps of MDAV; --measure plans for the default method by a calibration on
     this machine.
     """
-    arrivals = _arrivals(given)
-    ends = _clock(given["ends"], datetime.now()) if given["ends"] else None
-    deadline = _deadline(given["deadline"], ends)
-    now = None if ends is None else (ends - datetime.now()).total_seconds()
-    found = plan(_times(given), arrivals, deadline, now)
+    arrivals, now = _arrivals(given), datetime.now()
+    ends = None if given["ends"] is None else _clock(given["ends"], now)
+    deadline = None if given["deadline"] is None else _deadline(given["deadline"], ends)
+    if ends is not None and ends < now:
+        # It is over: all that can be done starts now.
+        deadline = deadline and deadline - (now - ends).total_seconds()
+        ends = now
+    head_start = None if ends is None else (ends - now).total_seconds()
+    times = _times(given)
+    if ends is not None and deadline is not None and ends + timedelta(seconds=deadline) <= now:
+        _refuse_past(deadline, ends, plan(times, arrivals, None, head_start))
+    found = plan(times, arrivals, deadline, head_start)
     if given["svg"]:
         from shoal.plan.timeline import timeline
 
@@ -92,17 +99,21 @@ def _arrivals(given: dict[str, Any]) -> Arrivals:
     return Arrivals.of(points)
 
 
-def _deadline(text: str | None, ends: datetime | None) -> float | None:
-    if text is None:
-        return None
+def _deadline(text: str, ends: datetime | None) -> float:
+    """Return how long after the end of the collection the release has to be out, in seconds."""
     if ":" not in text:
         return as_seconds(text)
     if ends is None:
         raise click.UsageError("A deadline by the clock needs the end of the collection: --ends 20:00.")
-    clock = _clock(text, ends)
-    if clock < datetime.now():
-        raise ParameterError(f"The deadline is {spoken((datetime.now() - clock).total_seconds())} in the past.")
-    return (clock - ends).total_seconds()
+    return (_clock(text, ends) - ends).total_seconds()
+
+
+def _refuse_past(deadline: float, ends: datetime, earliest: Plan) -> None:
+    ready = ends + timedelta(seconds=earliest.finish)
+    raise ParameterError(
+        f"The deadline is {spoken((datetime.now() - ends).total_seconds() - deadline)} in the past. The earliest "
+        f"release is ready at {ready:%H:%M:%S} on {ready:%Y-%m-%d}."
+    )
 
 
 def _clock(text: str, day: datetime) -> datetime:
