@@ -53,11 +53,9 @@ SETTINGS = [
     Setting("covertype", 100_000, 4),
     Setting("census", 100_000, 1),
     Setting("census", 100_000, 16),
-    Setting("gaussian", 100_000, 16),
     Setting("census", 100_000, 4, threads=1),
     Setting("census", 100_000, 4, spinning=2),
     Setting("census", 20_000, 4),
-    Setting("census", 200_000, 4),
     Setting("gaussian", 400_000, 16),
 ]
 QUICK = [Setting("gaussian", 2_000, 4)]

@@ -163,7 +163,7 @@ def test_work_that_does_not_depend_on_the_size_does_not_grow():
         replace(run, base_seconds=run.base_seconds + 0.2, late_seconds=run.late_seconds and run.late_seconds + 0.01)
         for run in (*small, *(run for run in large if run.late_share == 0.1))
     )
-    measured = Measured(1_000_000, with_start, fixed=(0.2, 0.01))
+    measured = Measured(1_000_000, with_start, fixed=(0.2, 0.01, 0.2))
 
     assert measured.late(0.5) == pytest.approx(0.01 + 0.1e-6 * 1e6**1.2)
     assert measured.base(0.5) == pytest.approx(0.2 + 1e-6 * 5e5**1.2)

@@ -31,6 +31,9 @@ SHARES = (REFERENCE, 0.0, 0.5, 0.02)
 LEAST = 6_000
 """Smaller samples tell nothing about large tables: there the default method searches on."""
 
+FEW = 300
+"""So few records take no time."""
+
 STEP = 4
 """Each size is so many times the one before."""
 
@@ -55,6 +58,18 @@ class Turn(NamedTuple):
     late: Part
     loss: float
     """Of the release, in any unit."""
+
+    @property
+    def work(self) -> float:
+        """Seconds that it would take by the clock if nothing else were on the machine, about."""
+        return sum(min(part) for part in (self.base, self.late))
+
+
+class Nothing(NamedTuple):
+    """Turns with hardly any records: what does not depend on the size."""
+
+    ordinary: Turn
+    reference: Turn
 
 
 Turns = dict[tuple[int, float], list[Turn]]
@@ -89,7 +104,8 @@ def calibrate(
     method, variant : str
         How the base is partitioned and how the late records join.
     seconds : float
-        About how long to measure. Sizes that would take longer are left out, and times extended by a power law.
+        About how long to measure, on a busy machine longer. Sizes that would take more are left out, and times are
+        extended by a power law.
     seed : int, optional
         Repeats the samples. Times differ from run to run all the same.
     threads : int, optional
@@ -118,19 +134,18 @@ def refuse_few(n_records: int, k: int) -> None:
         raise ParameterError(f"A calibration with k={k} needs at least {8 * k} records; there are {n_records}.")
 
 
-def measure(
-    rehearse: Rehearse, n_records: int, k: int, variant: str, seconds: float, nothing: Turn | None = None
-) -> Measured:
+def measure(rehearse: Rehearse, n_records: int, k: int, variant: str, seconds: float) -> Measured:
     """Find the largest size there is time for, run all shares at it, then again in turns until the time is spent.
 
-    `nothing` is a turn without records: what does not depend on the size.
+    Time is counted as if nothing else were on the machine: a busy one must not lead to smaller sizes.
     """
-    end = perf_counter() + seconds
-    nothing = nothing or Turn(Part(0.0, 0.0), Part(0.0, 0.0), 0.0)
+    few = max(8 * k, FEW)
+    nothing = Nothing(rehearse(few, 0.0), rehearse(few, REFERENCE))
     turns: Turns = {}
 
     def fits(n: int, times: float = 1.0) -> bool:
-        return perf_counter() + times * _expected(turns, nothing, n) <= end
+        spent = sum(turn.work for some in [nothing, *turns.values()] for turn in some)
+        return spent + times * _expected(turns, nothing, n) <= seconds
 
     sizes = _sizes(n_records, k)
     next_size: int | None = sizes[0]
@@ -161,18 +176,18 @@ def _sizes(n_records: int, k: int) -> list[int]:
     return sizes
 
 
-def _expected(turns: Turns, nothing: Turn, n: int) -> float:
+def _expected(turns: Turns, nothing: Nothing, n: int) -> float:
     """Say how long a turn of this size may take, from those with the reference; rather a little too long."""
-    fixed = nothing.base.wall + nothing.late.wall
+    fixed = nothing.reference.work
     known = [
-        (size, max(median(turn.base.wall + turn.late.wall for turn in some) - fixed, 0.05 * fixed))
+        (size, max(median(turn.work for turn in some) - fixed, 0.05 * fixed))
         for (size, share), some in sorted(turns.items())
         if share == REFERENCE
     ]
     return CAUTION * (fixed + on_curve(known, n))
 
 
-def _summary(turns: Turns, nothing: Turn, n_records: int, variant: str) -> Measured:
+def _summary(turns: Turns, nothing: Nothing, n_records: int, variant: str) -> Measured:
     """Median processor times, lengthened as the clock was over all large turns; and how far single turns were apart."""
     largest = max(n for n, _ in turns)
     # Together at least as many turns as there are shares.
@@ -185,7 +200,8 @@ def _summary(turns: Turns, nothing: Turn, n_records: int, variant: str) -> Measu
         runs.append(Run(n, share, base, late, _extra_loss(turns, n, share)))
         if n * STEP >= largest:
             apart += [(turn.base.wall + turn.late.wall) / (base + late) for turn in some]
-    fixed = loads[0] * nothing.base.cpu, loads[1] * nothing.late.cpu
+    ordinary, reference = nothing
+    fixed = loads[0] * reference.base.cpu, loads[1] * reference.late.cpu, loads[0] * ordinary.base.cpu
     return Measured(n_records, tuple(runs), variant, (min(apart), max(apart)), loads, fixed)
 
 

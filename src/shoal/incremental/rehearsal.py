@@ -77,9 +77,7 @@ def rehearse(
     tables = _Tables(source, job)
     with tempfile.TemporaryDirectory(prefix="shoal-rehearsal-") as folder:
         stage = _Stage(Path(folder), job, variant, threads)
-        start = _command("collect", "begin", "--help")
-        nothing = Turn(start, Part(2 * start.cpu, 2 * start.wall), 0.0)
-        return measure(lambda n, share: stage.turn(*tables.batches(n, share)), n_records, k, variant, seconds, nothing)
+        return measure(lambda n, share: stage.turn(*tables.batches(n, share)), n_records, k, variant, seconds)
 
 
 class _Tables:

@@ -116,7 +116,7 @@ class Measured:
         How many seconds passed by the clock for one of the processors, in the base and with the late records: more than
         1 where other work was on the machine, less where several threads worked at a time.
     fixed : tuple of float
-        Seconds of the base, and of the late records, that do not depend on how many there are.
+        Seconds of the base, of the late records and of the ordinary job that do not depend on how many there are.
     """
 
     n_records: int
@@ -124,7 +124,7 @@ class Measured:
     variant: str = "reopen"
     spread: tuple[float, float] = (1.0, 1.0)
     load: tuple[float, float] = (1.0, 1.0)
-    fixed: tuple[float, float] = (0.0, 0.0)
+    fixed: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         sizes = {run.n_records for run in self.runs}
@@ -152,8 +152,7 @@ class Measured:
         fixed = base * self.fixed[0] + late * self.fixed[1]
         curve = {each.n_records: max(took(each) - fixed, 0.05 * took(each)) for each in self._reference}
         growth = on_curve(list(curve.items()), self.n_records) / max(curve[run.n_records], 1e-9)
-        # The ordinary job is a single command, and so is the base.
-        mine = self.fixed[0] if run.late_share == 0 else fixed
+        mine = self.fixed[2] if run.late_share == 0 else fixed
         return mine + max(took(run) - mine, 0.0) * growth
 
     def base(self, late: float) -> float:
