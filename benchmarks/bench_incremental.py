@@ -1,28 +1,34 @@
 """Measure late records joining a base: the thesis's numbers, and ours beside them."""
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
+from tempfile import TemporaryDirectory
 from time import process_time
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import numpy as np
+import pyarrow as pa
 
 from bench_partition import ROOT, circumstances
 from measure import say
 from problems import Problem, flights, sample, whole
+from shoal import LDiversity, ShoalWarning, TCloseness, anonymize
 from shoal.incremental import VARIANTS, join
+from shoal.incremental.collection import begin
 from shoal.incremental.reopen import neighbours_of
 from shoal.metrics import loss
 from shoal.partition import partition
-from shoal.reproduce.material import Source, census, covertype, gaussian
+from shoal.reproduce.material import CENSUS_COLUMNS, Source, census, covertype, gaussian
 from shoal.typing import Labels
 
 RESULTS = ROOT / "benchmarks" / "results" / "incremental.json"
 SCRATCH = ROOT / "out" / "bench" / "incremental.json"
 K = 10
+T = TypeVar("T")
 
 
 class Bench:
@@ -50,7 +56,7 @@ class Bench:
         say(f"-> {what}: {value:.3g} {unit}" + ("" if self.quick else f" ({'met' if met else 'NOT MET'}: {aim})"))
 
 
-def timed(task: Callable[[], Labels]) -> tuple[Labels, float]:
+def timed(task: Callable[[], T]) -> tuple[T, float]:
     """Run with one thread, and return the processor time, which other work on the machine lengthens least."""
     start = process_time()
     result = task()
@@ -107,12 +113,13 @@ def one_problem(bench: Bench, problem: Problem, aim: float) -> None:
     n_base = round(0.9 * len(X))
     base = partition(X[:n_base], K, seed=0)
     neighbours = neighbours_of(X[:n_base], base, K)  # as a collection does while it waits
-    times: dict[str, list[float]] = {"everything": [], "reopen": []}
+    times: dict[str, list[float]] = {"everything": [], "reopen": [], "one round": []}
     labels: dict[str, Labels] = {}
     for _ in range(1 if bench.quick else 3):
         for name, task in {
             "everything": lambda: partition(X, K, seed=0, threads=1),
             "reopen": lambda: join(X, base, K, seed=0, threads=1, neighbours=neighbours),
+            "one round": lambda: join(X, base, K, seed=0, threads=1, neighbours=neighbours, rounds=1),
         }.items():
             labels[name], seconds = timed(task)
             times[name].append(seconds)
@@ -122,12 +129,37 @@ def one_problem(bench: Bench, problem: Problem, aim: float) -> None:
     bench.row(
         section="same method", data=problem.data, n=len(X), dims=X.shape[1], nu=0.1, il_everything=il["everything"],
         il_reopen=il["reopen"], seconds_everything=min(times["everything"]), seconds_reopen=min(times["reopen"]),
+        il_one_round=il["one round"], seconds_one_round=min(times["one round"]),
     )  # fmt: skip
     bench.claim(f"{problem}: reopen's loss over the same method's", extra, "%", at_most=1.0)
     bench.claim(f"{problem}: reopen's time of the same method's", share, "%", at_most=aim)
 
 
-SECTIONS = {"thesis": thesis, "same-method": same_method}
+def models(bench: Bench) -> None:
+    """Set a collection that keeps a model, 10 % late, beside one release of everything: loss and time, one thread."""
+    source = census(204_309)
+    if not isinstance(source, Source) or source.records is None:
+        bench.results["missing"].append(f"{source.name}: no records")
+        return
+    n = 3_000 if bench.quick else 50_000
+    rows = np.random.default_rng([2, n]).choice(len(source.records), n, replace=False)
+    table = pa.table(dict(zip(CENSUS_COLUMNS, source.records[rows].T, strict=True)))
+    roles = {"quasi_identifiers": [c for c in CENSUS_COLUMNS if c != "salary"], "confidential": ["salary"]}
+    for model in (TCloseness("salary", t=0.1), TCloseness("salary", t=0.2), LDiversity("salary", l=5)):
+        settings: dict[str, Any] = {"k": K, "seed": 0, "models": [model], "threads": 1, **roles}
+        everything, seconds = timed(lambda settings=settings: anonymize(table, **settings))
+        with TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ShoalWarning)
+            collection = begin(Path(folder) / "c", table.slice(0, round(0.9 * n)), **settings)
+            collection.add(table.slice(round(0.9 * n)))
+            late, late_seconds = timed(lambda collection=collection: collection.finish(threads=1))
+        bench.row(
+            section="models", model=str(model), n=n, nu=0.1, il_everything=everything.loss.il,
+            il_collection=late.loss.il, seconds_everything=seconds, seconds_finish=late_seconds,
+        )  # fmt: skip
+
+
+SECTIONS = {"thesis": thesis, "same-method": same_method, "models": models}
 
 
 @click.command()
