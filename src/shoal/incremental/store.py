@@ -29,6 +29,7 @@ FORMAT = 1
 """Goes up whenever an older shoal could not read what a newer one writes."""
 
 LIST, CHANGING, WORKING = "collection.json", "changing.lock", "working.lock"
+_OURS = re.compile(r"(\.[^.]+\.)?(records-\d{4}\.arrow|[a-z]+\.npy)|\.[^.]+\.collection\.json")
 _WAIT = 5.0  # seconds for another process to finish a short change
 
 
@@ -149,7 +150,8 @@ class Store:
     def _sweep(self) -> None:
         """Remove what a process that was killed has left half-written: it holds records, and nothing lists it."""
         for file in self.path.iterdir():
-            if file.name not in self.content["files"] and file.name not in (LIST, CHANGING, WORKING):
+            # Only what the store itself writes: somebody may have put other files here.
+            if file.name not in self.content["files"] and _OURS.fullmatch(file.name):
                 with suppress(OSError):
                     file.unlink()
 
