@@ -74,13 +74,13 @@ def rehearse(
     k = as_cell_size(job.k, source.num_rows)
     refuse_few(source.num_rows, k)
     job = job.model_copy(update={"seed": secrets.randbits(63) if job.seed is None else job.seed})
-    tables = _Tables(source, job)
+    tables = Tables(source, job)
     with tempfile.TemporaryDirectory(prefix="shoal-rehearsal-") as folder:
         stage = _Stage(Path(folder), job, variant, threads)
         return measure(lambda n, share: stage.turn(*tables.batches(n, share)), n_records, k, variant, seconds)
 
 
-class _Tables:
+class Tables:
     """Tables of any size like the one at hand, the last one kept."""
 
     def __init__(self, source: pa.Table, job: Job) -> None:
