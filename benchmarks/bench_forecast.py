@@ -157,23 +157,50 @@ def one_setting(setting: Setting, table: pa.Table, seconds: float, turns: int) -
         }
 
 
+def as_table(results: dict[str, Any]) -> str:
+    """Lay the results out as in docs/plan.md."""
+    lines = [
+        "| records | seen | threads | other work | collection | late | predicted | by the clock | off | at equal load |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in results["rows"]:
+        cells = [
+            f"{row['data']}, {row['n']:,}",
+            "all" if row["seen"] == 1 else f"1/{row['seen']}",
+            "all" if row["threads"] is None else str(row["threads"]),
+            f"{row['spinning']} processes" if row["spinning"] else "",
+            row["collection"],
+            f"{row['late_share']:.1%}",
+            f"{row['predicted']:.1f} s",
+            ", ".join(f"{seconds:.1f}" for seconds in row["measured"]) + " s",
+            f"{row['error_percent']:+.0f} %",
+            f"{row['error_percent_at_that_load']:+.0f} %",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 @click.command()
+@click.option("--table", is_flag=True, help="Measure nothing; print the results as they stand in docs/plan.md.")
 @click.option("--quick", is_flag=True, help="Small sizes, single runs. To see that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
-def main(quick: bool, output: Path | None) -> None:
+def main(table: bool, quick: bool, output: Path | None) -> None:
     """Set forecasts of the planner beside evenings carried out."""
+    if table:
+        click.echo(as_table(json.loads(RESULTS.read_text(encoding="utf-8"))))
+        return
     output = output or (SCRATCH if quick else RESULTS)
     output.parent.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     missing: list[str] = []
     about = circumstances(quick)
     for setting in QUICK if quick else SETTINGS:
-        table = records(setting)
-        if isinstance(table, Missing):
-            missing.append(f"{table.name}: {table.reason}")
+        drawn = records(setting)
+        if isinstance(drawn, Missing):
+            missing.append(f"{drawn.name}: {drawn.reason}")
             continue
         with other_work(setting.spinning):
-            for row in one_setting(setting, table, 2 if quick else 60, 1 if quick else 2):
+            for row in one_setting(setting, drawn, 2 if quick else 60, 1 if quick else 2):
                 rows.append(row)
                 say("  ".join(f"{name} {value}" for name, value in row.items()))
         output.write_text(json.dumps({**about, **summary(rows), "rows": rows, "missing": missing}, indent=1) + "\n")

@@ -19,7 +19,7 @@ from shoal.grouping import Borders, Bounds, Cut, borders_of, bounds_of, within
 from shoal.incremental import join
 from shoal.incremental.reopen import neighbours_of
 from shoal.job import Job
-from shoal.joining import join_until_kept
+from shoal.joining import join_until_kept, members_of
 from shoal.models import enforce
 from shoal.partition import partition
 from shoal.schema import Schema
@@ -149,11 +149,13 @@ def _kept_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, st
 
 def _join_strata(task: Task, units: _Units, known: Labels, neighbours: Labels | None) -> Labels:
     """Join late units to the cells of the base, stratum by stratum."""
+    one = not units.strata.any()
+    if one and (known[: np.count_nonzero(known >= 0)] >= 0).all():
+        # As usual: all in one stratum, and those with a cell first. Nothing has to be copied.
+        return _join_one(task, units.X, known, neighbours)
     labels = np.empty(len(known), dtype=np.int64)
     n_cells = 0
-    one = not units.strata.any()
-    for stratum in range(int(units.strata.max()) + 1):
-        members = np.flatnonzero(units.strata == stratum)
+    for members in members_of(units.strata):
         # Those with a cell first; both in the order of their arrival.
         members = np.concatenate([members[known[members] >= 0], members[known[members] < 0]])
         found = _join_one(task, units.X[members], known[members], neighbours if one else None)
