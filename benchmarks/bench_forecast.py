@@ -160,7 +160,7 @@ def one_setting(setting: Setting, table: pa.Table, seconds: float, turns: int) -
 def as_table(results: dict[str, Any]) -> str:
     """Lay the results out as in docs/plan.md."""
     lines = [
-        "| records | seen | threads | other work | collection | late | predicted | by the clock | off | at equal load |",
+        "| records | seen | threads | other work | collection | late | predicted | measured | off | at equal load |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in results["rows"]:
