@@ -6,7 +6,7 @@ bring: small strata wait, and a model that the base alone cannot keep is left to
 """
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from shoal.incremental.reopen import neighbours_of
 from shoal.job import Job
 from shoal.joining import join_until_kept, members_of
 from shoal.models import enforce
+from shoal.models.columns import breaking
 from shoal.partition import partition
 from shoal.schema import Schema
 from shoal.space import Space
@@ -33,7 +34,10 @@ ANY_SIZE = 1
 """Of strata, as long as records are still to come."""
 
 MANY = 0.05
-"""Where more than this share of the cells has 2k records, models have made them so, and reopening would undo that."""
+"""Where more than this share of the cells breaks a model after reopening, late records get cells of their own."""
+
+AROUND = 6
+"""For each cell that breaks a model, so many cells are made anew to mend it, itself counted."""
 
 Arrays = dict[str, NDArray[np.int64]]
 """What is known of the base: `cells`, with households also `groups` of them; and `neighbours`."""
@@ -101,7 +105,12 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
     joined = _join_strata(task, units, known, base.get("neighbours"))[units.of_record]
     with kernels.using(threads=task.threads):
         if bounds.households is None:
-            return Cells(_kept(X, joined, task.job.k, bounds, bounds.strata))
+            if not bounds.kept or breaking(bounds.kept, joined).mean() <= MANY:
+                return Cells(_mended(X, joined, task.job.k, bounds))
+            # Joining has undone what the models had made of the base's cells: late records by themselves then, and a
+            # search over all of them.
+            apart = _join_strata(task._replace(variant="two-step"), units, known, None)
+            return Cells(_kept(X, apart, task.job.k, bounds, bounds.strata))
         groups = join_until_kept(units.X[units.of_record], joined, bounds.strata, bounds.kept)
         people = _people(task, units, X, groups, base)
         if units.rest:
@@ -132,6 +141,37 @@ class _Units(NamedTuple):
 
 def _kept(X: Matrix, labels: Labels, k: int, bounds: Bounds, strata: Labels) -> Labels:
     return enforce(X, labels, k, bounds.kept, strata=strata) if bounds.kept else labels
+
+
+def _mended(X: Matrix, labels: Labels, k: int, bounds: Bounds) -> Labels:
+    """Return cells that keep every model: the cells that break one are made anew with those around, the others stay.
+
+    The base's cells kept the models, and what late records have broken is little. Where it cannot be mended with the
+    cells around, more are taken in, in the end all.
+    """
+    failing = breaking(bounds.kept, labels) if bounds.kept else np.zeros(1, dtype=bool)
+    if not failing.any():
+        return labels
+    order = _nearest_first(X, labels, failing)
+    n_pooled = AROUND * int(failing.sum())
+    while n_pooled < len(order):
+        pooled = np.zeros(len(order), dtype=bool)
+        pooled[order[:n_pooled]] = True
+        try:
+            return enforce(X, labels, k, bounds.kept, strata=2 * bounds.strata + pooled[labels])
+        except GuaranteeError:
+            n_pooled *= 4
+    return _kept(X, labels, k, bounds, bounds.strata)
+
+
+def _nearest_first(X: Matrix, labels: Labels, failing: NDArray[np.bool_]) -> Labels:
+    """Return all cells, those that fail first, then by how near they are to one that does."""
+    sizes = np.bincount(labels)
+    centroids = kernels.cell_sums(X, labels, len(sizes)) / sizes[:, None]
+    poor = np.ascontiguousarray(centroids[failing])
+    apart = np.square(centroids - poor[kernels.assign(centroids, poor)]).sum(axis=1)
+    apart[failing] = -1
+    return np.argsort(apart, kind="stable")
 
 
 def _kept_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, strata: Labels) -> Labels:
@@ -168,13 +208,10 @@ def _join_one(task: Task, X: Matrix, known: Labels, neighbours: Labels | None) -
     base = _renumbered(known[known >= 0])
     if len(base) == 0:
         return task.cut(X, task.progress)
-    variant, options = task.variant, {}
-    if variant == "reopen":
-        if (np.bincount(base) >= 2 * task.job.k).mean() > MANY:
-            variant = "two-step"
-        elif neighbours is not None:
-            options["neighbours"] = neighbours
-    return join(X, base, task.job.k, variant, task.job.seed, threads=task.threads, progress=task.progress, **options)
+    settings: dict[str, Any] = {"threads": task.threads, "progress": task.progress}
+    if task.variant == "reopen" and neighbours is not None:
+        settings["neighbours"] = neighbours
+    return join(X, base, task.job.k, task.variant, task.job.seed, **settings)
 
 
 def _people(task: Task, units: _Units, X: Matrix, groups: Labels, base: Arrays) -> Labels:
