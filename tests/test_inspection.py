@@ -206,3 +206,14 @@ def test_missing_quasi_identifiers_are_proposed_as_a_value_of_their_own():
 
     assert found.job().missing == "own-value"
     assert "--missing own-value" in found.command()
+
+
+def test_models_are_advised_for_confidential_columns_and_can_be_kept():
+    rng = np.random.default_rng(3)
+    salary = np.repeat(rng.normal(3000, 500, N // 2).round(), 2)
+    table = columns(age=rng.integers(20, 60, N), salary=salary, diagnosis=rng.choice(["flu", "cold", "none"], N))
+    found = shoal.inspect(table)
+
+    assert found.models() == ["--t-closeness", "salary=0.2", "--l-diversity", "diagnosis=2"]
+    assert "To promise more, add: --t-closeness salary=0.2 --l-diversity diagnosis=2" in str(found)
+    assert shoal.inspect(columns(age=range(N))).models() == []

@@ -20,20 +20,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 ROOMS = [
     *("errors", "typing", "datasets", "files", "table", "schema", "prepare", "axes", "classes", "space", "kernels"),
     *("partition", "metrics", "models", "aggregate", "joining", "subjects", "grouping", "dp", "auditing", "job"),
-    *(
-        "manifest",
-        "measures",
-        "attacks",
-        "report",
-        "release",
-        "inspection",
-        "comparison",
-        "stream",
-        "pipe",
-        "worker",
-        "plan",
-    ),
-    *("incremental", "estimator", "reproduce", "cli"),
+    *("manifest", "measures", "attacks", "report", "release", "inspection", "comparison", "stream", "pipe", "worker"),
+    *("plan", "incremental", "estimator", "reproduce", "cli"),
 ]
 
 

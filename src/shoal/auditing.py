@@ -16,6 +16,7 @@ from shoal.classes import class_ids, distinct_in_classes, identity_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.models import Codes, Model, Reached
 from shoal.models.columns import check_models, codes_of
+from shoal.models.written import as_models
 from shoal.schema import Role, Roles, Schema, as_names, as_settings
 from shoal.space import as_k
 from shoal.table import read
@@ -231,8 +232,7 @@ def audit(
     k = None if k is None else as_k(k)
     roles = Roles(quasi_identifiers=tuple(quasi), confidential=tuple(sensitive))
     kinds = Schema.of(arrow.select(dict.fromkeys([*quasi, *sensitive])).schema, roles, settings)
-    asked = [models] if isinstance(models, Model) else list(models)
-    return recount(arrow, kinds, k, arrow[subject] if subject else None, asked)
+    return recount(arrow, kinds, k, arrow[subject] if subject else None, as_models(models))
 
 
 def recount(

@@ -92,22 +92,30 @@ def group(
     def cut(X: Matrix, progress: Progress | None) -> Labels:
         return partition(X, k, method, seed, threads=_n_threads(threads, len(X)), progress=progress, **options)
 
-    def steered_cut(Z: Matrix, progress: Progress | None) -> Labels:
-        X, codes, model = np.ascontiguousarray(Z[:, :-1]), Z[:, -1].astype(np.int64), bounds.steering[0].model
-        assert isinstance(model, TCloseness)
-        assert model.weight is not None
-        told = {"threads": _n_threads(threads, len(X)), "progress": progress, **options}
-        return steered(X, codes, k, model.t, model.weight, method, seed, **told)
-
     X = space.encode(table)
     with kernels.using(threads=threads):
         if bounds.households is not None:
             return _within_households(bounds, schema, space, X, cut, k, progress)
         if bounds.steering:
-            labels = within(np.column_stack([X, bounds.steering[0].codes]), bounds.strata, steered_cut, progress)
+            labels = _steered(bounds, X, k, progress, method=method, seed=seed, threads=threads, **options)
         else:
             labels = within(X, bounds.strata, cut, progress)
         return Cells(_kept(X, labels, k, bounds.kept, bounds.strata))
+
+
+def _steered(bounds: Bounds, X: Matrix, k: int, progress: Progress | None, **settings: Any) -> Labels:
+    """Split the records of each stratum as `within` does, led by the one model that has a weight."""
+    model = bounds.steering[0].model
+    assert isinstance(model, TCloseness)
+    t, weight = model.t, model.weight or 0.0
+
+    def cut(Z: Matrix, told: Progress | None) -> Labels:
+        # The last column is what the model is about.
+        return steered(
+            np.ascontiguousarray(Z[:, :-1]), Z[:, -1].astype(np.int64), k, t, weight, progress=told, **settings
+        )
+
+    return within(np.column_stack([X, bounds.steering[0].codes]), bounds.strata, cut, progress)
 
 
 def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[Guarded], strata: Labels) -> Labels:

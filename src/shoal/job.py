@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from shoal.axes import Scaling
 from shoal.errors import FileError, ParameterError
 from shoal.models import MODELS, Model
-from shoal.models.written import model_of, settings_of
+from shoal.models.written import as_model, settings_of
 from shoal.prepare import Missing
 from shoal.schema import ColumnSettings, Number, Roles, Settings, Whole, validated
 
@@ -42,11 +42,8 @@ Plain = Annotated[Any, BeforeValidator(_plain)]
 
 def _model(given: object) -> Model:
     """Return a model, whether it came as one or as plain values."""
-    settings = settings_of(given) if isinstance(given, Model) else given
-    if not isinstance(settings, dict):
-        raise PydanticCustomError("model", "it should be a model such as shoal.TCloseness, or its settings")
     try:
-        return model_of(settings, MODELS)
+        return as_model(given)
     except ParameterError as error:
         raise PydanticCustomError("model", "{said}", {"said": str(error).rstrip(".")}) from None
 

@@ -1,22 +1,30 @@
-"""Joining: whole cells that break a promise join their neighbours until none does.
+"""Joining: whole cells that break a promise join others until none does.
 
 For what must stay together, such as the records of a household; single records are moved by `shoal.models.enforce`,
 which loses less.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.models import Guarded
-from shoal.models.columns import breaking
-from shoal.partition import partition
 from shoal.typing import Labels, Matrix
+
+NEAREST = 48
+"""So many of the nearest cells are looked at by a cell that has to join one."""
+
+FARTHER = 48
+"""And so many of the others, from near to far: what a cell lacks may be nowhere near."""
+
+Vector = NDArray[np.float64]
 
 
 def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence[Guarded]) -> Labels:
-    """Join cells that break a model, in pairs of neighbours in a stratum, until all models are kept.
+    """Join cells that break a model with others of their stratum, the cheapest that help, until all models are kept.
 
     Parameters
     ----------
@@ -32,44 +40,74 @@ def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence
     labels : ndarray of shape (n_records,)
         Unions of the cells given.
     """
+    counts = [np.bincount(each.codes, minlength=each.n_values) for each in guarded]
+    everyone = np.arange(len(labels))
     while True:
-        poor = np.flatnonzero(breaking(guarded, labels))
-        if not len(poor):
+        off = _excess(guarded, counts, everyone, labels)
+        if not off.any():
             return labels
-        labels = _joined(X, labels, strata, poor)
+        labels = _joined(_Cells.of(X, labels, strata), off, guarded, counts)[labels]
 
 
-def _joined(X: Matrix, labels: Labels, strata: Labels, poor: Labels) -> Labels:
-    """Join each of some cells with another one of its stratum that is near."""
-    sizes = np.bincount(labels)
-    means = kernels.cell_sums(X, labels, len(sizes)) / sizes[:, None]
-    stratum = np.empty(len(sizes), dtype=np.int64)
-    stratum[labels] = strata
-    is_poor = np.zeros(len(sizes), dtype=bool)
-    is_poor[poor] = True
-    target = np.arange(len(sizes))
-    for cells in members_of(stratum):
-        rich, few = cells[~is_poor[cells]], cells[is_poor[cells]]
-        if len(few):
-            target[few] = _partners(means, few, rich)
-    return np.unique(target[labels], return_inverse=True)[1].astype(np.int64)
+class _Cells(NamedTuple):
+    """The cells of one round: their records, how many, where, in which stratum."""
+
+    members: list[Labels]
+    sizes: Labels
+    means: Matrix
+    strata: Labels
+
+    @staticmethod
+    def of(X: Matrix, labels: Labels, strata: Labels) -> "_Cells":
+        members = members_of(labels)
+        sizes = np.bincount(labels)
+        means = kernels.cell_sums(X, labels, len(sizes)) / sizes[:, None]
+        return _Cells(members, sizes, means, np.array([strata[records[0]] for records in members]))
 
 
-def _partners(means: Matrix, poor: Labels, rich: Labels) -> Labels:
-    """Name for each poor cell the one to join: the nearest rich one, or the first of two or three poor ones nearby."""
-    to_rich = np.full(len(poor), np.inf)
-    partners = poor.copy()
-    if len(rich):
-        partners = rich[kernels.assign(means[poor], means[rich])]
-        to_rich = np.square(means[poor] - means[partners]).sum(axis=1)
-    if len(poor) > 1:
-        pairs = partition(means[poor], 2, seed=0)
-        first, size = np.unique(pairs, return_index=True)[1], np.bincount(pairs)
-        middles = kernels.cell_sums(means[poor], pairs, len(size)) / size[:, None]
-        # Two that form a pair are twice as far from one another as from their middle.
-        to_poor = 4 * np.square(means[poor] - middles[pairs]).sum(axis=1)
-        partners = np.where(to_rich < to_poor, partners, poor[first][pairs])
-    return partners
+def _joined(cells: _Cells, off: Vector, guarded: Sequence[Guarded], counts: list[Labels]) -> Labels:
+    """Return the new number of each cell, after each one that breaks a model, the worst first, has joined another."""
+    target, free = np.arange(len(off)), np.ones(len(off), dtype=bool)
+    for cell in np.argsort(-off, kind="stable")[: np.count_nonzero(off)]:
+        if not free[cell]:
+            continue
+        others = np.flatnonzero(free & (cells.strata == cells.strata[cell]))
+        others = others[others != cell]
+        if len(others):
+            partner = _partner(cells, cell, others, off, guarded, counts)
+            target[cell] = partner
+            free[[cell, partner]] = False
+    return np.unique(target, return_inverse=True)[1].astype(np.int64)
+
+
+def _partner(
+    cells: _Cells, cell: int, others: Labels, off: Vector, guarded: Sequence[Guarded], counts: list[Labels]
+) -> int:
+    """Return the cell to join: the cheapest that makes good what is off, or the one that helps most for its loss."""
+    apart = np.square(cells.means[others] - cells.means[cell]).sum(axis=1)
+    near = np.argsort(apart, kind="stable")
+    near = np.unique(np.concatenate([near[:NEAREST], near[NEAREST :: max(1, (len(near) - NEAREST) // FARTHER)]]))
+    others, apart = others[near], apart[near]
+    # What the records of both lose by being released as one (Ward).
+    loss = apart * cells.sizes[others] * cells.sizes[cell] / (cells.sizes[others] + cells.sizes[cell])
+    unions = [np.concatenate([cells.members[cell], cells.members[other]]) for other in others]
+    labels = np.repeat(np.arange(len(unions)), [len(union) for union in unions])
+    left = _excess(guarded, counts, np.concatenate(unions), labels)
+    helps = off[cell] + off[others] - left
+    sound = left == 0
+    if sound.any():
+        worth = np.where(sound, helps / (loss + 1e-300), -np.inf)
+    else:
+        worth = np.where(helps > 0, helps / (loss + 1e-300), helps - off[cell] - off.max())
+    return int(others[worth.argmax()])
+
+
+def _excess(guarded: Sequence[Guarded], counts: list[Labels], records: Labels, labels: Labels) -> Vector:
+    """Return what each cell of some records is off, summed over the models."""
+    vetoes = kernels.Guarantees()
+    for each, whole in zip(guarded, counts, strict=True):
+        each.model.guard(vetoes, each.part(records).column, whole)
+    return np.asarray(vetoes.excess(labels, int(labels.max()) + 1))
 
 
 def members_of(labels: Labels) -> list[Labels]:

@@ -3,7 +3,7 @@ import pytest
 import shoal
 from shoal import ParameterError
 from shoal.models import MODELS, DeltaDisclosure, LDiversity, PSensitive, TCloseness
-from shoal.models.written import model_of, settings_in, settings_of
+from shoal.models.written import as_models, model_of, settings_in, settings_of
 
 ASKED = [
     TCloseness("salary", t=0.1),
@@ -17,7 +17,20 @@ ASKED = [
 
 @pytest.mark.parametrize("model", ASKED, ids=str)
 def test_a_model_written_down_and_read_again_is_the_same(model):
-    assert model_of(settings_of(model), MODELS) == model
+    assert model_of(settings_of(model)) == model
+
+
+def test_one_model_several_and_tables_of_a_job_are_all_taken():
+    model = TCloseness("salary", t=0.1)
+
+    assert as_models(model) == as_models([settings_of(model)]) == as_models(iter([model])) == (model,)
+    assert as_models(()) == ()
+
+
+@pytest.mark.parametrize("given", ["t-closeness", 3, None, [3], [None]])
+def test_what_is_no_model_is_refused(given):
+    with pytest.raises(ParameterError, match="Expected a model such as"):
+        as_models(given)
 
 
 def test_what_has_its_default_is_not_written_down():
@@ -57,4 +70,12 @@ def test_every_model_says_what_it_promises_without_jargon_alone(model):
 )
 def test_settings_that_make_no_model_are_refused(settings, message):
     with pytest.raises(ParameterError, match=message):
-        model_of(settings, MODELS)
+        model_of(settings)
+
+
+@pytest.mark.parametrize("bad", ["0.1", True, None, float("nan"), [0.1]])
+def test_a_bound_that_is_no_number_is_refused_where_the_model_is_made(bad):
+    with pytest.raises(ParameterError, match="t must be"):
+        TCloseness("salary", t=bad)
+    with pytest.raises(ParameterError, match="delta must be"):
+        DeltaDisclosure("salary", delta=bad)

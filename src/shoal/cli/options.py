@@ -91,7 +91,7 @@ def _model(name: str, text: str) -> Model:
         settings[key] = value
     texts = {key for key, setting in known.items() if str in accepts(setting)}
     found = {key: value if key in texts else typed.number(value) for key, value in settings.items()}
-    return model_of({"model": name, **found}, MODELS)
+    return model_of({"model": name, **found})
 
 
 def making(function: F) -> F:

@@ -17,7 +17,7 @@ from shoal.inspection.combinations import MOST, Combination, joined, revealing, 
 from shoal.inspection.facts import Facts, count
 from shoal.inspection.proposal import Proposal, propose
 from shoal.job import Job
-from shoal.schema import Role
+from shoal.schema import Kind, Role
 from shoal.table import read
 from shoal.table.columns import printable
 from shoal.typing import Labels, Progress
@@ -31,6 +31,7 @@ _KEYS = {
     Role.CONFIDENTIAL: "confidential",
     Role.OTHER: "other",
 }
+_FEW = 20  # so many numbers are codes or counts rather than amounts
 _FLAGS = {"identifiers": "--drop", "quasi_identifiers": "--quasi", "confidential": "--confidential", "other": "--other"}
 
 
@@ -137,6 +138,17 @@ class Inspection:
             words += ["--missing", "own-value"]
         return shlex.join([*words, "-o", "release.parquet", "--report", "report.html"])
 
+    def models(self) -> list[str]:
+        """Return options that protect the proposed confidential columns beyond k: mild ones, to begin with."""
+        words: list[str] = []
+        for column in self.columns:
+            facts, proposal = column.facts, column.proposal
+            if proposal.role is Role.CONFIDENTIAL and facts.distinct > 1:
+                is_amount = (proposal.kind or facts.kind) in (Kind.NUMERIC, Kind.DATE) and facts.distinct > _FEW
+                words += ["--t-closeness" if is_amount else "--l-diversity"]
+                words += [f"{as_listed(facts.name)}={0.2 if is_amount else 2}"]
+        return words
+
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
         return {
@@ -151,6 +163,9 @@ class Inspection:
     def to_text(self, k: int = 10) -> str:
         """Return all of it as text, with the command that makes a release."""
         advice = ["To make a release of it, correct this and run it:", "", f"  {printable(self.command(k))}"]
+        if self.models():
+            told = printable(shlex.join(self.models()))
+            advice += ["", f"k alone lets a class share one confidential value. To promise more, add: {told}"]
         return "\n".join([*_table(self), "", *_sentences(self), "", *advice])
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.models.codes import Codes
-from shoal.models.model import Model, Reached, Sorted, reached
+from shoal.models.model import Model, Reached, Sorted, is_number, reached
 from shoal.typing import Labels
 
 
@@ -41,7 +41,7 @@ class DeltaDisclosure(Model):
     name: ClassVar[str] = "delta-disclosure"
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.delta) and self.delta > 0):
+        if not (is_number(self.delta) and self.delta > 0):
             raise ParameterError(f"delta must be a number above 0; got {self.delta!r}.")
 
     @property

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.models.codes import Codes
-from shoal.models.model import Model, Reached, Sorted, as_fraction, reached
+from shoal.models.model import Model, Reached, Sorted, as_fraction, is_number, reached
 from shoal.typing import Labels
 
 KINDS = ("distinct", "entropy", "recursive")
@@ -55,7 +55,7 @@ class LDiversity(Model):
             raise ParameterError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}.")
         if (self.c is not None) != (self.kind == "recursive"):
             raise ParameterError("c goes with kind='recursive', which needs it, and with no other kind.")
-        if self.c is not None and not (np.isfinite(self.c) and self.c > 0):
+        if self.c is not None and not (is_number(self.c) and self.c > 0):
             raise ParameterError(f"c must be a number above 0; got {self.c!r}.")
 
     @property

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,7 +52,7 @@ class Reached:
         """Return the recount as plain values, for JSON: what was asked, and what was found."""
         return {
             "model": self.model.name,
-            **{each.name: getattr(self.model, each.name) for each in fields(self.model)},  # type: ignore[arg-type]
+            **{each.name: plain(getattr(self.model, each.name)) for each in fields(self.model)},  # type: ignore[arg-type]
             "promise": self.model.promise,
             "promised": self.model.promised,
             "holds": self.holds,
@@ -109,6 +110,16 @@ def reached(
     mean = float(values.mean()) if len(values) else 0.0
     failing = int(np.count_nonzero(~kept))
     return Reached(model, worst, mean, len(values), failing, failing == 0, note, values)
+
+
+def plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_number(value: object) -> bool:
+    """Tell whether a setting is a finite number, and not a truth value or a text that could be taken for one."""
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
 
 
 def as_fraction(number: float) -> Fraction:

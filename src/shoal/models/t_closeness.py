@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.models.codes import Codes
-from shoal.models.model import Model, Reached, Sorted, as_fraction, reached
+from shoal.models.model import Model, Reached, Sorted, as_fraction, is_number, reached
 from shoal.typing import Labels
 
 
@@ -46,9 +46,9 @@ class TCloseness(Model):
     name: ClassVar[str] = "t-closeness"
 
     def __post_init__(self) -> None:
-        if not 0 < self.t <= 1:
+        if not (is_number(self.t) and 0 < self.t <= 1):
             raise ParameterError(f"t must be above 0 and at most 1; got {self.t!r}.")
-        if self.weight is not None and not (np.isfinite(self.weight) and self.weight >= 0):
+        if self.weight is not None and not (is_number(self.weight) and self.weight >= 0):
             raise ParameterError(f"weight must be a finite number of at least 0; got {self.weight!r}.")
 
     @property

@@ -4,7 +4,7 @@ Everything follows from the fields of a model, so that a new one needs no line h
 it bounds, then what has a default.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -12,7 +12,8 @@ from types import NoneType
 from typing import Any, get_args
 
 from shoal.errors import ParameterError
-from shoal.models.model import Model
+from shoal.models import MODELS, Model
+from shoal.models.model import plain
 
 
 def settings_of(model: Model) -> dict[str, Any]:
@@ -24,12 +25,32 @@ def settings_of(model: Model) -> dict[str, Any]:
     >>> settings_of(LDiversity("diagnosis", l=3))
     {'model': 'l-diversity', 'column': 'diagnosis', 'l': 3}
     """
-    given = {each.name: _plain(getattr(model, each.name)) for each in settings_in(type(model))}
+    given = {each.name: plain(getattr(model, each.name)) for each in settings_in(type(model))}
     defaults = {each.name: each.default for each in settings_in(type(model))}
     return {"model": model.name, **{name: value for name, value in given.items() if value != defaults[name]}}
 
 
-def model_of(settings: Mapping[str, Any], registry: Mapping[str, type[Model]]) -> Model:
+def as_model(given: object) -> Model:
+    """Return a model, whether it came as one or as the table of a job.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither.
+    """
+    if not isinstance(given, Model | Mapping):
+        raise ParameterError("Expected a model such as shoal.TCloseness('salary', t=0.1), or its settings.")
+    return model_of(settings_of(given) if isinstance(given, Model) else given)
+
+
+def as_models(given: object) -> tuple[Model, ...]:
+    """Return one model or several as a tuple, as `as_model` takes them."""
+    if isinstance(given, Iterable) and not isinstance(given, str | Mapping):
+        return tuple(map(as_model, given))
+    return (as_model(given),)
+
+
+def model_of(settings: Mapping[str, Any]) -> Model:
     """Return the model that plain values describe.
 
     Raises
@@ -39,15 +60,14 @@ def model_of(settings: Mapping[str, Any], registry: Mapping[str, type[Model]]) -
 
     Examples
     --------
-    >>> from shoal.models import MODELS
-    >>> model_of({"model": "t-closeness", "column": "salary", "t": 0.1}, MODELS)
+    >>> model_of({"model": "t-closeness", "column": "salary", "t": 0.1})
     TCloseness(column='salary', t=0.1, weight=None)
     """
     given = dict(settings)
     name = given.pop("model", None)
-    if name not in registry:
-        raise ParameterError(f"{_unknown('model', name, registry)} Models: {', '.join(registry)}.")
-    known = {each.name: each for each in settings_in(registry[name])}
+    if name not in MODELS:
+        raise ParameterError(f"{_unknown('model', name, MODELS)} Models: {', '.join(MODELS)}.")
+    known = {each.name: each for each in settings_in(MODELS[name])}
     for key, value in given.items():
         if key not in known:
             raise ParameterError(f"{name}: {_unknown('setting', key, known)} Settings: {', '.join(known)}.")
@@ -55,7 +75,7 @@ def model_of(settings: Mapping[str, Any], registry: Mapping[str, type[Model]]) -
     lacking = [key for key, each in known.items() if each.default is MISSING and key not in given]
     if lacking:
         raise ParameterError(f"{name} needs {' and '.join(lacking)}.")
-    return registry[name](**given)
+    return MODELS[name](**given)
 
 
 def settings_in(model: type[Model]) -> tuple[Field[Any], ...]:
@@ -91,10 +111,3 @@ def _unknown(what: str, name: object, known: Mapping[str, Any]) -> str:
         return f"A {what} is not named."
     near = get_close_matches(str(name), known, n=1)
     return f"There is no {what} {str(name)!r}." + (f" Did you mean {near[0]!r}?" if near else "")
-
-
-def _plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python."""
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return int(value) if isinstance(value, Integral) else float(value)
-    return value
