@@ -26,6 +26,18 @@ FLIGHTS_COLUMNS = (
     "month",
     "day",
 )
+CALIFORNIA = "california_housing.csv.gz"
+CALIFORNIA_COLUMNS = (
+    "longitude",
+    "latitude",
+    "housing_median_age",
+    "total_rooms",
+    "total_bedrooms",
+    "population",
+    "households",
+    "median_income",
+    "median_house_value",
+)
 
 
 class Problem(NamedTuple):
@@ -58,15 +70,33 @@ def _problem(source: Source, records: Matrix) -> Problem:
 
 def flights() -> Source | Missing:
     """Return the 13 numeric columns of the flights that lack none of them."""
+    return _complete_records("flights", FLIGHTS, FLIGHTS_COLUMNS)
+
+
+def california() -> Source | Missing:
+    """Return the nine numeric columns of the blocks of houses that lack none of them."""
+    return _complete_records("california", CALIFORNIA, CALIFORNIA_COLUMNS)
+
+
+def jittered(source: Source, n: int) -> Problem:
+    """Return `n` records drawn from a source with replacement, each moved a little, so that there can be any number."""
+    assert source.records is not None
+    rng = np.random.default_rng([1, n])
+    drawn = standardize(source.records[rng.integers(len(source.records), size=n)])
+    return Problem(f"{source.name} jittered", drawn + rng.normal(scale=0.05, size=drawn.shape))
+
+
+def _complete_records(name: str, file: str, columns: tuple[str, ...]) -> Source | Missing:
+    """Read some columns of the records that lack none of them."""
     folder = data_folder()
     if folder is None:
-        return Missing("flights", "no data folder found; SHOAL_DATA may name one")
-    if not (folder / FLIGHTS).is_file():
-        return Missing("flights", f"{FLIGHTS} not in the data folder")
-    with gzip.open(folder / FLIGHTS, "rt", encoding="utf-8") as lines:
+        return Missing(name, "no data folder found; SHOAL_DATA may name one")
+    if not (folder / file).is_file():
+        return Missing(name, f"{file} not in the data folder")
+    with gzip.open(folder / file, "rt", encoding="utf-8") as lines:
         header = lines.readline().strip().split(",")
-        where = [header.index(column) for column in FLIGHTS_COLUMNS]
+        where = [header.index(column) for column in columns]
         fields = (line.strip().split(",") for line in lines)
         complete = (",".join(row[j] for j in where) for row in fields if all(row[j] for j in where))
         records = np.loadtxt(complete, delimiter=",", dtype=np.float64)
-    return Source("flights", FLIGHTS, len(where), records)
+    return Source(name, file, len(where), records)

@@ -12,6 +12,7 @@
 
 #include "distance.hpp"
 #include "neighbours.hpp"
+#include "pool.hpp"
 #include "rows.hpp"
 #include "watch.hpp"
 
@@ -33,28 +34,18 @@ class Annealer {
         find_neighbours();
     }
 
-    // So many random steps, from hot, in shares of the loss of a record, down to hot * e^-fall. The best is kept.
+    // So many random steps, from hot, in shares of the loss of a record, down to hot * e^-fall. The best is kept, also
+    // if `watch` stops the work.
     void run(std::uint64_t n_steps, double hot, double fall, Watch& watch) {
-        double now = loss();
-        double best = now;
-        const double typical = now / static_cast<double>(n_);
-        if (!(typical > 0) || cells_.size() < 2) n_steps = 0;
-        std::vector<std::uint32_t> kept = cell_;
-        for (std::uint64_t step = 0; step < n_steps; ++step) {
-            if (step % 1024 == 0) {
-                temperature_ =
-                    hot * typical * exponential(-fall * static_cast<double>(step) / static_cast<double>(n_steps));
-                watch.tick(static_cast<std::size_t>(step));
-            }
-            now += propose();
-            // Keeping is a copy: only when it is cold enough for a new best to last.
-            if (now < best * (1 - 1e-6) && step % 64 == 0 && step * 2 > n_steps) {
-                best = now;
-                kept = cell_;
-            }
+        now_ = best_ = loss();
+        kept_ = cell_;
+        try {
+            cool_down(n_steps, hot, fall, watch);
+        } catch (...) {
+            write_best();
+            throw;
         }
-        if (now <= best) kept = cell_;
-        write_labels(kept);
+        write_best();
         watch.finish(static_cast<std::size_t>(n_steps));
     }
 
@@ -83,7 +74,8 @@ class Annealer {
         for (std::size_t i = 0; i < n_; ++i)
             for (std::size_t j = 0; j < m_; ++j) floats[i * width + j] = static_cast<float>(rows_[i * m_ + j]);
         const std::size_t n_wanted = std::clamp<std::size_t>(2 * k_, 16, 64);
-        lists_ = nearest_neighbours({floats.data(), n_, width}, n_wanted, *loops(), {});
+        Pool alone(1);
+        lists_ = nearest_neighbours({floats.data(), n_, width}, n_wanted, *loops(), alone);
         n_listed_ = n_ > 0 ? lists_.size() / n_ : 0;
     }
 
@@ -284,7 +276,26 @@ class Annealer {
         return 0;
     }
 
-    void write_labels(const std::vector<std::uint32_t>& kept) {
+    void cool_down(std::uint64_t n_steps, double hot, double fall, Watch& watch) {
+        const double typical = now_ / static_cast<double>(n_);
+        if (!(typical > 0) || cells_.size() < 2) n_steps = 0;
+        for (std::uint64_t step = 0; step < n_steps; ++step) {
+            if (step % 1024 == 0) {
+                temperature_ =
+                    hot * typical * exponential(-fall * static_cast<double>(step) / static_cast<double>(n_steps));
+                watch.tick(static_cast<std::size_t>(step));
+            }
+            now_ += propose();
+            // Keeping is a copy: only when it is cold enough for a new best to last.
+            if (now_ < best_ * (1 - 1e-6) && step % 64 == 0 && step * 2 > n_steps) {
+                best_ = now_;
+                kept_ = cell_;
+            }
+        }
+    }
+
+    void write_best() {
+        const std::vector<std::uint32_t>& kept = now_ <= best_ ? cell_ : kept_;
         std::vector<std::int64_t> number(cells_.size(), -1);
         std::int64_t next = 0;
         for (std::size_t i = 0; i < n_; ++i) {
@@ -309,6 +320,9 @@ class Annealer {
     std::size_t n_listed_ = 0;
     std::vector<double> across_;
     double temperature_ = 0;
+    double now_ = 0;
+    double best_ = 0;
+    std::vector<std::uint32_t> kept_;  // the cells of the best so far
 };
 
 }  // namespace shoal

@@ -39,6 +39,7 @@ namespace {
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Point = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Labels = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Changing = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using MatrixOut = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
@@ -50,6 +51,9 @@ std::span<const double> span(const Point& point) {
     return {point.data(), point.shape(0)};
 }
 std::span<const std::int64_t> span(const Labels& labels) {
+    return {labels.data(), labels.shape(0)};
+}
+std::span<std::int64_t> span(const Changing& labels) {
     return {labels.data(), labels.shape(0)};
 }
 
@@ -94,16 +98,14 @@ Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, n
     return as_array(std::move(labels));
 }
 
-Vector<std::int64_t> refine(const Matrix& X, const Labels& start, std::size_t k, std::size_t rounds,
-                            std::size_t neighbours, double least_gain, nb::object progress, const std::string& simd) {
-    std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
+// The labels are changed in place, so that an interrupt leaves the best so far.
+void refine(const Matrix& X, const Changing& labels, std::size_t k, std::size_t rounds, std::size_t neighbours,
+            double least_gain, std::size_t threads, nb::object progress, const std::string& simd) {
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
-    {
-        nb::gil_scoped_release released;
-        Refiner(rows(X), k, chosen, labels).run({rounds, neighbours, least_gain}, watch);
-    }
-    return as_array(std::move(labels));
+    nb::gil_scoped_release released;
+    Pool pool(threads);
+    Refiner(rows(X), k, pool, chosen, span(labels)).run({rounds, neighbours, least_gain}, watch);
 }
 
 std::vector<std::uint32_t> numbers(const Labels& some) {
@@ -112,8 +114,8 @@ std::vector<std::uint32_t> numbers(const Labels& some) {
 
 Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const Labels& touched,
                                    const Labels& neighbour_lists, const Labels& origins, std::size_t k,
-                                   std::size_t rounds, std::size_t neighbours, double least_gain, nb::object progress,
-                                   const std::string& simd) {
+                                   std::size_t rounds, std::size_t neighbours, double least_gain, std::size_t threads,
+                                   nb::object progress, const std::string& simd) {
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Refiner::Before before{numbers(touched), numbers(neighbour_lists), numbers(origins)};
     const Loops& chosen = chosen_loops(simd);
@@ -123,7 +125,8 @@ Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const L
         // All cells of exactly k would be so many.
         const std::size_t n_most = X.shape(0) / k;
         const auto n_cells = static_cast<std::size_t>(*std::max_element(labels.begin(), labels.end())) + 1;
-        Refiner(rows(X), k, chosen, labels, n_most - n_cells)
+        Pool pool(threads);
+        Refiner(rows(X), k, pool, chosen, labels, n_most - n_cells)
             .run_around(before, {rounds, neighbours, least_gain}, watch);
     }
     return as_array(std::move(labels));
@@ -131,13 +134,14 @@ Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const L
 
 // Numbers of cells, one list after the other; 0xffffffff where there are no more.
 Vector<std::int64_t> cell_neighbours(const Matrix& X, const Labels& labels, std::size_t k, std::size_t neighbours,
-                                     const std::string& simd) {
+                                     std::size_t threads, const std::string& simd) {
     std::vector<std::int64_t> copy(span(labels).begin(), span(labels).end());
     const Loops& chosen = chosen_loops(simd);
     std::vector<std::uint32_t> lists;
     {
         nb::gil_scoped_release released;
-        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, {});
+        Pool pool(threads);
+        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, pool);
     }
     return as_array(std::vector<std::int64_t>(lists.begin(), lists.end()));
 }
@@ -156,15 +160,12 @@ Vector<std::int64_t> arrive(const Matrix& X, const Labels& base, std::size_t k, 
     return as_array(std::move(labels));
 }
 
-Vector<std::int64_t> anneal(const Matrix& X, const Labels& start, std::size_t k, std::uint64_t steps, double hot,
-                            double fall, std::uint64_t seed, nb::object progress) {
-    std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
+// As with refine, the labels are changed in place.
+void anneal(const Matrix& X, const Changing& labels, std::size_t k, std::uint64_t steps, double hot, double fall,
+            std::uint64_t seed, nb::object progress) {
     Watch watch = python_watch(std::move(progress), steps);
-    {
-        nb::gil_scoped_release released;
-        Annealer(rows(X), k, seed, labels).run(steps, hot, fall, watch);
-    }
-    return as_array(std::move(labels));
+    nb::gil_scoped_release released;
+    Annealer(rows(X), k, seed, span(labels)).run(steps, hot, fall, watch);
 }
 
 Vector<std::int64_t> univariate(const Point& values, std::size_t k, nb::object progress) {
@@ -571,17 +572,17 @@ NB_MODULE(_kernels, module) {
     module.def("simd", [] { return std::string(loops()->name); }, "The instruction set the loops run with.");
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");
-    module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a,
-               "progress"_a.none(), "simd"_a = "", "Lower the loss of a partition by moves and swaps.");
-    module.def("cell_neighbours", &cell_neighbours, "X"_a, "labels"_a, "k"_a, "neighbours"_a, "simd"_a = "",
-               "Numbers of the cells around each cell, one list after the other.");
+    module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a, "threads"_a,
+               "progress"_a.none(), "simd"_a = "", "Lower the loss of a partition, in place, by moves and swaps.");
+    module.def("cell_neighbours", &cell_neighbours, "X"_a, "labels"_a, "k"_a, "neighbours"_a, "threads"_a,
+               "simd"_a = "", "Numbers of the cells around each cell, one list after the other.");
     module.def("refine_around", &refine_around, "X"_a, "labels"_a, "touched"_a, "lists"_a, "origins"_a, "k"_a,
-               "rounds"_a, "neighbours"_a, "least_gain"_a, "progress"_a.none(), "simd"_a = "",
+               "rounds"_a, "neighbours"_a, "least_gain"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Lower the loss around the cells that were touched, and open new ones.");
     module.def("arrive", &arrive, "X"_a, "labels"_a, "k"_a, "inertial"_a, "split_mid"_a, "threads"_a,
                "progress"_a.none(), "simd"_a = "", "Let the records behind those with labels join their cells.");
     module.def("anneal", &anneal, "X"_a, "labels"_a, "k"_a, "steps"_a, "hot"_a, "fall"_a, "seed"_a, "progress"_a.none(),
-               "Search for a partition with a lower loss by simulated annealing.");
+               "Lower the loss of a partition, in place, by simulated annealing.");
     module.def("univariate", &univariate, "values"_a, "k"_a, "progress"_a.none(),
                "Sizes of the cheapest cells of ascending values, from the lowest to the highest.");
     module.def("split", &split, "X"_a, "parts"_a, "n_parts"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",

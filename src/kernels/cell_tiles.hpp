@@ -35,7 +35,7 @@ class CellTiles {
     std::size_t n_cells() const { return n_cells_; }
     std::size_t size(std::size_t cell) const { return sizes_[cell]; }
     std::size_t most() const { return most_; }
-    std::size_t width() const { return width_; }
+    std::size_t dims() const { return n_dims_; }
     std::size_t capacity() const { return capacity_; }
     std::uint32_t record(std::size_t cell, std::size_t slot) const { return records_[cell * capacity_ + slot]; }
     Rows<const float> centroids() const { return centroids(n_cells_); }
@@ -123,7 +123,7 @@ class CellTiles {
     // A gain below this share is rounding, and could be taken back and forth for ever.
     static constexpr double least_share = 1e-9;
 
-    const float* tile(std::size_t cell) const { return &tiles_[cell * width_ * capacity_]; }
+    const float* tile(std::size_t cell) const { return &tiles_[cell * n_dims_ * capacity_]; }
     double value(std::size_t record, std::size_t j) const { return (X_[record][j] * scale_ - mean_[j]) * unit_; }
 
     // Values are seen from the mean and scaled so that the largest is about 1: offsets do not eat the digits of floats.
@@ -142,7 +142,7 @@ class CellTiles {
 
     void fill() {
         records_.assign(n_cells_ * capacity_, 0);
-        tiles_.assign(n_cells_ * width_ * capacity_, 0.0f);
+        tiles_.assign(n_cells_ * n_dims_ * capacity_, 0.0f);
         own2_.assign(n_cells_ * capacity_, 0.0f);
         sums_.assign(n_cells_ * n_dims_, 0.0);
         centroids_.assign(n_cells_ * width_, 0.0f);
@@ -158,7 +158,7 @@ class CellTiles {
 
     void put(std::size_t cell, std::size_t slot, std::uint32_t record) {
         records_[cell * capacity_ + slot] = record;
-        float* column = &tiles_[cell * width_ * capacity_ + slot];
+        float* column = &tiles_[cell * n_dims_ * capacity_ + slot];
         for (std::size_t j = 0; j < n_dims_; ++j) column[j * capacity_] = static_cast<float>(value(record, j));
     }
 
@@ -193,7 +193,7 @@ class CellTiles {
     Rows<const double> X_;
     std::span<std::int64_t> labels_;
     std::size_t n_dims_;
-    std::size_t width_;  // columns in whole lanes, the surplus ones zero
+    std::size_t width_;  // of a centroid: columns in whole lanes, the surplus ones zero
     std::size_t n_cells_ = 0;
     std::size_t capacity_ = 0;
     std::size_t most_ = 0;

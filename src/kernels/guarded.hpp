@@ -213,7 +213,8 @@ class GuardedSearch {
                 for (std::uint32_t b = 0; b < n_cells; ++b)
                     if (a != b) lists_.push_back(b);
         } else {
-            lists_ = nearest_neighbours({centroids_.data(), n_cells, width_}, n_wanted, loops_, lists_);
+            Pool alone(1);
+            lists_ = nearest_neighbours({centroids_.data(), n_cells, width_}, n_wanted, loops_, alone);
             n_listed_ = lists_.size() / n_cells;
         }
         compared_.assign(lists_.size(), 0);

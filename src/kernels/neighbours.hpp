@@ -1,145 +1,185 @@
-// Approximate nearest neighbours of every point among the others, in near-linear time.
+// The nearest neighbours of every point among the others, in near-linear time.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <random>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
+#include "spatial_order.hpp"
 
 namespace shoal {
 
 // Lists of the `n_wanted` nearest found, nearest first, one after the other; where a point has fewer, the rest is
-// 0xffffffff. A few trees of random cuts bring near points together in their leaves; then the neighbours of neighbours
-// are looked at once. Small sets are searched whole. The lists of an earlier call for points that have since moved a
-// little are a good start.
+// 0xffffffff. Points lie in tiles of 64 neighbours. The points of a tile look for theirs in it and in the tiles around,
+// nearest first, 128 at most, so that the lists are exact in small sets and nearly so in large ones. Tiles whose box is
+// farther away than all that was found are passed over, and most points are ruled out 64 at a time.
 class NeighbourSearch {
   public:
     NeighbourSearch(Rows<const float> points, std::size_t n_wanted, const Loops& loops)
         : points_(points),
           loops_(loops),
           n_wanted_(std::min(n_wanted, points.size() > 0 ? points.size() - 1 : 0)),
-          found_(points.size() * n_wanted_, {infinity, none}) {}
+          n_dims_(n_used_columns()),
+          rounding_(1 + 2.4e-7f * static_cast<float>(n_dims_ + 4)),
+          n_tiles_((points.size() + block_size - 1) / block_size),
+          order_(spatial_order(points, block_size)),
+          // What fills the last tile up is not a number, so it is near nothing.
+          columns_(n_tiles_ * block_size * n_dims_, std::numeric_limits<float>::quiet_NaN()),
+          low_(n_tiles_ * n_dims_, infinity),
+          high_(n_tiles_ * n_dims_, -infinity),
+          means_(n_tiles_ * points.dims(), 0.0f) {
+        for (std::size_t place = 0; place < order_.size(); ++place) put(place);
+    }
 
-    std::vector<std::uint32_t> run(std::span<const std::uint32_t> earlier) {
-        if (points_.size() <= small) {
-            number_points();
-            offer_among(order_);
-        } else if (earlier.size() == points_.size() * n_wanted_) {
-            for (std::uint32_t i = 0; i < points_.size(); ++i) offer_all(i, listed(earlier, i));
-            ask_neighbours();
-        } else {
-            for (int tree = 0; tree < n_trees; ++tree) {
-                number_points();
-                split(0, points_.size());
-            }
-            ask_neighbours();
-        }
-        std::vector<std::uint32_t> lists(found_.size());
-        std::transform(found_.begin(), found_.end(), lists.begin(), [](const auto& item) { return item.second; });
+    std::vector<std::uint32_t> run(Pool& pool) const {
+        std::vector<std::uint32_t> lists(points_.size() * n_wanted_, none);
+        if (n_wanted_ == 0) return lists;
+        pool.split(n_tiles_, [&](std::size_t, std::size_t from, std::size_t to) {
+            Room room(*this);
+            for (std::size_t tile = from; tile < to; ++tile) search(tile, room, lists);
+        });
         return lists;
     }
 
   private:
-    using Found = std::pair<float, std::uint32_t>;
     static constexpr float infinity = std::numeric_limits<float>::infinity();
     static constexpr std::uint32_t none = 0xffffffff;
-    static constexpr std::size_t small = 2000;
-    static constexpr int n_trees = 4;
-    static constexpr std::size_t leaf = 48;
+    static constexpr std::size_t most_tiles = 128;
 
-    // Offers points to the list of point i.
-    void offer_all(std::uint32_t i, std::span<const std::uint32_t> others) {
-        distances_.resize(std::max(distances_.size(), others.size()));
-        loops_.gather(points_.flat().data(), points_.dims(), others, points_[i].data(), distances_.data());
-        for (std::size_t e = 0; e < others.size(); ++e)
-            if (others[e] != i) offer(i, others[e], distances_[e]);
+    // A point, or a tile, and how far away it is.
+    using Found = std::pair<float, std::uint32_t>;
+
+    // What one thread works with: the points of a tile, and what they have found so far.
+    struct Room {
+        explicit Room(const NeighbourSearch& of)
+            : points(block_size * of.n_dims_),
+              found(block_size * of.n_wanted_),
+              all_tiles(of.n_tiles_),
+              apart(of.n_tiles_),
+              tiles(of.n_tiles_) {
+            std::iota(all_tiles.begin(), all_tiles.end(), 0u);
+        }
+        std::vector<float> points;
+        std::array<float, block_size> limits;
+        std::vector<Found> found;
+        std::vector<std::uint32_t> all_tiles;
+        std::vector<float> apart;
+        std::vector<Found> tiles;
+        std::array<std::uint64_t, block_size> hits;
+    };
+
+    // Rows are filled up with columns of zeros.
+    std::size_t n_used_columns() const {
+        std::size_t n_used = 1;
+        for (std::size_t i = 0; i < points_.size(); ++i)
+            for (std::size_t j = points_.dims(); j > n_used; --j)
+                if (points_[i][j - 1] != 0) n_used = j;
+        return n_used;
     }
 
-    // Offers some points to each other.
-    void offer_among(std::span<const std::uint32_t> some) {
-        for (std::size_t a = 0; a + 1 < some.size(); ++a) {
-            const auto later = some.subspan(a + 1);
-            distances_.resize(std::max(distances_.size(), later.size()));
-            loops_.gather(points_.flat().data(), points_.dims(), later, points_[some[a]].data(), distances_.data());
-            for (std::size_t e = 0; e < later.size(); ++e) {
-                offer(some[a], later[e], distances_[e]);
-                offer(later[e], some[a], distances_[e]);
+    std::span<const std::uint32_t> numbers(std::size_t tile) const {
+        const std::size_t first = tile * block_size;
+        return std::span(order_).subspan(first, std::min(block_size, order_.size() - first));
+    }
+
+    void put(std::size_t place) {
+        const std::size_t tile = place / block_size;
+        const auto point = points_[order_[place]];
+        const auto size = static_cast<float>(numbers(tile).size());
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            columns_[(tile * n_dims_ + j) * block_size + place % block_size] = point[j];
+            low_[tile * n_dims_ + j] = std::min(low_[tile * n_dims_ + j], point[j]);
+            high_[tile * n_dims_ + j] = std::max(high_[tile * n_dims_ + j], point[j]);
+            means_[tile * points_.dims() + j] += point[j] / size;
+        }
+    }
+
+    void search(std::size_t tile, Room& room, std::vector<std::uint32_t>& lists) const {
+        const auto mine = numbers(tile);
+        const Probes probes = pose(tile, room);
+        std::fill(room.found.begin(), room.found.end(), Found{infinity, none});
+        for (const auto& [apart, other] : nearest_tiles(tile, room)) {
+            std::uint64_t which = loops_.touch(probes, &low_[other * n_dims_], &high_[other * n_dims_]);
+            loops_.screen(probes, which, &columns_[other * block_size * n_dims_], room.hits.data());
+            for (; which; which &= which - 1) {
+                const auto slot = static_cast<std::size_t>(std::countr_zero(which));
+                std::uint64_t hits = room.hits[slot];
+                if (other == tile) hits &= ~(std::uint64_t{1} << slot);
+                if (hits)
+                    take(mine[slot], hits, numbers(other), std::span(room.found).subspan(slot * n_wanted_),
+                         room.limits[slot]);
             }
         }
+        for (std::size_t slot = 0; slot < mine.size(); ++slot)
+            std::transform(&room.found[slot * n_wanted_], &room.found[slot * n_wanted_] + n_wanted_,
+                           &lists[mine[slot] * n_wanted_], [](const Found& item) { return item.second; });
     }
 
-    void offer(std::uint32_t i, std::uint32_t j, float distance) {
-        Found* list = &found_[i * n_wanted_];
-        const Found item{distance, j};
-        if (!(item < list[n_wanted_ - 1])) return;
-        std::size_t at = n_wanted_ - 1;
-        for (std::size_t e = 0; e < n_wanted_; ++e)
-            if (list[e].second == j) return;
-        for (; at > 0 && item < list[at - 1]; --at) list[at] = list[at - 1];
-        list[at] = item;
+    // The points of a tile, one after the other; slots that nobody is in reach nothing.
+    Probes pose(std::size_t tile, Room& room) const {
+        const auto mine = numbers(tile);
+        room.limits.fill(-1.0f);
+        std::fill_n(room.limits.begin(), mine.size(), infinity);
+        for (std::size_t slot = 0; slot < mine.size(); ++slot)
+            std::copy_n(points_[mine[slot]].begin(), n_dims_, &room.points[slot * n_dims_]);
+        return {n_dims_, room.points.data(), &columns_[tile * block_size * n_dims_], room.limits.data()};
     }
 
-    // Cuts halfway, by rank, along the line through two random points.
-    void split(std::size_t from, std::size_t to) {
-        if (to - from <= leaf) {
-            offer_among(std::span(order_).subspan(from, to - from));
-            return;
+    // The tile itself, then the others by the distance of their means.
+    std::span<const Found> nearest_tiles(std::size_t tile, Room& room) const {
+        loops_.gather(means_.data(), points_.dims(), room.all_tiles, &means_[tile * points_.dims()], room.apart.data());
+        room.apart[tile] = -1.0f;
+        for (std::uint32_t other = 0; other < n_tiles_; ++other) room.tiles[other] = {room.apart[other], other};
+        const auto end = room.tiles.begin() + static_cast<std::ptrdiff_t>(std::min(most_tiles, n_tiles_));
+        std::partial_sort(room.tiles.begin(), end, room.tiles.end());
+        return {room.tiles.begin(), end};
+    }
+
+    // Puts points of another tile in their places among those that a point has found.
+    void take(std::uint32_t point, std::uint64_t hits, std::span<const std::uint32_t> others, std::span<Found> found,
+              float& limit) const {
+        std::array<std::uint32_t, block_size> near;
+        std::array<float, block_size> distances;
+        std::size_t n_near = 0;
+        for (; hits; hits &= hits - 1) near[n_near++] = others[static_cast<std::size_t>(std::countr_zero(hits))];
+        loops_.gather(points_.flat().data(), points_.dims(), {near.data(), n_near}, points_[point].data(),
+                      distances.data());
+        for (std::size_t e = 0; e < n_near; ++e) {
+            const Found item{distances[e], near[e]};
+            std::size_t at = n_wanted_ - 1;
+            if (!(item < found[at])) continue;
+            for (; at > 0 && item < found[at - 1]; --at) found[at] = found[at - 1];
+            found[at] = item;
         }
-        const auto pick = [&] { return order_[from + random_() % (to - from)]; };
-        const auto p = points_[pick()];
-        const auto q = points_[pick()];
-        keyed_.clear();
-        for (std::size_t i = from; i < to; ++i) {
-            const auto point = points_[order_[i]];
-            float along = 0;
-            for (std::size_t d = 0; d < points_.dims(); ++d) along += point[d] * (q[d] - p[d]);
-            keyed_.emplace_back(along, order_[i]);
-        }
-        const std::size_t half = (to - from) / 2;
-        std::nth_element(keyed_.begin(), keyed_.begin() + static_cast<std::ptrdiff_t>(half), keyed_.end());
-        for (std::size_t i = from; i < to; ++i) order_[i] = keyed_[i - from].second;
-        split(from, from + half);
-        split(from + half, to);
-    }
-
-    void ask_neighbours() {
-        std::vector<std::uint32_t> before(found_.size());
-        std::transform(found_.begin(), found_.end(), before.begin(), [](const auto& item) { return item.second; });
-        for (std::uint32_t i = 0; i < points_.size(); ++i)
-            for (const std::uint32_t other : listed(before, i)) offer_all(i, listed(before, other));
-    }
-
-    // The list of a point, without the places that nobody has taken.
-    std::span<const std::uint32_t> listed(std::span<const std::uint32_t> lists, std::uint32_t i) const {
-        const auto list = lists.subspan(i * n_wanted_, n_wanted_);
-        return list.first(static_cast<std::size_t>(std::find(list.begin(), list.end(), none) - list.begin()));
-    }
-
-    void number_points() {
-        order_.resize(points_.size());
-        std::iota(order_.begin(), order_.end(), 0u);
+        // Distances are added up in another order where points are ruled out: none may be lost to rounding there.
+        limit = found[n_wanted_ - 1].first * rounding_ + std::numeric_limits<float>::min();
     }
 
     Rows<const float> points_;
     const Loops& loops_;
     std::size_t n_wanted_;
-    std::mt19937_64 random_;  // always the same cuts
-    std::vector<Found> found_;
+    std::size_t n_dims_;
+    float rounding_;
+    std::size_t n_tiles_;
     std::vector<std::uint32_t> order_;
-    std::vector<Found> keyed_;
-    std::vector<float> distances_;
+    std::vector<float> columns_;     // the points of each tile, column by column
+    std::vector<float> low_, high_;  // the box around each tile
+    std::vector<float> means_;
 };
 
+// `points` are in rows of a multiple of 8 columns, the surplus ones zero.
 inline std::vector<std::uint32_t> nearest_neighbours(Rows<const float> points, std::size_t n_wanted, const Loops& loops,
-                                                     std::span<const std::uint32_t> earlier) {
-    return NeighbourSearch(points, n_wanted, loops).run(earlier);
+                                                     Pool& pool) {
+    return NeighbourSearch(points, n_wanted, loops).run(pool);
 }
 
 }  // namespace shoal

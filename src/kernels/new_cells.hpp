@@ -87,7 +87,7 @@ class NewCells {
 
     void gather_around(std::size_t slot) {
         const CellView view = cells_.view(near_.front(), false);
-        std::vector<float> at(cells_.width());
+        std::vector<float> at(cells_.dims());
         for (std::size_t j = 0; j < at.size(); ++j) at[j] = view.tile[j * cells_.capacity() + slot];
         gather(at.data());
     }
@@ -111,7 +111,7 @@ class NewCells {
 
     void offer_all(std::uint32_t place, const float* at) {
         const CellView view = cells_.view(near_[place], false);
-        across_.resize(cells_.width());
+        across_.resize(cells_.dims());
         lean_.resize(cells_.capacity());
         float apart2 = 0;
         float along = 0;
@@ -126,7 +126,7 @@ class NewCells {
     }
 
     std::vector<float> mean_of_chosen() const {
-        std::vector<float> mean(cells_.width(), 0.0f);
+        std::vector<float> mean(cells_.dims(), 0.0f);
         for (const Offer& one : chosen_) {
             const CellView view = cells_.view(near_[one.place], false);
             for (std::size_t j = 0; j < mean.size(); ++j) mean[j] += view.tile[j * cells_.capacity() + one.slot];

@@ -15,8 +15,11 @@
 #include "cell_tiles.hpp"
 #include "neighbours.hpp"
 #include "new_cells.hpp"
+#include "pairings.hpp"
+#include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
+#include "spatial_order.hpp"
 #include "watch.hpp"
 
 namespace shoal {
@@ -31,29 +34,33 @@ class Refiner {
 
     // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records. Up to
     // `n_spare` more cells may be opened.
-    Refiner(Rows<const double> X, std::size_t k, const Loops& loops, std::span<std::int64_t> labels,
+    Refiner(Rows<const double> X, std::size_t k, Pool& pool, const Loops& loops, std::span<std::int64_t> labels,
             std::size_t n_spare = 0)
         : cells_(X, k, labels, n_spare),
           n_used_(cells_.n_cells() - n_spare),
           k_(k),
+          pool_(pool),
           loops_(loops),
-          room_(cells_.width() + 2 * cells_.capacity()),
+          rooms_(pool.size(), std::vector<float>(cells_.dims() + 2 * cells_.capacity())),
           n_changes_(cells_.n_cells(), 0) {}
 
-    // `watch` hears of the records gone through, n_records a round.
-    void run(const Plan& plan, Watch& watch) {
+    // `watch` hears of the records gone through, n_records a round. If it stops the work, the labels are those of then.
+    void run(const Plan& plan, Watch& watch) try {
         double before = cells_.loss();
         for (std::size_t round = 0; round < plan.n_rounds && n_used_ > 1; ++round) {
             // Cells move little once the first rounds are over, so their neighbours stay.
-            if (round < 4) find_neighbours(plan);
+            if (round == 0 || round == 2) find_neighbours(plan);
             sweep(watch);
-            dissolve_costly_cells();
+            if (round % 2 == 0) dissolve_costly_cells();
             const double after = cells_.loss();
             if (!(after < before * (1 - plan.least_gain))) break;
             before = after;
         }
         cells_.write_labels();
         watch.finish(plan.n_rounds * cells_.n_records());
+    } catch (...) {
+        cells_.write_labels();
+        throw;
     }
 
     // What is known of the cells before a partition is refined around some of them.
@@ -82,8 +89,7 @@ class Refiner {
                 find_neighbours(plan);
                 open_cells();
             }
-            list_pairs();
-            compared_.assign(pairs_.size(), 0);
+            list_pairs(0);
         }
         double before = cells_.loss();
         for (std::size_t round = 0; round < plan.n_rounds && n_used_ > 1; ++round) {
@@ -130,43 +136,32 @@ class Refiner {
     std::span<std::uint32_t> near(std::size_t cell) { return std::span(lists_).subspan(cell * n_listed_, n_listed_); }
 
     void find_neighbours(const Plan& plan) {
-        lists_ = nearest_neighbours(cells_.centroids(n_used_), plan.n_neighbours, loops_, lists_);
+        lists_ = nearest_neighbours(cells_.centroids(n_used_), plan.n_neighbours, loops_, pool_);
         n_listed_ = lists_.size() / n_used_;
-        list_pairs();
-        compared_.assign(pairs_.size(), none);
+        list_pairs(none);
     }
 
-    void list_pairs() {
-        pairs_ = lists_;
-        // Each pair once: where each has the other in its list, the lower number has it.
-        for (std::uint32_t a = 0; a < n_used_; ++a)
-            for (std::size_t i = 0; i < n_listed_; ++i) {
-                const std::uint32_t b = lists_[a * n_listed_ + i];
-                if (b == none || b > a) continue;
-                const auto list = lists_.begin() + static_cast<std::ptrdiff_t>(b * n_listed_);
-                if (std::find(list, list + static_cast<std::ptrdiff_t>(n_listed_), a) !=
-                    list + static_cast<std::ptrdiff_t>(n_listed_))
-                    pairs_[a * n_listed_ + i] = none;
-            }
+    // `compared` says what is known of all pairs.
+    void list_pairs(std::uint32_t compared) {
+        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size), compared);
     }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
     void sweep(Watch& watch) {
-        ++n_sweeps_;
-        for (std::size_t a = 0; a < n_used_; ++a) {
-            for (std::size_t i = 0; i < n_listed_ && cells_.size(a) > 0; ++i) {
-                const std::uint32_t b = pairs_[a * n_listed_ + i];
-                if (b == none || cells_.size(b) == 0) continue;
-                std::uint32_t& compared = compared_[a * n_listed_ + i];
-                if (compared == n_changes_[a] + n_changes_[b]) continue;
-                while (improve(a, b)) {
+        const auto n_records = static_cast<double>(cells_.n_records());
+        pairings_.tour(
+            pool_,
+            [&](std::size_t thread, Pair& pair) {
+                const auto [a, b, compared] = pair;
+                if (compared == n_changes_[a] + n_changes_[b] || cells_.size(a) == 0 || cells_.size(b) == 0) return;
+                while (improve(a, b, rooms_[thread].data())) {
                     ++n_changes_[a];
                     ++n_changes_[b];
                 }
-                compared = n_changes_[a] + n_changes_[b];
-            }
-            if (a % 64 == 0) watch.tick((n_sweeps_ - 1) * cells_.n_records() + a * cells_.n_records() / n_used_);
-        }
+                pair.compared = n_changes_[a] + n_changes_[b];
+            },
+            [&](double share) { watch.tick(static_cast<std::size_t>((n_sweeps_ + share) * n_records)); });
+        ++n_sweeps_;
     }
 
     bool may_give(std::size_t from, std::size_t to) const {
@@ -174,9 +169,9 @@ class Refiner {
     }
 
     // Takes the best step between two cells if there is one that lowers the loss.
-    bool improve(std::size_t a, std::size_t b) {
+    bool improve(std::size_t a, std::size_t b, float* room) {
         const PairStep step = loops_.compare(cells_.view(a, may_give(a, b)), cells_.view(b, may_give(b, a)),
-                                             cells_.width(), cells_.capacity(), room_.data());
+                                             cells_.dims(), cells_.capacity(), room);
         if (step.gain <= 0) return false;
         if (step.from_a == PairStep::none) return cells_.move(b, step.from_b, a);
         if (step.from_b == PairStep::none) return cells_.move(a, step.from_a, b);
@@ -185,12 +180,14 @@ class Refiner {
 
     // Scatters cells over their neighbours where that costs less than they lose by themselves; the costliest first.
     void dissolve_costly_cells() {
+        std::vector<double> costs(n_used_, 0.0);
+        pool_.split(n_used_, [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t c = from; c < to; ++c)
+                if (cells_.size(c) > 0 && worth_a_look(c) && least_cost(c) < cells_.loss(c)) costs[c] = cells_.loss(c);
+        });
         std::vector<std::pair<double, std::uint32_t>> costly;
-        for (std::uint32_t c = 0; c < n_used_; ++c) {
-            if (cells_.size(c) == 0 || !worth_a_look(c)) continue;
-            const double own = cells_.loss(c);
-            if (least_cost(c) < own) costly.emplace_back(-own, c);
-        }
+        for (std::uint32_t c = 0; c < n_used_; ++c)
+            if (costs[c] > 0) costly.emplace_back(-costs[c], c);
         std::sort(costly.begin(), costly.end());
         for (const auto& [negative_loss, c] : costly) dissolve(c);
     }
@@ -202,11 +199,11 @@ class Refiner {
     }
 
     // What scattering a cell would cost at least: each record to the cell nearest to it, as if alone.
-    double least_cost(std::size_t c) {
+    double least_cost(std::size_t c) const {
         const CellView cell = cells_.view(c, false);
         std::vector<float> least(cells_.capacity(), std::numeric_limits<float>::infinity());
         std::vector<float> lean(cells_.capacity());
-        std::vector<float> across(cells_.width());
+        std::vector<float> across(cells_.dims());
         for (std::size_t i = 0; i < n_listed_; ++i) {
             const std::uint32_t b = lists_[c * n_listed_ + i];
             if (b == none || cells_.size(b) == 0 || cells_.size(b) >= cells_.most()) continue;
@@ -261,15 +258,15 @@ class Refiner {
     CellTiles cells_;
     std::size_t n_used_;  // the cells behind are spare
     std::size_t k_;
+    Pool& pool_;
     const Loops& loops_;
-    std::vector<float> room_;
-    std::vector<std::uint32_t> lists_;  // the cells near each cell
-    std::vector<std::uint32_t> pairs_;  // the same, each pair once
+    std::vector<std::vector<float>> rooms_;  // of each thread
+    std::vector<std::uint32_t> lists_;       // the cells near each cell
     std::size_t n_listed_ = 0;
+    Pairings pairings_;
     std::vector<std::uint32_t> n_changes_;  // how often each cell has changed
-    std::vector<std::uint32_t> compared_;   // of each pair: the changes of both when they were last compared
     std::vector<std::uint32_t> looked_at_;  // the changes of each cell when it was last considered for scattering
-    std::uint32_t n_sweeps_ = 0;
+    double n_sweeps_ = 0;
 };
 
 }  // namespace shoal

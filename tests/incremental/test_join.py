@@ -156,7 +156,9 @@ def test_reopening_takes_the_same_steps_on_all_instruction_sets(family):
         labels = reference.split_large(X, reference.arrive(X, base, k), k)
         touched = np.unique(labels[n_base:])
         none = np.empty(0, dtype=np.int64)
-        ends = [_kernels.refine_around(X, labels, touched, none, none, k, 3, 20, 0.0, None, simd) for simd in RUNNABLE]
+        ends = [
+            _kernels.refine_around(X, labels, touched, none, none, k, 3, 20, 0.0, 1, None, simd) for simd in RUNNABLE
+        ]
 
         for end in ends:
             np.testing.assert_array_equal(end, ends[0])

@@ -5,8 +5,8 @@ import pytest
 
 from shoal import ParameterError, datasets, partition
 from shoal.metrics import loss
-from shoal.partition.auto import EXACT_START, SMALL
-from shoal.partition.blocks import cut
+from shoal.partition.auto import SMALL
+from shoal.partition.blocks import BLOCK_RECORDS, cut
 from shoal.space import standardize
 
 # What the default has to reach at least, for k = 3, 5, 10, in percent.
@@ -34,7 +34,7 @@ def test_larger_tables_lose_less_than_by_mdav(n):
 
 
 def test_large_tables_start_from_blocks_and_keep_k():
-    X = np.random.default_rng(1).normal(size=(EXACT_START + 1, 3))
+    X = np.random.default_rng(1).normal(size=(BLOCK_RECORDS + 1, 3))
     labels = partition(X, 10)
 
     assert np.bincount(labels).min() >= 10
@@ -56,6 +56,31 @@ def test_a_budget_of_nothing_gives_the_refined_start():
     assert loss(X, labels).sse < loss(X, partition(X, 5, "mdav")).sse
 
 
+def stop_after(n_reports):
+    """Return a progress callback that does what Ctrl-C does, after so many reports."""
+    reports = iter(range(n_reports))
+
+    def progress(done, total):
+        if next(reports, None) is None:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_interrupted_search_gives_the_best_so_far_where_that_is_asked_for():
+    X = standardize(datasets.tarragona().X)
+    labels = partition(X, 5, effort="best", seconds=100, interrupt="keep", progress=stop_after(8))
+
+    assert np.bincount(labels).min() >= 5
+    assert loss(X, labels).sse < loss(X, partition(X, 5, "mdav")).sse
+
+
+def test_otherwise_an_interrupt_is_an_interrupt():
+    X = standardize(datasets.tarragona().X)
+    with pytest.raises(KeyboardInterrupt):
+        partition(X, 5, effort="best", seconds=100, progress=stop_after(8))
+
+
 def test_records_that_are_all_the_same_lose_nothing():
     X = np.full((50, 2), 3.0)
 
@@ -75,6 +100,7 @@ def test_fewer_distinct_records_than_cells_lose_nothing():
         ({"seconds": 5}, "effort='best'"),
         ({"effort": "best", "seconds": -1}, "seconds"),
         ({"effort": "best", "seconds": float("nan")}, "seconds"),
+        ({"interrupt": "ignore"}, "interrupt"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, said):

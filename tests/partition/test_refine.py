@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from shoal import GuaranteeError, ParameterError, _kernels, datasets, partition
+from shoal import GuaranteeError, ParameterError, _kernels, datasets, kernels, partition
 from shoal.metrics import loss
 from shoal.partition.refine import refine
 from shoal.space import standardize
@@ -33,10 +33,64 @@ def test_all_instruction_sets_take_the_same_steps(family):
     for _ in range(10):
         X, k = draw_problem(rng, family)
         start = in_order(len(X), k)
-        ends = [_kernels.refine(X, start, k, 10, 20, 0.0, None, simd) for simd in RUNNABLE]
+        ends = [start.copy() for _ in RUNNABLE]
+        for simd, end in zip(RUNNABLE, ends, strict=True):
+            _kernels.refine(X, end, k, 10, 20, 0.0, 1, None, simd)
 
         for end in ends:
             np.testing.assert_array_equal(end, ends[0])
+
+
+def test_any_number_of_threads_takes_the_same_steps():
+    X = np.random.default_rng(3).normal(size=(30_000, 5))
+    start = partition(X, 10, "blocks", size=2_000)
+    ends = []
+    for threads in (1, 2, 3, 16):
+        with kernels.using(threads):
+            ends.append(refine(X, start, 10))
+
+    for end in ends[1:]:
+        np.testing.assert_array_equal(end, ends[0])
+
+
+@pytest.mark.parametrize("n_dims", [1, 3, 9, 17])
+def test_the_neighbours_of_a_cell_are_the_nearest_ones(n_dims):
+    X = np.random.default_rng(n_dims).normal(size=(3_000, n_dims))
+    labels = np.arange(3_000) // 3
+    lists = kernels.cell_neighbours(X, labels, 3, 7).reshape(1_000, 7)
+    means = X.reshape(1_000, 3, n_dims).mean(axis=1)
+    apart = ((means[:, None] - means[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(apart, np.inf)
+
+    np.testing.assert_allclose(
+        np.take_along_axis(apart, lists, axis=1), np.sort(apart, axis=1)[:, :7], rtol=1e-5, atol=1e-12
+    )
+
+
+def test_cells_that_lie_on_one_point_are_neighbours_of_each_other():
+    lists = kernels.cell_neighbours(np.zeros((500, 2)), np.arange(500) // 2, 2, 5).reshape(250, 5)
+
+    assert all(len(set(near) - {cell}) == 5 for cell, near in enumerate(lists))
+
+
+def test_records_of_different_strata_stay_apart():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(4_000, 3))
+    strata = rng.integers(0, 7, size=4_000)
+    start = np.empty(4_000, dtype=np.int64)
+    start[np.argsort(strata, kind="stable")] = np.repeat(np.arange(7), np.bincount(strata))
+    labels = refine(X, start, 5, strata=strata)
+
+    assert len(np.unique(np.column_stack([strata, labels]), axis=0)) == labels.max() + 1
+    assert np.bincount(labels).min() >= 5
+    assert loss(X, labels).sse < 0.5 * loss(X, start).sse
+
+
+def test_a_cell_across_strata_is_refused():
+    with pytest.raises(ParameterError, match="several strata"):
+        refine(np.zeros((4, 1)), [0, 0, 1, 1], 2, strata=[0, 1, 1, 1])
+    with pytest.raises(ParameterError, match="strata must be one for each"):
+        refine(np.zeros((4, 1)), [0, 0, 1, 1], 2, strata=[0, 1])
 
 
 def test_a_bad_partition_of_two_clusters_is_put_right():
@@ -70,7 +124,7 @@ def test_mdav_of_the_reference_sets_gets_better_by_more_than_five_percent(load, 
     assert loss(X, refine(X, start, k)).sse < 0.95 * loss(X, start).sse
 
 
-def test_thousands_of_cells_are_refined_by_approximate_neighbours():
+def test_thousands_of_cells_are_refined():
     X = np.random.default_rng(0).normal(size=(12_000, 6))
     start = partition(X, 4, "mdav")
 

@@ -23,6 +23,7 @@ __all__ = [
     "Departures",
     "Effort",
     "Guarantees",
+    "Interrupted",
     "Ranks",
     "Remaining",
     "Schedule",
@@ -134,6 +135,23 @@ class Watch:
             self._progress(self._n_records, self._n_records)
 
 
+class Interrupted(KeyboardInterrupt):
+    """Somebody has stopped a search; `labels` is the best partition it had found by then."""
+
+    def __init__(self, labels: Labels) -> None:
+        super().__init__()
+        self.labels = labels
+
+
+@contextmanager
+def _kept(labels: Labels) -> Iterator[None]:
+    """Hand over what a search has found in place if it is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(labels) from None
+
+
 def _as_labels(array: Labels) -> Labels:
     """Give an array of 64-bit integers the name that NumPy has for them, where the compiler has another."""
     return array.view(np.int64)
@@ -162,7 +180,10 @@ def mdav_alone(X: Matrix, k: int) -> Labels:
 
 def refine(X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float) -> Labels:
     """Lower the loss of a partition by moves and swaps; see `shoal.partition.refine`."""
-    return _as_labels(_kernels.refine(X, labels, k, rounds, neighbours, least_gain, _current().progress))
+    best = labels.copy()
+    with _kept(best):
+        _kernels.refine(X, best, k, rounds, neighbours, least_gain, *_current())
+    return best
 
 
 class Touched(NamedTuple):
@@ -181,7 +202,7 @@ def cell_neighbours(X: Matrix, labels: Labels, k: int, n_neighbours: int) -> Lab
 
     Where a cell has fewer, the rest is 2**32 - 1. No cell has many more than 2k records.
     """
-    return _as_labels(_kernels.cell_neighbours(X, labels, k, n_neighbours))
+    return _as_labels(_kernels.cell_neighbours(X, labels, k, n_neighbours, n_threads()))
 
 
 def refine_around(
@@ -191,8 +212,7 @@ def refine_around(
 
     No cell has 2k records or more. See `shoal.incremental`.
     """
-    progress = _current().progress
-    return _as_labels(_kernels.refine_around(X, labels, *touched, k, rounds, neighbours, least_gain, progress))
+    return _as_labels(_kernels.refine_around(X, labels, *touched, k, rounds, neighbours, least_gain, *_current()))
 
 
 def arrive(X: Matrix, labels: Labels, k: int, *, inertial: bool, split_mid: bool) -> Labels:
@@ -215,7 +235,10 @@ class Schedule(NamedTuple):
 
 def anneal(X: Matrix, labels: Labels, k: int, schedule: Schedule, seed: int) -> Labels:
     """Search for a partition with a lower loss by random steps; see `shoal.partition.auto`."""
-    return _as_labels(_kernels.anneal(X, labels, k, *schedule, seed, _current().progress))
+    best = labels.copy()
+    with _kept(best):
+        _kernels.anneal(X, best, k, *schedule, seed, _current().progress)
+    return best
 
 
 Guarantees = _kernels.Guarantees

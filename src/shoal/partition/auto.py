@@ -1,8 +1,8 @@
 """Auto: the default. A good start, refined; near-linear in time, and with less loss than exact MDAV.
 
-Up to some tens of thousands of records the start is exact MDAV, so the loss is below MDAV's by construction; beyond, it
-is MDAV in blocks, refined across their borders. Small inputs are searched a little further by simulated annealing;
-`effort="best"` searches as long as it is told to.
+The start is MDAV in blocks, refined across their borders; up to some tens of thousands of records there is one block,
+so that the loss is below exact MDAV's by construction. Small inputs are searched a little further by simulated
+annealing; `effort="best"` searches as long as it is told to.
 """
 
 import numpy as np
@@ -10,15 +10,9 @@ import numpy as np
 from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.partition.blocks import blocks
-from shoal.partition.mdav import mdav
 from shoal.partition.refine import refine
 from shoal.typing import Labels, Matrix, Seed
 
-# Up to so many records, and numbers in the matrix, exact MDAV is the start: it takes about as long as what follows, and
-# makes the loss lower than its own for sure. On more, as tables with many categories have, it would take most of the
-# time for nothing: refined, the loss from blocks is as low (gov_census, 62 coordinates: 13.89 % against 13.93 %).
-EXACT_START = 300_000
-EXACT_NUMBERS = 4_500_000
 # Up to so many records a short search follows by default, with so many steps for each.
 SMALL = 5_000
 SHORT_SEARCH = 1_000
@@ -28,7 +22,15 @@ LONG_SEARCH = 4_000
 STEPS_PER_SECOND = 6_000_000
 
 
-def auto(X: Matrix, k: int, seed: Seed = None, *, effort: str = "normal", seconds: float | None = None) -> Labels:
+def auto(
+    X: Matrix,
+    k: int,
+    seed: Seed = None,
+    *,
+    effort: str = "normal",
+    seconds: float | None = None,
+    interrupt: str = "raise",
+) -> Labels:
     """Return a partition with less loss than MDAV's, in near-linear time.
 
     Parameters
@@ -44,6 +46,9 @@ def auto(X: Matrix, k: int, seed: Seed = None, *, effort: str = "normal", second
     seconds : float, optional
         Budget of ``effort="best"``, 60 if not given: so many seconds of a common core, counted in steps of the search
         so that the result does not depend on how fast or busy the machine is.
+    interrupt : {"raise", "keep"}
+        What Ctrl-C does: with "keep" it ends the search, and the best partition found so far is the result. A seed does
+        not repeat that one.
     """
     if effort not in ("normal", "best"):
         raise ParameterError(f"effort must be 'normal' or 'best'; got {effort!r}.")
@@ -51,19 +56,29 @@ def auto(X: Matrix, k: int, seed: Seed = None, *, effort: str = "normal", second
         raise ParameterError("seconds is the budget of effort='best' and has no meaning otherwise. Leave it out.")
     if seconds is not None and not (np.isfinite(seconds) and seconds >= 0):
         raise ParameterError(f"seconds must be a number of at least 0; got {seconds!r}.")
+    if interrupt not in ("raise", "keep"):
+        raise ParameterError(f"interrupt must be 'raise' or 'keep'; got {interrupt!r}.")
     schedule = _schedule(len(X), k, effort, seconds)
     refined = 0.1 if schedule.steps else 1.0
     with kernels.stage(0.0, 0.4 * refined):
-        labels = mdav(X, k) if len(X) <= EXACT_START and X.size <= EXACT_NUMBERS else blocks(X, k)
-    with kernels.stage(0.4 * refined, refined):
-        labels = refine(X, labels, k)
-    if schedule.steps:
-        with kernels.stage(0.1, 1.0):
-            found = kernels.anneal(X, labels, k, schedule, _entropy(seed))
-        with kernels.stage(1.0, 1.0):
-            found = refine(X, found, k, least_gain=0.0)
-        labels = found if _better(X, found, labels) else labels
-    return labels
+        labels = blocks(X, k)
+    try:
+        with kernels.stage(0.4 * refined, refined):
+            labels = refine(X, labels, k)
+        return _searched(X, labels, k, schedule, seed) if schedule.steps else labels
+    except kernels.Interrupted as stopped:
+        if interrupt == "raise":
+            raise
+        return _better(X, labels, stopped.labels)
+
+
+def _searched(X: Matrix, labels: Labels, k: int, schedule: kernels.Schedule, seed: Seed) -> Labels:
+    """Search on at random, then refine once more."""
+    with kernels.stage(0.1, 1.0):
+        found = kernels.anneal(X, labels, k, schedule, _entropy(seed))
+    with kernels.stage(1.0, 1.0):
+        found = refine(X, found, k, least_gain=0.0)
+    return _better(X, labels, found)
 
 
 def _schedule(n_records: int, k: int, effort: str, seconds: float | None) -> kernels.Schedule:
@@ -86,7 +101,7 @@ def _entropy(seed: Seed) -> int:
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
 
 
-def _better(X: Matrix, labels: Labels, others: Labels) -> bool:
-    """Say whether a partition loses less than another; the search may have been too short."""
-    spread, other_spread = (kernels.cell_spread(X, cells, int(cells.max()) + 1).sum() for cells in (labels, others))
-    return bool(spread < other_spread)
+def _better(X: Matrix, labels: Labels, found: Labels) -> Labels:
+    """Return what was found, unless the search was too short and the start loses no more."""
+    spread, found_spread = (kernels.cell_spread(X, cells, int(cells.max()) + 1).sum() for cells in (labels, found))
+    return found if found_spread < spread else labels

@@ -1,5 +1,8 @@
 """Refine: make any partition better by moves and swaps between neighbouring cells."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -8,7 +11,7 @@ from shoal.errors import GuaranteeError, ParameterError
 from shoal.partition.cells import cut_large
 from shoal.partition.mdav import mdav
 from shoal.space import as_matrix
-from shoal.typing import Labels
+from shoal.typing import Labels, Matrix
 
 
 def refine(
@@ -19,6 +22,7 @@ def refine(
     rounds: int = 10,
     neighbours: int | None = None,
     least_gain: float = 0.005,
+    strata: ArrayLike | None = None,
 ) -> Labels:
     """Lower the loss of a partition; no cell falls below `k`.
 
@@ -36,6 +40,8 @@ def refine(
         How many cells around each cell are looked at: 20, or 40 where `k` is below 5, unless said otherwise.
     least_gain : float
         A round that lowers the loss by less than this share is the last.
+    strata : array_like of shape (n_records,), optional
+        Records of different strata never get into one cell; by default there is one stratum.
 
     Returns
     -------
@@ -45,17 +51,19 @@ def refine(
     Raises
     ------
     ParameterError
-        If `labels` does not number the cells of the records.
+        If `labels` does not number the cells of the records, or a cell has records of several strata.
     GuaranteeError
         If a cell of `labels` has fewer than `k` records.
 
     Notes
     -----
     Near-linear in the number of records. Nothing is random: the same start gives the same end, on any number of
-    threads. Cells of 2k records or more are cut by MDAV first. Then there are three kinds of steps: a record moves from
-    a cell of more than `k` to another; two records swap their cells; a cell is scattered over its neighbours where that
-    costs less than what it loses by itself. Each is taken only if float64 arithmetic says that the sum of squared
-    distances falls.
+    threads. To keep the promises of privacy models as well, see `shoal.models`.
+
+    Cells of 2k records or more are cut by MDAV first. Then there are three kinds of steps: a record moves from a cell
+    of more than `k` to another; two records swap their cells; a cell is scattered over its neighbours where that costs
+    less than what it loses by itself. Each is taken only if float64 arithmetic says that the sum of squared distances
+    falls.
 
     Examples
     --------
@@ -78,6 +86,29 @@ def refine(
     smallest = np.bincount(start).min()
     if smallest < k:
         raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest cell has {smallest} records.")
+    search = partial(_refine, k=k, rounds=rounds, neighbours=neighbours or (40 if k < 5 else 20), least_gain=least_gain)
+    return search(matrix, start) if strata is None else _within(matrix, start, np.asarray(strata), search)
+
+
+def _refine(X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float) -> Labels:
     # Cutting a cell never raises the SSE; and cells that are all about the same size fit into tiles of one size.
-    start = cut_large(matrix, start, k, mdav)
-    return kernels.refine(matrix, start, k, rounds, neighbours or (40 if k < 5 else 20), least_gain)
+    start = cut_large(X, labels, k, mdav)
+    return kernels.refine(X, start, k, rounds, neighbours, least_gain)
+
+
+def _within(X: Matrix, labels: Labels, strata: Labels, search: Callable[[Matrix, Labels], Labels]) -> Labels:
+    """Refine the cells of each stratum by themselves."""
+    if strata.shape != labels.shape:
+        raise ParameterError(f"strata must be one for each of the {len(labels)} records; got shape {strata.shape}.")
+    codes = np.unique(strata, return_inverse=True)[1]
+    of_cell = np.empty(int(labels.max()) + 1, dtype=np.int64)
+    of_cell[labels] = codes
+    if (of_cell[labels] != codes).any():
+        raise ParameterError("A cell of the partition has records of several strata. Give a partition within strata.")
+    refined, n_cells = np.empty_like(labels), 0
+    order = np.argsort(codes, kind="stable")
+    for records in np.split(order, np.cumsum(np.bincount(codes))[:-1]):
+        cells = np.unique(labels[records], return_inverse=True)[1]
+        refined[records] = search(np.ascontiguousarray(X[records]), cells) + n_cells
+        n_cells = int(refined[records].max()) + 1
+    return refined
