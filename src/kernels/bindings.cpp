@@ -265,8 +265,6 @@ Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells
 class Guarantees {
   public:
     Guarantees() = default;
-    Guarantees(const Guarantees&) = delete;
-    Guarantees& operator=(const Guarantees&) = delete;
 
     void ordered_closeness(const Labels& codes, const Labels& counts, std::int64_t over, std::int64_t under) {
         add(codes, std::make_unique<OrderedCloseness>(span(counts), Fraction{over, under}));
@@ -281,6 +279,23 @@ class Guarantees {
     }
     void delta(const Labels& codes, const Labels& counts, double low, double high) {
         add(codes, std::make_unique<DeltaDisclosure>(span(counts), low, high));
+    }
+
+    // The same about some of the records, without what the table was counted for.
+    Guarantees part(const Labels& records) const {
+        Guarantees part;
+        for (const Guarded& each : guarded_) {
+            std::vector<Code> codes;
+            for (const std::int64_t i : span(records)) codes.push_back(each.codes[static_cast<std::size_t>(i)]);
+            part.guarded_.push_back({std::move(codes), each.guarantee});
+        }
+        return part;
+    }
+    // Only the guarantee at one place.
+    Guarantees one(std::size_t place) const {
+        Guarantees one;
+        one.guarded_.push_back(guarded_.at(place));
+        return one;
     }
 
     std::span<const Guarded> all() const { return guarded_; }
@@ -613,6 +628,8 @@ NB_MODULE(_kernels, module) {
         .def("entropy", &Guarantees::entropy, "codes"_a, "l"_a)
         .def("recursive", &Guarantees::recursive, "codes"_a, "l"_a, "over"_a, "under"_a)
         .def("delta", &Guarantees::delta, "codes"_a, "counts"_a, "low"_a, "high"_a)
+        .def("part", &Guarantees::part, "records"_a, "The same about some of the records.")
+        .def("one", &Guarantees::one, "place"_a, "Only the guarantee at one place.")
         .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a,
              "What each cell is off, summed, shape (n_cells,).");
     nb::class_<RemainingRecords>(module, "Remaining", "Records not yet in a cell.")

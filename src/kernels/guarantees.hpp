@@ -39,8 +39,8 @@ class Guarantee {
     virtual Wide memory(std::span<const Code>) const { return 0; }
     // The excess after one code has taken the place of another, where that takes less than counting all.
     virtual std::optional<double> swapped(std::span<const Code>, Wide, Code, Code) const { return std::nullopt; }
-    // A lower bound of the excess of every cell of this size whose codes have this sum, in O(1).
-    virtual double least_excess(std::size_t, std::int64_t) const { return 0; }
+    // How much one code in the place of another can change the excess at most, times the size of the cell.
+    virtual double most_effect(Code, Code) const { return std::numeric_limits<double>::infinity(); }
     // The sums of codes outside of which the excess of a cell of this size is above `excess`; a little too wide.
     virtual Interval sums(std::size_t, double) const { return {}; }
 };
@@ -59,6 +59,8 @@ class OrderedCloseness final : public Guarantee {
             total_ += static_cast<std::int64_t>(i) * counts[i];
         }
         n_ = n;
+        for (std::size_t size = 1; size <= looked_up && n > 0; ++size)
+            for (std::size_t u = 1; u <= size; ++u) turns_.push_back(turn(u, size));
     }
 
     double excess(std::span<const Code> codes) const override {
@@ -69,12 +71,9 @@ class OrderedCloseness final : public Guarantee {
         return over(work<Wide>(codes), size);
     }
 
-    double least_excess(std::size_t size, std::int64_t sum) const override {
-        if (n_values_ < 2) return 0;
-        const double mean = static_cast<double>(sum) / static_cast<double>(size);
-        const double away = std::abs(mean - static_cast<double>(total_) / static_cast<double>(n_));
-        const double t = static_cast<double>(t_.over) / static_cast<double>(t_.under);
-        return away / static_cast<double>(n_values_ - 1) - t - 1e-9;
+    double most_effect(Code leaves, Code enters) const override {
+        const double steps = std::abs(static_cast<double>(enters) - static_cast<double>(leaves));
+        return n_values_ < 2 ? 0 : steps / static_cast<double>(n_values_ - 1) * (1 + 1e-9);
     }
 
     Interval sums(std::size_t size, double excess) const override {
@@ -92,20 +91,27 @@ class OrderedCloseness final : public Guarantee {
     Whole work(std::span<const Code> codes) const {
         const auto size = static_cast<Whole>(codes.size());
         const auto n = static_cast<Whole>(n_);
+        const Code* turns = codes.size() <= looked_up ? &turns_[codes.size() * (codes.size() - 1) / 2] : nullptr;
         Whole sum = size * static_cast<Whole>(below_[codes[0]]);
         for (std::size_t u = 1; u <= codes.size(); ++u) {
             const std::size_t from = codes[u - 1];
             const std::size_t to = u < codes.size() ? codes[u] : n_values_;
             if (from == to) continue;
             const Whole level = static_cast<Whole>(u) * n;
-            const auto turn =
-                std::clamp<std::size_t>(at_[static_cast<std::size_t>((level + size - 1) / size - 1)], from, to);
+            const std::size_t turn =
+                std::clamp<std::size_t>(turns ? turns[u - 1] : this->turn(u, codes.size()), from, to);
             const auto before = static_cast<Whole>(below_[turn] - below_[from]);
             const auto after = static_cast<Whole>(below_[to] - below_[turn]);
             sum += level * static_cast<Whole>(turn - from) - size * before;
             sum += size * after - level * static_cast<Whole>(to - turn);
         }
         return sum;
+    }
+
+    // The first value up to which the table holds at least the share u / size of its records.
+    Code turn(std::size_t u, std::size_t size) const {
+        const Wide records = (static_cast<Wide>(u) * n_ + static_cast<Wide>(size) - 1) / static_cast<Wide>(size);
+        return at_[static_cast<std::size_t>(records - 1)];
     }
 
     double over(Wide work, Wide size) const {
@@ -115,12 +121,16 @@ class OrderedCloseness final : public Guarantee {
         return std::max(static_cast<double>(work) / static_cast<double>(all) - t, 1e-12);
     }
 
+    // Up to this size of a cell, where the signs turn is looked up: a division less for every record.
+    static constexpr std::size_t looked_up = 64;
+
     Fraction t_;
     std::size_t n_values_;
     std::int64_t n_ = 0;
     std::int64_t total_ = 0;
     std::vector<std::int64_t> below_;  // sums of N_j over all j < i
     std::vector<Code> at_;             // the code of the record at each place of the sorted table
+    std::vector<Code> turns_;          // of size 1, of size 2, ...
 };
 
 // Calls what(code, count) for every value in a cell.
@@ -149,6 +159,8 @@ class NominalCloseness final : public Guarantee {
         for_each_value(codes, [&](Code code, std::int64_t count) { sum += more(code, count, codes.size()); });
         return sum;
     }
+
+    double most_effect(Code leaves, Code enters) const override { return leaves == enters ? 0 : 1 + 1e-9; }
 
     std::optional<double> swapped(std::span<const Code> codes, Wide sum, Code leaves, Code enters) const override {
         const auto count = [&](Code code) {
@@ -277,7 +289,7 @@ class DeltaDisclosure final : public Guarantee {
 // A guarantee and the code of every record.
 struct Guarded {
     std::vector<Code> codes;
-    std::unique_ptr<const Guarantee> guarantee;
+    std::shared_ptr<const Guarantee> guarantee;  // the same for parts of the records
 };
 
 }  // namespace shoal

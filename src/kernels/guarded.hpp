@@ -6,15 +6,18 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "cells.hpp"
+#include "cycles.hpp"
 #include "distance.hpp"
 #include "guarantees.hpp"
 #include "neighbours.hpp"
@@ -46,12 +49,12 @@ class GuardedSearch {
         for (std::uint32_t c = 0; c < cells_.size(); ++c) {
             Cell& cell = cells_[c];
             cell.number = c;
-            cell.sums.assign(m_, 0.0);
             cell.kept.resize(guarded.size());
         }
-        for (std::uint32_t i = 0; i < n_; ++i) enter(i, cells_[static_cast<std::size_t>(labels[original_[i]])]);
+        for (std::uint32_t i = 0; i < n_; ++i)
+            cells_[static_cast<std::size_t>(labels[original_[i]])].members.push_back(i);
         for (Cell& cell : cells_) {
-            settle(cell);
+            fill(cell);
             largest = std::max(largest, cell.members.size());
         }
         most_ = std::max({largest, 2 * k - 1, 2 * n_ / std::max<std::size_t>(cells_.size(), 1)});
@@ -62,13 +65,20 @@ class GuardedSearch {
         find_neighbours(plan.n_neighbours);
         mend(plan, watch);
         double before = loss();
+        bool split = false;
         for (std::size_t round = 0; round < plan.n_rounds && n_alive() > 1; ++round) {
-            if (round > 0 && round < 4) find_neighbours(plan.n_neighbours);
+            if (round == 1) find_neighbours(plan.n_neighbours);
             sweep(round, watch);
+            // As long as pairs of cells gain much, that takes less time.
+            const bool slow = loss() > 0.9 * before;
+            if (slow && alike_) rotate(watch);
+            const bool fresh = slow && !std::exchange(split, split || slow) && split_large();
+            if (fresh) find_neighbours(plan.n_neighbours);
             const double after = loss();
-            if (!(after < before * (1 - plan.least_gain))) break;
+            if (!fresh && !(after < before * (1 - plan.least_gain))) break;
             before = after;
         }
+        if (!split) split_large();
         write_labels();
         watch.finish(plan.n_rounds * n_);
     }
@@ -78,8 +88,12 @@ class GuardedSearch {
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     // Up to so many cells all pairs are looked at.
     static constexpr std::size_t few_cells = 256;
-    static constexpr int n_prices = 2;
+    static constexpr std::size_t n_offers = 8;
     static constexpr std::size_t many_pairs = 1000;
+    // Records are told apart by so many classes of confidential values, or else put into so many.
+    static constexpr std::size_t most_classes = 64;
+    static constexpr std::size_t n_bins = 16;
+    static constexpr std::size_t most_rotations = 50;
     // What a step must gain, of the squares it is made of, for rounding not to be the reason.
     static constexpr double least_share = 1e-10;
     // The same where the squares themselves are rounding: numbers are at most 1.
@@ -132,6 +146,34 @@ class GuardedSearch {
             std::vector<Code>& codes = codes_.emplace_back(n_);
             for (std::size_t i = 0; i < n_; ++i) codes[i] = each.codes[original_[i]];
         }
+        classify();
+    }
+
+    // Puts records that all guarantees take for the same into one class; where these would be too many, records of
+    // about the same value of the first.
+    void classify() {
+        class_of_.assign(n_, 0);
+        if (codes_.empty()) return;
+        std::vector<std::uint32_t> order(n_);
+        std::iota(order.begin(), order.end(), 0u);
+        const auto alike = [&](std::uint32_t i, std::uint32_t j) {
+            return std::ranges::all_of(codes_, [&](const auto& codes) { return codes[i] == codes[j]; });
+        };
+        std::ranges::sort(order, [&](std::uint32_t i, std::uint32_t j) {
+            for (const auto& codes : codes_)
+                if (codes[i] != codes[j]) return codes[i] < codes[j];
+            return false;
+        });
+        n_classes_ = 1;
+        for (std::size_t i = 1; i < n_; ++i) n_classes_ += !alike(order[i - 1], order[i]);
+        alike_ = n_classes_ <= most_classes;
+        std::uint32_t current = 0;
+        for (std::size_t i = 0; i < n_; ++i) {
+            const bool differs = i > 0 && !alike(order[i - 1], order[i]);
+            if (differs && (alike_ || i * n_bins / n_ > current)) ++current;
+            class_of_[order[i]] = static_cast<std::uint8_t>(current);
+        }
+        n_classes_ = current + 1u;
     }
 
     const double* row(std::uint32_t record) const { return &rows_[record * m_]; }
@@ -156,6 +198,21 @@ class GuardedSearch {
             kept.codes.erase(std::lower_bound(kept.codes.begin(), kept.codes.end(), code(g, record)));
             kept.sum -= code(g, record);
         }
+    }
+
+    // Counts everything anew for the members there are.
+    void fill(Cell& cell) {
+        cell.sums.assign(m_, 0.0);
+        for (const std::uint32_t record : cell.members)
+            for (std::size_t j = 0; j < m_; ++j) cell.sums[j] += row(record)[j];
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
+            Kept& kept = cell.kept[g];
+            kept.codes.clear();
+            for (const std::uint32_t record : cell.members) kept.codes.push_back(code(g, record));
+            std::ranges::sort(kept.codes);
+            kept.sum = std::accumulate(kept.codes.begin(), kept.codes.end(), std::int64_t{0});
+        }
+        settle(cell);
     }
 
     // Recounts what depends on all members.
@@ -249,19 +306,23 @@ class GuardedSearch {
 
     bool may_give(const Cell& from, const Cell& to) const { return from.size() > k_ && to.size() < most_; }
 
+    // Class, key and slot of a record.
+    using Ranked = std::tuple<std::uint8_t, double, std::uint32_t>;
+
     // Two cells, and what is the same for all steps between them.
     struct Pair {
         double apart2 = 0;
         double share = 0;
     };
 
-    // Takes the best step between two cells: one that lowers the loss and keeps every guarantee, or, where one of the
-    // cells is in excess, one that lowers the loss and the excess at its price, taken together.
+    // Takes the best step between two cells that lowers the loss and keeps every guarantee.
     bool improve(Cell& a, Cell& b) {
         Step best;
         const Pair pair = lean(a, b);
-        if (may_give(a, b)) find_move(a, b, pair, lean_a_, 1, best);
-        if (may_give(b, a)) find_move(b, a, pair, lean_b_, -1, best);
+        if (alike_ && exchange_alike(a, b, pair)) return true;
+        shortlist(a, b, pair);
+        if (may_give(a, b)) find_move(a, b, pair, 1, best);
+        if (may_give(b, a)) find_move(b, a, pair, -1, best);
         find_swap(a, b, pair, best);
         if (!best) return false;
         take(a, b, best);
@@ -290,15 +351,99 @@ class GuardedSearch {
         }
     }
 
+    // Records of the same values change places: all of a class that are nearer to the other cell along the way between
+    // the centroids, the farthest first. No guarantee can tell, and since the loss is concave in where the two sums
+    // are, it falls by more than the ways add up to.
+    bool exchange_alike(Cell& a, Cell& b, const Pair& pair) {
+        if (a.size() * b.size() <= many_pairs || !alike_would_gain(a, b, pair)) return false;
+        by_class(a, lean_a_, -1, ranked_a_);
+        by_class(b, lean_b_, 1, ranked_b_);
+        leaving_a_.clear();
+        leaving_b_.clear();
+        for (std::size_t i = 0, j = 0; i < ranked_a_.size() && j < ranked_b_.size();) {
+            const auto [class_a, key_a, x] = ranked_a_[i];
+            const auto [class_b, key_b, y] = ranked_b_[j];
+            if (class_a != class_b) {
+                ++(class_a < class_b ? i : j);
+                continue;
+            }
+            const double rounding = least_share * (a.own2[x] + b.own2[y] + pair.apart2) + least_gain;
+            if (2 * (key_a + key_b + pair.apart2) < -rounding) {
+                leaving_a_.push_back(a.members[x]);
+                leaving_b_.push_back(b.members[y]);
+                ++i;
+                ++j;
+            } else {
+                // Nothing more in this class.
+                while (i < ranked_a_.size() && std::get<0>(ranked_a_[i]) == class_a) ++i;
+            }
+        }
+        if (leaving_a_.empty()) return false;
+        for (std::size_t i = 0; i < leaving_a_.size(); ++i) {
+            leave(slot(a, leaving_a_[i]), a);
+            leave(slot(b, leaving_b_[i]), b);
+            enter(leaving_a_[i], b);
+            enter(leaving_b_[i], a);
+        }
+        settle(a);
+        settle(b);
+        return true;
+    }
+    // Whether a record of some class that leans most to the other cell leans more than the one it would change with.
+    bool alike_would_gain(const Cell& a, const Cell& b, const Pair& pair) {
+        top_.assign(n_classes_, {-infinity, none});
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            double& most = top_[class_of_[a.members[i]]].first;
+            most = std::max(most, lean_a_[i]);
+        }
+        for (std::size_t i = 0; i < b.size(); ++i)
+            if (lean_b_[i] + pair.apart2 < top_[class_of_[b.members[i]]].first) return true;
+        return false;
+    }
+    // The members of a cell by class and, within it, by how far they lean.
+    void by_class(const Cell& cell, const std::vector<double>& lean, int sign, std::vector<Ranked>& out) const {
+        out.clear();
+        for (std::uint32_t i = 0; i < cell.size(); ++i) out.emplace_back(class_of_[cell.members[i]], sign * lean[i], i);
+        std::ranges::sort(out);
+    }
+    static std::size_t slot(const Cell& cell, std::uint32_t record) {
+        return static_cast<std::size_t>(std::ranges::find(cell.members, record) - cell.members.begin());
+    }
+
+    // Lists the records that steps between two cells are looked for among: all, or, where that would be many pairs, of
+    // each class the one that gains most by going over, if who takes its place is not looked at.
+    void shortlist(const Cell& a, const Cell& b, const Pair& pair) {
+        shortlist(a, lean_a_, 1, a.size() * b.size() > many_pairs, pair, slots_a_);
+        shortlist(b, lean_b_, -1, a.size() * b.size() > many_pairs, pair, slots_b_);
+    }
+    void shortlist(const Cell& cell, const std::vector<double>& lean, int sign, bool few, const Pair& pair,
+                   std::vector<std::uint32_t>& out) {
+        out.clear();
+        if (!few) {
+            out.resize(cell.size());
+            std::iota(out.begin(), out.end(), 0u);
+            return;
+        }
+        top_.assign(n_classes_, {-infinity, none});
+        for (std::uint32_t i = 0; i < cell.size(); ++i) {
+            // Seen from the middle between the cells, whose partner is not known yet.
+            const double key = sign * 2 * lean[i] + pair.share * (cell.own2[i] - sign * lean[i]);
+            auto& top = top_[class_of_[cell.members[i]]];
+            if (key > top.first) top = {key, i};
+        }
+        for (const auto& [key, i] : top_)
+            if (i != none) out.push_back(i);
+    }
+
     // `sign`: 1 where `across_` leads from the giving cell to the other, else -1.
-    void find_move(const Cell& from, const Cell& to, const Pair& pair, const std::vector<double>& lean, int sign,
-                   Step& best) {
+    void find_move(const Cell& from, const Cell& to, const Pair& pair, int sign, Step& best) {
         const double leave = from.weight() / (from.weight() - 1);
         const double join = to.weight() / (to.weight() + 1);
-        for (std::uint32_t i = 0; i < from.size(); ++i) {
+        const std::vector<double>& lean = sign > 0 ? lean_a_ : lean_b_;
+        for (const std::uint32_t i : sign > 0 ? slots_a_ : slots_b_) {
             const double to2 = from.own2[i] - 2 * sign * lean[i] + pair.apart2;
             const std::uint32_t record = from.members[i];
-            double change = join * to2 - leave * from.own2[i];
+            const double change = join * to2 - leave * from.own2[i];
             const double rounding = least_share * (from.own2[i] + pair.apart2) + least_gain;
             if (!worthwhile(from, to, record, none, best.change - rounding, change)) continue;
             best = sign > 0 ? Step{change, i, none} : Step{change, none, i};
@@ -307,26 +452,22 @@ class GuardedSearch {
 
     void find_swap(const Cell& a, const Cell& b, const Pair& pair, Step& best) {
         const double most_lean = *std::ranges::max_element(lean_a_);
-        const double spare = price_ * (a.excess + b.excess);
-        if (spare <= 0 && !set_bounds(a, 0, b, 0)) return;
+        if (!set_bounds(a, 0, b, 0)) return;
         radius_.resize(a.size());
         for (std::size_t i = 0; i < a.size(); ++i) radius_[i] = std::sqrt(a.own2[i]);
-        // Between large cells the best swap of one record is good enough: looking at all takes too long.
-        const bool soon = a.size() * b.size() > many_pairs;
-        for (std::size_t i = 0; i < b.size() && !(soon && best); ++i) {
-            const auto y = static_cast<std::uint32_t>(soon ? (i + n_taken_) % b.size() : i);
+        for (const std::uint32_t y : slots_b_) {
             const double lean_y = lean_b_[y] + pair.apart2;
             const double to_a = std::sqrt(std::max(b.own2[y] + 2 * lean_b_[y] + pair.apart2, 0.0));
             const double farthest = a.radius + to_a;
-            if (2 * (lean_y - most_lean) - farthest * farthest * pair.share - spare >= best.change) continue;
-            for (std::uint32_t x = 0; x < a.size(); ++x) {
+            if (2 * (lean_y - most_lean) - farthest * farthest * pair.share >= best.change) continue;
+            for (const std::uint32_t x : slots_a_) {
                 const double along = 2 * (lean_y - lean_a_[x]);
                 const double reach = radius_[x] + to_a;
-                if (along - reach * reach * pair.share - spare >= best.change) continue;
+                if (along - reach * reach * pair.share >= best.change) continue;
                 const std::uint32_t record_a = a.members[x];
                 const std::uint32_t record_b = b.members[y];
-                if (spare <= 0 && !within_bounds(record_a, record_b)) continue;
-                double change = along - distance2(record_a, record_b) * pair.share;
+                if (!within_bounds(record_a, record_b)) continue;
+                const double change = along - distance2(record_a, record_b) * pair.share;
                 const double rounding = least_share * (a.own2[x] + b.own2[y] + pair.apart2) + least_gain;
                 if (!worthwhile(a, b, record_a, record_b, best.change - rounding, change)) continue;
                 best = {change, x, y};
@@ -334,17 +475,9 @@ class GuardedSearch {
         }
     }
 
-    // Whether a step is better than `limit`; adds the price of the excess to the change.
-    bool worthwhile(const Cell& a, const Cell& b, std::uint32_t x, std::uint32_t y, double limit, double& change) {
-        const double before = a.excess + b.excess;
-        if (before <= 0) return change < limit && excess_after(a, x, y) <= 0 && excess_after(b, y, x) <= 0;
-        change -= price_ * before;
-        limit -= 1e-9 * price_ * before;
-        if (change + price_ * (least_after(a, x, y) + least_after(b, y, x)) >= limit) return false;
-        change += price_ * excess_after(a, x, y);
-        if (change >= limit) return false;
-        change += price_ * excess_after(b, y, x);
-        return change < limit;
+    // Whether a step is better than `limit` and no guarantee says no.
+    bool worthwhile(const Cell& a, const Cell& b, std::uint32_t x, std::uint32_t y, double limit, double change) {
+        return change < limit && excess_after(a, x, y) <= 0 && excess_after(b, y, x) <= 0;
     }
 
     // Of each guarantee, by how much a's sum of codes may grow in a swap for the excesses not to be ruled out at once;
@@ -363,7 +496,7 @@ class GuardedSearch {
             bounds_.push_back(bound);
             const double most = static_cast<double>(kept_b.codes.back()) - static_cast<double>(kept_a.codes.front());
             const double least = static_cast<double>(kept_b.codes.front()) - static_cast<double>(kept_a.codes.back());
-            if (most < bound.low || least > bound.high) return false;
+            if (bound.low > bound.high || most < bound.low || least > bound.high) return false;
         }
         return true;
     }
@@ -400,7 +533,6 @@ class GuardedSearch {
     }
 
     void take(Cell& a, Cell& b, const Step& step) {
-        ++n_taken_;
         const std::uint32_t x = step.from_a == none ? none : a.members[step.from_a];
         const std::uint32_t y = step.from_b == none ? none : b.members[step.from_b];
         if (x != none) leave(step.from_a, a);
@@ -411,30 +543,95 @@ class GuardedSearch {
         settle(b);
     }
 
+    // Records of the same values change places all around: three and more cells each pass one on to the next, where no
+    // two of them can gain any more by themselves. No guarantee can tell.
+    void rotate(Watch& watch) {
+        for (std::uint32_t kind = 0; kind < n_classes_; ++kind) {
+            find_passes(kind);
+            for (std::size_t round = 0; round < most_rotations; ++round) {
+                dirty_.clear();
+                for (const auto& cycle : cycles_.find({n_listed_, lists_, pass_cost_})) pass_on(cycle);
+                if (dirty_.empty()) break;
+                for (const std::uint32_t cell : dirty_) renew_passes(cell);
+                watch.tick(0);
+            }
+        }
+    }
+    // Of each cell and each of its neighbours, the record of a class that is passed on for the least: how much farther
+    // it is from the other centroid.
+    void find_passes(std::uint32_t kind) {
+        of_kind_.resize(cells_.size());
+        pass_cost_.assign(lists_.size(), infinity);
+        passed_.assign(lists_.size(), none);
+        for (const Cell& cell : cells_) {
+            of_kind_[cell.number].clear();
+            for (const std::uint32_t record : cell.members)
+                if (class_of_[record] == kind) of_kind_[cell.number].push_back(record);
+        }
+        for (std::uint32_t way = 0; way < lists_.size(); ++way) find_pass(way);
+    }
+    void find_pass(std::uint32_t way) {
+        pass_cost_[way] = infinity;
+        const std::uint32_t from = static_cast<std::uint32_t>(way / n_listed_);
+        const std::uint32_t to = lists_[way];
+        if (to == none || !sound(cells_[from]) || !sound(cells_[to])) return;
+        for (const std::uint32_t record : of_kind_[from]) {
+            const double cost = distance2(record, cells_[to]) - distance2(record, cells_[from]);
+            if (cost >= pass_cost_[way]) continue;
+            pass_cost_[way] = cost;
+            passed_[way] = record;
+        }
+    }
+    // The ways out of a cell that has changed, and those into it, as far as it is the neighbour of its neighbours.
+    void renew_passes(std::uint32_t cell) {
+        for (std::size_t i = 0; i < n_listed_; ++i) {
+            const auto way = static_cast<std::uint32_t>(cell * n_listed_ + i);
+            find_pass(way);
+            if (lists_[way] == none) continue;
+            for (std::size_t j = 0; j < n_listed_; ++j) {
+                const auto back = static_cast<std::uint32_t>(lists_[way] * n_listed_ + j);
+                if (lists_[back] == cell) find_pass(back);
+            }
+        }
+    }
+    // The ways of a cycle lead backwards: each comes to where the one before it begins.
+    void pass_on(std::span<const std::uint32_t> cycle) {
+        double cost = 0;
+        double rounding = least_gain;
+        const auto giver = [&](std::size_t i) -> Cell& { return cells_[cycle[i] / n_listed_]; };
+        const auto comes_from = [&](std::size_t i) { return (i + 1) % cycle.size(); };
+        for (std::size_t i = 0; i < cycle.size(); ++i) {
+            const std::uint32_t record = passed_[cycle[i]];
+            cost += pass_cost_[cycle[i]];
+            rounding += least_share * (distance2(record, giver(i)) + distance2(record, cells_[lists_[cycle[i]]]));
+        }
+        if (cost >= -rounding) return;
+        for (std::size_t i = 0; i < cycle.size(); ++i) {
+            const std::uint32_t goes = passed_[cycle[i]];
+            const std::uint32_t comes = passed_[cycle[comes_from(i)]];
+            leave(slot(giver(i), goes), giver(i));
+            enter(comes, giver(i));
+            std::ranges::replace(of_kind_[giver(i).number], goes, comes);
+            settle(giver(i));
+            dirty_.push_back(giver(i).number);
+        }
+    }
+
     // ---- mending
 
-    // Excess costs more and more; what is left in the end asks farther away, and merges as the last resort.
+    // Cells in excess ask those near them, then farther away; they merge as the last resort.
     void mend(const Plan& plan, Watch& watch) {
         std::vector<std::uint32_t> failing = in_excess();
         if (failing.empty()) return;
-        price_ = loss() / static_cast<double>(cells_.size());
-        for (int round = 0; round < n_prices && !failing.empty(); ++round, price_ *= 4) {
-            for (const std::uint32_t c : failing) {
-                for (const std::uint32_t b : neighbours(c)) {
-                    if (b == none || cells_[b].size() == 0) continue;
-                    if (cells_[c].size() * cells_[b].size() > many_pairs) continue;
-                    while (cells_[c].excess > 0 && improve(cells_[c], cells_[b])) {
-                    }
-                }
-                watch.tick(0);
-            }
-            failing = in_excess();
-        }
+        for (const std::uint32_t c : failing) mend(c, neighbours(c));
+        failing = in_excess();
         for (std::size_t reach = 2 * plan.n_neighbours; !failing.empty() && n_alive() > 1; reach *= 4) {
             const bool everywhere = reach >= cells_.size() && plan.at_any_cost;
+            list_alive();
             for (const std::uint32_t c : failing) {
                 if (cells_[c].size() == 0 || cells_[c].excess <= 0) continue;
-                const auto others = nearest_able(cells_[c], reach);
+                auto others = near_able(cells_[c], reach);
+                if (others.empty()) others = nearest_able(cells_[c], reach);
                 mend(c, others);
                 if (everywhere && cells_[c].excess > 0) merge(c);
                 watch.tick(0);
@@ -442,6 +639,12 @@ class GuardedSearch {
             failing = in_excess();
             if (!plan.at_any_cost) break;
         }
+    }
+
+    void list_alive() {
+        alive_.clear();
+        for (const Cell& cell : cells_)
+            if (cell.size() > 0) alive_.push_back(cell.number);
     }
 
     std::vector<std::uint32_t> in_excess() const {
@@ -452,27 +655,43 @@ class GuardedSearch {
         return found;
     }
 
-    // Takes, as long as there is one, the step with another cell that brings most for its loss. Says whether any was.
-    bool mend(std::uint32_t c, std::span<const std::uint32_t> others) {
-        bool any = false;
+    // Takes, as long as there is one, the step with another cell that brings most for its loss. All are asked once;
+    // then those again that had a good offer, until none of them has one any more.
+    void mend(std::uint32_t c, std::span<const std::uint32_t> others) {
         Cell& a = cells_[c];
-        while (a.size() > 0 && a.excess > 0) {
-            Step best;
-            double least = infinity;
-            std::uint32_t partner = none;
-            for (const std::uint32_t b : others) {
-                if (b == none || b == c || cells_[b].size() == 0) continue;
-                if (out_of_reach(a, cells_[b], least)) continue;
-                const Step step = mending_step(a, cells_[b], least);
-                if (!step) continue;
-                best = step;
-                partner = b;
+        for (bool all = true; a.size() > 0 && a.excess > 0;) {
+            if (all) {
+                offers_.clear();
+                for (const std::uint32_t b : others) offers_.emplace_back(0.0, b);
             }
-            if (partner == none) break;
-            take(a, cells_[partner], best);
-            any = true;
+            std::uint32_t partner = none;
+            const Step best = best_offer(a, partner);
+            if (partner == none && all) return;
+            all = partner == none;
+            if (!all) take(a, cells_[partner], best);
         }
-        return any;
+    }
+    // Asks the cells in the list for steps; keeps the best in it, with what they offer.
+    Step best_offer(Cell& a, std::uint32_t& partner) {
+        Step best;
+        double least = infinity;
+        found_.clear();
+        for (const auto& [price, b] : offers_) {
+            if (b == none || b == a.number || cells_[b].size() == 0) continue;
+            double limit = 2 * least;
+            if (out_of_reach(a, cells_[b], limit)) continue;
+            const Step step = mending_step(a, cells_[b], limit);
+            if (!step) continue;
+            found_.emplace_back(limit, b);
+            if (limit >= least) continue;
+            least = limit;
+            best = step;
+            partner = b;
+        }
+        std::ranges::sort(found_);
+        found_.resize(std::min(found_.size(), n_offers));
+        std::swap(offers_, found_);
+        return best;
     }
 
     // Whether two cells are so far apart that no step between them is as cheap as one that is known. A swap costs at
@@ -502,6 +721,7 @@ class GuardedSearch {
         const bool swaps = set_bounds(a, most_left, b, b.excess);
         if (!swaps && !may_give(a, b) && !may_give(b, a)) return best;
         const Pair pair = lean(a, b);
+        shortlist(a, b, pair);
         const double before = a.excess + b.excess;
         const auto consider = [&](double change, std::uint32_t x, std::uint32_t y) {
             const std::uint32_t leaves = x == none ? none : a.members[x];
@@ -518,65 +738,80 @@ class GuardedSearch {
             best = {change, x, y};
         };
         if (may_give(a, b))
-            for (std::uint32_t x = 0; x < a.size(); ++x)
+            for (const std::uint32_t x : slots_a_)
                 consider(b.weight() / (b.weight() + 1) * (a.own2[x] - 2 * lean_a_[x] + pair.apart2) -
                              a.weight() / (a.weight() - 1) * a.own2[x],
                          x, none);
         if (may_give(b, a))
-            for (std::uint32_t y = 0; y < b.size(); ++y)
+            for (const std::uint32_t y : slots_b_)
                 consider(a.weight() / (a.weight() + 1) * (b.own2[y] + 2 * lean_b_[y] + pair.apart2) -
                              b.weight() / (b.weight() - 1) * b.own2[y],
                          none, y);
         if (!swaps) return best;
-        for (std::uint32_t y = 0; y < b.size(); ++y) {
+        for (const std::uint32_t y : slots_b_) {
             const double to_a = std::sqrt(std::max(b.own2[y] + 2 * lean_b_[y] + pair.apart2, 0.0));
-            for (std::uint32_t x = 0; x < a.size(); ++x) {
+            for (const std::uint32_t x : slots_a_) {
                 if (!within_bounds(a.members[x], b.members[y])) continue;
                 const double along = 2 * (lean_b_[y] + pair.apart2 - lean_a_[x]);
                 const double reach = std::sqrt(a.own2[x]) + to_a;
-                if (along - reach * reach * pair.share >= least * before) continue;
-                consider(along - distance2(a.members[x], b.members[y]) * pair.share, x, y);
+                const double gone = most_gone(a, b, a.members[x], b.members[y]);
+                if (along - reach * reach * pair.share >= least * gone) continue;
+                const double change = along - distance2(a.members[x], b.members[y]) * pair.share;
+                if (std::max(change, 0.0) + tiny_ >= least * gone) continue;
+                consider(change, x, y);
             }
         }
         return best;
     }
 
-    // A lower bound of the excess after a step, from the sums alone.
-    double least_after(const Cell& cell, std::uint32_t leaves, std::uint32_t enters) const {
-        const std::size_t size = cell.size() - (leaves != none) + (enters != none);
-        double excess = 0;
-        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
-            std::int64_t sum = cell.kept[g].sum;
-            if (leaves != none) sum -= code(g, leaves);
-            if (enters != none) sum += code(g, enters);
-            excess += std::max(guarantees_[g]->least_excess(size, sum), 0.0);
-        }
-        return excess;
+    // How much excess a swap takes away at most.
+    double most_gone(const Cell& a, const Cell& b, std::uint32_t x, std::uint32_t y) const {
+        double effect = 0;
+        for (std::size_t g = 0; g < guarantees_.size(); ++g)
+            effect += guarantees_[g]->most_effect(code(g, x), code(g, y));
+        return std::min(a.excess, effect / a.weight()) + std::min(b.excess, effect / b.weight());
     }
 
-    // The cells nearest to a cell, nearest first, of those that a swap with it is not ruled out for.
-    std::vector<std::uint32_t> nearest_able(const Cell& a, std::size_t n_wanted) {
-        std::vector<std::uint32_t> others;
-        for (const Cell& cell : cells_)
-            if (cell.number != a.number && cell.size() > 0) others.push_back(cell.number);
-        std::vector<float> apart2(others.size());
-        loops_.gather(centroids_.data(), width_, others, &centroids_[a.number * width_], apart2.data());
-        std::vector<std::pair<float, std::uint32_t>> found;
-        for (std::size_t i = 0; i < others.size(); ++i) found.emplace_back(apart2[i], others[i]);
-        others.clear();
-        for (std::size_t from = 0; from < found.size() && others.size() < n_wanted;) {
-            const std::size_t to = std::min(std::max(4 * from, 4 * n_wanted), found.size());
-            const auto begin = found.begin() + static_cast<std::ptrdiff_t>(from);
-            const auto end = found.begin() + static_cast<std::ptrdiff_t>(to);
-            if (to < found.size()) std::nth_element(begin, end, found.end());
-            std::sort(begin, end);
-            for (; from < to && others.size() < n_wanted; ++from) {
-                const Cell& b = cells_[found[from].second];
-                if (set_bounds(a, enough(a), b, b.excess)) others.push_back(b.number);
+    // Cells near to a cell that a swap with it is not ruled out for: neighbours, their neighbours, and so on. None
+    // where that leads too far.
+    std::vector<std::uint32_t> near_able(const Cell& a, std::size_t n_wanted) {
+        std::vector<std::uint32_t> able;
+        std::vector<std::uint32_t> found{a.number};
+        met_.resize(cells_.size(), 0);
+        met_[a.number] = ++n_walks_;
+        for (std::size_t next = 0; next < found.size() && able.size() < n_wanted; ++next) {
+            for (const std::uint32_t b : neighbours(found[next])) {
+                if (b == none || std::exchange(met_[b], n_walks_) == n_walks_ || cells_[b].size() == 0) continue;
+                found.push_back(b);
+                if (set_bounds(a, enough(a), cells_[b], cells_[b].excess)) able.push_back(b);
             }
-            from = to;
+            if (found.size() > 100 * n_wanted) return {};
         }
-        return others;
+        return able.size() < n_wanted ? std::vector<std::uint32_t>{} : able;
+    }
+
+    // The cells nearest to a cell, nearest first, of those alive that a swap with it is not ruled out for.
+    std::vector<std::uint32_t> nearest_able(const Cell& a, std::size_t n_wanted) {
+        apart2_.resize(alive_.size());
+        loops_.gather(centroids_.data(), width_, alive_, &centroids_[a.number * width_], apart2_.data());
+        // Distances are not negative: their bits are in the same order, and a number is compared faster than a pair.
+        keys_.resize(alive_.size());
+        for (std::size_t i = 0; i < alive_.size(); ++i)
+            keys_[i] = std::uint64_t{std::bit_cast<std::uint32_t>(apart2_[i])} << 32 | alive_[i];
+        std::vector<std::uint32_t> able;
+        for (std::size_t from = 0; from < keys_.size() && able.size() < n_wanted;) {
+            const std::size_t to = std::min(std::max(4 * from, 4 * n_wanted), keys_.size());
+            const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(from);
+            const auto end = keys_.begin() + static_cast<std::ptrdiff_t>(to);
+            if (to < keys_.size()) std::nth_element(begin, end, keys_.end());
+            std::sort(begin, end);
+            for (; from < to && able.size() < n_wanted; ++from) {
+                const Cell& b = cells_[keys_[from] & none];
+                if (b.number == a.number || b.size() == 0) continue;
+                if (set_bounds(a, enough(a), b, b.excess)) able.push_back(b.number);
+            }
+        }
+        return able;
     }
     // What a step that mends may leave: little, so that few are needed; but one record among many can only do so much.
     static double enough(const Cell& cell) { return cell.excess - std::min(0.3 * cell.excess, 0.25 / cell.weight()); }
@@ -603,13 +838,65 @@ class GuardedSearch {
             }
         }
         Cell& b = cells_[partner];
-        for (const std::uint32_t record : a.members) enter(record, b);
+        b.members.insert(b.members.end(), a.members.begin(), a.members.end());
         a.members.clear();
         a.own2.clear();
         a.excess = 0;
         most_ = std::max(most_, b.size());
-        settle(b);
+        fill(b);
     }
+    // Cuts cells of 2k records and more in two where both halves keep everything: that always lowers the loss. Says
+    // whether any was.
+    bool split_large() {
+        const std::size_t n_before = cells_.size();
+        for (std::size_t c = 0; c < cells_.size(); ++c)
+            while (cells_[c].size() >= 2 * k_ && cells_[c].excess <= 0 && split(c)) {
+            }
+        return cells_.size() > n_before;
+    }
+    // The upper half of each class goes, along the widest column. What is then off is mended between the two.
+    bool split(std::size_t c) {
+        const std::size_t column = widest(cells_[c]);
+        std::vector<std::uint32_t> order = cells_[c].members;
+        std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::tuple(class_of_[i], row(i)[column], i); });
+        add_cell();
+        Cell& a = cells_[c];
+        Cell& b = cells_.back();
+        a.members.clear();
+        std::size_t owed = 0;  // half records, over all classes
+        for (std::size_t from = 0, to; from < order.size(); from = to) {
+            for (to = from; to < order.size() && class_of_[order[to]] == class_of_[order[from]];) ++to;
+            const std::size_t half = (to - from + owed) / 2;
+            owed = (to - from + owed) % 2;
+            for (std::size_t i = from; i < to; ++i) (i < to - half ? a : b).members.push_back(order[i]);
+        }
+        fill(a);
+        fill(b);
+        if (a.excess > 0) mend(a.number, std::span(&b.number, 1));
+        if (b.excess > 0) mend(b.number, std::span(&a.number, 1));
+        if (a.excess <= 0 && b.excess <= 0) return true;
+        a.members = order;
+        fill(a);
+        cells_.pop_back();
+        centroids_.resize(centroids_.size() - width_);
+        return false;
+    }
+    void add_cell() {
+        Cell& cell = cells_.emplace_back();
+        cell.number = static_cast<std::uint32_t>(cells_.size() - 1);
+        cell.kept.resize(guarantees_.size());
+        centroids_.resize(centroids_.size() + width_, 0.0f);
+    }
+    std::size_t widest(const Cell& cell) const {
+        std::vector<double> spread(m_, 0.0);
+        for (const std::uint32_t record : cell.members)
+            for (std::size_t j = 0; j < m_; ++j) {
+                const double difference = row(record)[j] - cell.centroid[j];
+                spread[j] += difference * difference;
+            }
+        return static_cast<std::size_t>(std::ranges::max_element(spread) - spread.begin());
+    }
+
     double excess_together(const Cell& a, const Cell& b) {
         double excess = 0;
         for (std::size_t g = 0; g < guarantees_.size(); ++g) {
@@ -650,12 +937,26 @@ class GuardedSearch {
     std::vector<std::uint32_t> lists_;  // the cells near each cell
     std::size_t n_listed_ = 0;
     std::vector<std::uint32_t> compared_;  // of each pair: the changes of both when they were last compared
-    std::size_t n_taken_ = 0;
     double tiny_ = 1e-12;
-    double price_ = 0;  // of excess, in loss
     std::vector<double> across_, lean_a_, lean_b_, radius_;
     std::vector<Interval> bounds_;
+    std::vector<std::uint32_t> alive_;
+    std::vector<float> apart2_;
+    std::vector<std::uint64_t> keys_;
+    std::vector<std::uint32_t> met_;  // on which walk each cell was met last
+    std::uint32_t n_walks_ = 0;
+    std::vector<std::pair<double, std::uint32_t>> offers_, found_;  // prices and cells
     std::vector<Code> changed_;
+    NegativeCycles cycles_;
+    std::vector<double> pass_cost_;
+    std::vector<std::uint32_t> passed_, dirty_;
+    std::vector<std::vector<std::uint32_t>> of_kind_;  // the records of each cell that are of the class looked at
+    bool alike_ = false;                               // whether records of a class have the same codes
+    std::size_t n_classes_ = 1;
+    std::vector<std::uint8_t> class_of_;  // of each record
+    std::vector<std::uint32_t> slots_a_, slots_b_, leaving_a_, leaving_b_;
+    std::vector<std::pair<double, std::uint32_t>> top_;
+    std::vector<Ranked> ranked_a_, ranked_b_;
 };
 
 }  // namespace shoal

@@ -47,3 +47,35 @@ def is_delta_private(codes, cell, n_values, delta):
         for p, q in zip(shares(cell, n_values), shares(codes, n_values), strict=True)
         if q > 0
     )
+
+
+def best_partition(X, k, keeps):
+    """Return the least sum of squared distances of all partitions into cells that `keeps` (of record numbers) allows.
+
+    Every set of records is tried as the cell of its first one; infinite if there is no such partition. For about ten.
+    """
+    n = len(X)
+    cost = {}
+    for chosen in range(1, 1 << n):
+        members = [i for i in range(n) if chosen >> i & 1]
+        if len(members) >= k and keeps(members):
+            cost[chosen] = float(((X[members] - X[members].mean(axis=0)) ** 2).sum())
+    least = [0.0] + [math.inf] * ((1 << n) - 1)
+    for records in range(1, 1 << n):
+        first = records & -records
+        part = records
+        while part:
+            if part & first and part in cost:
+                least[records] = min(least[records], cost[part] + least[records ^ part])
+            part = (part - 1) & records
+    return least[-1]
+
+
+def can_be_cut(members, k, keeps):
+    """Say whether a cell is larger than it need be: some half of k or more and the rest both keep everything."""
+    for chosen in range(1, 1 << (len(members) - 1)):
+        half = [member for i, member in enumerate(members) if chosen >> i & 1]
+        rest = [member for i, member in enumerate(members) if not chosen >> i & 1]
+        if min(len(half), len(rest)) >= k and keeps(half) and keeps(rest):
+            return True
+    return False

@@ -70,8 +70,7 @@ def test_a_few_homogeneous_cells_cost_little_to_mend():
 
     assert not model.measure(start, column).holds
     assert model.measure(labels, column).holds
-    assert labels.max() + 1 >= 0.97 * (start.max() + 1)
-    assert loss(X, labels).sse < 1.5 * loss(X, start).sse
+    assert loss(X, labels).sse < 1.4 * loss(X, start).sse
 
 
 def test_diversity_and_closeness_go_together():

@@ -7,6 +7,7 @@ brought about by `enforce`: partitions are steered, mended and refined until eve
 from shoal.models.codes import Codes, encode
 from shoal.models.delta_disclosure import DeltaDisclosure
 from shoal.models.enforce import Guarded, enforce
+from shoal.models.guarded_refine import guarded_refine
 from shoal.models.k_anonymity import KAnonymity
 from shoal.models.l_diversity import LDiversity
 from shoal.models.model import Model, Reached
@@ -27,6 +28,7 @@ __all__ = [
     "TCloseness",
     "encode",
     "enforce",
+    "guarded_refine",
     "measure",
 ]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.errors import GuaranteeError, ParameterError
@@ -23,19 +24,23 @@ from shoal.typing import Labels, Matrix, Seed
 # Up to so many records several starts are tried to the end, and each search goes on until nothing is left to gain.
 SMALL = 5_000
 THOROUGH = kernels.Effort(rounds=60, neighbours=40, least_gain=1e-5, at_any_cost=True)
-# Beyond, there is one start and one search, longer up to some tens of thousands.
+# Beyond, there is one search, or two, longer up to some tens of thousands.
 MEDIUM = 60_000
-LONG = kernels.Effort(rounds=20, neighbours=60, least_gain=0.002, at_any_cost=True)
-QUICK = kernels.Effort(rounds=5, neighbours=20, least_gain=0.01, at_any_cost=True)
-# Which size is best is found out on so many of the records.
+LONG = kernels.Effort(rounds=20, neighbours=20, least_gain=0.003, at_any_cost=True)
+WIDE = LONG._replace(neighbours=40)
+QUICK = kernels.Effort(rounds=4, neighbours=18, least_gain=0.01, at_any_cost=True)
+# Which size is best is found out on so many of the records; with more of them it grows like the fourth root.
 SAMPLE = 4_000
-# Up to this share of the cells they are mended one by one; where more fail, they are made anew.
-FEW = 0.05
+# Up to the first share of the cells they are mended one by one; above the second, all are made anew; in between, the
+# better of both is kept, unless there are too many records for two searches.
+FEW = 0.15
+MANY = 0.5
 MANAGEABLE = 50
 SPREAD_FEW = 0.01
 # Cells of evenly spread values are tried with so many times the records that the model needs at least: with more of
 # them there is more to choose from, with fewer they are smaller.
 SIZES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+SAMPLED_SIZES = (1.0, 1.5, 2.0, 3.0)
 
 
 class Guarded(NamedTuple):
@@ -57,24 +62,21 @@ class Guarded(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Records, and what is promised about them; `counts` is of the whole table, also where the records are a part."""
+    """Records, and what is promised about them; the vetoes know the whole table, also where the records are a part."""
 
     X: Matrix
     k: int
     guarded: Sequence[Guarded]
-    counts: Sequence[Labels]
-
-    def guarantees(self, n_first: int | None = None) -> kernels.Guarantees:
-        """Return the vetoes, of all models or of the first ones."""
-        vetoes = kernels.Guarantees()
-        for each, counts in zip(self.guarded[:n_first], self.counts[:n_first], strict=True):
-            each.model.guard(vetoes, each.column, counts)
-        return vetoes
+    vetoes: kernels.Guarantees
 
     def part(self, records: Labels) -> "Problem":
         """Return the same for some of the records."""
         X = np.ascontiguousarray(self.X[records])
-        return self._replace(X=X, guarded=[each.part(records) for each in self.guarded])
+        return Problem(X, self.k, [each.part(records) for each in self.guarded], self.vetoes.part(records))
+
+    def fails(self, labels: Labels) -> NDArray[np.bool_]:
+        """Say which cells break a model."""
+        return _failing(self.vetoes, labels)
 
 
 def enforce(
@@ -129,33 +131,68 @@ def enforce(
     """
     matrix = as_matrix(X)
     k = as_cell_size(k, len(matrix))
+    groups = np.zeros(len(matrix), dtype=np.int64) if strata is None else _renumbered(strata)
+    if labels is not None:
+        labels = _valid(labels, groups, k)
     guarded = [_checked(Guarded(*each), len(matrix)) for each in models]
-    groups = np.zeros(len(matrix), dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
     strict = [each for each in guarded if each.model.promised]
-    counts = [np.bincount(each.codes, minlength=each.n_values) for each in strict]
+    vetoes = kernels.Guarantees()
+    for each in strict:
+        each.model.guard(vetoes, each.column, np.bincount(each.codes, minlength=each.n_values))
+    whole = Problem(matrix, k, strict, vetoes)
+    steering = [each for each in guarded if not each.model.promised]
+    parts = _members(groups)
+    if labels is not None and not steering:
+        return _mended(whole, labels, parts)
     result = np.empty(len(matrix), dtype=np.int64)
     n_cells = 0
-    whole = Problem(matrix, k, strict, counts)
-    sound = _sound(whole, labels, groups) if labels is not None and len(strict) == len(guarded) else None
-    for group, records in enumerate(np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])):
-        start = None if labels is None else np.unique(labels[records], return_inverse=True)[1].astype(np.int64)
-        if sound is not None and sound[group]:
-            assert start is not None
-            result[records] = start + n_cells
-        else:
-            steering = [each.part(records) for each in guarded if not each.model.promised]
-            problem = whole.part(records)
-            result[records] = _enforced(problem, _start(problem, start, steering, method, seed)) + n_cells
+    for records in parts:
+        problem = whole.part(records)
+        start = _start(problem, [each.part(records) for each in steering], method, seed)
+        result[records] = _enforced(problem, start) + n_cells
         n_cells = int(result[records].max()) + 1
     _recount(strict, result)
     return result
 
 
-def _sound(whole: Problem, labels: Labels, groups: Labels) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Say in which strata no cell breaks a model; there may be thousands, and most have nothing to mend."""
-    first, cells = np.unique(groups * (int(labels.max()) + 1) + labels, return_index=True, return_inverse=True)[1:]
-    failing = _failing(whole.guarantees(), cells.astype(np.int64))
-    return np.asarray(np.bincount(groups[first], failing, minlength=int(groups.max()) + 1) == 0)
+def _valid(labels: Labels, groups: Labels, k: int) -> Labels:
+    """Refuse labels that are not a partition, within the groups, into cells of at least k records."""
+    if np.shape(labels) != np.shape(groups):
+        raise ParameterError(f"labels have shape {np.shape(labels)}; {len(groups)} records need one each.")
+    labels = _renumbered(labels)
+    labels = _renumbered(groups * (int(labels.max()) + 1) + labels)
+    smallest = int(np.bincount(labels).min())
+    if smallest < k:
+        raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest cell has {smallest} records.")
+    return labels
+
+
+def _mended(whole: Problem, labels: Labels, parts: Sequence[Labels]) -> Labels:
+    """Return a partition that keeps every model, changed only in the strata where one is broken."""
+    failing = whole.fails(labels) if whole.guarded else np.zeros(0, dtype=bool)
+    if not failing.any():
+        return labels
+    result = labels.copy()
+    broken = failing[labels]
+    n_cells = len(failing)
+    for records in parts:
+        if broken[records].any():
+            result[records] = _enforced(whole.part(records), _renumbered(labels[records])) + n_cells
+            n_cells = int(result[records].max()) + 1
+    result = _renumbered(result)
+    _recount(whole.guarded, result)
+    return result
+
+
+def _members(groups: Labels) -> list[Labels]:
+    """Return the records of each group, in ascending order."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(groups))[:-1])
+
+
+def _renumbered(labels: Labels) -> Labels:
+    """Return the same cells, numbered from 0 and without gaps."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def _recount(strict: Sequence[Guarded], labels: Labels) -> None:
@@ -184,8 +221,8 @@ def _checked(guarded: Guarded, n_records: int) -> Guarded:
     return guarded._replace(codes=codes)
 
 
-def _start(problem: Problem, labels: Labels | None, steering: Sequence[Guarded], method: str, seed: Seed) -> Labels:
-    """Return the partition to begin with: the one given, or the method's, steered where a weight says so."""
+def _start(problem: Problem, steering: Sequence[Guarded], method: str, seed: Seed) -> Labels:
+    """Return the partition to begin with: the method's, steered where a weight says so."""
     if len(steering) > 1:
         raise ParameterError(
             f"{len(steering)} models have a weight, but only one can steer: two would contradict each other. Leave the "
@@ -196,28 +233,36 @@ def _start(problem: Problem, labels: Labels | None, steering: Sequence[Guarded],
         assert isinstance(model, TCloseness)
         assert model.weight is not None
         return steered(problem.X, steering[0].codes, problem.k, model.t, model.weight, method, seed)
-    return partition(problem.X, problem.k, method, seed) if labels is None else labels
+    return partition(problem.X, problem.k, method, seed)
 
 
 def _enforced(problem: Problem, labels: Labels) -> Labels:
     """Return a partition of these records that keeps every model, beginning with `labels`."""
     if not problem.guarded:
         return labels
-    vetoes = problem.guarantees()
-    if not _failing(vetoes, labels).any():
+    failing = problem.fails(labels)
+    if not failing.any():
         return labels
     _refuse_impossible(problem)
     if len(problem.X) <= SMALL:
-        starts = _starts(problem, labels)
-        ends = [kernels.guarded_search(problem.X, start, problem.k, vetoes, THOROUGH) for start in starts]
-        return min(ends, key=lambda end: _spread_within(problem.X, end))
-    if _failing(vetoes, labels).mean() > FEW:
-        labels = _spread_anew(problem, vetoes, labels)
-    return kernels.guarded_search(problem.X, labels, problem.k, vetoes, LONG if len(labels) <= MEDIUM else QUICK)
+        return _best(problem, [_searched(problem, start, THOROUGH) for start in _starts(problem, labels)])
+    if len(problem.X) <= MEDIUM:
+        ends = [_searched(problem, labels, LONG)] if failing.mean() <= MANY else []
+        ends += [_searched(problem, _spread_anew(problem), WIDE)] if failing.mean() > FEW else []
+        return _best(problem, ends)
+    return _searched(problem, labels if failing.mean() <= MANY else _spread_anew(problem), QUICK)
 
 
-def _failing(vetoes: kernels.Guarantees, labels: Labels) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Say which cells break a model."""
+def _best(problem: Problem, ends: Sequence[Labels]) -> Labels:
+    """Return the partition with the least loss."""
+    return min(ends, key=lambda end: _spread_within(problem.X, end))
+
+
+def _searched(problem: Problem, labels: Labels, effort: kernels.Effort) -> Labels:
+    return kernels.guarded_search(problem.X, labels, problem.k, problem.vetoes, effort)
+
+
+def _failing(vetoes: kernels.Guarantees, labels: Labels) -> NDArray[np.bool_]:
     return np.asarray(vetoes.excess(labels, int(labels.max()) + 1)) > 0
 
 
@@ -228,10 +273,8 @@ def _refuse_impossible(problem: Problem) -> None:
     records never have fewer values.
     """
     everything = np.zeros(len(problem.X), dtype=np.int64)
-    for each, counts in zip(problem.guarded, problem.counts, strict=True):
-        veto = kernels.Guarantees()
-        each.model.guard(veto, each.column, counts)
-        if _failing(veto, everything).any():
+    for place, each in enumerate(problem.guarded):
+        if _failing(problem.vetoes.one(place), everything).any():
             raise GuaranteeError(f"{each.model} cannot be kept: {each.model.why_impossible(each.column)}.")
 
 
@@ -242,8 +285,8 @@ def _spread_within(X: Matrix, labels: Labels) -> float:
 def _starts(problem: Problem, labels: Labels) -> Iterator[Labels]:
     """Yield the partition given, then cells in which the first column is spread evenly, of several sizes."""
     # Where most of many cells fail, mending them one by one is no way.
-    failing = _failing(problem.guarantees(), labels)
-    if failing.mean() < 0.5 or len(failing) <= MANAGEABLE:
+    failing = problem.fails(labels)
+    if failing.mean() < MANY or len(failing) <= MANAGEABLE:
         yield labels
     first = _steering_order(problem)
     least = _least_size(problem, first)
@@ -264,12 +307,10 @@ def _least_size(problem: Problem, which: int) -> int:
 
     Every so many records of the sorted column make a cell. Tried are sizes that grow by a tenth.
     """
-    veto = kernels.Guarantees()
-    each = problem.guarded[which]
-    each.model.guard(veto, each.column, problem.counts[which])
-    n = len(each.codes)
+    veto = problem.vetoes.one(which)
+    n = len(problem.X)
     place = np.empty(n, dtype=np.int64)
-    place[np.argsort(each.codes, kind="stable")] = np.arange(n)
+    place[np.argsort(problem.guarded[which].codes, kind="stable")] = np.arange(n)
     size = 2
     while size < n:
         n_cells = n // size
@@ -279,62 +320,29 @@ def _least_size(problem: Problem, which: int) -> int:
     return min(size, n)
 
 
-def _spread_anew(problem: Problem, vetoes: kernels.Guarantees, labels: Labels) -> Labels:
-    """Put the records of cells that break a model, with those of cells nearby, into cells that keep it.
-
-    The pool is doubled until it can be spread so that few new cells break a model, or all records are in it.
-    """
-    failing = np.flatnonzero(_failing(vetoes, labels))
-    sizes = np.bincount(labels)
-    centroids = kernels.cell_sums(problem.X, labels, len(sizes)) / sizes[:, None]
+def _spread_anew(problem: Problem) -> Labels:
+    """Return cells in which a column is spread evenly, of the size that is best on a sample."""
     first = _steering_order(problem)
-    order = _helpers(problem, labels, centroids, failing, first)
     least = _least_size(problem, first)
-    times = _best_times(problem.part(np.arange(0, len(labels), -(-len(labels) // SAMPLE))), first, least)
-    n_pooled = len(failing)
-    while True:
-        pooled = np.isin(labels, np.concatenate([failing, order[:n_pooled]]))
-        records = np.flatnonzero(pooled)
-        fresh, sound = _spread_out(problem.part(records), first, [least * more for more in times])
-        if sound or n_pooled >= len(order):
-            break
-        n_pooled *= 2
-    labels = labels.copy()
-    labels[records] = fresh + len(sizes)
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    sample = problem.part(np.arange(0, len(problem.X), -(-len(problem.X) // SAMPLE)))
+    grown = (len(problem.X) / len(sample.X)) ** 0.25
+    return _spread_out(problem, first, [least * times * grown for times in _best_times(sample, first, least)])
 
 
 def _best_times(sample: Problem, first: int, least: int) -> tuple[float, ...]:
     """Return by how much cells should be larger than the least, and what is left to try if that does not do."""
-    vetoes = sample.guarantees()
     losses = []
-    for times in SIZES:
-        start = _spread_out(sample, first, [least * times])[0]
-        end = kernels.guarded_search(sample.X, start, sample.k, vetoes, QUICK)
-        losses.append(_spread_within(sample.X, end))
-    return SIZES[int(np.argmin(losses)) :]
+    for times in SAMPLED_SIZES:
+        start = _spread_out(sample, first, [least * times])
+        losses.append(_spread_within(sample.X, _searched(sample, start, QUICK)))
+    return SAMPLED_SIZES[int(np.argmin(losses)) :]
 
 
-def _spread_out(part: Problem, first: int, sizes: Sequence[float]) -> tuple[Labels, bool]:
-    """Return cells in which a column is spread evenly, of the first size that will do, and whether few fail."""
-    vetoes = part.guarantees()
+def _spread_out(problem: Problem, first: int, sizes: Sequence[float]) -> Labels:
+    """Return cells in which a column is spread evenly, of the first size with which few fail, or of the last."""
     for wanted in sizes:
-        size = min(max(part.k, round(wanted)), len(part.X))
-        fresh = kernels.spread(part.X, part.guarded[first].codes, size, min(size, max(3, round(wanted))))
-        if _failing(vetoes, fresh).mean() < SPREAD_FEW:
-            return fresh, True
-    return fresh, False
-
-
-def _helpers(problem: Problem, labels: Labels, centroids: Matrix, failing: Labels, which: int) -> Labels:
-    """Order the cells that break nothing: those first that bring what the failing ones lack and are near to one."""
-    codes = problem.guarded[which].codes
-    mean = np.bincount(labels, codes) / np.bincount(labels)
-    off = mean - float(codes.mean())
-    others = np.setdiff1d(np.arange(len(mean)), failing)
-    nearest = failing[kernels.assign(centroids[others], np.ascontiguousarray(centroids[failing]))]
-    apart = ((centroids[others] - centroids[nearest]) ** 2).sum(axis=1)
-    sizes = np.bincount(labels)
-    together = float((off * sizes)[failing].sum())
-    helps = off[others] * together < 0 if problem.guarded[which].ordered else np.ones(len(others), dtype=bool)
-    return np.asarray(others[np.lexsort((apart, ~helps))])
+        size = min(max(problem.k, round(wanted)), len(problem.X))
+        fresh = kernels.spread(problem.X, problem.guarded[first].codes, size, min(size, max(3, round(wanted))))
+        if problem.fails(fresh).mean() < SPREAD_FEW:
+            break
+    return fresh

@@ -6,7 +6,6 @@ Li, Li, Venkatasubramanian (2007), "t-Closeness: privacy beyond k-anonymity and 
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -70,7 +69,7 @@ class TCloseness(Model):
         work, whole = (ordered_work if column.ordered else nominal_work)(class_ids, column.codes, column.n_values)
         t = as_fraction(self.t)
         kept = np.array([w * t.denominator <= a * t.numerator for w, a in zip(work, whole, strict=True)], dtype=bool)
-        values = np.array([float(Fraction(w, a)) if a else 0.0 for w, a in zip(work, whole, strict=True)])
+        values = np.array([w / a if a else 0.0 for w, a in zip(work, whole, strict=True)])
         note = ""
         if column.n_values < 2:
             note = (
