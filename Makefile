@@ -16,7 +16,7 @@ help:
 	@echo "make format     format Python and C++ in place"
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   the kernel tests under the address and undefined-behaviour sanitizers (Linux)"
-	@echo "make soak       streams under random faults for ten minutes, and the worker killed 200 times"
+	@echo "make soak       streams under random faults for ten minutes; collections and the worker killed 200 times"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
 
@@ -65,6 +65,7 @@ sanitize: .venv-sanitize/.ready
 SOAK_SECONDS ?= 600
 soak: .venv/.ready
 	@$(PYTHON_IN_VENV) tests/soak/soak.py --seconds $(SOAK_SECONDS)
+	@$(PYTHON_IN_VENV) tests/soak/evening.py --kills 200
 	@SHOAL_KILLS=200 $(PYTHON_IN_VENV) -m pytest -rs --quiet tests/test_worker.py -k killed
 
 wheel: .venv/.ready

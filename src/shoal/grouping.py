@@ -131,12 +131,7 @@ def _n_threads(threads: int | None, n_records: int) -> int | None:
 def bounds_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] = ()) -> Bounds:
     """Gather what cells have to keep, and refuse what no cells can; as `group` does before it begins."""
     check_models(models, schema)
-    strata, _ = strata_of(table, schema, k)
-    households, shared = None, []
-    if schema.roles.household is not None:
-        households = _households(table, schema)
-        shared = _shared_columns(table, schema, households)
-        _refuse_split_households(households, strata, k)
+    strata, households, shared = borders_of(table, schema, k)
     guarded = guarded_by(models, schema, table)
     steering = [each for each in guarded if not each.model.promised]
     _refuse_steering(steering, households is not None)
@@ -146,6 +141,25 @@ def bounds_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] =
         kept = [k_subjects(subjects, strata, k, schema.roles.subject), *kept]
     refuse_impossible(kept, strata)
     return Bounds(strata, households, shared, kept, steering)
+
+
+class Borders(NamedTuple):
+    """What no cell crosses: the first three of `Bounds`."""
+
+    strata: Labels
+    households: Labels | None
+    shared: list[str]
+
+
+def borders_of(table: pa.Table, schema: Schema, k: int) -> Borders:
+    """Find strata and households, and refuse those that are smaller than `k` or that do not go together."""
+    strata, _ = strata_of(table, schema, k)
+    if schema.roles.household is None:
+        return Borders(strata, None, [])
+    households = _households(table, schema)
+    shared = _shared_columns(table, schema, households)
+    _refuse_split_households(households, strata, k)
+    return Borders(strata, households, shared)
 
 
 def _refuse_steering(steering: list[Guarded], in_households: bool) -> None:

@@ -121,6 +121,62 @@ def test_a_plan_takes_a_curve_and_a_clock():
     assert f"ready {ends.hour:02d}:" in result.output or "by the clock start" in result.output
 
 
+def test_what_has_ended_starts_now():
+    result = shoal_command("plan", "--collection", "10h", "--takes", "2h", "--ends", "2020-01-01T20:00", "--json")
+    told = shoal_command("plan", "--collection", "10h", "--takes", "2h", "--ends", "2020-01-01T20:00")
+
+    assert json.loads(result.stdout)["late_share"] == 0
+    assert (
+        f"start {datetime.now():%H:}" in told.stdout
+        or f"start {datetime.now() - timedelta(minutes=1):%H:}" in told.stdout
+    )
+
+
+def test_a_collection_begins_from_a_job_file_with_models(files):
+    job = files / "job.toml"
+    job.write_text(
+        'k = 5\nseed = 3\n[roles]\nquasi_identifiers = ["age"]\nconfidential = ["vote"]\n'
+        '[[models]]\nmodel = "l-diversity"\ncolumn = "vote"\nl = 2\n'
+    )
+    begun = shoal_command("collect", "begin", files / "other", files / "early.csv", "--job", job)
+    done = shoal_command("collect", "finish", files / "other", "-o", files / "release.csv")
+
+    assert "l-diversity: vote" in begun.output
+    assert "and keeps the models" in done.output
+
+
+def test_models_are_options_of_begin(files):
+    arguments = ("--quasi", "age", "--confidential", "vote", "--l-diversity", "vote=2", "-k", 5)
+    begun = shoal_command("collect", "begin", files / "other", files / "early.csv", *arguments)
+
+    assert begun.exit_code == 0, begun.output
+    assert [str(model.column) for model in Collection.open(files / "other").job.models] == ["vote"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--job", "job.toml", "-k", 5), "-k beside it"),
+        (("--quasi", "age"), "-k 10, or name a job file"),
+        (("-k", 5, "--quasi", "age", "--confidential", "vote", "--l-diversity", "age=2"), "confidential columns"),
+    ],
+)
+def test_what_cannot_be_begun_is_said(files, arguments, said):
+    result = shoal_command("collect", "begin", files / "other", files / "early.csv", *arguments)
+
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not (files / "other").exists()
+
+
+def test_a_late_file_without_records_is_fine(files):
+    (files / "nobody.csv").write_text("age,vote\n")
+    result = shoal_command("collect", "add", files / "evening", files / "nobody.csv")
+
+    assert result.exit_code == 0, result.output
+    assert shoal_command("collect", "finish", files / "evening", "-o", files / "release.csv").exit_code == 0
+
+
 def test_a_plan_is_made_from_a_measurement(tmp_path):
     write(people(300), tmp_path / "early.csv")
     arguments = ("--measure", tmp_path / "early.csv", "--records", 1_000, "-k", 5, "--quasi", "age", "--other", "vote")
@@ -141,6 +197,7 @@ def test_a_plan_is_made_from_a_measurement(tmp_path):
         (("--collection", "10h", "--takes", "2h", "--deadline", "1min"), "the earliest is 2 min 33 s"),
         (("--collection", "10h", "--takes", "2h", "--deadline", "20:30"), "needs the end"),
         (("--collection", "10h", "--takes", "2h", "--ends", "2020-01-01T20:00", "--deadline", "20:30"), "in the past"),
+        (("--collection", "10h", "--takes", "2h", "--ends", "2020-01-01T20:00", "--deadline", "1h"), "is ready at"),
         (("--collection", "10h", "--takes", "2h", "--ends", "8 pm"), "is no time"),
         (("--arrived", "0h=0,8h", "--takes", "2h"), "has to be TIME=SHARE"),
     ],

@@ -258,12 +258,6 @@ def test_a_stratum_that_stays_too_small_is_refused_at_the_end(tmp_path):
     assert not Collection.open(tmp_path / "evening").is_finished
 
 
-def test_households_are_refused(tmp_path):
-    roles = {"quasi_identifiers": ["age", "district"], "confidential": ["vote"], "household": "name"}
-    with pytest.raises(SchemaError, match="households"):
-        begin(tmp_path / "evening", voters(100), k=5, **roles)
-
-
 def test_a_folder_that_is_there_is_not_replaced(evening, tmp_path):
     with pytest.raises(FileError, match="exists already"):
         begin(tmp_path / "evening", voters(100), k=5, **ROLES)
@@ -365,6 +359,23 @@ def test_a_batch_that_was_interrupted_does_not_count_and_can_be_added_again(even
     assert collection.n_records == [300]
     collection.add(tmp_path / "late.csv")
     assert released(collection).verdict.n_records == 340
+
+
+def test_what_a_killed_process_left_is_removed_and_nothing_else(evening, tmp_path):
+    left = [
+        tmp_path / "evening" / name for name in (".0a1b2c.records-0001.arrow", "records-0009.arrow", ".x.cells.npy")
+    ]
+    mine = tmp_path / "evening" / "notes.txt"
+    beside = tmp_path / ".0123456789ab.other"
+    beside.mkdir()
+    for file in (*left, mine, beside / "records-0000.arrow"):
+        file.write_text("x")
+    evening.add(voters(10, seed=1))
+    begin(tmp_path / "other", voters(50), k=5, **ROLES)
+
+    assert [file for file in (*left, beside) if file.exists()] == []
+    assert mine.exists()
+    assert released(evening).verdict.n_records == 310
 
 
 HOLDS = """

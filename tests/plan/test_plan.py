@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -136,28 +137,67 @@ def test_a_base_that_should_have_started_by_now_starts_now():
         plan(TWO_HOURS, TEN_HOURS, deadline=600, latest_start=1_800)
 
 
-def runs(exponent=1.2):
+def runs(exponent=1.2, sizes=(10_000, 20_000, 40_000)):
     """Return a calibration of a method whose time grows with this power."""
     return tuple(
-        Run(
-            n,
-            share,
-            1e-6 * n**exponent if share == 0 else 1e-6 * (n * (1 - share)) ** exponent,
-            2e-7 * n * share,
-            share / 20,
-        )
-        for n in (10_000, 20_000, 40_000)
+        Run(n, share, 1e-6 * (n * (1 - share)) ** exponent, 2e-7 * n**exponent * share, share / 20)
+        for n in sizes
         for share in (0.0, 0.1, 0.5)
     )
 
 
-def test_measured_times_are_extended_by_their_own_power_law():
-    measured = Measured(1_000_000, runs())
+@pytest.mark.parametrize("exponent", [1.2, 1.5, 2.0])
+def test_measured_times_are_extended_by_their_own_power_law(exponent):
+    measured = Measured(1_000_000, runs(exponent))
 
-    assert measured.base(0.0) == pytest.approx(1e-6 * 1e6**1.2)
-    assert measured.late(0.1) == pytest.approx(0.02)
+    assert measured.base(0.0) == pytest.approx(1e-6 * 1e6**exponent)
+    assert measured.base(0.1) == pytest.approx(1e-6 * 9e5**exponent)
+    assert measured.late(0.1) == pytest.approx(0.02e-6 * 1e6**exponent)
     assert measured.loss(0.05) == pytest.approx(0.0025)
     assert measured.loss(0.8) is None
+
+
+def test_work_that_does_not_depend_on_the_size_does_not_grow():
+    small, large = runs(1.2, sizes=(10_000,)), runs(1.2, sizes=(1_000_000,))
+    with_start = tuple(
+        replace(run, base_seconds=run.base_seconds + 0.2, late_seconds=run.late_seconds and run.late_seconds + 0.01)
+        for run in (*small, *(run for run in large if run.late_share == 0.1))
+    )
+    measured = Measured(1_000_000, with_start, fixed=(0.2, 0.01, 0.2))
+
+    assert measured.late(0.5) == pytest.approx(0.01 + 0.1e-6 * 1e6**1.2)
+    assert measured.base(0.5) == pytest.approx(0.2 + 1e-6 * 5e5**1.2)
+    assert measured.base(0.0) == pytest.approx(0.2 + 1e-6 * 1e6**1.2)
+
+
+def test_shares_that_were_run_at_a_smaller_size_grow_as_the_reference_does():
+    small = runs(sizes=(10_000,))
+    large = tuple(run for run in runs(sizes=(1_000_000,)) if run.late_share == 0.1)
+    measured = Measured(1_000_000, small + large)
+
+    assert measured.late(0.5) == pytest.approx(5 * measured.late(0.1))
+    assert measured.base(0.5) == pytest.approx(1e-6 * 5e5**1.2)
+    assert measured.margin == (1.0, 1.0)
+
+
+def test_more_late_records_never_take_less_time():
+    noisy = tuple(replace(run, late_seconds=2.0 - run.late_share) for run in runs())
+    measured = Measured(40_000, noisy)
+
+    assert measured.late(0.1) == measured.late(0.5) == pytest.approx(1.7)
+
+
+def test_a_forecast_says_how_far_off_it_may_be():
+    near, far = (Measured(n, runs(), spread=(0.9, 1.2)) for n in (40_000, 400_000))
+    found = plan(near, Arrivals.uniform(100), deadline=near.late(0.1) * 1.1)
+
+    assert near.margin == (0.9, 1.2)
+    assert far.margin[0] < 0.9
+    assert far.margin[1] > 1.2
+    assert found.finish_between[0] < found.finish < found.finish_between[1]
+    assert "between" in found.text()
+    assert "doubt" in found.text()
+    assert "doubt" not in plan(TWO_HOURS, TEN_HOURS, deadline=3_600).text()
 
 
 def test_a_measured_plan_meets_its_deadline_with_the_smallest_share():
@@ -170,9 +210,10 @@ def test_a_measured_plan_meets_its_deadline_with_the_smallest_share():
     assert 0 < found.late_share < plan(measured, arrivals).late_share
 
 
-def test_a_calibration_of_one_size_is_refused():
-    with pytest.raises(ParameterError, match="two sizes"):
-        Measured(1_000, tuple(run for run in runs() if run.n_records == 10_000))
+@pytest.mark.parametrize("left_out", [0.0, 0.1])
+def test_a_calibration_without_the_ordinary_job_or_the_reference_is_refused(left_out):
+    with pytest.raises(ParameterError, match="10% late records at every size"):
+        Measured(1_000, tuple(run for run in runs() if run.late_share != left_out))
 
 
 def test_a_plan_can_be_read_and_stored():

@@ -1,16 +1,20 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from shoal.cli import main
+from shoal.errors import ParameterError
 from shoal.reproduce import incremental
 from shoal.reproduce.incremental.claims import claims, in_text
 from shoal.reproduce.incremental.pictures import draw
-from shoal.reproduce.incremental.runs import LINES, Problem, gaussian_problem
+from shoal.reproduce.incremental.runs import LINES, Problem, Result, gaussian_problem
 
 SHARES = (0.1, 0.5, 0.9)
+ROOT = Path(__file__).parents[2]
+FULL = ROOT / "benchmarks" / "results" / "incremental_figures.json"
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +22,8 @@ def report(tmp_path_factory):
     rng = np.random.default_rng(0)
     sets = [gaussian_problem(400, dims, k, 1) for k in (10, 20) for dims in (5, 15)]
     sets += [Problem("census", rng.integers(0, 9, (400, 3)) * 1.0, 10)]
-    report = incremental.Report(tmp_path_factory.mktemp("incremental"), seed=1)
-    incremental.run(report, sets, SHARES, plain=True)
+    report = incremental.Report(tmp_path_factory.mktemp("incremental"), {"seed": 1, "n": 400, "plain": True})
+    incremental.run(report, sets, SHARES)
     return report
 
 
@@ -67,3 +71,43 @@ def test_without_the_data_folder_the_rest_is_measured(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "Without census" in result.stderr
     assert "gaussian x 15, k=10" in result.stdout
+
+
+def test_an_interrupted_run_goes_on_with_what_is_missing(report, tmp_path):
+    settings = {"seed": 1, "n": 400, "plain": False}
+    sets = [gaussian_problem(400, dims, 10, 1) for dims in (5, 15)]
+    first = incremental.Report(tmp_path, settings)
+    incremental.run(first, sets[:1], SHARES[:2])
+    again = incremental.Report(tmp_path, settings, resume=True)
+    incremental.run(again, sets, SHARES)
+
+    assert again.results[: len(first.results)] == first.results
+    assert [r[:6] for r in sorted(again.results)] == [
+        r[:6] for r in sorted(report.results) if r.k == 10 and r.data == "gaussian"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (None, "nothing to resume"),
+        ("{", "is not what a run has left"),
+        ('{"seed": 2, "n": 400, "plain": true, "results": []}', "other settings"),
+    ],
+)
+def test_what_cannot_be_gone_on_with_is_said(left, said, tmp_path):
+    if left is not None:
+        (tmp_path / "incremental.json").write_text(left)
+    with pytest.raises(ParameterError, match=said):
+        incremental.Report(tmp_path, {"seed": 1, "n": 400, "plain": True}, resume=True)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a source distribution comes without results")
+def test_the_page_says_what_the_full_run_found():
+    page = (ROOT / "docs" / "incremental.md").read_text(encoding="utf-8")
+    full = json.loads(FULL.read_text(encoding="utf-8"))
+    found = claims([Result(**result) for result in full["results"]])
+
+    assert full["n"] == 50_000
+    for claim in found:
+        assert f"| {claim.says} | {claim.found} | {'yes' if claim.agrees else '**no**'} |" in page

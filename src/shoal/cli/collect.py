@@ -16,12 +16,15 @@ from shoal.errors import ShoalWarning
 from shoal.files import check_free
 from shoal.incremental import VARIANTS
 from shoal.incremental.collection import Collection, begin
-from shoal.job import Job, Order
+from shoal.job import Order
 from shoal.release import files_of
+from shoal.table.columns import printable
 
 _EXAMPLES = """\b
 Examples:
   shoal collect begin evening early.csv -k 10 --quasi age,district --confidential vote --drop name
+  shoal collect begin evening early.csv -k 10 --quasi age --confidential salary --t-closeness salary=0.1
+  shoal collect begin evening early.csv --job job.toml
   shoal collect add evening late.csv
   shoal collect status evening
   shoal collect finish evening -o release.parquet --report report.html
@@ -40,8 +43,10 @@ def command() -> None:
 @command.command("begin", epilog=_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
 @click.argument("file", metavar="FILE")
-@click.option("-k", "k", type=int, required=True, help="Smallest cell size, at least 2.")
+@click.option("-k", "k", type=int, help="Smallest cell size, at least 2.")
 @options.roles()
+@options.models
+@click.option("--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file.")
 @click.option(
     "--variant", type=click.Choice(list(VARIANTS)), default="reopen", show_default=True, help="How late records join."
 )
@@ -49,19 +54,10 @@ def command() -> None:
 @options.making
 @options.columns()
 @options.reading
-def _begin(folder: str, file: str, k: int, **given: Any) -> None:
+def _begin(folder: str, file: str, **given: Any) -> None:
     """Begin the collection FOLDER with the records of FILE."""
-    job = Job.of(
-        k=k,
-        method=given["method"],
-        scaling=given["scaling"],
-        missing=given["missing"],
-        seed=given["seed"],
-        roles=options.taken(given, "role"),
-        columns=options.column_settings(given),
-        options=options.method_options(given["options"]),
-    )
-    reading = options.taken(given, "reading")
+    job = options.job_of(given, beside=("variant", "threads"))
+    reading = (job.input.reading() if job.input else {}) | options.taken(given, "reading")
     with _telling(), showing(f"reading {Path(file).name}", "grouping records", "writing") as meter:
         begin(folder, file, job, variant=given["variant"], threads=given["threads"], progress=meter, reading=reading)
     _tell(Collection.open(folder))
@@ -123,6 +119,7 @@ def _tell(collection: Collection) -> None:
     facts(
         {
             "base": f"{base:,} records, k = {collection.job.k}, {collection.job.method}",
+            **{f"{model.name}: {printable(model.column)}": model.promise for model in collection.job.models},
             "cells": "made"
             if collection.is_partitioned
             else "not made yet; if `begin` was interrupted, `resume` makes them",

@@ -5,10 +5,11 @@ from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import click
+from click.core import ParameterSource
 
 from shoal.axes import Scaling
 from shoal.cli import given as typed
-from shoal.job import Input
+from shoal.job import Input, Job
 from shoal.models import MODELS, Model
 from shoal.models.written import accepts, model_of, settings_in
 from shoal.partition import ALGORITHMS
@@ -217,3 +218,36 @@ def method_options(given: Iterable[str]) -> dict[str, Any]:
             raise click.BadParameter(f"{name!r} is given twice.", param_hint="--option")
         found[name] = value
     return found
+
+
+def job_of(given: dict[str, Any], beside: tuple[str, ...] = ()) -> Job:
+    """Return the job of ``--job``, or the one that the options describe.
+
+    Raises
+    ------
+    click.UsageError
+        If options say what the job file says too; those in `beside` and those about reading are no part of a job.
+    """
+    if given["job"] is not None:
+        context = click.get_current_context()
+        mine = {
+            parameter.opts[-1]
+            for parameter in context.command.params
+            if isinstance(parameter, click.Option)
+            and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+            and parameter.name not in ("job", *beside)
+            and not (parameter.name or "").startswith("reading__")
+        }
+        if mine:
+            raise click.UsageError(f"--job is given, and {', '.join(sorted(mine))} beside it. Say it once.")
+        return Job.load(given["job"])
+    if given["k"] is None:
+        raise click.UsageError("Say how many records hide together, -k 10, or name a job file: --job job.toml")
+    return Job.of(
+        k=given["k"],
+        **{name: given[name] for name in ("method", "scaling", "missing", "seed") if name in given},
+        roles=taken(given, "role"),
+        columns=column_settings(given),
+        models=models_of(given),
+        options=method_options(given.get("options", ())),
+    )

@@ -20,7 +20,14 @@ Examples:
   shoal plan --collection 10h --takes 2h --ends 20:00 --deadline 20:30
   shoal plan --arrived 0h=0,8h=30%,10h=100% --takes 2h --json
   shoal plan --collection 10h --records 1000000 --measure early.csv -k 10 --quasi age,income --other vote --deadline 30s
+  shoal plan --collection 10h --records 1000000 --measure early.csv --job job.toml
 """
+
+
+_NO_PART_OF_A_JOB = (
+    *("collection", "arrived", "deadline", "ends", "takes", "measure", "records", "seconds"),
+    *("as_json", "svg", "force"),
+)
 
 
 @click.command("plan", epilog=_EXAMPLES)
@@ -34,7 +41,9 @@ Examples:
 @click.option("--measure", metavar="FILE", help="Measure instead, for about a minute, on records like those to come.")
 @click.option("--records", type=click.IntRange(min=2), help="How many records there will be (with --measure).")
 @click.option("-k", "k", type=int, help="Smallest cell size (with --measure).")
-@options.roles("quasi_identifiers", "identifiers", "confidential", "other", "by", "subject", "weights")
+@options.roles()
+@options.models
+@click.option("--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file.")
 @click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="For measuring.")
 @options.reading
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
@@ -47,11 +56,18 @@ def command(**given: Any) -> None:
     by the rule of the literature, for two steps of MDAV; --measure plans for the default method by a calibration on
     this machine.
     """
-    arrivals = _arrivals(given)
-    ends = _clock(given["ends"], datetime.now()) if given["ends"] else None
-    deadline = _deadline(given["deadline"], ends)
-    now = None if ends is None else (ends - datetime.now()).total_seconds()
-    found = plan(_times(given), arrivals, deadline, now)
+    arrivals, now = _arrivals(given), datetime.now()
+    ends = None if given["ends"] is None else _clock(given["ends"], now)
+    deadline = None if given["deadline"] is None else _deadline(given["deadline"], ends)
+    if ends is not None and ends < now:
+        # It is over: all that can be done starts now.
+        deadline = deadline and deadline - (now - ends).total_seconds()
+        ends = now
+    head_start = None if ends is None else (ends - now).total_seconds()
+    times = _times(given)
+    if ends is not None and deadline is not None and ends + timedelta(seconds=deadline) <= now:
+        _refuse_past(deadline, ends, plan(times, arrivals, None, head_start))
+    found = plan(times, arrivals, deadline, head_start)
     if given["svg"]:
         from shoal.plan.timeline import timeline
 
@@ -83,17 +99,21 @@ def _arrivals(given: dict[str, Any]) -> Arrivals:
     return Arrivals.of(points)
 
 
-def _deadline(text: str | None, ends: datetime | None) -> float | None:
-    if text is None:
-        return None
+def _deadline(text: str, ends: datetime | None) -> float:
+    """Return how long after the end of the collection the release has to be out, in seconds."""
     if ":" not in text:
         return as_seconds(text)
     if ends is None:
         raise click.UsageError("A deadline by the clock needs the end of the collection: --ends 20:00.")
-    clock = _clock(text, ends)
-    if clock < datetime.now():
-        raise ParameterError(f"The deadline is {spoken((datetime.now() - clock).total_seconds())} in the past.")
-    return (clock - ends).total_seconds()
+    return (_clock(text, ends) - ends).total_seconds()
+
+
+def _refuse_past(deadline: float, ends: datetime, earliest: Plan) -> None:
+    ready = ends + timedelta(seconds=earliest.finish)
+    raise ParameterError(
+        f"The deadline is {spoken((datetime.now() - ends).total_seconds() - deadline)} in the past. The earliest "
+        f"release is ready at {ready:%H:%M:%S} on {ready:%Y-%m-%d}."
+    )
 
 
 def _clock(text: str, day: datetime) -> datetime:
@@ -108,8 +128,8 @@ def _clock(text: str, day: datetime) -> datetime:
 
 
 def _times(given: dict[str, Any]) -> Times:
-    measuring = {name: given[name] for name in ("records", "k") if given[name] is not None}
-    measuring |= options.taken(given, "role") | options.taken(given, "reading")
+    measuring = {name: given[name] for name in ("records", "k", "job") if given[name] is not None}
+    measuring |= options.taken(given, "role") | options.taken(given, "model") | options.taken(given, "reading")
     if (given["takes"] is None) == (given["measure"] is None):
         raise click.UsageError("Say how long the job takes, --takes 2h, or let it be measured: --measure FILE.")
     if given["takes"] is not None:
@@ -120,21 +140,15 @@ def _times(given: dict[str, Any]) -> Times:
 
 
 def _measured(given: dict[str, Any]) -> Measured:
-    """Calibrate on the records of a file."""
-    from shoal.incremental.calibrate import calibrate
-    from shoal.prepare import prepare
-    from shoal.schema import Roles, Schema
-    from shoal.space import Space
-    from shoal.table import read
+    """Rehearse the evening with the records of a file."""
+    from shoal.incremental.rehearsal import rehearse
 
-    if given["records"] is None or given["k"] is None:
-        raise click.UsageError("--measure needs --records, how many there will be, and -k.")
+    if given["records"] is None or (given["k"] is None and given["job"] is None):
+        raise click.UsageError("--measure needs --records, how many there will be, and -k with roles, or --job.")
+    job = options.job_of(given, beside=_NO_PART_OF_A_JOB)
+    reading = (job.input.reading() if job.input else {}) | options.taken(given, "reading")
     with showing(
         f"reading {Path(given['measure']).name}", "", f"measuring for about {spoken(given['seconds'])}"
     ) as meter:
-        table = read(given["measure"], **options.taken(given, "reading")).arrow
-        schema = Schema.of(table.schema, Roles(**options.taken(given, "role")))
-        prepared = prepare(table, schema)
-        X = Space.fit(prepared, schema).encode(prepared)
         meter(1, 1)
-        return calibrate(X, given["records"], given["k"], seconds=given["seconds"])
+        return rehearse(given["measure"], job, given["records"], seconds=given["seconds"], reading=reading)

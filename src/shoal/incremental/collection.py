@@ -15,32 +15,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal import kernels
 from shoal.aggregate import Cells
-from shoal.classes import identity_codes
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
-from shoal.grouping import strata_of, within
-from shoal.incremental import VARIANTS, join
+from shoal.grouping import borders_of, strata_of
+from shoal.incremental import VARIANTS
+from shoal.incremental.cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.incremental.growth import drift, extended, moved, news
-from shoal.incremental.reopen import neighbours_of
 from shoal.incremental.store import Store
 from shoal.job import Job
-from shoal.kernels import cell_sums
 from shoal.manifest import input_sha256
-from shoal.partition import algorithm_of, partition
+from shoal.partition import algorithm_of
 from shoal.prepare import prepare
-from shoal.release import Release, conclude, survey_weights
+from shoal.release import Release, conclude, prepared, survey_weights
 from shoal.schema import Role, Roles, Schema
-from shoal.space import Space, as_cell_size
-from shoal.subjects import with_enough_subjects
+from shoal.space import Space
 from shoal.table import Table, read
-from shoal.typing import Labels, Matrix, Progress
+from shoal.typing import Progress
 
-NO_CELL = -1
-"""The label of a record of the base that waits for others of its stratum."""
-
-
-ANY_SIZE = 1
-"""Of strata, as long as records are still to come."""
+ARRAYS = ("cells", "groups", "neighbours")
+"""What `base_cells` makes, and `all_cells` wants to know."""
 
 
 class Collection:
@@ -96,25 +90,15 @@ class Collection:
                 self._partition_base(threads, progress)
 
     def _partition_base(self, threads: int | None, progress: Progress | None) -> None:
-        job, X = self.job, self._store.array("encoded")
-        schema = self._schema()
-        strata, _ = strata_of(self._prepared(self._store.table("records-0000"), schema), schema, ANY_SIZE)
-        labels = np.full(len(X), NO_CELL, dtype=np.int64)
-        enough = np.bincount(strata)[strata] >= job.k
-
-        def cut(points: Matrix, told: Progress | None) -> Labels:
-            return partition(points, job.k, job.method, job.seed, threads=threads, progress=told, **job.options)
-
-        inside = np.unique(strata[enough], return_inverse=True)[1].astype(np.int64)
-        labels[enough] = within(np.ascontiguousarray(X[enough]), inside, cut, progress)
-        sizes = np.bincount(labels[enough])
-        centroids = cell_sums(X[enough], labels[enough], len(sizes)) / sizes[:, None]
-        made = {"cells": labels, "centroids": centroids, "sizes": sizes}
-        if not inside.any():
-            # Later there will be no time for it.
-            made["neighbours"] = neighbours_of(np.ascontiguousarray(X[enough]), labels[enough], job.k)
+        schema, X = self._schema(), self._store.array("encoded")
+        table = self._prepared(self._store.table("records-0000"), schema)
+        space = Space.fit(table, schema, self.job.scaling)
+        made = base_cells(Task(self.job, schema, self.variant, threads, progress), table, space, X)
+        placed = made["cells"] >= 0
+        sizes = np.bincount(made["cells"][placed])
+        sums = kernels.cell_sums(np.ascontiguousarray(X[placed]), made["cells"][placed], len(sizes))
         with self._store.changing():
-            self._store.save(arrays=made)
+            self._store.save(arrays={**made, "centroids": sums / sizes[:, None], "sizes": sizes})
 
     def add(self, table: Any, **reading: Any) -> None:
         """Keep records that have arrived since.
@@ -152,6 +136,7 @@ class Collection:
             self._refuse_known(digest, original, schema)
             if source.n_records:
                 self._look(original, schema)
+                self._refuse_other_households(original, schema)
             batches = self._store.content["batches"]
             name = f"records-{len(batches):04d}"
             self._store.content["batches"] = [*batches, {"records": source.n_records, "source_sha256": digest}]
@@ -179,8 +164,8 @@ class Collection:
             )
         self.partition_base(threads=threads, progress=progress)
         with self._store.working(), self._store.changing():
-            release, labels = self._finish(threads, progress)
-            done = {"labels_sha256": hashlib.sha256(labels.tobytes()).hexdigest(), "records": len(labels)}
+            release = self._finish(threads, progress)
+            done = {"labels_sha256": _digest(release.cells), "records": len(release.labels)}
             if self.is_finished and self._store.content["finished"] != done:
                 raise FileError(
                     "The collection was finished before, and this time the cells came out differently. Nothing was "
@@ -192,7 +177,7 @@ class Collection:
                 self._store.save()
         return release
 
-    def _finish(self, threads: int | None, progress: Progress | None) -> tuple[Release, Labels]:
+    def _finish(self, threads: int | None, progress: Progress | None) -> Release:
         schema, job = self._schema(), self.job
         batches = [self._store.table(f"records-{i:04d}") for i in range(len(self._store.content["batches"]))]
         base = self._prepared(batches[0], schema)
@@ -204,43 +189,17 @@ class Collection:
         X = np.concatenate([moved(self._store.array("encoded"), first, space), space.encode(late)])
         for text in (*drift(first, base, late, job.scaling), *news(first, late)):
             warnings.warn(text, ShoalWarning, stacklevel=4)
-        labels = self._joined(X, original, schema, threads, progress)
-        source = Table.of(records, "pyarrow")
-        return conclude(job, source, schema, original, space, Cells(labels)), labels
+        task = Task(job, schema, self.variant, threads, progress)
+        cells = all_cells(task, original, space, X, self._base())
+        return conclude(job, Table.of(records, "pyarrow"), schema, original, space, cells)
 
-    def _joined(
-        self, X: Matrix, original: pa.Table, schema: Schema, threads: int | None, progress: Progress | None
-    ) -> Labels:
-        """Join the late records to the cells of the base, stratum by stratum."""
-        job = self.job
-        known = np.full(len(X), NO_CELL, dtype=np.int64)
-        cells = self._store.array("cells")
-        known[: len(cells)] = cells
-        if np.bincount(cells[cells >= 0]).min() < job.k:
+    def _base(self) -> dict[str, Any]:
+        """Return what is known of the base's cells, or say that it cannot be used."""
+        base = {name: self._store.array(name) for name in ARRAYS if self._store.has(f"{name}.npy")}
+        placed = base["cells"][base["cells"] >= 0]
+        if len(placed) and np.bincount(placed).min() < self.job.k:
             raise FileError("The cells of the collection do not keep its k. Begin again.")
-        strata, _ = strata_of(original, schema, job.k)
-        labels = np.empty(len(X), dtype=np.int64)
-        n_cells = 0
-        for stratum in range(int(strata.max()) + 1):
-            members = np.flatnonzero(strata == stratum)
-            # Those with a cell first; both in the order of their arrival.
-            members = np.concatenate([members[known[members] >= 0], members[known[members] < 0]])
-            found = self._join_one(X[members], known[members], threads, progress)
-            labels[members] = n_cells + found
-            n_cells += int(found.max()) + 1
-        if schema.roles.subject is not None:
-            labels = with_enough_subjects(X, labels, strata, identity_codes(original[schema.roles.subject]), job.k)
-        return np.unique(labels, return_inverse=True)[1].astype(np.int64)
-
-    def _join_one(self, X: Matrix, known: Labels, threads: int | None, progress: Progress | None) -> Labels:
-        job = self.job
-        base = np.unique(known[known >= 0], return_inverse=True)[1]
-        if len(base) == 0:
-            return partition(X, job.k, job.method, job.seed, threads=threads, progress=progress, **job.options)
-        options: dict[str, Any] = {}
-        if self.variant == "reopen" and self._store.has("neighbours.npy"):
-            options["neighbours"] = self._store.array("neighbours")
-        return join(X, base, job.k, self.variant, job.seed, threads=threads, progress=progress, **options)
+        return base
 
     def _schema(self) -> Schema:
         return Schema.of(self._store.content_schema(), self.job.roles, self.job.columns)
@@ -269,6 +228,20 @@ class Collection:
                     f"{both:,} subjects (column {name!r}) are already in the collection: nothing was added. A person "
                     "must not be in two batches; leave out those who have answered before."
                 )
+
+    def _refuse_other_households(self, late: pa.Table, schema: Schema) -> None:
+        """Refuse members of a household who do not have what the household had when the collection began."""
+        if schema.roles.household is None:
+            return
+        before = [self._store.table(f"records-{i:04d}") for i in range(len(self._store.content["batches"]))]
+        there = [self._prepared(batch, schema) for batch in before]
+        try:
+            borders_of(pa.concat_tables([*there, late]).unify_dictionaries(), schema, ANY_SIZE)
+        except SchemaError as error:
+            raise SchemaError(
+                f"With these records: {error} Nothing was added. Correct them, or begin with a household level that "
+                "names only what all members share."
+            ) from None
 
     def _look(self, late: pa.Table, schema: Schema) -> None:
         """Warn of drift and of new categories; refuse what the space cannot hold."""
@@ -300,7 +273,7 @@ def begin(
         The base: at least k records.
     job : Job, optional
         What to make of the records; or the same as keywords: k, quasi_identifiers, identifiers, confidential, other,
-        by, subject, weights, columns, scaling, missing, method, seed, options.
+        by, subject, household, household_level, weights, columns, models, scaling, missing, method, rho, seed, options.
     variant : str
         One of `shoal.incremental.VARIANTS`.
     threads, progress, reading
@@ -331,18 +304,15 @@ def begin(
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     source = read(table, **(reading or {}))
-    schema = Schema.of(source.arrow.schema, job.roles, job.columns)
-    if schema.roles.household is not None:
-        raise SchemaError("A collection cannot keep households together yet: late members would reopen whole cells.")
     if source.n_records < job.k:
         raise GuaranteeError(
             f"The base has {source.n_records} records, fewer than k={job.k}. Begin when more have arrived."
         )
-    as_cell_size(job.k, source.n_records)
-    records = without_identifiers(source.arrow, schema)
-    original = prepare(records, schema, job.missing)
-    survey_weights(original, schema)
+    _refuse_steering(job)
+    schema, original = prepared(job, source)
+    job = _with_household_level(job, original, schema)
     _refuse_lack(original, schema, job.k)
+    records = without_identifiers(source.arrow, schema)
     X = Space.fit(original, schema, job.scaling).encode(original)
     content = {
         "job": job.to_toml(),
@@ -355,6 +325,12 @@ def begin(
     return collection
 
 
+def _digest(cells: Cells) -> str:
+    """Return what tells two partitions apart."""
+    levels = [level for level in (cells.labels, cells.household_labels) if level is not None]
+    return hashlib.sha256(b"".join(level.tobytes() for level in levels)).hexdigest()
+
+
 def _job_of(settings: dict[str, Any]) -> Job:
     roles = {name: value for name, value in settings.items() if name in Roles.model_fields}
     rest = {name: value for name, value in settings.items() if name not in roles}
@@ -365,11 +341,34 @@ def _one_name(role: str, value: Any) -> bool:
     return isinstance(value, str) and role not in ("subject", "household", "weights")
 
 
+def _refuse_steering(job: Job) -> None:
+    """Refuse a weight: late records join cells by distance, and nothing would be left of where it has led."""
+    for model in job.models:
+        if not model.promised:
+            raise ParameterError(
+                f"{model.name} of column {model.column!r} has a weight, which only leads the way while cells are made, "
+                "and late records would go elsewhere. Leave the weight out: then the model is kept to the letter."
+            )
+
+
+def _with_household_level(job: Job, records: pa.Table, schema: Schema) -> Job:
+    """Write down what the households of the base share, so that it stays the same when others come."""
+    if schema.roles.household is None or schema.roles.household_level is not None:
+        return job
+    shared = tuple(borders_of(records, schema, ANY_SIZE).shared)
+    return job.model_copy(update={"roles": job.roles.model_copy(update={"household_level": shared})})
+
+
 def _refuse_lack(records: pa.Table, schema: Schema, k: int) -> None:
     """Refuse a base of which no stratum can have a cell."""
-    strata, what = strata_of(records, schema, ANY_SIZE)
-    if np.bincount(strata).max() < k:
-        raise GuaranteeError(f"No stratum of the base ({what}) has k={k} records. Begin when more have arrived.")
+    strata, households, _ = borders_of(records, schema, ANY_SIZE)
+    what, whom = strata_of(records, schema, ANY_SIZE)[1], "records"
+    if households is not None:
+        strata, whom = strata[np.unique(households, return_index=True)[1]], "households"
+    most = int(np.bincount(strata).max())
+    if most < k:
+        where = f"No stratum of the base ({what}) has" if what else f"The base has {most} {whom}, fewer than"
+        raise GuaranteeError(f"{where} k={k}{f' {whom}' if what else ''}. Begin when more have arrived.")
 
 
 def without_identifiers(records: pa.Table, schema: Schema) -> pa.Table:
@@ -389,6 +388,9 @@ def conforming(late: pa.Table, expected: pa.Schema, schema: Schema) -> pa.Table:
         parts = [f"{', '.join(map(repr, missing))} missing"] * bool(missing)
         parts += [f"{', '.join(map(repr, strange))} new"] * bool(strange)
         raise SchemaError(f"The late records have other columns than the base: {'; '.join(parts)}. Nothing was added.")
+    if late.num_rows == 0:
+        # The types of a file without records say nothing.
+        return expected.empty_table()
     columns = {name: _cast(late[name], expected.field(name), schema) for name in expected.names}
     return without_identifiers(pa.table(columns, schema=expected), schema)
 

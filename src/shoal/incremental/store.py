@@ -5,9 +5,11 @@ What it does not list does not count, so a crash at any moment leaves the collec
 """
 
 import fcntl
+import glob
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import time
@@ -26,7 +28,8 @@ from shoal.files import replacing_all, sha256
 FORMAT = 1
 """Goes up whenever an older shoal could not read what a newer one writes."""
 
-LIST = "collection.json"
+LIST, CHANGING, WORKING = "collection.json", "changing.lock", "working.lock"
+_OURS = re.compile(r"(\.[^.]+\.)?(records-\d{4}\.arrow|[a-z]+\.npy)|\.[^.]+\.collection\.json")
 _WAIT = 5.0  # seconds for another process to finish a short change
 
 
@@ -54,13 +57,15 @@ class Store:
             raise FileError(f"{str(path)!r} exists already. Choose another name for the collection.")
         if not path.parent.is_dir():
             raise FileError(f"{str(path)!r} cannot be made: its folder does not exist. Make the folder first.")
+        _remove_left_over(path)
         beside = path.with_name(f".{secrets.token_hex(6)}.{path.name}")
         try:
             beside.mkdir(mode=0o700)
             store = cls(beside, {**content, "format": FORMAT, "files": {}})
-            store.save(tables, arrays)
-            # A folder takes the place of nothing else: rename fails if one with files has appeared meanwhile.
-            os.rename(beside, path)
+            with store._locked(CHANGING, 0.0):
+                store.save(tables, arrays)
+                # A folder takes the place of nothing else: rename fails if one with files has appeared meanwhile.
+                os.rename(beside, path)
         except OSError as error:
             raise FileError(f"{str(path)!r} cannot be made: {os.strerror(error.errno or 0).lower()}.") from None
         finally:
@@ -137,14 +142,23 @@ class Store:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Keep others from changing the collection for a moment, and see what they have changed before."""
-        with self._locked("changing.lock", _WAIT):
+        with self._locked(CHANGING, _WAIT):
             self.reload()
+            self._sweep()
             yield
+
+    def _sweep(self) -> None:
+        """Remove what a process that was killed has left half-written: it holds records, and nothing lists it."""
+        for file in self.path.iterdir():
+            # Only what the store itself writes: somebody may have put other files here.
+            if file.name not in self.content["files"] and _OURS.fullmatch(file.name):
+                with suppress(OSError):
+                    file.unlink()
 
     @contextmanager
     def working(self) -> Iterator[None]:
         """Keep others from computing on the collection; records may go on arriving."""
-        with self._locked("working.lock", 0.0):
+        with self._locked(WORKING, 0.0):
             yield
 
     @contextmanager
@@ -157,6 +171,14 @@ class Store:
             # Closing gives the lock back, and so does the end of the process, however it ends.
             with suppress(OSError):
                 os.close(descriptor)
+
+
+def _remove_left_over(path: Path) -> None:
+    """Remove folders of this name that a process was making when it was killed; nobody holds their lock any more."""
+    for beside in path.parent.glob(f".*.{glob.escape(path.name)}"):
+        if re.fullmatch(r"\.[0-9a-f]{12}", beside.name.removesuffix(f".{path.name}")) and beside.is_dir():
+            with suppress(FileError, OSError), Store(beside, {})._locked(CHANGING, 0.0):
+                shutil.rmtree(beside, ignore_errors=True)
 
 
 def _lock(descriptor: int, wait: float, path: Path) -> None:

@@ -35,6 +35,8 @@ class Plan:
         How long the base, once done, waits for the end of the collection: time for more refinement.
     finish : float
         When the release is ready.
+    finish_between : tuple of float
+        The same, at the best and at the worst that was seen; equal where times follow a rule.
     ordinary : float
         When it would be ready without a head start.
     deadline : float or None
@@ -53,24 +55,27 @@ class Plan:
     late_seconds: float
     wait: float
     finish: float
+    finish_between: tuple[float, float]
     ordinary: float
     deadline: float | None
     extra_loss: float | None
     variant: str
     collection: float
 
-    def json(self) -> dict[str, float | str | None]:
+    def json(self) -> dict[str, float | str | tuple[float, float] | None]:
         """Return all numbers by name."""
         return asdict(self)
 
     def text(self) -> str:
         """Say it in a few lines."""
         if self.late_share == 0:
+            why = "nothing is ready before" if self.deadline is None else "there is time for"
             return "\n".join(
                 [
-                    "start        when the collection ends: there is time for the ordinary job",
-                    f"finish       {spoken(self.finish)} later",
+                    f"start        when the collection ends: {why} the ordinary job",
+                    f"finish       {spoken(self.finish)} later{self._between()}",
                     "extra loss   none",
+                    *self._doubt(),
                 ]
             )
         head_start, arrived = spoken(-self.start), f"{1 - self.late_share:.1%}"
@@ -81,11 +86,26 @@ class Plan:
                 f"start        {head_start} before the collection ends, with {arrived} arrived",
                 f"base         {spoken(self.base_seconds)}{waits}",
                 f"late         {self.late_share:.1%} of the records, {spoken(self.late_seconds)} by {self.variant}",
-                f"finish       {spoken(self.finish)} after the collection (ordinary job: {spoken(self.ordinary)})",
+                f"finish       {spoken(self.finish)} after the collection{self._between()} "
+                f"(ordinary job: {spoken(self.ordinary)})",
                 f"extra loss   {loss}",
+                *self._doubt(),
                 f"advice       {advice(self.late_share)}",
             ]
         )
+
+    def _between(self) -> str:
+        """Say how far off it may be, where that is known."""
+        low, high = self.finish_between
+        return "" if low == high else f", between {spoken(low)} and {spoken(high)}"
+
+    def _doubt(self) -> list[str]:
+        """Say that the deadline is not safe, if so."""
+        if self.deadline is None or self.finish_between[1] <= self.deadline:
+            return []
+        return [
+            "doubt        at the worst that was measured the deadline is missed; plan for an earlier one to be safe"
+        ]
 
 
 def plan(times: Times, arrivals: Arrivals, deadline: float | None = None, latest_start: float | None = None) -> Plan:
@@ -194,13 +214,16 @@ def _crossing(times: Times, arrivals: Arrivals, late: float, in_time: float, dea
 def _plan(times: Times, arrivals: Arrivals, late: float, deadline: float | None) -> Plan:
     head_start = 0.0 if late == 0 else arrivals.head_start(late)
     base = times.base(late)
+    late_seconds = 0.0 if late == 0 else times.late(late)
+    low, high = (max(factor * base - head_start, 0.0) + factor * late_seconds for factor in times.margin)
     return Plan(
         late_share=late,
         start=-head_start,
         base_seconds=base,
-        late_seconds=0.0 if late == 0 else times.late(late),
+        late_seconds=late_seconds,
         wait=max(head_start - base, 0.0),
         finish=_finish(times, arrivals, late),
+        finish_between=(low, high),
         ordinary=times.base(0.0),
         deadline=deadline,
         extra_loss=0.0 if late == 0 else times.loss(late),

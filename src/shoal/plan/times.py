@@ -25,6 +25,10 @@ class Times(Protocol):
     def loss(self, late: float) -> float | None:
         """Say how much more is lost, as a share of the ordinary job's loss; None where nobody has measured it."""
 
+    @property
+    def margin(self) -> tuple[float, float]:
+        """By which factors the times may come out, at the best and at the worst."""
+
 
 SHARES = (0.0, 0.1, 0.3, 0.5)
 MEASURED_LOSS = (0.0, 0.0481, 0.0863, 0.0966)
@@ -65,85 +69,163 @@ class Quadratic:
             return None
         return float(np.interp(late, SHARES, MEASURED_LOSS))
 
+    @property
+    def margin(self) -> tuple[float, float]:
+        """By which factors the times may come out: a rule has no error of its own."""
+        return 1.0, 1.0
+
 
 @dataclass(frozen=True)
 class Run:
-    """One calibration run: seconds for so many records, of which a share came late."""
+    """One shape that was measured: seconds for so many records, of which a share came late."""
 
     n_records: int
     late_share: float
     base_seconds: float
+    """Where nothing came late: of the ordinary job."""
     late_seconds: float
     extra_loss: float
     """Over the same method on everything; a share, 0.01 for one percent more."""
 
 
+REFERENCE = 0.1
+"""The late share that every size is measured with."""
+
+LEAST_POWER, USUAL_POWER, MOST_POWER = 1.0, 1.1, 2.0
+"""With which powers of the records times grow: none of our methods is quicker than linear or slower than quadratic."""
+
+DOUBT = 0.3
+"""Beyond the largest run times may grow with a power that is larger by so much: tables outgrow the caches."""
+
+
 @dataclass(frozen=True)
 class Measured:
-    """Times read off runs on samples of growing size, by the power law through the largest of them.
+    """Times read off runs: every share as at the largest size that has it, brought to the full size by the reference.
 
     Attributes
     ----------
     n_records : int
         What to plan for.
     runs : tuple of Run
-        At least two sizes, each with the same shares; share 0 is the ordinary job.
+        The ordinary job (share 0) and some late shares, among them `REFERENCE`, which every size has to have.
+    variant : str
+        How late records join.
+    spread : tuple of float
+        By which factors single turns came out apart from what is said here, at the least and at the most.
+    load : tuple of float
+        How many seconds passed by the clock for one of the processors, in the base and with the late records: more than
+        1 where other work was on the machine, less where several threads worked at a time.
+    fixed : tuple of float
+        Seconds of the base, of the late records and of the ordinary job that do not depend on how many there are.
     """
 
     n_records: int
     runs: tuple[Run, ...]
     variant: str = "reopen"
+    spread: tuple[float, float] = (1.0, 1.0)
+    load: tuple[float, float] = (1.0, 1.0)
+    fixed: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         sizes = {run.n_records for run in self.runs}
-        if len(sizes) < 2 or {(n, share) for n in sizes for share in self._shares()} != {
-            (run.n_records, run.late_share) for run in self.runs
-        }:
-            raise ParameterError("A calibration needs runs of at least two sizes, each with the same late shares.")
+        if not any(run.late_share == 0 for run in self.runs) or {run.n_records for run in self._reference} != sizes:
+            raise ParameterError(
+                f"A calibration needs runs of the ordinary job, and of {REFERENCE:.0%} late records at every size."
+            )
 
-    def _shares(self) -> list[float]:
-        return sorted({run.late_share for run in self.runs})
+    @property
+    def _reference(self) -> list[Run]:
+        return sorted((run for run in self.runs if run.late_share == REFERENCE), key=lambda run: run.n_records)
+
+    @property
+    def _largest(self) -> list[Run]:
+        """For each share the run of the largest size."""
+        last = {run.late_share: run for run in sorted(self.runs, key=lambda run: run.n_records)}
+        return [last[share] for share in sorted(last)]
+
+    def _grown(self, run: Run, base: bool = False, late: bool = False) -> float:
+        """Bring what a run took for its parts to the size that is planned for, as the reference grows."""
+
+        def took(each: Run) -> float:
+            return base * each.base_seconds + late * each.late_seconds
+
+        fixed = base * self.fixed[0] + late * self.fixed[1]
+        curve = {each.n_records: max(took(each) - fixed, 0.05 * took(each)) for each in self._reference}
+        growth = on_curve(list(curve.items()), self.n_records) / max(curve[run.n_records], 1e-9)
+        mine = self.fixed[2] if run.late_share == 0 else fixed
+        return mine + max(took(run) - mine, 0.0) * growth
 
     def base(self, late: float) -> float:
-        """Say how long the base takes, in seconds."""
-        ordinary = [(run.n_records, run.base_seconds) for run in self.runs if run.late_share == 0]
-        return power_law(ordinary, self.n_records * (1 - late))
+        """Say how long the base takes, or without late records the ordinary job, in seconds."""
+        ordinary, *runs = self._largest
+        if late == 0:
+            return self._grown(ordinary, base=True, late=True)
+        last = runs[-1].late_share
+        times = [self._grown(run, base=True) for run in runs]
+        if late > last:
+            return times[-1] * (1 - late) / (1 - last)
+        return float(np.interp(late, [run.late_share for run in runs], times))
 
     def late(self, late: float) -> float:
         """Say how long the late records take, in seconds; between the measured shares the time grows evenly."""
-        shares = self._shares()
         if late == 0:
             return 0.0
-        times = [
-            power_law([(r.n_records, r.late_seconds) for r in self.runs if r.late_share == share], self.n_records)
-            for share in shares
-            if share > 0
-        ]
-        # A single late record costs nearly as much fixed work as the smallest share that was measured.
-        return float(np.interp(late, shares[1:], times))
+        runs = self._largest[1:]
+        times = [self._grown(run, late=True) for run in runs]
+        # More late records never take less time. A single one costs nearly as much as the smallest share measured.
+        return float(np.interp(late, [run.late_share for run in runs], ascending(times)))
 
     def loss(self, late: float) -> float | None:
         """Say how much more is lost, as in the largest runs."""
-        largest = max(run.n_records for run in self.runs)
-        points = sorted((run.late_share, run.extra_loss) for run in self.runs if run.n_records == largest)
-        if late > points[-1][0]:
+        runs = self._largest
+        if late > runs[-1].late_share:
             return None
-        return float(np.interp(late, [share for share, _ in points], [loss for _, loss in points]))
+        return float(np.interp(late, [run.late_share for run in runs], [run.extra_loss for run in runs]))
+
+    @property
+    def margin(self) -> tuple[float, float]:
+        """By which factors the times may come out: as far as the turns were apart, more beyond the largest of them."""
+        beyond = max(self.n_records / self._reference[-1].n_records, 1.0)
+        return self.spread[0] * beyond ** (LEAST_POWER - USUAL_POWER), self.spread[1] * beyond**DOUBT
 
 
-def power_law(points: Sequence[tuple[float, float]], n: float) -> float:
-    """Read a time off the straight line, on logarithmic axes, through the points of the three largest sizes.
+def ascending(times: Sequence[float]) -> list[float]:
+    """Return the nearest numbers that do not fall: where some do, the mean of their neighbourhood.
 
     Examples
     --------
-    >>> round(power_law([(1000, 0.1), (2000, 0.4), (4000, 1.6)], 8000), 6)
-    6.4
+    >>> ascending([1.0, 3.0, 2.0, 5.0])
+    [1.0, 2.5, 2.5, 5.0]
     """
-    if n <= 0:
-        return 0.0
-    by_size = sorted(points)[-3:]
-    sizes, times = np.log([size for size, _ in by_size]), np.log([max(time, 1e-9) for _, time in by_size])
-    # No method of ours is quicker than linear or slower than quadratic; what lies outside is noise.
-    slope = float(np.clip(np.polyfit(sizes, times, 1)[0], 1.0, 2.0))
-    # Through the largest, which is nearest to what is asked and suffers least from noise.
-    return float(np.exp(times[-1] + slope * (np.log(n) - sizes[-1])))
+    pools: list[list[float]] = []
+    for time in times:
+        pools.append([time])
+        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
+            last = pools.pop()
+            pools[-1] += last
+    return [float(np.mean(pool)) for pool in pools for _ in pool]
+
+
+def on_curve(points: Sequence[tuple[float, float]], n: float) -> float:
+    """Read a time off points in ascending order of size: between them on logarithmic axes, beyond by a power law.
+
+    Beyond the last two it is their own power law; or, where they grow more slowly than is usual, because some of the
+    work does not depend on the size, a constant and the usual power.
+
+    Examples
+    --------
+    >>> round(on_curve([(1000, 0.1), (2000, 0.4), (4000, 1.6)], 8000), 6)
+    6.4
+    >>> round(on_curve([(1000, 1 + 1000**1.1), (2000, 1 + 2000**1.1)], 8000) - 8000**1.1, 6)
+    1.0
+    """
+    sizes, times = [size for size, _ in points], [max(time, 1e-9) for _, time in points]
+    if n <= sizes[-1]:
+        return float(np.exp(np.interp(np.log(n), np.log(sizes), np.log(times))))
+    if len(points) == 1:
+        return float(times[0] * (n / sizes[0]) ** USUAL_POWER)
+    power = np.log(times[-1] / times[-2]) / np.log(sizes[-1] / sizes[-2])
+    if power >= USUAL_POWER:
+        return float(times[-1] * (n / sizes[-1]) ** min(power, MOST_POWER))
+    before, last, then = (size**USUAL_POWER for size in (*sizes[-2:], n))
+    return float(times[-1] + max(times[-1] - times[-2], 0.0) * (then - last) / (last - before))

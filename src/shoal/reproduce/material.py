@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.files import replacing
 from shoal.typing import Matrix
 
 COVERTYPE_COLUMNS = (
@@ -167,7 +168,8 @@ def make_folder(folder: Path) -> None:
 
 def save(path: Path, content: dict[str, Any]) -> None:
     """Write what was measured, and on which machine."""
-    path.write_text(json.dumps({"machine": machine(), **content}, indent=1) + "\n", encoding="utf-8")
+    with replacing(path, force=True) as beside:
+        beside.write_text(json.dumps({"machine": machine(), **content}, indent=1) + "\n", encoding="utf-8")
 
 
 def drawn(draw: Callable[[], Callable[..., object]], folder: Path, *measured: object) -> str:

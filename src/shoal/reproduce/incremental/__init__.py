@@ -3,6 +3,7 @@
 `docs/incremental.md` tells what the thesis says and what we found.
 """
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import click
 
+from shoal.errors import ParameterError
 from shoal.reproduce.incremental.claims import claims, in_text
 from shoal.reproduce.incremental.runs import LINES, Problem, Result, census_problem, gaussian_problem, measure
 from shoal.reproduce.material import Missing, census, drawn, make_folder, save
@@ -35,6 +37,7 @@ Examples:
   shoal reproduce incremental
   shoal reproduce incremental --n 20000
   shoal reproduce incremental --full --output incremental-full
+  shoal reproduce incremental --full --output incremental-full --resume
 """
 
 
@@ -42,6 +45,7 @@ Examples:
 @click.option("--full", is_flag=True, help="The thesis's sizes: 50000 records, 19 shares. Takes half an hour or more.")
 @click.option("--n", type=click.IntRange(min=400), help="Records of each set.  [default: 6000; 50000 with --full]")
 @click.option("--without-plain", is_flag=True, help="Leave out the times of plain NumPy, which take longest.")
+@click.option("--resume", is_flag=True, help="Go on with what an interrupted run has left in the folder.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Repeats the random samples.")
 @click.option(
     "--output",
@@ -50,7 +54,7 @@ Examples:
     show_default=True,
     help="Folder for the pictures and the numbers.",
 )
-def command(full: bool, n: int | None, without_plain: bool, seed: int, output: Path) -> None:
+def command(full: bool, n: int | None, without_plain: bool, resume: bool, seed: int, output: Path) -> None:
     """Set the incremental variants beside MDAV of everything.
 
     Relative loss and time of 2MDAV, nearest neighbours with and without splits and inertia, and ours, over the share of
@@ -58,30 +62,68 @@ def command(full: bool, n: int | None, without_plain: bool, seed: int, output: P
     100; and the curves of the planner. Census records are looked for in the folder that SHOAL_DATA names.
     """
     scale = THESIS if full else SMALL
-    report = Report(output, seed)
-    run(report, problems(scale._replace(n=n or scale.n), seed), scale.shares, not without_plain)
+    scale = scale._replace(n=n or scale.n)
+    report = Report(output, {"seed": seed, "n": scale.n, "plain": not without_plain}, resume)
+    run(report, problems(scale, seed), scale.shares)
     click.echo(in_text(claims(report.results)))
     click.echo(table(report.results))
     click.echo(drawn(_draw_function, report.folder, report.results), err=True)
 
 
 class Report:
-    """What has been measured so far, saved after every data set so that an interrupted run keeps it."""
+    """What has been measured so far, saved after every share, so that an interrupted run can go on.
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    Parameters
+    ----------
+    folder : Path
+        Where numbers and pictures go.
+    settings : dict
+        What a run must have in common with the one it goes on with: seed, n, plain.
+    resume : bool
+        Whether to go on with what is in the folder.
+    """
+
+    def __init__(self, folder: Path, settings: dict[str, int], resume: bool = False) -> None:
         make_folder(folder)
         self.folder = folder
-        self.seed = seed
-        self.results: list[Result] = []
+        self.settings = settings
+        self.results: list[Result] = self._found() if resume else []
 
-    def save(self) -> None:
-        """Write the numbers beside the pictures."""
+    @property
+    def file(self) -> Path:
+        """Where the numbers are."""
+        return self.folder / "incremental.json"
+
+    def _found(self) -> list[Result]:
+        """Read what an earlier run has left, or say why it cannot be gone on with."""
+        if not self.file.is_file():
+            raise ParameterError(f"There is nothing to resume: {self.file} is not there. Run without --resume.")
+        try:
+            content = json.loads(self.file.read_text(encoding="utf-8"))
+            settings = {name: content[name] for name in self.settings}
+            results = [Result(**result) for result in content["results"]]
+        except (ValueError, KeyError, TypeError):
+            raise ParameterError(f"{self.file} is not what a run has left. Run without --resume.") from None
+        if settings != self.settings:
+            said = ", ".join(f"{name} {value}" for name, value in settings.items())
+            raise ParameterError(f"{self.file} was measured with other settings ({said}). Give the same ones.")
+        return results
+
+    def open_shares(self, problem: Problem, shares: Sequence[float]) -> list[float]:
+        """Return the shares of a set that have not been measured."""
+        mine = (problem.data, problem.X.shape[1], problem.k)
+        done = {r.nu for r in self.results if (r.data, r.dims, r.k) == mine}
+        return [nu for nu in shares if nu not in done]
+
+    def add(self, results: Sequence[Result]) -> None:
+        """Note all lines of a share, and write the numbers beside the pictures."""
+        self.results += results
         content = {
-            "seed": self.seed,
+            **self.settings,
             "results": [result._asdict() for result in self.results],
             "claims": [claim._asdict() for claim in claims(self.results)],
         }
-        save(self.folder / "incremental.json", content)
+        save(self.file, content)
 
 
 def problems(scale: Scale, seed: int) -> list[Problem]:
@@ -98,13 +140,16 @@ def problems(scale: Scale, seed: int) -> list[Problem]:
     return found
 
 
-def run(report: Report, sets: Sequence[Problem], shares: Sequence[float], plain: bool) -> None:
-    """Measure everything; plain NumPy only where all columns are there, as in the figures of times."""
+def run(report: Report, sets: Sequence[Problem], shares: Sequence[float]) -> None:
+    """Measure what is not there yet; plain NumPy only where all columns are there, as in the figures of times."""
     widest = {data: max(p.X.shape[1] for p in sets if p.data == data) for data in {p.data for p in sets}}
-    with click.progressbar(sets, label="Incremental", file=sys.stderr) as bar:
-        for problem in bar:
-            report.results += measure(problem, shares, plain and problem.X.shape[1] == widest[problem.data])
-            report.save()
+    todo = [(problem, report.open_shares(problem, shares)) for problem in sets]
+    with click.progressbar(length=sum(len(rest) for _, rest in todo), label="Incremental", file=sys.stderr) as bar:
+        for problem, rest in todo:
+            plain = bool(report.settings["plain"]) and problem.X.shape[1] == widest[problem.data]
+            for results in measure(problem, rest, plain):
+                report.add(results)
+                bar.update(1)
 
 
 def table(results: Sequence[Result]) -> str:

@@ -54,30 +54,45 @@ class Result(NamedTuple):
     """The same for plain NumPy, as the thesis timed it; None where that was not measured."""
 
 
-def measure(problem: Problem, shares: Sequence[float], plain: bool) -> Iterator[Result]:
-    """Yield a result for each share and each line."""
+def measure(problem: Problem, shares: Sequence[float], plain: bool) -> Iterator[list[Result]]:
+    """Yield the results of all lines, share by share."""
+    if not shares:
+        return
     X, k = problem.X, problem.k
     everything, seconds = _timed(partition, X, k, "mdav", threads=1)
-    reference = loss(X, everything).sse
-    plain_seconds = _timed(numpy_mdav, X, k)[1] if plain else None
+    whole = Whole(loss(X, everything).sse, seconds, _timed(numpy_mdav, X, k)[1] if plain else None)
     for nu in shares:
-        n_base = max(round(len(X) * (1 - nu)), k)
-        bases = {name: _timed(partition, X[:n_base], k, name, seed=0, threads=1) for name in ("mdav", "auto")}
-        plain_base = _timed(numpy_mdav, X[:n_base], k)[1] if plain_seconds else None
-        for line, (variant, inertial) in LINES.items():
-            base, base_seconds = bases["auto" if variant == "reopen" else "mdav"]
-            options: dict[str, Any] = {"inertial": True} if inertial else {}
-            labels, late_seconds = _timed(join, X, base, k, variant, seed=0, threads=1, **options)
-            timed = plain_seconds and variant in PLAIN and not inertial
-            plain_late = _timed(PLAIN[variant], X, base, k)[1] if timed else None
-            yield Result(
-                *(problem.data, len(X), X.shape[1], k, nu, line),
-                loss(X, labels).sse / reference - 1,
-                base_seconds / seconds,
-                late_seconds / seconds,
-                _ratio(plain_base if timed else None, plain_seconds),
-                _ratio(plain_late, plain_seconds),
-            )
+        yield list(_at_share(problem, nu, whole))
+
+
+class Whole(NamedTuple):
+    """MDAV of everything: what losses and times are relative to."""
+
+    sse: float
+    seconds: float
+    plain_seconds: float | None
+
+
+def _at_share(problem: Problem, nu: float, whole: Whole) -> Iterator[Result]:
+    """Yield a result for each line."""
+    X, k = problem.X, problem.k
+    n_base = max(round(len(X) * (1 - nu)), k)
+    bases = {name: _timed(partition, X[:n_base], k, name, seed=0, threads=1) for name in ("mdav", "auto")}
+    plain_base = _timed(numpy_mdav, X[:n_base], k)[1] if whole.plain_seconds else None
+    for line, (variant, inertial) in LINES.items():
+        base, base_seconds = bases["auto" if variant == "reopen" else "mdav"]
+        options: dict[str, Any] = {"inertial": True} if inertial else {}
+        labels, late_seconds = _timed(join, X, base, k, variant, seed=0, threads=1, **options)
+        timed = whole.plain_seconds and variant in PLAIN and not inertial
+        plain_late = _timed(PLAIN[variant], X, base, k)[1] if timed else None
+        yield Result(
+            *(problem.data, len(X), X.shape[1], k, nu, line),
+            loss(X, labels).sse / whole.sse - 1,
+            base_seconds / whole.seconds,
+            late_seconds / whole.seconds,
+            _ratio(plain_base if timed else None, whole.plain_seconds),
+            _ratio(plain_late, whole.plain_seconds),
+        )
 
 
 def _timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
