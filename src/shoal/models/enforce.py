@@ -249,7 +249,8 @@ def _enforced(problem: Problem, labels: Labels) -> Labels:
         return _best(problem, [_searched(problem, start, THOROUGH) for start in _starts(problem, labels)])
     if len(problem.X) <= MEDIUM:
         ends = [_searched(problem, labels, LONG)] if failing.mean() <= MANY else []
-        ends += [_searched(problem, _spread_anew(problem), WIDE)] if failing.mean() > FEW else []
+        wide = WIDE if any(each.ordered for each in problem.guarded) else LONG
+        ends += [_searched(problem, _spread_anew(problem), wide)] if failing.mean() > FEW else []
         return _best(problem, ends)
     return _searched(problem, labels if failing.mean() <= MANY else _spread_anew(problem), QUICK)
 
