@@ -1,3 +1,4 @@
+import json
 import re
 import warnings
 
@@ -14,6 +15,7 @@ from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, ano
 from shoal import release as release_module
 from shoal.aggregate import aggregate
 from shoal.classes import value_codes
+from shoal.metrics import loss, lower_bound
 from shoal.schema import Kind, natural_kind
 from strategies import COLUMNS, mixed_tables
 
@@ -360,3 +362,54 @@ def test_the_census_set_loses_what_the_literature_prints():
     release = anonymize(table, k=10, quasi_identifiers=data.columns, method="mdav")
 
     assert release.loss.il == pytest.approx(14.156, abs=0.001)
+
+
+def test_the_report_says_what_no_release_can_lose_less_than(tmp_path):
+    quasi = datasets.census().columns
+    release = shoal.anonymize(datasets.path("census"), k=5, quasi_identifiers=quasi, seed=1)
+    release.write(tmp_path / "r.csv", report=tmp_path / "r.html", json=tmp_path / "r.json", bound="cheap")
+    told = json.loads((tmp_path / "r.json").read_text())["bound"]
+
+    assert told == release.bound("cheap").il
+    assert 1 < told < release.loss.il < 9
+    assert "can lose less than the bound" in (tmp_path / "r.html").read_text()
+
+
+def test_the_bound_is_that_of_the_matrix_the_loss_was_measured_on():
+    quasi = datasets.tarragona().columns
+    release = shoal.anonymize(
+        datasets.path("tarragona"), k=5, quasi_identifiers=quasi, columns={quasi[0]: {"weight": 3.0}}, seed=1
+    )
+    X = release.space.encode(release.original)
+
+    assert release.bound().il == lower_bound(X, 5).il
+    assert release.loss.il == pytest.approx(loss(X, release.labels).il)
+
+
+def test_without_an_internal_report_there_is_no_place_for_the_bound(tmp_path, people):
+    release = shoal.anonymize(people.select(["age"]), k=2, quasi_identifiers=["age"])
+    for said in ({}, {"report": tmp_path / "r.html", "form": "public"}):
+        with pytest.raises(ParameterError, match="internal report"):
+            release.write(tmp_path / "r.csv", bound="cheap", **said)
+
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"quasi_identifiers": ["age", "sex"]}, "nominal columns .* 'sex'"),
+        ({"quasi_identifiers": ["age", "income"], "rho": 0.5}, "random aggregation"),
+        ({"quasi_identifiers": ["age"], "household": "age"}, "households"),
+    ],
+)
+def test_where_no_bound_is_proven_none_is_told(people, settings, said):
+    release = quiet(people.select(["age", "income", "sex"]), k=2, seed=1, **_rest(settings))
+
+    with pytest.raises(ParameterError, match=said):
+        release.bound()
+
+
+def _rest(settings):
+    named = set(settings["quasi_identifiers"])
+    return {**settings, "identifiers": [name for name in ("age", "income", "sex") if name not in named]}

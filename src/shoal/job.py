@@ -84,6 +84,10 @@ class Input(Settings):
         return self.model_dump(exclude={"path"}, exclude_none=True)
 
 
+BoundEffort = Literal["cheap", "strong"]
+"""How hard to look for a proven bound on the loss."""
+
+
 class Output(Settings):
     """Which files to write."""
 
@@ -92,6 +96,7 @@ class Output(Settings):
     report: str | None = Field(None, description="HTML file for the report")
     form: Literal["internal", "public"] = Field("internal", description="of the report")
     json_file: str | None = Field(None, alias="json", description="JSON file for the report")
+    bound: BoundEffort | None = Field(None, description="in the report, what no release can lose less than: how hard")
 
 
 class Job(Settings):

@@ -25,9 +25,10 @@ from shoal.classes import value_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.files import check_free, replacing_all, sha256
 from shoal.grouping import group
-from shoal.job import Job, Order
+from shoal.job import BoundEffort, Job, Order
 from shoal.manifest import as_text, internal_manifest, public_manifest, written_order
 from shoal.measures import table_risk, table_utility
+from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.columns import TableLoss, table_loss
 from shoal.metrics.risk import Risk
 from shoal.models import Model
@@ -211,6 +212,22 @@ def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: P
     return conclude(job, table, schema, original, space, cells)
 
 
+def check_bound(job: Job, schema: Schema) -> None:
+    """Refuse to look for a bound on the loss where none has been proven."""
+    nominal = [column.name for column in schema.quasi if column.kind is Kind.NOMINAL]
+    why = {
+        f"nominal columns are among the quasi-identifiers: {', '.join(map(repr, nominal))}": bool(nominal),
+        "columns that households share have other groups than the rest": schema.roles.household is not None,
+        "random aggregation does not publish means": bool(job.rho),
+    }
+    for reason, holds in why.items():
+        if holds:
+            raise ParameterError(
+                "The bound on the loss is proven for groups that are published as the means of numbers, ranks and dates; "
+                f"here {reason}. Leave the bound out."
+            )
+
+
 class Prepared(NamedTuple):
     """The columns with their roles, and the records as the cells are made of them."""
 
@@ -228,6 +245,8 @@ def prepared(job: Job, table: Table) -> Prepared:
         )
     if job.rho:
         check_scatter(schema)
+    if job.output is not None and job.output.bound is not None:
+        check_bound(job, schema)
     check_models(job.models, schema)
     as_cell_size(job.k, table.n_records)
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models)])
@@ -299,7 +318,15 @@ def run(
     release = carry_out(job, source, threads=threads, progress=progress)
     if job.output is not None:
         out = job.output
-        release.write(out.path, report=out.report, form=out.form, json=out.json_file, order=out.order, force=force)
+        release.write(
+            out.path,
+            report=out.report,
+            form=out.form,
+            json=out.json_file,
+            bound=out.bound,
+            order=out.order,
+            force=force,
+        )
     return release
 
 
@@ -414,6 +441,27 @@ class Release:
         published = self.columns
         return attacks_on(self.original, published, self.schema, self.space, self.labels, self.job.rho or 0.0)
 
+    def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
+        """Return what no release of these records with this k can lose less than; see `shoal.metrics.lower_bound`.
+
+        It holds for groups of any shape, also without the strata, subjects and models that were asked for, each
+        published as its mean, and for squared distances as this release measures them.
+
+        Raises
+        ------
+        ParameterError
+            If a quasi-identifier is nominal, there are households, or the aggregation is random.
+        """
+        check_bound(self.job, self.schema)
+        if (effort, seconds) not in self._bounds:
+            X = self.space.encode(self.original)
+            self._bounds[effort, seconds] = lower_bound(X, self.job.k, effort=effort, seconds=seconds)
+        return self._bounds[effort, seconds]
+
+    @cached_property
+    def _bounds(self) -> dict[tuple[str, float], Bound]:
+        return {}
+
     @property
     def _weights(self) -> Vector | None:
         return survey_weights(self.original, self.schema)
@@ -435,6 +483,7 @@ class Release:
         report: str | os.PathLike[str] | None = None,
         form: Form = "internal",
         json: str | os.PathLike[str] | None = None,
+        bound: BoundEffort | None = None,
         order: Order = "shuffle",
         force: bool = False,
     ) -> list[Path]:
@@ -451,6 +500,9 @@ class Release:
             Of the report: the public one tells nothing of the original beyond what the release tells.
         json : path, optional
             JSON file with what the report says.
+        bound : {"cheap", "strong"}, optional
+            Say in the internal report what no release can lose less than, and look for it so hard: "cheap" for any
+            number of records, "strong" for some thousands, within a minute.
         order : {"shuffle", "keep"}
             Of the records. The order of the input can tell who is who, so it is given up unless asked for.
         force : bool
@@ -469,6 +521,9 @@ class Release:
             If the file, read back, does not keep what the verdict says.
         """
         targets = files_of(path, report, json)
+        if bound is not None and (form == "public" or len(targets) == 3):
+            raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
+        said = {} if bound is None else {"bound": self.bound(bound).il}
         with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
             self._write_table(table, self._order(order))
             self._recount(table)
@@ -478,7 +533,7 @@ class Release:
             internal.write_text(as_text(manifest), encoding="utf-8")
             formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
             for name, file in zip(formats, others, strict=True):
-                file.write_text(render(self, name, form), encoding="utf-8")
+                file.write_text(render(self, name, form, **said), encoding="utf-8")
         return targets
 
     def _write_table(self, path: Path, order: NDArray[np.int64] | None) -> None:

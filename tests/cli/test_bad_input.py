@@ -46,6 +46,7 @@ def anonymize(file, *arguments, roles=ROLES, k=5):
         ((*ROLES, "--option", "efort=best"), ["'efort'", "effort"]),
         ((*ROLES, "--method", "mdvav"), ["--method", "mdav"]),
         ((*ROLES, "--public"), ["--report"]),
+        ((*ROLES, "--bound", "cheap"), ["--report"]),
     ],
 )
 def test_roles_and_settings_that_do_not_fit(roles, words, csv_file):

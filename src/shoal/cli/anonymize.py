@@ -7,7 +7,7 @@ import click
 from shoal.cli import given as typed
 from shoal.cli import options
 from shoal.cli.releasing import carry_out
-from shoal.job import Job, Order
+from shoal.job import BoundEffort, Job, Order
 
 _EXAMPLES = """\b
 Examples:
@@ -34,6 +34,12 @@ Examples:
     "--internal/--public",
     default=None,
     help="Form of the report; the public one tells nothing of the original.  [default: internal]",
+)
+@click.option(
+    "--bound",
+    type=click.Choice(get_args(BoundEffort)),
+    help="Say in the report what no release can lose less than: cheap for any number of records, strong for some "
+    "thousands, within a minute.",
 )
 @click.option(
     "--order",
@@ -72,6 +78,8 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         raise click.UsageError("Say where the release goes: -o release.parquet")
     if given["internal"] is not None and not (given["report"] or given["json_file"]):
         raise click.UsageError("--internal and --public are forms of a report; ask for one: --report report.html")
+    if given["bound"] and (given["internal"] is False or not (given["report"] or given["json_file"])):
+        raise click.UsageError("--bound stands in the internal report; ask for one: --report report.html")
     job = Job.of(
         k=k,
         method=given["method"],
@@ -90,6 +98,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
             "report": given["report"],
             "form": "public" if given["internal"] is False else "internal",
             "json": given["json_file"],
+            "bound": given["bound"],
         },
     )
     carry_out(

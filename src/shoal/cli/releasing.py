@@ -60,13 +60,19 @@ def tell(release: Release, files: Iterable[Path]) -> None:
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
             **models_in_words(verdict),
-            "information loss": f"{release.loss.il:.4f} %",
+            "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
             "written": ", ".join(map(str, files)),
         }
     )
     for text in release.warnings:
         click.echo(f"Warning: {text}", err=True)
+
+
+def bound_in_words(release: Release) -> str:
+    """Say what no release can lose less than, where that was asked for."""
+    effort = release.job.output.bound if release.job.output is not None else None
+    return f"; no release can lose less than {release.bound(effort).il:.4f} %" if effort else ""
 
 
 def verdict_in_words(verdict: Verdict) -> str:
