@@ -223,8 +223,8 @@ def check_bound(job: Job, schema: Schema) -> None:
     for reason, holds in why.items():
         if holds:
             raise ParameterError(
-                "The bound on the loss is proven for groups that are published as the means of numbers, ranks and dates; "
-                f"here {reason}. Leave the bound out."
+                "The bound on the loss is proven for groups that are published as means of numbers, ranks and dates; here "
+                f"{reason}. Leave the bound out."
             )
 
 
