@@ -223,7 +223,7 @@ def check_bound(job: Job, schema: Schema) -> None:
     for reason, holds in why.items():
         if holds:
             raise ParameterError(
-                "The bound on the loss is proven for groups that are published as means of numbers, ranks and dates; here "
+                "A bound on the loss is proven for groups that are published as means of numbers, ranks and dates, but "
                 f"{reason}. Leave the bound out."
             )
 
