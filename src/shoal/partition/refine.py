@@ -20,7 +20,7 @@ def refine(
     k: int,
     *,
     rounds: int = 10,
-    neighbours: int | None = None,
+    neighbours: int = 20,
     least_gain: float = 0.005,
     strata: ArrayLike | None = None,
 ) -> Labels:
@@ -36,8 +36,8 @@ def refine(
         Smallest cell size.
     rounds : int
         At most so many rounds over all pairs of neighbouring cells.
-    neighbours : int, optional
-        How many cells around each cell are looked at: 20, or 40 where `k` is below 5, unless said otherwise.
+    neighbours : int
+        How many cells around each cell are looked at.
     least_gain : float
         A round that lowers the loss by less than this share is the last.
     strata : array_like of shape (n_records,), optional
@@ -58,7 +58,7 @@ def refine(
     Notes
     -----
     Near-linear in the number of records. Nothing is random: the same start gives the same end, on any number of
-    threads. To keep the promises of privacy models as well, see `shoal.models`.
+    threads. Under the veto of privacy models, `shoal.models.guarded_refine` does the same.
 
     Cells of 2k records or more are cut by MDAV first. Then there are three kinds of steps: a record moves from a cell
     of more than `k` to another; two records swap their cells; a cell is scattered over its neighbours where that costs
@@ -86,7 +86,7 @@ def refine(
     smallest = np.bincount(start).min()
     if smallest < k:
         raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest cell has {smallest} records.")
-    search = partial(_refine, k=k, rounds=rounds, neighbours=neighbours or (40 if k < 5 else 20), least_gain=least_gain)
+    search = partial(_refine, k=k, rounds=rounds, neighbours=neighbours, least_gain=least_gain)
     return search(matrix, start) if strata is None else _within(matrix, start, np.asarray(strata), search)
 
 
