@@ -100,12 +100,12 @@ Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, n
 
 // The labels are changed in place, so that an interrupt leaves the best so far.
 void refine(const Matrix& X, const Changing& labels, std::size_t k, std::size_t rounds, std::size_t neighbours,
-            double least_gain, std::size_t threads, nb::object progress, const std::string& simd) {
+            double least_gain, bool thorough, std::size_t threads, nb::object progress, const std::string& simd) {
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
     nb::gil_scoped_release released;
     Pool pool(threads);
-    Refiner(rows(X), k, pool, chosen, span(labels)).run({rounds, neighbours, least_gain}, watch);
+    Refiner(rows(X), k, pool, chosen, span(labels)).run({rounds, neighbours, least_gain, thorough}, watch);
 }
 
 std::vector<std::uint32_t> numbers(const Labels& some) {
@@ -587,8 +587,9 @@ NB_MODULE(_kernels, module) {
     module.def("simd", [] { return std::string(loops()->name); }, "The instruction set the loops run with.");
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");
-    module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a, "threads"_a,
-               "progress"_a.none(), "simd"_a = "", "Lower the loss of a partition, in place, by moves and swaps.");
+    module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a, "thorough"_a,
+               "threads"_a, "progress"_a.none(), "simd"_a = "",
+               "Lower the loss of a partition, in place, by moves and swaps.");
     module.def("cell_neighbours", &cell_neighbours, "X"_a, "labels"_a, "k"_a, "neighbours"_a, "threads"_a,
                "simd"_a = "", "Numbers of the cells around each cell, one list after the other.");
     module.def("refine_around", &refine_around, "X"_a, "labels"_a, "touched"_a, "lists"_a, "origins"_a, "k"_a,

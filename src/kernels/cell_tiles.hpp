@@ -58,6 +58,28 @@ class CellTiles {
         return sum;
     }
 
+    // A coordinate of a record as the cells have it: seen from the mean, in units of the largest.
+    double value(std::size_t record, std::size_t j) const { return (X_[record][j] * scale_ - mean_[j]) * unit_; }
+
+    // Squared distances of a record from the mean of a cell, and of two records.
+    double distance2(std::uint32_t record, std::size_t cell) const {
+        const auto size = static_cast<double>(sizes_[cell]);
+        double sum = 0;
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            const double difference = value(record, j) - sums_[cell * n_dims_ + j] / size;
+            sum += difference * difference;
+        }
+        return sum;
+    }
+    double apart2(std::uint32_t record, std::uint32_t other) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            const double difference = value(record, j) - value(other, j);
+            sum += difference * difference;
+        }
+        return sum;
+    }
+
     double cost_to_join(std::uint32_t record, std::size_t cell) const {
         const auto size = static_cast<double>(sizes_[cell]);
         return size / (size + 1) * distance2(record, cell);
@@ -124,7 +146,6 @@ class CellTiles {
     static constexpr double least_share = 1e-9;
 
     const float* tile(std::size_t cell) const { return &tiles_[cell * n_dims_ * capacity_]; }
-    double value(std::size_t record, std::size_t j) const { return (X_[record][j] * scale_ - mean_[j]) * unit_; }
 
     // Values are seen from the mean and scaled so that the largest is about 1: offsets do not eat the digits of floats.
     void centre() {
@@ -178,16 +199,6 @@ class CellTiles {
             for (std::size_t i = 0; i < sizes_[c]; ++i) own2[i] += (column[i] - mean) * (column[i] - mean);
         }
         radius_[c] = std::sqrt(*std::max_element(own2, own2 + sizes_[c]));
-    }
-
-    double distance2(std::uint32_t record, std::size_t cell) const {
-        const auto size = static_cast<double>(sizes_[cell]);
-        double sum = 0;
-        for (std::size_t j = 0; j < n_dims_; ++j) {
-            const double difference = value(record, j) - sums_[cell * n_dims_ + j] / size;
-            sum += difference * difference;
-        }
-        return sum;
     }
 
     Rows<const double> X_;

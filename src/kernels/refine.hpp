@@ -16,6 +16,7 @@
 #include "neighbours.hpp"
 #include "new_cells.hpp"
 #include "pairings.hpp"
+#include "polish.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
@@ -30,6 +31,7 @@ class Refiner {
         std::size_t n_rounds = 10;      // at most so many rounds over all pairs of neighbours
         std::size_t n_neighbours = 20;  // cells to look at around each cell
         double least_gain = 0.005;      // a round that lowers the loss by less than this share is the last
+        bool thorough = false;          // steps of more than two records at the end
     };
 
     // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records. Up to
@@ -56,6 +58,7 @@ class Refiner {
             if (!(after < before * (1 - plan.least_gain))) break;
             before = after;
         }
+        if (plan.thorough && n_used_ > 1) polish(watch);
         cells_.write_labels();
         watch.finish(plan.n_rounds * cells_.n_records());
     } catch (...) {
@@ -162,6 +165,19 @@ class Refiner {
             },
             [&](double share) { watch.tick(static_cast<std::size_t>((n_sweeps_ + share) * n_records)); });
         ++n_sweeps_;
+    }
+
+    // Chains and new cuts, then moves and swaps again, as long as that gains anything to speak of.
+    void polish(Watch& watch) {
+        const auto changed = [&](std::uint32_t cell) { ++n_changes_[cell]; };
+        for (double before = cells_.loss(), after = 0; after < before * (1 - 1e-4); std::swap(before, after)) {
+            Polish polish(cells_, k_, loops_, lists_, n_used_);
+            polish.pass_on(changed);
+            polish.cut_anew(changed);
+            sweep(watch);
+            after = cells_.loss();
+            watch.tick(static_cast<std::size_t>(n_sweeps_) * cells_.n_records());
+        }
     }
 
     bool may_give(std::size_t from, std::size_t to) const {

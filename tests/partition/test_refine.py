@@ -35,7 +35,7 @@ def test_all_instruction_sets_take_the_same_steps(family):
         start = in_order(len(X), k)
         ends = [start.copy() for _ in RUNNABLE]
         for simd, end in zip(RUNNABLE, ends, strict=True):
-            _kernels.refine(X, end, k, 10, 20, 0.0, 1, None, simd)
+            _kernels.refine(X, end, k, 10, 20, 0.0, True, 1, None, simd)
 
         for end in ends:
             np.testing.assert_array_equal(end, ends[0])
@@ -91,6 +91,24 @@ def test_a_cell_across_strata_is_refused():
         refine(np.zeros((4, 1)), [0, 0, 1, 1], 2, strata=[0, 1, 1, 1])
     with pytest.raises(ParameterError, match="strata must be one for each"):
         refine(np.zeros((4, 1)), [0, 0, 1, 1], 2, strata=[0, 1])
+
+
+@given(problem=problems())
+def test_thorough_refining_never_loses_more_and_keeps_k(problem):
+    X, k = problem
+    start = refine(X, in_order(len(X), k), k)
+    labels = refine(X, start, k, thorough=True)
+
+    assert np.bincount(labels).min() >= k
+    assert loss(X, labels).sse <= loss(X, start).sse * (1 + 1e-12)
+
+
+def test_chains_and_new_cuts_win_what_moves_and_swaps_do_not():
+    X = standardize(datasets.census().X)
+    quick = refine(X, partition(X, 5, "mdav"), 5, least_gain=0.0, rounds=100)
+
+    assert loss(X, refine(X, quick, 5, rounds=100, least_gain=0.0)).sse == pytest.approx(loss(X, quick).sse)
+    assert loss(X, refine(X, quick, 5, rounds=100, least_gain=0.0, thorough=True)).sse < 0.999 * loss(X, quick).sse
 
 
 def test_a_bad_partition_of_two_clusters_is_put_right():

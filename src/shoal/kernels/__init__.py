@@ -178,11 +178,13 @@ def mdav_alone(X: Matrix, k: int) -> Labels:
     return _as_labels(_kernels.mdav(X, k, 1, None))
 
 
-def refine(X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float) -> Labels:
+def refine(
+    X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float, thorough: bool
+) -> Labels:
     """Lower the loss of a partition by moves and swaps; see `shoal.partition.refine`."""
     best = labels.copy()
     with _kept(best):
-        _kernels.refine(X, best, k, rounds, neighbours, least_gain, *_current())
+        _kernels.refine(X, best, k, rounds, neighbours, least_gain, thorough, *_current())
     return best
 
 

@@ -77,7 +77,7 @@ def _searched(X: Matrix, labels: Labels, k: int, schedule: kernels.Schedule, see
     with kernels.stage(0.1, 1.0):
         found = kernels.anneal(X, labels, k, schedule, _entropy(seed))
     with kernels.stage(1.0, 1.0):
-        found = refine(X, found, k, least_gain=0.0)
+        found = refine(X, found, k, least_gain=0.0, thorough=True)
     return _better(X, labels, found)
 
 

@@ -22,6 +22,7 @@ def refine(
     rounds: int = 10,
     neighbours: int = 20,
     least_gain: float = 0.005,
+    thorough: bool = False,
     strata: ArrayLike | None = None,
 ) -> Labels:
     """Lower the loss of a partition; no cell falls below `k`.
@@ -40,6 +41,9 @@ def refine(
         How many cells around each cell are looked at.
     least_gain : float
         A round that lowers the loss by less than this share is the last.
+    thorough : bool
+        In the end also let records move along chains of three cells, and cut neighbouring cells anew: some tenths of a
+        percent less loss for a tenth to four tenths more time.
     strata : array_like of shape (n_records,), optional
         Records of different strata never get into one cell; by default there is one stratum.
 
@@ -86,14 +90,16 @@ def refine(
     smallest = np.bincount(start).min()
     if smallest < k:
         raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest cell has {smallest} records.")
-    search = partial(_refine, k=k, rounds=rounds, neighbours=neighbours, least_gain=least_gain)
+    search = partial(_refine, k=k, rounds=rounds, neighbours=neighbours, least_gain=least_gain, thorough=thorough)
     return search(matrix, start) if strata is None else _within(matrix, start, np.asarray(strata), search)
 
 
-def _refine(X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float) -> Labels:
+def _refine(
+    X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float, thorough: bool
+) -> Labels:
     # Cutting a cell never raises the SSE; and cells that are all about the same size fit into tiles of one size.
     start = cut_large(X, labels, k, mdav)
-    return kernels.refine(X, start, k, rounds, neighbours, least_gain)
+    return kernels.refine(X, start, k, rounds, neighbours, least_gain, thorough)
 
 
 def _within(X: Matrix, labels: Labels, strata: Labels, search: Callable[[Matrix, Labels], Labels]) -> Labels:
