@@ -171,22 +171,13 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]], right: int) -> s
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|", *body]) if body else ""
 
 
-def newest(folder: Path) -> Path:
-    """Return the results in the folder that were measured last."""
-    found = sorted(folder.glob("*.json"), key=lambda path: json.loads(path.read_text(encoding="utf-8"))["date"])
-    if not found:
-        raise click.ClickException(
-            "There are no results in benchmarks/results yet. Run benchmarks/bench_partition.py first."
-        )
-    return found[-1]
-
-
 @click.command()
 @click.option(
     "--results",
     "source",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Results to show.  [default: the newest in benchmarks/results]",
+    default=ROOT / "benchmarks" / "results" / "partition.json",
+    help="Results to show.  [default: benchmarks/results/partition.json]",
 )
 @click.option(
     "--readme",
@@ -194,9 +185,9 @@ def newest(folder: Path) -> Path:
     default=ROOT / "README.md",
     help="Page to fill.  [default: README.md of the project]",
 )
-def main(source: Path | None, readme: Path) -> None:
-    """Write the newest results into the README, and print what was written."""
-    results = json.loads((source or newest(ROOT / "benchmarks" / "results")).read_text(encoding="utf-8"))
+def main(source: Path, readme: Path) -> None:
+    """Write the results of bench_partition.py into the README, and print what was written."""
+    results = json.loads(source.read_text(encoding="utf-8"))
     content = for_readme(results)
     page = readme.read_text(encoding="utf-8")
     readme.write_text(fill(page, content), encoding="utf-8")
