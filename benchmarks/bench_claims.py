@@ -15,10 +15,13 @@ import numpy as np
 
 from bench_partition import ROOT, circumstances
 from measure import say
+from shoal import kernels
 from shoal.metrics import loss
 from shoal.partition import partition
+from shoal.partition.blocks import blocks
 from shoal.partition.refine import refine
 from shoal.prepare import prepare
+from shoal.reproduce import material
 from shoal.reproduce.material import data_folder
 from shoal.schema import Roles, Schema
 from shoal.space import Space, standardize
@@ -54,6 +57,12 @@ def refined(name: str) -> Method:
     return lambda X, k: refine(X, partition(X, k, name, 0, threads=1), k)
 
 
+def thoroughness() -> dict[str, Method]:
+    """Return refining as by default, and with steps of more than two records at the end."""
+    names = {"blocks, refined": False, "blocks, refined thoroughly": True}
+    return {name: lambda X, k, most=most: refine(X, blocks(X, k), k, thorough=most) for name, most in names.items()}
+
+
 def claims(quick: bool) -> Iterator[tuple[str, str, Matrix, int, dict[str, Method]]]:
     """Yield the page, the name of the records, the records, k and the methods."""
     many, some = (20_000, 5_000) if quick else (1_000_000, 100_000)
@@ -65,10 +74,14 @@ def claims(quick: bool) -> Iterator[tuple[str, str, Matrix, int, dict[str, Metho
     yield "topdown.md", "gaussian", noise, 10, {"topdown": method("topdown")}
     part = standardize(noise[:some])
     yield "topdown.md", "gaussian", part, 10, {"topdown": method("topdown"), "mdav": method("mdav")}
+    yield "auto.md", "gaussian", part, 10, thoroughness()
     folder = data_folder()
     if folder is None or not (folder / CENSUS).exists():
         say(f"Without {CENSUS}: not found; SHOAL_DATA may name the folder that has it")
         return
+    for source in (material.covertype(92_962), material.census(204_309)):
+        if isinstance(source, material.Source) and source.records is not None:
+            yield "auto.md", source.name, standardize(source.records[:many]), 10, thoroughness()
     starts = {f"{name}, refined": refined(name) for name in ("mdav", "blocks")}
     yield "auto.md", "gov_census with categories", census(folder / CENSUS, many), 10, starts
 
@@ -91,11 +104,12 @@ def main(quick: bool, output: Path | None) -> None:
     rows = []
     for page, data, X, k, methods in claims(quick):
         for name, run in methods.items():
-            start = process_time()
-            labels = run(X, k)
-            seconds = process_time() - start
+            with kernels.using(threads=1):
+                start = process_time()
+                labels = run(X, k)
+                seconds = process_time() - start
             rows.append(Row(page, data, *X.shape, k, name, seconds, loss(X, labels).il))
-            say(f"{page}: {data}, {len(X):,} x {X.shape[1]}, k = {k}, {name}: {seconds:.2f} s, IL {rows[-1].il:.2f} %")
+            say(f"{page}: {data}, {len(X):,} x {X.shape[1]}, k = {k}, {name}: {seconds:.2f} s, IL {rows[-1].il:.4f} %")
     output.write_text(json.dumps({**circumstances(quick), "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
     say(f"Written to {output}")
 

@@ -2,8 +2,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.joining import join_until_kept, members_of
+from shoal.joining import join_until_kept
 from shoal.models import Guarded, LDiversity
+from shoal.partition.cells import members_of
 
 
 @st.composite

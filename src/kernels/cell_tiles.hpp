@@ -58,6 +58,20 @@ class CellTiles {
         return sum;
     }
 
+    // Squared distances of the records of a cell from a point, as float32 has them; `across` is room for a point.
+    void distances_from(const float* point, std::size_t cell, const Loops& loops, float* across, float* out) const {
+        const CellView from = view(cell, false);
+        float apart2 = 0;
+        float along = 0;
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            across[j] = point[j] - from.centroid[j];
+            apart2 += across[j] * across[j];
+            along += from.centroid[j] * across[j];
+        }
+        loops.products(from.tile, capacity_, from.size, {across, n_dims_}, out);
+        for (std::size_t i = 0; i < from.size; ++i) out[i] = from.own2[i] - 2 * (out[i] - along) + apart2;
+    }
+
     // A coordinate of a record as the cells have it: seen from the mean, in units of the largest.
     double value(std::size_t record, std::size_t j) const { return (X_[record][j] * scale_ - mean_[j]) * unit_; }
 

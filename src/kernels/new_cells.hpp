@@ -110,19 +110,11 @@ class NewCells {
     }
 
     void offer_all(std::uint32_t place, const float* at) {
-        const CellView view = cells_.view(near_[place], false);
         across_.resize(cells_.dims());
-        lean_.resize(cells_.capacity());
-        float apart2 = 0;
-        float along = 0;
-        for (std::size_t j = 0; j < across_.size(); ++j) {
-            across_[j] = at[j] - view.centroid[j];
-            apart2 += across_[j] * across_[j];
-            along += view.centroid[j] * across_[j];
-        }
-        loops_.products(view.tile, cells_.capacity(), view.size, across_, lean_.data());
-        for (std::uint32_t slot = 0; slot < view.size; ++slot)
-            offers_.push_back({view.own2[slot] - 2 * (lean_[slot] - along) + apart2, place, slot});
+        apart2_.resize(cells_.capacity());
+        cells_.distances_from(at, near_[place], loops_, across_.data(), apart2_.data());
+        for (std::uint32_t slot = 0; slot < cells_.size(near_[place]); ++slot)
+            offers_.push_back({apart2_[slot], place, slot});
     }
 
     std::vector<float> mean_of_chosen() const {
@@ -169,7 +161,7 @@ class NewCells {
     std::vector<std::uint32_t> near_;
     std::vector<std::size_t> left_;  // what each of them can still give
     std::vector<Offer> offers_, chosen_;
-    std::vector<float> across_, lean_;
+    std::vector<float> across_, apart2_;
 };
 
 }  // namespace shoal

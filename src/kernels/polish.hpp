@@ -73,26 +73,20 @@ class Polish {
     void measure_ways() {
         ways_.assign(lists_.size(), Way{});
         std::vector<float> across(cells_.dims());
-        std::vector<float> lean(cells_.capacity());
+        std::vector<float> apart2(cells_.capacity());
         for (std::uint32_t a = 0; a < n_used_; ++a)
             for (std::size_t i = 0; i < n_listed_ && usable(a); ++i)
                 if (usable(lists_[a * n_listed_ + i]))
-                    ways_[a * n_listed_ + i] = way(a, lists_[a * n_listed_ + i], across, lean.data());
+                    ways_[a * n_listed_ + i] = way(a, lists_[a * n_listed_ + i], across.data(), apart2.data());
     }
 
-    Way way(std::uint32_t a, std::uint32_t b, std::span<float> across, float* lean) const {
-        const CellView from = cells_.view(a, false);
-        const CellView to = cells_.view(b, false);
-        float apart2 = 0;
-        float along = 0;
-        for (std::size_t j = 0; j < across.size(); ++j) {
-            across[j] = to.centroid[j] - from.centroid[j];
-            apart2 += across[j] * across[j];
-            along += from.centroid[j] * across[j];
-        }
-        loops_.products(from.tile, cells_.capacity(), from.size, across, lean);
-        const auto best = static_cast<std::size_t>(std::max_element(lean, lean + from.size) - lean);
-        return {apart2 - 2 * (lean[best] - along), cells_.record(a, best)};
+    Way way(std::uint32_t a, std::uint32_t b, float* across, float* apart2) const {
+        cells_.distances_from(cells_.view(b, false).centroid, a, loops_, across, apart2);
+        Way best;
+        for (std::size_t i = 0; i < cells_.size(a); ++i)
+            if (const float cost = apart2[i] - cells_.view(a, false).own2[i]; cost < best.cost)
+                best = {cost, cells_.record(a, i)};
+        return best;
     }
 
     // The best chain that begins with a record that is better off in the next cell.

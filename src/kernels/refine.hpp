@@ -88,7 +88,6 @@ class Refiner {
             open_cells();
             // Where many are new, the lists that were passed on are poor.
             if (n_used_ - n_before > n_before / 8) {
-                lists_.clear();
                 find_neighbours(plan);
                 open_cells();
             }
@@ -167,17 +166,13 @@ class Refiner {
         ++n_sweeps_;
     }
 
-    // Chains and new cuts, then moves and swaps again, as long as that gains anything to speak of.
+    // Chains and new cuts, then moves and swaps where something has changed.
     void polish(Watch& watch) {
         const auto changed = [&](std::uint32_t cell) { ++n_changes_[cell]; };
-        for (double before = cells_.loss(), after = 0; after < before * (1 - 1e-4); std::swap(before, after)) {
-            Polish polish(cells_, k_, loops_, lists_, n_used_);
-            polish.pass_on(changed);
-            polish.cut_anew(changed);
-            sweep(watch);
-            after = cells_.loss();
-            watch.tick(static_cast<std::size_t>(n_sweeps_) * cells_.n_records());
-        }
+        Polish polish(cells_, k_, loops_, lists_, n_used_);
+        polish.pass_on(changed);
+        polish.cut_anew(changed);
+        sweep(watch);
     }
 
     bool may_give(std::size_t from, std::size_t to) const {
@@ -218,23 +213,15 @@ class Refiner {
     double least_cost(std::size_t c) const {
         const CellView cell = cells_.view(c, false);
         std::vector<float> least(cells_.capacity(), std::numeric_limits<float>::infinity());
-        std::vector<float> lean(cells_.capacity());
+        std::vector<float> apart2(cells_.capacity());
         std::vector<float> across(cells_.dims());
         for (std::size_t i = 0; i < n_listed_; ++i) {
             const std::uint32_t b = lists_[c * n_listed_ + i];
             if (b == none || cells_.size(b) == 0 || cells_.size(b) >= cells_.most()) continue;
             const CellView other = cells_.view(b, false);
-            float apart2 = 0;
-            float along = 0;
-            for (std::size_t j = 0; j < across.size(); ++j) {
-                across[j] = other.centroid[j] - cell.centroid[j];
-                apart2 += across[j] * across[j];
-                along += cell.centroid[j] * across[j];
-            }
-            loops_.products(cell.tile, cells_.capacity(), cell.size, across, lean.data());
+            cells_.distances_from(other.centroid, c, loops_, across.data(), apart2.data());
             const auto size = static_cast<float>(other.size);
-            for (std::size_t r = 0; r < cell.size; ++r)
-                least[r] = std::min(least[r], size / (size + 1) * (cell.own2[r] - 2 * (lean[r] - along) + apart2));
+            for (std::size_t r = 0; r < cell.size; ++r) least[r] = std::min(least[r], size / (size + 1) * apart2[r]);
         }
         double sum = 0;
         for (std::size_t r = 0; r < cell.size; ++r) sum += least[r];

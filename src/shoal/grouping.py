@@ -15,11 +15,12 @@ from shoal import kernels
 from shoal.aggregate import Cells
 from shoal.classes import class_ids, distinct_in_classes, identity_codes, value_codes
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
-from shoal.joining import join_until_kept, members_of
+from shoal.joining import join_until_kept
 from shoal.models import Guarded, Model, TCloseness, enforce
 from shoal.models.buckets import steered
 from shoal.models.columns import check_models, guarded_by, refuse_impossible
 from shoal.partition import partition
+from shoal.partition.cells import members_of
 from shoal.prepare import decoded, one_missing
 from shoal.schema import Role, Schema
 from shoal.space import Space
@@ -232,18 +233,18 @@ def _within_households(
     assert bounds.households is not None
     dims = {axis.column.name: dims for axis, dims in zip(space.axes, space.dims(), strict=True)}
     first = np.unique(bounds.households, return_index=True)[1]
-    of_households = _columns(X, [dims[name] for name in bounds.shared])
+    of_households = coordinates(X, [dims[name] for name in bounds.shared])
     cells = within(of_households[first], bounds.strata[first], cut)[bounds.households]
     cells = join_until_kept(of_households, cells, bounds.strata, bounds.kept)
     rest = [dims[column.name] for column in schema.quasi if column.name not in bounds.shared]
     if not rest:
         return Cells(cells, cells, tuple(bounds.shared))
-    of_people = _columns(X, rest)
+    of_people = coordinates(X, rest)
     labels = _kept(of_people, within(of_people, cells, cut, progress), k, bounds.kept, cells)
     return Cells(labels, cells, tuple(bounds.shared))
 
 
-def _columns(X: Matrix, parts: list[slice]) -> Matrix:
+def coordinates(X: Matrix, parts: list[slice]) -> Matrix:
     """Return some of the coordinates of all records."""
     return np.ascontiguousarray(np.hstack([X[:, part] for part in parts]))
 

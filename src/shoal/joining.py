@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.models import Guarded
+from shoal.partition.cells import members_of, renumbered
 from shoal.typing import Labels, Matrix
 
 NEAREST = 48
@@ -77,7 +78,7 @@ def _joined(cells: _Cells, off: Vector, guarded: Sequence[Guarded], counts: list
             partner = _partner(cells, cell, others, off, guarded, counts)
             target[cell] = partner
             free[[cell, partner]] = False
-    return np.unique(target, return_inverse=True)[1].astype(np.int64)
+    return renumbered(target)
 
 
 def _partner(
@@ -108,8 +109,3 @@ def _excess(guarded: Sequence[Guarded], counts: list[Labels], records: Labels, l
     for each, whole in zip(guarded, counts, strict=True):
         each.model.guard(vetoes, each.part(records).column, whole)
     return np.asarray(vetoes.excess(labels, int(labels.max()) + 1))
-
-
-def members_of(labels: Labels) -> list[Labels]:
-    """Return the records of each cell or stratum, in their order."""
-    return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])

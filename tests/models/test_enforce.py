@@ -180,3 +180,10 @@ def test_refining_wants_a_partition_that_keeps_everything():
         guarded_refine(X, np.tile([0, 1], 4), 5, [])
     with pytest.raises(ParameterError, match="without gaps"):
         guarded_refine(X, np.tile([0, 2], 4), 2, [])
+
+
+def test_refining_under_a_veto_refuses_codes_that_do_not_fit_the_records():
+    X, labels = np.array([[1.0], [2.0], [8.0], [9.0]]), np.array([0, 0, 1, 1])
+    for codes in (np.array([0, 1]), np.array([0, 1, 0, 7])):
+        with pytest.raises(ParameterError, match="codes of column 'diagnosis'"):
+            guarded_refine(X, labels, 2, [(LDiversity("diagnosis", l=2), codes, 2, False)])

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.aggregate import Cells
 from shoal.errors import GuaranteeError, ShoalWarning
-from shoal.grouping import Borders, Bounds, Cut, borders_of, bounds_of, within
+from shoal.grouping import Borders, Bounds, Cut, borders_of, bounds_of, coordinates, within
 from shoal.incremental import join
 from shoal.incremental.reopen import neighbours_of
 from shoal.job import Job
-from shoal.joining import join_until_kept, members_of
+from shoal.joining import join_until_kept
 from shoal.models import enforce
 from shoal.models.columns import breaking
 from shoal.partition import partition
+from shoal.partition.cells import members_of, renumbered
 from shoal.schema import Schema
 from shoal.space import Space
 from shoal.typing import Labels, Matrix, Progress
@@ -75,7 +76,7 @@ def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
     borders = borders_of(table, task.schema, ANY_SIZE)
     units = _Units.of(borders, space, X)
     enough = np.bincount(units.strata)[units.strata] >= task.job.k
-    points, strata = np.ascontiguousarray(units.X[enough]), _renumbered(units.strata[enough])
+    points, strata = np.ascontiguousarray(units.X[enough]), renumbered(units.strata[enough])
     labels = within(points, strata, task.cut, None if units.rest else task.progress)
     if borders.households is None:
         labels = _kept_if_possible(task, table.filter(pa.array(enough)), points, labels, strata)
@@ -114,7 +115,7 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
         groups = join_until_kept(units.X[units.of_record], joined, bounds.strata, bounds.kept)
         people = _people(task, units, X, groups, base)
         if units.rest:
-            people = _kept(_columns(X, units.rest), people, task.job.k, bounds, groups)
+            people = _kept(coordinates(X, units.rest), people, task.job.k, bounds, groups)
         return Cells(people, groups, tuple(bounds.shared))
 
 
@@ -134,7 +135,7 @@ class _Units(NamedTuple):
             return _Units("cells", X, borders.strata, np.arange(len(X)), [])
         first = np.unique(borders.households, return_index=True)[1]
         dims = {axis.column.name: part for axis, part in zip(space.axes, space.dims(), strict=True)}
-        shared = _columns(X, [dims[name] for name in borders.shared])[first]
+        shared = coordinates(X, [dims[name] for name in borders.shared])[first]
         rest = [part for name, part in dims.items() if name not in borders.shared]
         return _Units("groups", shared, borders.strata[first], borders.households, rest)
 
@@ -205,7 +206,7 @@ def _join_strata(task: Task, units: _Units, known: Labels, neighbours: Labels | 
 
 
 def _join_one(task: Task, X: Matrix, known: Labels, neighbours: Labels | None) -> Labels:
-    base = _renumbered(known[known >= 0])
+    base = renumbered(known[known >= 0])
     if len(base) == 0:
         return task.cut(X, task.progress)
     settings: dict[str, Any] = {"threads": task.threads, "progress": task.progress}
@@ -224,9 +225,9 @@ def _people(task: Task, units: _Units, X: Matrix, groups: Labels, base: Arrays) 
         cells[same] = base["cells"][same[: len(base["cells"])]]
     new = ~same & (groups >= 0)
     if new.any():
-        found = within(_columns(X, units.rest)[new], _renumbered(groups[new]), task.cut, task.progress)
+        found = within(coordinates(X, units.rest)[new], renumbered(groups[new]), task.cut, task.progress)
         cells[new] = int(cells.max()) + 1 + found
-    return _renumbered(cells) if (cells >= 0).all() else cells
+    return renumbered(cells) if (cells >= 0).all() else cells
 
 
 def _unchanged(groups: Labels, before: Labels) -> NDArray[np.bool_]:
@@ -243,17 +244,8 @@ def _unchanged(groups: Labels, before: Labels) -> NDArray[np.bool_]:
     return same
 
 
-def _columns(X: Matrix, parts: list[slice]) -> Matrix:
-    """Return some of the coordinates of all records."""
-    return np.ascontiguousarray(np.hstack([X[:, part] for part in parts]))
-
-
 def _spread(labels: Labels, where: NDArray[np.bool_]) -> Labels:
     """Return labels with -1 in the places that have none."""
     found = np.full(len(where), NO_CELL, dtype=np.int64)
     found[where] = labels
     return found
-
-
-def _renumbered(labels: Labels) -> Labels:
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)

@@ -18,6 +18,7 @@ from shoal.models.codes import Codes
 from shoal.models.model import Model
 from shoal.models.t_closeness import TCloseness
 from shoal.partition import partition
+from shoal.partition.cells import members_of, renumbered
 from shoal.space import as_cell_size, as_matrix
 from shoal.typing import Labels, Matrix, Seed
 
@@ -131,17 +132,17 @@ def enforce(
     """
     matrix = as_matrix(X)
     k = as_cell_size(k, len(matrix))
-    groups = np.zeros(len(matrix), dtype=np.int64) if strata is None else _renumbered(strata)
+    groups = np.zeros(len(matrix), dtype=np.int64) if strata is None else renumbered(strata)
     if labels is not None:
         labels = _valid(labels, groups, k)
-    guarded = [_checked(Guarded(*each), len(matrix)) for each in models]
+    guarded = [checked(Guarded(*each), len(matrix)) for each in models]
     strict = [each for each in guarded if each.model.promised]
     vetoes = kernels.Guarantees()
     for each in strict:
         each.model.guard(vetoes, each.column, np.bincount(each.codes, minlength=each.n_values))
     whole = Problem(matrix, k, strict, vetoes)
     steering = [each for each in guarded if not each.model.promised]
-    parts = _members(groups)
+    parts = members_of(groups)
     if labels is not None and not steering:
         return _mended(whole, labels, parts)
     result = np.empty(len(matrix), dtype=np.int64)
@@ -159,8 +160,8 @@ def _valid(labels: Labels, groups: Labels, k: int) -> Labels:
     """Refuse labels that are not a partition, within the groups, into cells of at least k records."""
     if np.shape(labels) != np.shape(groups):
         raise ParameterError(f"labels have shape {np.shape(labels)}; {len(groups)} records need one each.")
-    labels = _renumbered(labels)
-    labels = _renumbered(groups * (int(labels.max()) + 1) + labels)
+    labels = renumbered(labels)
+    labels = renumbered(groups * (int(labels.max()) + 1) + labels)
     smallest = int(np.bincount(labels).min())
     if smallest < k:
         raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest cell has {smallest} records.")
@@ -178,22 +179,11 @@ def _mended(whole: Problem, labels: Labels, parts: Sequence[Labels]) -> Labels:
     for records in parts:
         if broken[records].any():
             problem = whole if len(parts) == 1 else whole.part(records)
-            result[records] = _enforced(problem, _renumbered(labels[records])) + n_cells
+            result[records] = _enforced(problem, renumbered(labels[records])) + n_cells
             n_cells = int(result[records].max()) + 1
-    result = _renumbered(result)
+    result = renumbered(result)
     _recount(whole.guarded, result)
     return result
-
-
-def _members(groups: Labels) -> list[Labels]:
-    """Return the records of each group, in ascending order."""
-    order = np.argsort(groups, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(groups))[:-1])
-
-
-def _renumbered(labels: Labels) -> Labels:
-    """Return the same cells, numbered from 0 and without gaps."""
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def _recount(strict: Sequence[Guarded], labels: Labels) -> None:
@@ -207,7 +197,7 @@ def _recount(strict: Sequence[Guarded], labels: Labels) -> None:
             )
 
 
-def _checked(guarded: Guarded, n_records: int) -> Guarded:
+def checked(guarded: Guarded, n_records: int) -> Guarded:
     """Refuse codes that do not fit the records."""
     codes = np.ascontiguousarray(guarded.codes, dtype=np.int64)
     if codes.shape != (n_records,):

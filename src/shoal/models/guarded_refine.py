@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal import kernels
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.models.enforce import Guarded
+from shoal.models.enforce import Guarded, checked
 from shoal.models.model import Model
 from shoal.space import as_cell_size, as_matrix
 from shoal.typing import Labels, Matrix
@@ -76,7 +76,7 @@ def guarded_refine(
     if np.bincount(start).min() < k:
         raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest has {np.bincount(start).min()}.")
     vetoes = kernels.Guarantees()
-    for each in (Guarded(*given) for given in models):
+    for each in (checked(Guarded(*given), len(matrix)) for given in models):
         found = each.model.measure(start, each.column)
         if not found.holds:
             raise GuaranteeError(

@@ -88,18 +88,28 @@ class Cells:
         return np.bincount(self.labels[self.labels >= 0], minlength=self.n_cells)
 
 
+def renumbered(labels: Labels) -> Labels:
+    """Return the same cells, numbered from 0 and without gaps, in the order of their numbers."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def members_of(labels: Labels) -> list[Labels]:
+    """Return the records of each cell or stratum, numbered from 0 and without gaps, in ascending order."""
+    return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+
+
 def cut_large(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
     """Cut the cells of 2k records or more, and number all cells without gaps."""
     sizes = np.bincount(labels)
     if sizes.max() < 2 * k and sizes.min() > 0:
         return labels
-    members_of = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
+    members = members_of(labels)
     labels = labels.copy()
     n_cells = len(sizes)
     # These are small, and how far they are says nothing about the whole: one thread, no progress.
     with kernels.using(threads=1):
         for cell in np.flatnonzero(sizes >= 2 * k):
-            parts = recut(X[members_of[cell]], k)
-            labels[members_of[cell]] = n_cells + parts
+            parts = recut(X[members[cell]], k)
+            labels[members[cell]] = n_cells + parts
             n_cells += int(parts.max()) + 1
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    return renumbered(labels)

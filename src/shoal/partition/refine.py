@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from shoal import kernels
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.partition.cells import cut_large
+from shoal.partition.cells import cut_large, members_of, renumbered
 from shoal.partition.mdav import mdav
 from shoal.space import as_matrix
 from shoal.typing import Labels, Matrix
@@ -106,15 +106,13 @@ def _within(X: Matrix, labels: Labels, strata: Labels, search: Callable[[Matrix,
     """Refine the cells of each stratum by themselves."""
     if strata.shape != labels.shape:
         raise ParameterError(f"strata must be one for each of the {len(labels)} records; got shape {strata.shape}.")
-    codes = np.unique(strata, return_inverse=True)[1]
+    codes = renumbered(strata)
     of_cell = np.empty(int(labels.max()) + 1, dtype=np.int64)
     of_cell[labels] = codes
     if (of_cell[labels] != codes).any():
         raise ParameterError("A cell of the partition has records of several strata. Give a partition within strata.")
     refined, n_cells = np.empty_like(labels), 0
-    order = np.argsort(codes, kind="stable")
-    for records in np.split(order, np.cumsum(np.bincount(codes))[:-1]):
-        cells = np.unique(labels[records], return_inverse=True)[1]
-        refined[records] = search(np.ascontiguousarray(X[records]), cells) + n_cells
+    for records in members_of(codes):
+        refined[records] = search(np.ascontiguousarray(X[records]), renumbered(labels[records])) + n_cells
         n_cells = int(refined[records].max()) + 1
     return refined
