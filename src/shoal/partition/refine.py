@@ -43,7 +43,7 @@ def refine(
         A round that lowers the loss by less than this share is the last.
     thorough : bool
         In the end also let records move along chains of three cells, and cut neighbouring cells anew: some tenths of a
-        percent less loss for a tenth to four tenths more time.
+        percent less loss for a tenth to a quarter more time.
     strata : array_like of shape (n_records,), optional
         Records of different strata never get into one cell; by default there is one stratum.
 
