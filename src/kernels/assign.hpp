@@ -21,7 +21,9 @@ inline void assign(Rows<const double> X, Rows<const double> points, Pool& pool, 
     std::vector<double> columns(points.dims() * stride);
     for (std::size_t p = 0; p < points.size(); ++p)
         for (std::size_t j = 0; j < points.dims(); ++j) columns[j * stride + p] = points[p][j];
-    pool.split(X.size(), [&](std::size_t, std::size_t from, std::size_t to) {
+    // A square and a sum, some at a time.
+    const double time = 0.2 * static_cast<double>(points.size() * points.dims());
+    pool.split(X.size(), time, [&](std::size_t, std::size_t from, std::size_t to) {
         std::vector<double> distances(points.size());
         for (std::size_t i = from; i < to; ++i) {
             loops.distances(columns.data(), stride, points.size(), X[i], distances.data());

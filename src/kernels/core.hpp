@@ -205,8 +205,12 @@ class Core {
     static constexpr std::ptrdiff_t n_first = 3;
     static constexpr std::size_t n_ahead = 4;
     static constexpr std::size_t stride_blocks = 64;
-    // Sharing fewer lines than this costs more than it saves.
-    static constexpr std::size_t min_lines_to_share = 1 << 13;
+
+    // What one thread asks and finds in a query that is shared.
+    struct alignas(128) Part {
+        bool asked = false;
+        Query query;
+    };
 
     // ------------------------------------------------------------------------------------------------ asking
 
@@ -268,17 +272,22 @@ class Core {
 
     // All blocks but the home block, which has been scanned, shared among the threads.
     void sweep_shared(Query& query, std::size_t home) {
-        if (pool_.size() == 1 || n_blocks_ * lines_per_block(quads_) < min_lines_to_share)
-            return sweep(query, 0, n_blocks_, home);
-        std::vector<Query> part(pool_.size(), query);
-        pool_.split(n_blocks_, [&](std::size_t t, std::size_t from, std::size_t to) {
-            part[t].nearest = Nearest(query.nearest.k(), query.nearest.limit());
-            set_limits(part[t]);
-            sweep(part[t], from, to, home);
-        });
-        for (const Query& other : part) {
-            for (const Candidate& candidate : other.nearest.found()) query.nearest.offer(candidate);
-            if (query.wants_farthest) query.farthest.offer({other.farthest.distance, other.farthest.record});
+        if (pool_.size() == 1) return sweep(query, 0, n_blocks_, home);
+        parts_.resize(pool_.size());
+        for (Part& part : parts_) part.asked = false;
+        const auto sweep_piece = [&](std::size_t t, std::size_t from, std::size_t to) {
+            Part& part = parts_[t];
+            if (!std::exchange(part.asked, true)) {
+                part.query = query;
+                part.query.nearest.forget();
+            }
+            sweep(part.query, from, to, home);
+        };
+        pool_.split(n_blocks_, pace_, sweep_piece, backwards_);
+        for (const Part& part : parts_) {
+            if (!part.asked) continue;
+            for (const Candidate& candidate : part.query.nearest.found()) query.nearest.offer(candidate);
+            if (query.wants_farthest) query.farthest.offer({part.query.farthest.distance, part.query.farthest.record});
         }
     }
 
@@ -395,7 +404,8 @@ class Core {
         skip_boxes_ = {};
         lay_lattice();
         std::vector<double> error2(pool_.size(), 0.0);
-        pool_.split(n_blocks_, [&](std::size_t t, std::size_t from, std::size_t to) {
+        const double time = 2.0 * static_cast<double>(block_size * width_);
+        pool_.split(n_blocks_, time, [&](std::size_t t, std::size_t from, std::size_t to) {
             for (std::size_t b = from; b < to; ++b) error2[t] = std::max(error2[t], code_block(b));
         });
         lattice_error_ = std::sqrt(*std::max_element(error2.begin(), error2.end())) * (1 + slack) + slack;
@@ -523,6 +533,8 @@ class Core {
     std::vector<std::uint32_t> visit_;
     std::array<std::size_t, 2> skip_boxes_{};
     bool backwards_ = false;
+    std::vector<Part> parts_;
+    Pace pace_{500.0};  // of a block
 };
 
 }  // namespace shoal

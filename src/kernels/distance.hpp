@@ -77,6 +77,9 @@ class Nearest {
         return true;
     }
 
+    // Starts anew, but below the same limit.
+    void forget() { heap_.clear(); }
+
     const Candidate& limit() const { return limit_; }
     std::size_t k() const { return k_; }
     std::span<const Candidate> found() const { return heap_; }

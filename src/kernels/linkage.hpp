@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -112,7 +111,7 @@ class Linkage {
           own2_(X.size()),
           pool_(pool),
           loops_(loops) {
-        pool_.split(X.size(), [&](std::size_t, std::size_t from, std::size_t to) {
+        pool_.split(X.size(), 2.0 * static_cast<double>(X.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
             for (std::size_t i = from; i < to; ++i)
                 own2_[i] = scaled_distance(X[i], points[static_cast<std::size_t>(labels[i])]);
         });
@@ -171,10 +170,9 @@ class Linkage {
         std::vector<Meeting> meetings(pool_.size(), Meeting(hosts, guests, loops_));
         for (std::size_t start = 0; start < hosts.n_blocks(); start += n_at_once * pool_.size()) {
             const std::size_t end = std::min(start + n_at_once * pool_.size(), hosts.n_blocks());
-            std::atomic<std::size_t> next{start};
-            pool_.split(pool_.size(), [&](std::size_t thread, std::size_t, std::size_t) {
-                for (std::size_t block; (block = next.fetch_add(1)) < end;) task(block, meetings[thread]);
-            });
+            // At least as long as it takes to look at every box.
+            pool_.each(end - start, 1'000.0 + static_cast<double>(guests.n_blocks()) * 20.0,
+                       [&](std::size_t thread, std::size_t i) { task(start + i, meetings[thread]); });
             watch.tick(done_ + own2_.size() * end / hosts.n_blocks());
         }
         done_ += own2_.size();

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -43,9 +44,10 @@ class NeighbourSearch {
     std::vector<std::uint32_t> run(Pool& pool) const {
         std::vector<std::uint32_t> lists(points_.size() * n_wanted_, none);
         if (n_wanted_ == 0) return lists;
-        pool.split(n_tiles_, [&](std::size_t, std::size_t from, std::size_t to) {
-            Room room(*this);
-            for (std::size_t tile = from; tile < to; ++tile) search(tile, room, lists);
+        std::vector<std::unique_ptr<Room>> rooms(pool.size());
+        pool.each(n_tiles_, 50'000.0, [&](std::size_t thread, std::size_t tile) {
+            if (!rooms[thread]) rooms[thread] = std::make_unique<Room>(*this);
+            search(tile, *rooms[thread], lists);
         });
         return lists;
     }

@@ -192,7 +192,7 @@ class Refiner {
     // Scatters cells over their neighbours where that costs less than they lose by themselves; the costliest first.
     void dissolve_costly_cells() {
         std::vector<double> costs(n_used_, 0.0);
-        pool_.split(n_used_, [&](std::size_t, std::size_t from, std::size_t to) {
+        pool_.split(n_used_, 2'000.0, [&](std::size_t, std::size_t from, std::size_t to) {
             for (std::size_t c = from; c < to; ++c)
                 if (cells_.size(c) > 0 && worth_a_look(c) && least_cost(c) < cells_.loss(c)) costs[c] = cells_.loss(c);
         });

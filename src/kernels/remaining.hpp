@@ -140,7 +140,7 @@ class Remaining {
         std::vector<float> turned(size_ * width, 0.0f);
         std::vector<double> radius2(size_);
         std::vector<double> hidden2(size_);
-        pool_.split(size_, [&](std::size_t, std::size_t from, std::size_t to) {
+        pool_.split(size_, 10.0 * static_cast<double>(n_dims_), [&](std::size_t, std::size_t from, std::size_t to) {
             std::vector<double> row(n_dims_);
             std::vector<double> coordinates(n_dims_);
             for (std::size_t i = from; i < to; ++i) {

@@ -239,7 +239,8 @@ class Splits {
     // Each part has at least k records.
     void run(const Members& parts, Watch& watch) {
         for (std::size_t part = 0; part < parts.n_cells(); ++part) put(Piece(parts[part].begin(), parts[part].end()));
-        pool_.split(pool_.size(), [&](std::size_t thread, std::size_t, std::size_t) {
+        const double time = 100.0 * static_cast<double>(X_.size() * X_.dims()) / static_cast<double>(pool_.size());
+        pool_.each(pool_.size(), time, [&](std::size_t thread, std::size_t) {
             try {
                 work(thread == 0 ? &watch : nullptr);
             } catch (...) {
