@@ -203,8 +203,8 @@ Vector<std::int64_t> nearest_points(const Matrix& X, const Matrix& points, std::
     return as_array(std::move(nearest));
 }
 
-Vector<std::int64_t> scatter(const Matrix& X, const Labels& start, std::size_t k, std::size_t threads,
-                             const std::string& simd) {
+Vector<std::int64_t> dissolve_cells(const Matrix& X, const Labels& start, std::size_t k, std::size_t threads,
+                                    const std::string& simd) {
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(nb::none(), X.shape(0));
@@ -605,7 +605,7 @@ NB_MODULE(_kernels, module) {
                "Split parts around their farthest pairs: labels of shape (n_records,).");
     module.def("assign", &nearest_points, "X"_a, "points"_a, "threads"_a, "simd"_a = "",
                "Number of the nearest point of each record, shape (n_records,).");
-    module.def("scatter", &scatter, "X"_a, "labels"_a, "k"_a, "threads"_a, "simd"_a = "",
+    module.def("dissolve_cells", &dissolve_cells, "X"_a, "labels"_a, "k"_a, "threads"_a, "simd"_a = "",
                "Scatter cells by phase II of TFRP: labels with gaps. No number of X exceeds 1 in magnitude.");
     module.def(
         "linkage", &linkage, "X"_a, "points"_a, "labels"_a, "asked_records"_a, "asked_points"_a, "threads"_a,

@@ -22,8 +22,8 @@ from shoal.columns.prepare import decoded, one_missing
 from shoal.columns.schema import Role, Schema
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
-from shoal.models import Guarded, Model, TCloseness
-from shoal.models.table_columns import check_models, guarded_by, refuse_impossible
+from shoal.models import Model, ModelOnColumn, TCloseness
+from shoal.models.table_columns import check_models, models_on_columns, refuse_impossible
 from shoal.partition import partition
 from shoal.partition.cell_building import members_of
 from shoal.typing import Labels, Matrix, Progress, Seed
@@ -35,7 +35,7 @@ Cut = Callable[[Matrix, Progress | None], Labels]
 """Splits records into cells: the method, k, seed and options that were asked for."""
 
 
-class Bounds(NamedTuple):
+class Constraints(NamedTuple):
     """What cells have to keep, found possible: nothing is left that could be refused before they are made."""
 
     strata: Labels
@@ -47,10 +47,10 @@ class Bounds(NamedTuple):
     shared: list[str]
     """The quasi-identifiers that stay equal within a household."""
 
-    kept: list[Guarded]
+    kept: list[ModelOnColumn]
     """What is kept to the letter: k subjects, and every model that promises something."""
 
-    steering: list[Guarded]
+    steering: list[ModelOnColumn]
     """At most one model that only leads the way."""
 
 
@@ -89,7 +89,7 @@ def group(
     SchemaError, ParameterError
         If a model is not about a confidential column, or models, strata and households do not go together.
     """
-    bounds = bounds_of(table, schema, k, models)
+    bounds = constraints_of(table, schema, k, models)
 
     def cut(X: Matrix, progress: Progress | None) -> Labels:
         return partition(X, k, method, seed, threads=_n_threads(threads, len(X)), progress=progress, **options)
@@ -105,7 +105,7 @@ def group(
         return Cells(_kept(X, labels, k, bounds.kept, bounds.strata))
 
 
-def _steered(bounds: Bounds, X: Matrix, k: int, progress: Progress | None, **settings: Any) -> Labels:
+def _steered(bounds: Constraints, X: Matrix, k: int, progress: Progress | None, **settings: Any) -> Labels:
     """Split the records of each stratum as `within` does, led by the one model that has a weight."""
     model = bounds.steering[0].model
     assert isinstance(model, TCloseness)
@@ -120,7 +120,7 @@ def _steered(bounds: Bounds, X: Matrix, k: int, progress: Progress | None, **set
     return within(np.column_stack([X, bounds.steering[0].codes]), bounds.strata, cut, progress)
 
 
-def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[Guarded], strata: Labels) -> Labels:
+def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels) -> Labels:
     """Return cells that keep every model: those given, as long as they do."""
     return enforce(X, labels, k, kept, strata=strata) if kept else labels
 
@@ -130,11 +130,11 @@ def _n_threads(threads: int | None, n_records: int) -> int | None:
     return 1 if threads is None and n_records < ALONE else threads
 
 
-def bounds_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] = ()) -> Bounds:
+def constraints_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] = ()) -> Constraints:
     """Gather what cells have to keep, and refuse what no cells can; as `group` does before it begins."""
     check_models(models, schema)
-    strata, households, shared = borders_of(table, schema, k)
-    guarded = guarded_by(models, schema, table)
+    strata, households, shared = boundaries_of(table, schema, k)
+    guarded = models_on_columns(models, schema, table)
     steering = [each for each in guarded if not each.model.promised]
     _refuse_steering(steering, households is not None)
     kept = [each for each in guarded if each.model.promised]
@@ -142,29 +142,29 @@ def bounds_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] =
         subjects = identity_codes(table[schema.roles.subject])
         kept = [k_subjects(subjects, strata, k, schema.roles.subject), *kept]
     refuse_impossible(kept, strata)
-    return Bounds(strata, households, shared, kept, steering)
+    return Constraints(strata, households, shared, kept, steering)
 
 
-class Borders(NamedTuple):
-    """What no cell crosses: the first three of `Bounds`."""
+class Boundaries(NamedTuple):
+    """What no cell crosses: the first three of `Constraints`."""
 
     strata: Labels
     households: Labels | None
     shared: list[str]
 
 
-def borders_of(table: pa.Table, schema: Schema, k: int) -> Borders:
+def boundaries_of(table: pa.Table, schema: Schema, k: int) -> Boundaries:
     """Find strata and households, and refuse those that are smaller than `k` or that do not go together."""
     strata, _ = strata_of(table, schema, k)
     if schema.roles.household is None:
-        return Borders(strata, None, [])
+        return Boundaries(strata, None, [])
     households = _households(table, schema)
     shared = _shared_columns(table, schema, households)
     _refuse_split_households(households, strata, k)
-    return Borders(strata, households, shared)
+    return Boundaries(strata, households, shared)
 
 
-def _refuse_steering(steering: list[Guarded], in_households: bool) -> None:
+def _refuse_steering(steering: list[ModelOnColumn], in_households: bool) -> None:
     """Refuse weights that contradict each other, or that have nothing to lead."""
     if len(steering) > 1:
         raise ParameterError(
@@ -228,7 +228,7 @@ def _part(progress: Progress | None, n_before: int, n_here: int, n_records: int)
 
 
 def _within_households(
-    bounds: Bounds, schema: Schema, space: Space, X: Matrix, cut: Cut, k: int, progress: Progress | None
+    bounds: Constraints, schema: Schema, space: Space, X: Matrix, cut: Cut, k: int, progress: Progress | None
 ) -> Cells:
     """Group whole households by what all their members share, then the people of each group by the rest."""
     assert bounds.households is not None
