@@ -42,9 +42,10 @@ class Pace {
 
     void note(const Round& round) {
         const double ideal = work(round.n_items) / static_cast<double>(std::max<std::size_t>(round.n_present, 1));
-        learn(round);
+        const bool late = known_ && round.time > 3 * ideal + lateness;
+        learn(round, late ? 1.25 : 4.0);
         if (by_work_ < 2 || round.time > longest) return;
-        if (round.n_threads > 1 && round.time > 3 * ideal + lateness) return fall(round.n_threads);
+        if (late && round.n_threads > 1) return fall(round.n_threads);
         items_ += static_cast<double>(round.n_items);
         time_ += round.time;
         if (++n_rounds_ < fewest) return;
@@ -61,10 +62,12 @@ class Pace {
     static constexpr std::size_t fewest = 32;  // rounds to judge by: they are not all alike
     static constexpr double worth_it = 1.03;
 
-    void learn(const Round& round) {
+    // A thread that lost its core for a while has measured that too: one sample counts no more than `most` times.
+    void learn(const Round& round, double most) {
         if (round.own_items == 0) return;
         const double sample = round.own_time / static_cast<double>(round.own_items);
-        time_per_item_ = known_ ? 0.875 * time_per_item_ + 0.125 * std::min(sample, 4 * time_per_item_) : sample;
+        time_per_item_ = known_ ? 0.875 * time_per_item_ + 0.125 * std::min(sample, most * time_per_item_)
+                                : std::min(sample, 8 * time_per_item_);
         known_ = true;
     }
 
@@ -109,7 +112,7 @@ class Pace {
     double pause_ = first_pause;
     double items_ = 0, time_ = 0;  // since the last change
     std::size_t n_rounds_ = 0;
-    double speed_ = 0;             // of the level, before the trial
+    double speed_ = 0;  // of the level, before the trial
 };
 
 }  // namespace shoal

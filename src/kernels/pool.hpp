@@ -53,9 +53,10 @@ class Pool {
         }
         const double share = pace.work(n) / static_cast<double>(n_threads);
         const std::size_t most_pieces = std::max<std::size_t>(n / n_threads, 1);
-        share_out({n, n_threads, std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)),
-                                                         1, most_pieces),
-                   backwards, &task});
+        share_out(
+            {n, n_threads,
+             std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces),
+             backwards, &task});
         close_round(pace, begin);
     }
 
@@ -93,9 +94,9 @@ class Pool {
 
     // What belongs to a thread, apart from what others write often.
     struct alignas(128) Seat {
-        std::atomic<bool> inside{false};      // a round
-        std::size_t n_done = 0;               // items in this round
-        std::uint64_t round = 0;              // the last one it was inside
+        std::atomic<bool> inside{false};                // a round
+        std::size_t n_done = 0;                         // items in this round
+        std::uint64_t round = 0;                        // the last one it was inside
         alignas(128) std::atomic<std::size_t> next{0};  // piece of its share
         alignas(128) std::atomic<bool> asleep{false};
         bool called = false;

@@ -145,7 +145,7 @@ class Refiner {
 
     // `compared` says what is known of all pairs.
     void list_pairs(std::uint32_t compared) {
-        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size), compared);
+        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size, pool_), compared);
     }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
