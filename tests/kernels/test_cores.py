@@ -7,7 +7,10 @@ import pytest
 from shoal.kernels import cores, using
 from shoal.kernels import n_threads as n_threads_of_kernels
 
-V1 = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n32 31 0:29 / /sys/fs/cgroup/{0} rw,relatime - cgroup cgroup rw,{0}\n"
+V1 = (
+    "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+    "32 31 0:29 / /sys/fs/cgroup/{0} rw,relatime - cgroup cgroup rw,{0}\n"
+)
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from shoal.partition import ALGORITHMS, partition
 from sharing import everything_shared
+from shoal.partition import ALGORITHMS, partition
 from strategies import problems, untied_problems
 
 every_method = pytest.mark.parametrize("method", ALGORITHMS)

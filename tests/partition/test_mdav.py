@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import reference
+from sharing import everything_shared
 from shoal import _kernels, datasets, partition
 from shoal.arrays import standardize
 from shoal.metrics import loss
-from sharing import everything_shared
 from strategies import FAMILIES, RUNNABLE, draw_problem
 
 

@@ -8,10 +8,10 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Call = Callable[[Item, Callable[[], None]], Result]
-"""Does one piece; the second argument raises `Stopped` when it need not go on."""
+"""Does one piece; the second argument raises `StoppedError` when it need not go on."""
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Another piece of the work has failed, or somebody has interrupted it."""
 
 
@@ -63,7 +63,7 @@ class _Work(Generic[Item, Result]):
             while (taken := self._next()) is not None:
                 number, item = taken
                 self.results[number] = self._call(item, self._check)
-        except Stopped:
+        except StoppedError:
             pass
         except BaseException as failure:
             self.stop(failure)
@@ -78,4 +78,4 @@ class _Work(Generic[Item, Result]):
 
     def _check(self) -> None:
         if self.failure is not None:
-            raise Stopped
+            raise StoppedError
