@@ -85,8 +85,6 @@ class GuardedSearch {
     }
 
   private:
-    void poll() { watch_->tick(n_done_); }
-
     static constexpr std::uint32_t none = 0xffffffff;
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     // Up to so many cells all pairs are looked at.
@@ -332,7 +330,7 @@ class GuardedSearch {
         } else {
             Pool alone(1);
             n_wanted = std::max<std::size_t>(n_wanted, 1);
-            lists_ = nearest_neighbours({centroids_.data(), n_cells, width_}, n_wanted, loops_, alone);
+            lists_ = nearest_neighbours({centroids_.data(), n_cells, width_}, n_wanted, loops_, alone, *watch_);
             n_listed_ = lists_.size() / n_cells;
         }
         compared_.assign(lists_.size(), 0);
@@ -354,15 +352,14 @@ class GuardedSearch {
                 if (compared == cells_[a].n_changes + cells_[b].n_changes) continue;
                 if (improve_fully(cells_[a], cells_[b])) compared = cells_[a].n_changes + cells_[b].n_changes;
             }
-            n_done_ = round * n_ + a * n_ / cells_.size();
-            poll();
+            watch_->tick(round * n_ + a * n_ / cells_.size());
         }
     }
     // Takes the best steps between two cells, one after the other, as many as two a record; says whether none is left.
     bool improve_fully(Cell& a, Cell& b) {
         for (std::size_t n_left = 2 * (a.size() + b.size()); n_left > 0; --n_left) {
             if (!improve(a, b)) return true;
-            poll();
+            watch_->tick();
         }
         return false;
     }
@@ -604,7 +601,7 @@ class GuardedSearch {
                 for (const auto& cycle : cycles_.find({n_listed_, lists_, pass_cost_})) pass_on(cycle);
                 if (dirty_.empty()) break;
                 for (const std::uint32_t cell : dirty_) renew_passes(cell);
-                poll();
+                watch_->tick();
             }
         }
     }
@@ -621,7 +618,7 @@ class GuardedSearch {
         }
         for (std::uint32_t way = 0; way < lists_.size(); ++way) {
             find_pass(way);
-            if (way % n_listed_ == 0) poll();
+            if (way % n_listed_ == 0) watch_->tick();
         }
     }
     void find_pass(std::uint32_t way) {
@@ -733,7 +730,7 @@ class GuardedSearch {
             if (b == none || b == a.number || cells_[b].size() == 0) continue;
             double limit = 1.3 * least;
             if (out_of_reach(a, cells_[b], limit)) continue;
-            poll();
+            watch_->tick();
             const Step step = mending_step(a, cells_[b], limit);
             if (!step) continue;
             found_.emplace_back(limit, b);
@@ -918,7 +915,7 @@ class GuardedSearch {
     bool split_large() {
         const std::size_t n_before = cells_.size();
         for (std::size_t c = 0; c < cells_.size(); ++c)
-            while (cells_[c].size() >= 2 * k_ && cells_[c].excess <= 0 && split(c)) poll();
+            while (cells_[c].size() >= 2 * k_ && cells_[c].excess <= 0 && split(c)) watch_->tick();
         return cells_.size() > n_before;
     }
     // The upper half of each class goes, along the widest column. What is then off is mended between the two.
@@ -996,7 +993,6 @@ class GuardedSearch {
     const Loops& loops_;
     std::span<std::int64_t> labels_;
     Watch* watch_ = nullptr;
-    std::size_t n_done_ = 0;             // records gone through, for the watch
     std::vector<std::size_t> original_;  // the number in the table of each record
     std::vector<double> rows_;
     std::vector<const Guarantee*> guarantees_;
