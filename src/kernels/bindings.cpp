@@ -138,10 +138,11 @@ Vector<std::int64_t> cell_neighbours(const Matrix& X, const Labels& labels, std:
     std::vector<std::int64_t> copy(span(labels).begin(), span(labels).end());
     const Loops& chosen = chosen_loops(simd);
     std::vector<std::uint32_t> lists;
+    Watch watch = python_watch(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, pool);
+        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, pool, watch);
     }
     return as_array(std::vector<std::int64_t>(lists.begin(), lists.end()));
 }
@@ -165,7 +166,7 @@ void anneal(const Matrix& X, const Changing& labels, std::size_t k, std::uint64_
             std::uint64_t seed, nb::object progress) {
     Watch watch = python_watch(std::move(progress), steps);
     nb::gil_scoped_release released;
-    Annealer(rows(X), k, seed, span(labels)).run(steps, hot, fall, watch);
+    Annealer(rows(X), k, seed, span(labels), watch).run(steps, hot, fall);
 }
 
 Vector<std::int64_t> univariate(const Point& values, std::size_t k, nb::object progress) {
@@ -195,10 +196,11 @@ Vector<std::int64_t> nearest_points(const Matrix& X, const Matrix& points, std::
                                     const std::string& simd) {
     std::vector<std::int64_t> nearest(X.shape(0));
     const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        assign(rows(X), rows(points), pool, chosen, nearest);
+        assign(rows(X), rows(points), pool, chosen, nearest, watch);
     }
     return as_array(std::move(nearest));
 }
@@ -339,9 +341,10 @@ Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::s
 
 Vector<std::int64_t> spread_cells(const Matrix& X, const Labels& codes, std::size_t size, std::size_t parts) {
     std::vector<std::int64_t> labels(X.shape(0));
+    Watch watch = python_watch(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
-        Spread(rows(X), span(codes), size, parts).run(labels);
+        Spread(rows(X), span(codes), size, parts).run(labels, watch);
     }
     return as_array(std::move(labels));
 }
@@ -394,9 +397,10 @@ class RemainingRecords {
 
     Vector<std::int64_t> grow(std::uint32_t record, std::size_t k) {
         std::vector<std::int64_t> members;
+        Watch watch = python_watch(nb::none(), k);
         {
             nb::gil_scoped_release released;
-            members = shoal::grow(remaining_, record, k, point_);
+            members = shoal::grow(remaining_, record, k, point_, watch);
         }
         return as_array(std::move(members));
     }

@@ -161,22 +161,19 @@ class Linkage {
     }
 
   private:
-    // So many blocks for each thread between two looks at the watch.
-    static constexpr std::size_t n_at_once = 16;
-
     // Calls task(block, meeting) for each block of hosts, on all threads; each takes the next block when it is done
     // with one.
     template <class Task>
     void for_each_block(const Crowd& hosts, const Crowd& guests, Watch& watch, const Task& task) {
         std::vector<Meeting> meetings(pool_.size(), Meeting(hosts, guests, loops_));
-        for (std::size_t start = 0; start < hosts.n_blocks(); start += n_at_once * pool_.size()) {
-            const std::size_t end = std::min(start + n_at_once * pool_.size(), hosts.n_blocks());
-            std::atomic<std::size_t> next{start};
-            pool_.split(pool_.size(), [&](std::size_t thread, std::size_t, std::size_t) {
-                for (std::size_t block; (block = next.fetch_add(1)) < end;) task(block, meetings[thread]);
-            });
-            watch.tick(done_ + own2_.size() * end / hosts.n_blocks());
-        }
+        SharedWatch shared(watch);
+        std::atomic<std::size_t> next{0};
+        pool_.split(pool_.size(), [&](std::size_t thread, std::size_t, std::size_t) {
+            for (std::size_t block; (block = next.fetch_add(1)) < hosts.n_blocks();) {
+                if (!shared.goes_on(thread, done_ + own2_.size() * block / hosts.n_blocks())) return;
+                task(block, meetings[thread]);
+            }
+        });
         done_ += own2_.size();
     }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "polling.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
@@ -40,12 +41,13 @@ class NeighbourSearch {
         for (std::size_t place = 0; place < order_.size(); ++place) put(place);
     }
 
-    std::vector<std::uint32_t> run(Pool& pool) const {
+    std::vector<std::uint32_t> run(Pool& pool, Watch& watch) const {
         std::vector<std::uint32_t> lists(points_.size() * n_wanted_, none);
         if (n_wanted_ == 0) return lists;
-        pool.split(n_tiles_, [&](std::size_t, std::size_t from, std::size_t to) {
+        SharedWatch shared(watch);
+        pool.split(n_tiles_, [&](std::size_t thread, std::size_t from, std::size_t to) {
             Room room(*this);
-            for (std::size_t tile = from; tile < to; ++tile) search(tile, room, lists);
+            for (std::size_t tile = from; tile < to && shared.goes_on(thread); ++tile) search(tile, room, lists);
         });
         return lists;
     }
@@ -178,8 +180,8 @@ class NeighbourSearch {
 
 // `points` are in rows of a multiple of 8 columns, the surplus ones zero.
 inline std::vector<std::uint32_t> nearest_neighbours(Rows<const float> points, std::size_t n_wanted, const Loops& loops,
-                                                     Pool& pool) {
-    return NeighbourSearch(points, n_wanted, loops).run(pool);
+                                                     Pool& pool, Watch& watch) {
+    return NeighbourSearch(points, n_wanted, loops).run(pool, watch);
 }
 
 }  // namespace shoal
