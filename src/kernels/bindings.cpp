@@ -24,6 +24,7 @@
 #include "linkage.hpp"
 #include "mdav.hpp"
 #include "model_vetoes.hpp"
+#include "pace.hpp"
 #include "refine.hpp"
 #include "split.hpp"
 #include "stream.hpp"
@@ -591,6 +592,18 @@ NB_MODULE(_kernels, module) {
     nb::set_leak_warnings(false);
     module.doc() = "The compiled loops of shoal. Callers have checked everything.";
     module.def("simd", [] { return std::string(loops()->name); }, "The instruction set the loops run with.");
+    module.def(
+        "least_share", [](double nanoseconds) { return Pace::least_share.exchange(nanoseconds); }, "nanoseconds"_a,
+        "Set the work that is worth a thread, and return what it was. For tests: with 0 everything is shared.");
+    nb::class_<Pace>(module, "Pace", "How many threads pay for rounds of one kind of work; for tests.")
+        .def(nb::init<double>(), "time_per_item"_a)
+        .def("threads", &Pace::threads, "n_items"_a, "most"_a)
+        .def(
+            "note",
+            [](Pace& pace, std::size_t n_items, std::size_t n_threads, std::size_t n_present, double time,
+               std::size_t own_items,
+               double own_time) { pace.note({n_items, n_threads, n_present, time, own_items, own_time}); },
+            "n_items"_a, "n_threads"_a, "n_present"_a, "time"_a, "own_items"_a, "own_time"_a);
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");
     module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a, "thorough"_a,
