@@ -13,10 +13,10 @@ from hypothesis import example, given
 import shoal
 from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets
 from shoal import release as release_module
-from shoal.aggregate import aggregate
-from shoal.classes import value_codes
+from shoal.cells.aggregate import aggregate
+from shoal.columns.equivalence import value_codes
+from shoal.columns.schema import Kind, natural_kind
 from shoal.metrics import loss, lower_bound
-from shoal.schema import Kind, natural_kind
 from strategies import COLUMNS, mixed_tables
 
 SECRET = "s3cr3t"
@@ -120,7 +120,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(people):
 
 def test_a_release_without_a_seed_can_be_repeated_from_its_job(people):
     first = quiet(people, k=5, method="topdown", **ROLES)
-    again = release_module.carry_out(first.job, first.source)
+    again = release_module.execute_job(first.job, first.source)
 
     assert again.published.equals(first.published)
 

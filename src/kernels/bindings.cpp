@@ -15,21 +15,21 @@
 #include "anneal.hpp"
 #include "arrivals.hpp"
 #include "assign.hpp"
-#include "border.hpp"
+#include "balanced_cells.hpp"
+#include "cell_around_record.hpp"
 #include "cells.hpp"
 #include "checks.hpp"
-#include "gather.hpp"
-#include "guarantees.hpp"
+#include "dissolve_cells.hpp"
 #include "guarded.hpp"
 #include "keys.hpp"
 #include "lines.hpp"
 #include "linkage.hpp"
 #include "mdav.hpp"
+#include "model_vetoes.hpp"
 #include "refine.hpp"
-#include "scatter.hpp"
 #include "split.hpp"
-#include "spread.hpp"
 #include "stream.hpp"
+#include "stream_values.hpp"
 #include "univariate.hpp"
 
 namespace nb = nanobind;
@@ -229,8 +229,8 @@ Vector<std::int64_t> nearest_points(const Matrix& X, const Matrix& points, std::
     return as_array(std::move(nearest));
 }
 
-Vector<std::int64_t> scatter(const Matrix& X, const Labels& start, std::size_t k, std::size_t threads,
-                             const std::string& simd) {
+Vector<std::int64_t> dissolve_cells(const Matrix& X, const Labels& start, std::size_t k, std::size_t threads,
+                                    const std::string& simd) {
     check_matrix(rows(X));
     check_partition(span(start), X.shape(0), 1);
     check_cell_size(k, X.shape(0));
@@ -815,7 +815,7 @@ NB_MODULE(_kernels, module) {
                "Split parts around their farthest pairs: labels of shape (n_records,).");
     module.def("assign", &nearest_points, "X"_a, "points"_a, "threads"_a, "simd"_a = "",
                "Number of the nearest point of each record, shape (n_records,).");
-    module.def("scatter", &scatter, "X"_a, "labels"_a, "k"_a, "threads"_a, "simd"_a = "",
+    module.def("dissolve_cells", &dissolve_cells, "X"_a, "labels"_a, "k"_a, "threads"_a, "simd"_a = "",
                "Scatter cells by phase II of TFRP: labels with gaps. No number of X exceeds 1 in magnitude.");
     module.def(
         "linkage", &linkage, "X"_a, "points"_a, "labels"_a, "asked_records"_a, "asked_points"_a, "threads"_a,

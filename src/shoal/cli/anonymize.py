@@ -4,9 +4,9 @@ from typing import Any, get_args
 
 import click
 
-from shoal.cli import given as typed
 from shoal.cli import options
-from shoal.cli.releasing import carry_out
+from shoal.cli import parsing as typed
+from shoal.cli.execute import execute_job
 from shoal.job import BoundEffort, Job, Order
 
 _EXAMPLES = """\b
@@ -101,7 +101,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
             "bound": given["bound"],
         },
     )
-    carry_out(
+    execute_job(
         job,
         force=given["force"],
         dry_run=given["dry_run"],

@@ -3,15 +3,15 @@
 Phase I: R1 has the smallest number of the whole matrix in every coordinate, R2 the largest. Odd rounds start from the
 remaining record farthest from R1, even rounds from R2; it and its k-1 nearest become a cell, floor(n / k) times. What
 is left joins, in order of decreasing distance from the reference point of the last round, the nearest centroid, which
-moves at once. Phase II is `shoal.partition.scatter`, with phase I for the final cuts. Ties: lowest record number.
+moves at once. Phase II is `shoal.partition.dissolve`, with phase I for the final cuts. Ties: lowest record number.
 """
 
 import numpy as np
 
 from shoal import kernels
 from shoal.errors import ParameterError
-from shoal.partition.cells import Cells, unit_scaled
-from shoal.partition.scatter import scatter
+from shoal.partition.cell_building import Cells, unit_scaled
+from shoal.partition.dissolve import dissolve
 from shoal.typing import Labels, Matrix, Seed
 
 
@@ -29,7 +29,7 @@ def tfrp(X: Matrix, k: int, seed: Seed = None, *, phases: int = 2) -> Labels:
     if phases not in (1, 2):
         raise ParameterError(f"TFRP has phases=1 (the first alone) or phases=2 (both), not {phases!r}.")
     labels = _phase_one(X, k)
-    return labels if phases == 1 else scatter(X, labels, k, _phase_one)
+    return labels if phases == 1 else dissolve(X, labels, k, _phase_one)
 
 
 def _phase_one(X: Matrix, k: int) -> Labels:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.report.wording import tick
+from shoal.report.formatting import tick
+from shoal.typing import Vector
 
-Vector = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 MOST_BINS = 24

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from shoal.prepare import categories_in_order, date_units, decoded
+from shoal.columns.prepare import categories_in_order, date_units, decoded
+from shoal.columns.schema import Column, Kind
 from shoal.report.binning import date_grid, joined, number_grid
-from shoal.report.wording import significant
-from shoal.schema import Column, Kind
-
-Vector = NDArray[np.float64]
+from shoal.report.formatting import significant
+from shoal.typing import Vector
 
 MOST_BARS = 15
 """A bar chart has at most so many bars, besides the one of all other categories."""
@@ -52,7 +50,7 @@ def distribution(column: Column, before: pa.ChunkedArray | None, after: pa.Chunk
 
     Examples
     --------
-    >>> from shoal.schema import Roles, Schema
+    >>> from shoal.columns.schema import Roles, Schema
     >>> ages = pa.table({"age": [20, 21, 22, 23, 40, 41, 42, 43]})
     >>> column = Schema.of(ages.schema, Roles(quasi_identifiers=("age",)))["age"]
     >>> after = pa.chunked_array([[21.5] * 4 + [41.5] * 4])

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import click
 
 from shoal.errors import ParameterError
+from shoal.reproduce.data_and_results import Missing, census, drawn, make_folder, save
 from shoal.reproduce.incremental.claims import claims, in_text
 from shoal.reproduce.incremental.runs import LINES, Problem, Result, census_problem, gaussian_problem, measure
-from shoal.reproduce.material import Missing, census, drawn, make_folder, save
 
 __all__ = ["command"]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from shoal import kernels
 from shoal.metrics import loss
 from shoal.partition import ALGORITHMS
-from shoal.partition.scatter import scatter
+from shoal.partition.dissolve import dissolve
 from shoal.typing import Labels, Matrix
 
 BASES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -42,7 +42,7 @@ def measure(data: str, X: Matrix, k: int) -> list[Result]:
         for base, (name, options) in BASES.items():
             cut = partial(_cut, ALGORITHMS[name], options)
             labels, first = _timed(partial(cut, X, k))
-            again, second = _timed(partial(scatter, X, labels, k, cut))
+            again, second = _timed(partial(dissolve, X, labels, k, cut))
             plus = SCATTERED[base]
             found[base] = Result(data, n, n_dims, k, base, loss(X, labels).il, first)
             found[plus] = Result(data, n, n_dims, k, plus, loss(X, again).il, first + second)

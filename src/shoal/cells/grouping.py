@@ -1,0 +1,126 @@
+"""Grouping: which records are released together, with everything around the partition that a table may ask for.
+
+Strata are never mixed. The records of a person count once. Models about confidential columns are kept. Households are
+grouped first and their people within.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import kernels
+from shoal.cells.aggregate import Cells
+from shoal.cells.bucket_steering import steered
+from shoal.cells.constraints import Constraints, constraints_of
+from shoal.cells.enforce import enforce
+from shoal.cells.merging import join_until_kept
+from shoal.cells.strata import Cut, within
+from shoal.columns.schema import Schema
+from shoal.columns.space import Space
+from shoal.models import Model, ModelOnColumn, TCloseness
+from shoal.partition import partition
+from shoal.typing import Labels, Matrix, Progress, Seed
+
+ALONE = 1000
+"""Fewer records are left to one thread."""
+
+
+def group(
+    table: pa.Table,
+    schema: Schema,
+    space: Space,
+    k: int,
+    method: str = "auto",
+    seed: Seed = None,
+    *,
+    models: Sequence[Model] = (),
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Cells:
+    """Split the records of a prepared table into cells of at least `k`, or of `k` subjects, that keep every model.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        As `shoal.columns.prepare.prepare` returns it; with the columns of the models.
+    schema : Schema
+        Says which columns are never mixed (`by`, zeros kept apart), which one names the subject, which the household.
+    space : Space
+        Where the records lie.
+    models : sequence of Model
+        What to keep about confidential columns. They speak of the whole table, strata or not.
+    k, method, seed, threads, progress, **options
+        As in `shoal.partition.partition`.
+
+    Raises
+    ------
+    GuaranteeError
+        If a stratum has fewer than k records, households or subjects, or is too unlike the table for a model.
+    SchemaError, ParameterError
+        If a model is not about a confidential column, or models, strata and households do not go together.
+    """
+    constraints = constraints_of(table, schema, k, models)
+
+    def cut(X: Matrix, progress: Progress | None) -> Labels:
+        return partition(X, k, method, seed, threads=_n_threads(threads, len(X)), progress=progress, **options)
+
+    X = space.encode(table)
+    with kernels.using(threads=threads):
+        if constraints.households is not None:
+            return _within_households(constraints, schema, space, X, cut, k, progress)
+        if constraints.steering:
+            labels = _steered(constraints, X, k, progress, method=method, seed=seed, threads=threads, **options)
+        else:
+            labels = within(X, constraints.strata, cut, progress)
+        return Cells(_kept(X, labels, k, constraints.kept, constraints.strata))
+
+
+def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | None, **settings: Any) -> Labels:
+    """Split the records of each stratum as `within` does, led by the one model that has a weight."""
+    model = constraints.steering[0].model
+    assert isinstance(model, TCloseness)
+    t, weight = model.t, model.weight or 0.0
+
+    def cut(Z: Matrix, told: Progress | None) -> Labels:
+        # The last column is what the model is about.
+        return steered(
+            np.ascontiguousarray(Z[:, :-1]), Z[:, -1].astype(np.int64), k, t, weight, progress=told, **settings
+        )
+
+    return within(np.column_stack([X, constraints.steering[0].codes]), constraints.strata, cut, progress)
+
+
+def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels) -> Labels:
+    """Return cells that keep every model: those given, as long as they do."""
+    return enforce(X, labels, k, kept, strata=strata) if kept else labels
+
+
+def _n_threads(threads: int | None, n_records: int) -> int | None:
+    # A few records are done before a second thread is awake, and there may be thousands of strata.
+    return 1 if threads is None and n_records < ALONE else threads
+
+
+def _within_households(
+    constraints: Constraints, schema: Schema, space: Space, X: Matrix, cut: Cut, k: int, progress: Progress | None
+) -> Cells:
+    """Group whole households by what all their members share, then the people of each group by the rest."""
+    assert constraints.households is not None
+    dims = {axis.column.name: dims for axis, dims in zip(space.axes, space.dims(), strict=True)}
+    first = np.unique(constraints.households, return_index=True)[1]
+    of_households = coordinates(X, [dims[name] for name in constraints.shared])
+    cells = within(of_households[first], constraints.strata[first], cut)[constraints.households]
+    cells = join_until_kept(of_households, cells, constraints.strata, constraints.kept)
+    rest = [dims[column.name] for column in schema.quasi if column.name not in constraints.shared]
+    if not rest:
+        return Cells(cells, cells, tuple(constraints.shared))
+    of_people = coordinates(X, rest)
+    labels = _kept(of_people, within(of_people, cells, cut, progress), k, constraints.kept, cells)
+    return Cells(labels, cells, tuple(constraints.shared))
+
+
+def coordinates(X: Matrix, parts: list[slice]) -> Matrix:
+    """Return some of the coordinates of all records."""
+    return np.ascontiguousarray(np.hstack([X[:, part] for part in parts]))

@@ -1,0 +1,216 @@
+"""Quasi-identifiers on a stream: how a column becomes coordinates and codes, and what a cell publishes of it.
+
+Every column has range 1 in distance: numbers and dates by their range, ordered levels by rank, and of nominal values
+two are alike (0) or not (1). Nothing grows with the number of different values.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal import kernels
+from shoal.errors import SchemaError
+from shoal.stream.keys import MISSING, Keys, keys_of
+from shoal.typing import Labels, Vector
+
+Mask = NDArray[np.bool_]
+
+
+class Encoded(NamedTuple):
+    """A column of a batch: a position before scaling (NaN where missing), or keys."""
+
+    values: Vector | None
+    keys: Keys | None
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A column of numbers; a cell publishes their mean."""
+
+    name: str
+
+    placed = True
+
+    def released(self, kind: pa.DataType) -> pa.DataType:
+        """Say the type of what is published."""
+        return pa.float64()
+
+    def read(self, column: pa.Array) -> Encoded:
+        """Take the numbers, as float64."""
+        return Encoded(as_floats(self.name, column), None)
+
+    def publish(self, column: pa.Array, values: Encoded, sizes: Labels) -> pa.Array:
+        """Give every member of a cell the mean of those that are present."""
+        assert values.values is not None
+        return _means(values.values, sizes)
+
+
+@dataclass(frozen=True)
+class Date:
+    """A column of dates or times; a cell publishes their mean at the column's resolution."""
+
+    name: str
+    unit: pa.DataType
+
+    placed = True
+
+    def released(self, kind: pa.DataType) -> pa.DataType:
+        """Say the type of what is published."""
+        return self.unit
+
+    def read(self, column: pa.Array) -> Encoded:
+        """Take the number of units since the epoch."""
+        return Encoded(as_floats(self.name, self._counted(column)), None)
+
+    def publish(self, column: pa.Array, values: Encoded, sizes: Labels) -> pa.Array:
+        """Give every member of a cell the mean, rounded to a whole unit."""
+        counted = self._counted(column)
+        # Nanoseconds since 1970 have more digits than a float64: only the way from the first of the batch is averaged.
+        origin = next((value for value in counted.to_pylist() if value is not None), 0)
+        means = _means(as_floats(self.name, pc.subtract(counted, origin)), sizes)
+        whole = pc.add(pc.round(means).cast(pa.int64()), origin)
+        return whole.cast(pa.int32() if self.unit.bit_width == 32 else pa.int64()).cast(self.unit)
+
+    def _counted(self, column: pa.Array) -> pa.Array:
+        if column.type != self.unit:
+            column = column.cast(self.unit)
+        return column.cast(pa.int32() if self.unit.bit_width == 32 else pa.int64()).cast(pa.int64())
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """A column of ordered levels; a cell publishes the median, the lower one of two."""
+
+    name: str
+    levels: tuple[str, ...]
+
+    placed = True
+
+    def released(self, kind: pa.DataType) -> pa.DataType:
+        """Say the type of what is published."""
+        return _plain(kind)
+
+    def read(self, column: pa.Array) -> Encoded:
+        """Take the rank of each level, from 0 to 1; a level that is not in the list is infinite."""
+        ranks = pc.index_in(column.cast(pa.string()), pa.array(self.levels, pa.string()))
+        found = np.array(ranks.to_numpy(zero_copy_only=False), dtype=np.float64)
+        unknown = np.asarray(pc.and_(pc.is_valid(column), pc.is_null(ranks)).to_numpy(zero_copy_only=False))
+        found[unknown] = np.inf
+        return Encoded(found / max(len(self.levels) - 1, 1), None)
+
+    def publish(self, column: pa.Array, values: Encoded, sizes: Labels) -> pa.Array:
+        """Give every member of a cell the median level."""
+        assert values.values is not None
+        ranks = values.values * max(len(self.levels) - 1, 1)
+        medians = np.concatenate([_lower_median(cell) for cell in np.split(ranks, np.cumsum(sizes)[:-1])])
+        where = pa.array(np.repeat(medians, sizes), mask=np.isnan(np.repeat(medians, sizes))).cast(pa.int32())
+        return pa.array(self.levels, pa.string()).take(where).cast(_plain(column.type))
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """A column of values without order; a cell publishes the most frequent one."""
+
+    name: str
+
+    placed = False
+
+    def released(self, kind: pa.DataType) -> pa.DataType:
+        """Say the type of what is published."""
+        return _plain(kind)
+
+    def read(self, column: pa.Array) -> Encoded:
+        """Take a key for each value."""
+        return Encoded(None, keys_of(column))
+
+    def publish(self, column: pa.Array, values: Encoded, sizes: Labels) -> pa.Array:
+        """Give every member of a cell its most frequent value, of equally frequent ones the first in order."""
+        assert values.keys is not None
+        plain = column.cast(_plain(column.type))
+        winners = kernels.most_frequent(values.keys, _ranks(plain), sizes)
+        return plain.take(pa.array(np.repeat(winners, sizes)))
+
+
+Quasi = Numeric | Date | Ordinal | Nominal
+
+
+def as_quasi(name: str, kind: pa.DataType, nominal: Sequence[str], ordinal: dict[str, tuple[str, ...]]) -> Quasi:
+    """Choose how a column is treated: as told, else by its type."""
+    if name in ordinal:
+        return Ordinal(name, ordinal[name])
+    if name in nominal or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_text(kind):
+        return Nominal(name)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return Numeric(name)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
+        return Date(name, kind)
+    raise SchemaError(f"Column {name!r} is of type {kind}, which has no distance. Leave it out or convert it.")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(is_one(kind) for is_one in texts) or "view" in str(kind)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type without a dictionary: a released column carries no category that it does not use."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def as_floats(name: str, column: pa.Array) -> Vector:
+    """Return numbers as float64, NaN where missing; not to be written to."""
+    if pa.types.is_float64(column.type) and not column.null_count:
+        return np.asarray(column.to_numpy())
+    try:
+        # A decimal or a very large integer loses digits here, which distance can do without.
+        numbers = pc.cast(column, pa.float64(), safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise SchemaError(f"Column {name!r} is of type {column.type} and cannot be read as numbers.") from None
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _means(values: Vector, sizes: Labels) -> pa.Array:
+    """Return, for each value, the mean of its cell; missing where more than half of the cell is."""
+    if not np.isnan(values.sum()):
+        return pa.array(kernels.cell_means(values, sizes))
+    published = np.array([_mean_present(cell) for cell in np.split(values, np.cumsum(sizes)[:-1])])
+    everywhere = np.repeat(published, sizes)
+    return pa.array(everywhere, mask=np.isnan(everywhere))
+
+
+def _mean_present(cell: Vector) -> float:
+    present = np.ascontiguousarray(cell[~np.isnan(cell)])
+    if 2 * len(present) < len(cell):
+        return np.nan
+    return float(kernels.cell_means(present, np.array([len(present)]))[0])
+
+
+def _lower_median(cell: Vector) -> Vector:
+    present = np.sort(cell[~np.isnan(cell)])
+    if 2 * len(present) < len(cell):
+        return np.array([np.nan])
+    return present[[(len(present) - 1) // 2]]
+
+
+def _ranks(column: pa.Array) -> Labels:
+    """Return the place of each value among the different ones, missing last."""
+    coded = column.dictionary_encode()
+    order = pc.sort_indices(coded.dictionary).to_numpy()
+    places = np.empty(len(order) + 1, dtype=np.int64)
+    places[order] = np.arange(len(order))
+    places[-1] = len(order)
+    indices = pc.fill_null(coded.indices, len(order)) if coded.null_count else coded.indices
+    ranks: Labels = places[indices.to_numpy(zero_copy_only=False)]
+    return ranks
+
+
+def indicator(values: Vector) -> Keys:
+    """Tell present from missing, as codes."""
+    return np.where(np.isnan(values), MISSING, np.uint64(0))
