@@ -71,7 +71,7 @@ def _one_at_a_time(method: Callable[Concatenate["Stream", P], T]) -> Callable[Co
     """Let threads that share a stream wait for one another: rows and window have to change together."""
 
     @wraps(method)
-    def alone(stream: "Stream", *args: P.args, **options: P.kwargs) -> T:
+    def alone(stream: "Stream", /, *args: P.args, **options: P.kwargs) -> T:
         with stream._lock:
             return method(stream, *args, **options)
 
