@@ -464,3 +464,12 @@ def test_the_summary_is_plain_values():
     stream.push(np.array([[1.0], [2.0], [3.0], [4.0], [5.0]]))
 
     assert json.loads(json.dumps(asdict(stream.summary())))["n_in"] == 5
+
+
+def test_categories_of_tuples_that_wait_do_not_leave_before_them():
+    town = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), ["Ulm", "Turin", "SECRET"])
+    stream = Stream(k=2, delay=2, quasi_identifiers=["x"], confidential=["town"], ranges={"x": (0, 10)})
+    released = stream.push(pa.table({"x": [1.0, 1.0, 9.0], "town": town}))
+
+    assert released["town"].to_pylist() == ["Ulm", "Turin"]
+    assert released["town"].chunk(0).dictionary.to_pylist() == ["Ulm", "Turin"]

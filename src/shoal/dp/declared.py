@@ -65,7 +65,7 @@ class Nominal:
         distinct = pc.unique(decoded(values))
         codes = [numbers.get(value, len(self.categories)) for value in comparables(distinct)]
         places = pc.index_in(decoded(values), value_set=distinct)
-        return np.asarray(codes, dtype=np.int64)[np.asarray(places)]
+        return np.array(codes, dtype=np.int64).take(np.asarray(places))
 
     def values(self, codes: Labels) -> pa.Array:
         """Return the categories with these numbers."""
@@ -167,6 +167,6 @@ def _as_categories(name: str, given: Any, type_: pa.DataType) -> pa.Array:
         )
     # A column of text may hold anything, and a null column nothing.
     form = form_of(type_)
-    if form is None or (form is not Form.TEXT and form not in {form for form, _ in values}):
+    if form is None or (form is not Form.TEXT and form not in {value[0] for value in values if value}):
         raise SchemaError(f"The categories of column {name!r} do not fit its type, {type_}: no value could be one.")
     return found
