@@ -473,3 +473,21 @@ def test_categories_of_tuples_that_wait_do_not_leave_before_them():
 
     assert released["town"].to_pylist() == ["Ulm", "Turin"]
     assert released["town"].chunk(0).dictionary.to_pylist() == ["Ulm", "Turin"]
+
+
+@pytest.mark.parametrize("values", [["", None], ["flu", "flu "]])
+def test_values_that_look_alike_do_not_make_a_cell_of_a_stream_diverse(values):
+    aside = []
+    stream = Stream(
+        k=2,
+        delay=2,
+        quasi_identifiers=["x"],
+        confidential=["d"],
+        diverse={"d": 2},
+        ranges={"x": (0, 10)},
+        on_side=lambda rows, why: aside.extend(why),
+    )
+    stream.push(pa.table({"x": [1.0, 1.0, 1.0, 1.0], "d": values * 2}))
+
+    assert stream.flush().num_rows == 0
+    assert len(aside) == 4

@@ -18,7 +18,7 @@ from shoal.cells.enforce import enforce
 from shoal.cells.merging import join_until_kept
 from shoal.cells.subjects import k_subjects
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes, value_codes
-from shoal.columns.prepare import decoded, one_missing
+from shoal.columns.prepare import as_seen, decoded, one_missing
 from shoal.columns.schema import Role, Schema
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
@@ -254,10 +254,10 @@ def _households(table: pa.Table, schema: Schema) -> Labels:
     """Return the number of each record's household, or say that some have none."""
     name = schema.roles.household
     assert name is not None
-    values = one_missing(decoded(table[name]))
+    values = as_seen(one_missing(decoded(table[name])))
     if values.null_count:
         raise SchemaError(
-            f"The household column {name!r} is missing in {values.null_count:,} records. Give every record a "
+            f"The household column {name!r} is missing or blank in {values.null_count:,} records. Give every record a "
             "household; somebody who lives alone is one."
         )
     return value_codes(values)
