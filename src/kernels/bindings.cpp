@@ -583,6 +583,8 @@ class TextWriter {
 }  // namespace
 
 NB_MODULE(_kernels, module) {
+    // An interpreter that ends while somebody still holds an object is no leak of ours, and pages of lines help nobody.
+    nb::set_leak_warnings(false);
     module.doc() = "The compiled loops of shoal. Callers have checked everything.";
     module.def("simd", [] { return std::string(loops()->name); }, "The instruction set the loops run with.");
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",

@@ -85,7 +85,8 @@ def anonymize(
     Parameters
     ----------
     table : path or frame
-        A CSV, Parquet, Arrow, SPSS or Stata file; a pandas, polars or pyarrow table; a DuckDB relation. Not changed.
+        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation.
+        Not changed.
     k : int
         Every published combination of quasi-identifiers belongs to at least so many records.
     quasi_identifiers : sequence of str
@@ -493,8 +494,9 @@ class Release:
         Parameters
         ----------
         path : path
-            CSV, Parquet, Arrow, SPSS or Stata file for the published table. Beside it appear ``PATH.public.json``,
-            which may travel with the data, and ``PATH.internal.json``, which repeats the release and stays with you.
+            File, in one of the formats of `shoal.table.FORMATS`, for the published table. Beside it appear
+            ``PATH.public.json``, which may travel with the data, and ``PATH.internal.json``, which repeats the release
+            and stays with you.
         report : path, optional
             HTML file for the report.
         form : {"internal", "public"}

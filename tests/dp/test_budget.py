@@ -81,6 +81,6 @@ def test_without_opendp_the_extra_is_named(monkeypatch):
     budget_module._opendp.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without_opendp)
 
-    with pytest.raises(ParameterError, match=r"pip install 'shoal\[dp\]'"):
+    with pytest.raises(ParameterError, match=r"pip install 'shoal-privacy\[dp\]'"):
         Budget(1.0)
     budget_module._opendp.cache_clear()

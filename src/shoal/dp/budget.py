@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.extras import install
 from shoal.typing import Labels
 
 _LARGEST_SCALE = 2.0**52
@@ -136,8 +137,7 @@ def _opendp() -> Any:
         import opendp.prelude as dp
     except ModuleNotFoundError as error:
         raise ParameterError(
-            "Differential privacy takes its noise from OpenDP, which is not installed. Install shoal with its extra "
-            "`dp`: pip install 'shoal[dp]'"
+            f"Differential privacy takes its noise from OpenDP, which is not installed: {install('dp')}."
         ) from error
     dp.enable_features("contrib")  # OpenDP's word for mechanisms whose proofs are still being vetted
     return dp

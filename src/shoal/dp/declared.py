@@ -5,7 +5,6 @@ A record becomes whole numbers, each by itself: so replacing one record replaces
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Kind, as_names, natural_kind
 from shoal.dp.comparable import Form, as_floats, comparables, form_of
-from shoal.errors import ParameterError, SchemaError
+from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.table import Table, read
 from shoal.typing import Labels
 
@@ -108,8 +107,7 @@ def declared(
 def _check_names(source: Table, given: Sequence[str]) -> None:
     for name in given:
         if name not in source.names:
-            near = get_close_matches(name, source.names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known=source.names)
             raise SchemaError(f"Column {name!r} is not in the table.{hint} Columns: {', '.join(source.names)}.")
         if given.count(name) > 1:
             raise SchemaError(f"Column {name!r} is named twice. It has bounds, or categories, or is dropped.")

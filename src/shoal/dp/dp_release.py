@@ -83,7 +83,7 @@ class DpRelease:
         Parameters
         ----------
         path : path
-            CSV, Parquet, Arrow, SPSS or Stata file.
+            File, in one of the formats of `shoal.table.FORMATS`.
         force : bool
             Replace files that are there already.
         """

@@ -63,7 +63,7 @@ def joint(
     SchemaError
         If a column is neither declared nor dropped, if its declaration does not fit, or if no column is numeric.
     ParameterError
-        If epsilon, bounds or depth cannot be used, or OpenDP is missing (it comes with shoal[dp]).
+        If epsilon, bounds or depth cannot be used, or OpenDP is missing (it comes with the extra `dp`).
 
     Notes
     -----

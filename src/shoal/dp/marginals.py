@@ -65,7 +65,7 @@ def marginals(
     SchemaError
         If a column is neither declared nor dropped, or its declaration does not fit.
     ParameterError
-        If epsilon, bounds, shares or k cannot be used, or OpenDP is missing (it comes with shoal[dp]).
+        If epsilon, bounds, shares or k cannot be used, or OpenDP is missing (it comes with the extra `dp`).
 
     Notes
     -----

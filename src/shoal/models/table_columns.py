@@ -5,22 +5,20 @@ Diversity counts values that look alike as one.
 """
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal import kernels
 from shoal.columns.axes import category_codes, sorted_categories
 from shoal.columns.equivalence import value_codes
 from shoal.columns.prepare import as_seen, categories_in_order, decoded, one_missing
 from shoal.columns.schema import Column, Kind, Role, Schema
-from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.errors import GuaranteeError, ParameterError, SchemaError, did_you_mean
 from shoal.models.codes import Codes
 from shoal.models.model import Model
-from shoal.models.model_on_column import ModelOnColumn
+from shoal.models.model_on_column import ModelOnColumn, excess_of, vetoes_of
 from shoal.typing import Labels
 
 
@@ -46,11 +44,12 @@ def check_models(models: Sequence[Model], schema: Schema) -> None:
     for place, model in enumerate(models):
         if model.column not in confidential:
             role = f", whose role is {roles[model.column]}" if model.column in roles else ""
-            near = get_close_matches(model.column, confidential, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "Name it there (confidential=[...], --confidential)."
+            hint = (
+                did_you_mean(model.column, known=confidential) or " Name it there (confidential=[...], --confidential)."
+            )
             raise SchemaError(
                 f"{model.name} is asked for column {model.column!r}{role}, but models speak of confidential columns. "
-                f"{hint} Confidential columns: {', '.join(map(repr, confidential)) or 'none'}."
+                f"{hint.lstrip()} Confidential columns: {', '.join(map(repr, confidential)) or 'none'}."
             )
         if model in models[:place]:
             raise ParameterError(f"{model.name} of column {model.column!r} is asked for twice. Say it once.")
@@ -117,7 +116,4 @@ def refuse_impossible(guarded: Sequence[ModelOnColumn], strata: Labels) -> None:
 
 def breaking(guarded: Sequence[ModelOnColumn], labels: Labels) -> NDArray[np.bool_]:
     """Say which cells break one of the models, shape (n_cells,)."""
-    vetoes = kernels.Guarantees()
-    for each in guarded:
-        each.model.guard(vetoes, each.column, np.bincount(each.codes, minlength=each.n_values))
-    return np.asarray(vetoes.excess(labels, int(labels.max()) + 1)) > 0
+    return excess_of(vetoes_of(guarded), labels) > 0

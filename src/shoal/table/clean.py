@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.errors import FileError, ParameterError, SchemaError
+from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean
 from shoal.table.bare import bare
 
 
@@ -27,8 +26,7 @@ def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
         wanted = [wanted]
     missing = [name for name in wanted if name not in set(names)]
     if missing:
-        near = [match for name in missing for match in get_close_matches(str(name), names, n=1)]
-        meant = f" Did you mean {_listed(near)}?" if near else ""
+        meant = did_you_mean(*missing, known=names)
         raise SchemaError(f"The table has no column {_listed(missing)}.{meant} Columns: {', '.join(names)}.")
     check_names(wanted)
     return list(wanted)
