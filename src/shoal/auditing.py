@@ -245,7 +245,11 @@ def recount(
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)
-    confidential = {column.name: codes_of(table[column.name], column) for column in schema.having(Role.CONFIDENTIAL)}
+    confidential = {
+        (column.name, merged): codes_of(table[column.name], column, merged=merged)
+        for column in schema.having(Role.CONFIDENTIAL)
+        for merged in (False, True)
+    }
     return Verdict(
         k=k,
         n_records=len(classes),
@@ -256,16 +260,21 @@ def recount(
         quasi_identifiers=tuple(schema.quasi_names),
         subjects=None if subjects is None else int(distinct_in_classes(classes, identity_codes(subjects)).min()),
         subject_asked=subjects is not None or schema.roles.subject is not None,
-        confidential={name: diversity(classes, codes) for name, codes in confidential.items()},
-        models=tuple(model.measure(classes, confidential[model.column]) for model in models),
+        confidential={
+            column.name: diversity(classes, confidential[column.name, False], confidential[column.name, True])
+            for column in schema.having(Role.CONFIDENTIAL)
+        },
+        models=tuple(model.measure(classes, confidential[model.column, model.merges_lookalikes]) for model in models),
     )
 
 
-def diversity(classes: Labels, column: Codes) -> Diversity:
-    """Measure what classes tell about a column; a missing value is a value of its own, after all others."""
-    codes, n_values, _ = column
-    pairs, counts = np.unique(classes * n_values + codes, return_counts=True)
-    owners = pairs // n_values
+def diversity(classes: Labels, column: Codes, seen: Codes) -> Diversity:
+    """Measure what classes tell about a column; a missing value is a value of its own, after all others.
+
+    Values are counted as `seen`, where those that look alike are one; distances are those of the `column` itself.
+    """
+    pairs, counts = np.unique(classes * seen.n_values + seen.codes, return_counts=True)
+    owners = pairs // seen.n_values
     sizes = np.bincount(classes)
     shares = counts / sizes[owners]
     entropy = -np.bincount(owners, shares * np.log(shares))

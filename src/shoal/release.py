@@ -40,6 +40,7 @@ from shoal.models.table_columns import categories_of, check_models
 from shoal.report import render
 from shoal.report.notebook import to_summary
 from shoal.table import Table, format_of, read, rewrite_parquet, write_into
+from shoal.table.clean import publishable
 from shoal.typing import Labels, Progress, Seed, Vector
 
 Names = Sequence[str] | str
@@ -407,8 +408,8 @@ class Release:
 
     @property
     def published(self) -> pa.Table:
-        """The published columns, in the order of the input."""
-        return self.columns.select([column.name for column in self.schema.published])
+        """The published columns, in the order of the input, with nothing in memory that no record has."""
+        return publishable(self.columns.select([column.name for column in self.schema.published]))
 
     @property
     def columns(self) -> Published:

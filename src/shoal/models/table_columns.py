@@ -1,6 +1,7 @@
 """Columns: models meet the confidential columns of a table.
 
 Whether values have an order comes from the kind of the column, a missing value is a value of its own, after all others.
+Diversity counts values that look alike as one.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.axes import category_codes, sorted_categories
-from shoal.columns.prepare import categories_in_order, decoded, one_missing
+from shoal.columns.equivalence import value_codes
+from shoal.columns.prepare import as_seen, categories_in_order, decoded, one_missing
 from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, did_you_mean
 from shoal.models.codes import Codes
@@ -53,8 +55,10 @@ def check_models(models: Sequence[Model], schema: Schema) -> None:
             raise ParameterError(f"{model.name} of column {model.column!r} is asked for twice. Say it once.")
 
 
-def codes_of(values: pa.ChunkedArray, column: Column) -> Codes:
+def codes_of(values: pa.ChunkedArray, column: Column, *, merged: bool = False) -> Codes:
     """Return a column by the numbers of the values that occur in it, in the order of its kind, a missing one last.
+
+    If `merged`, values that look alike (`shoal.columns.prepare.as_seen`) have the same number.
 
     Examples
     --------
@@ -66,7 +70,10 @@ def codes_of(values: pa.ChunkedArray, column: Column) -> Codes:
     """
     # The type of an ordinal column may tell its order.
     values = one_missing(values if column.kind is Kind.ORDINAL else decoded(values))
-    codes = category_codes(values, categories_of(values, column))
+    categories = categories_of(values, column)
+    codes = category_codes(values, categories)
+    if merged:
+        codes = value_codes(as_seen(pa.chunked_array([categories])))[codes]
     occurs = np.bincount(codes) > 0
     return Codes(np.cumsum(occurs)[codes] - 1, int(occurs.sum()), column.kind is not Kind.NOMINAL)
 
@@ -87,8 +94,9 @@ def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
 
 def models_on_columns(models: Sequence[Model], schema: Schema, table: HasColumns) -> list[ModelOnColumn]:
     """Return the models with the columns that they are about."""
-    columns = {name: codes_of(table[name], schema[name]) for name in {model.column for model in models}}
-    return [ModelOnColumn(model, *columns[model.column]) for model in models]
+    asked = {(model.column, model.merges_lookalikes) for model in models}
+    columns = {(name, merged): codes_of(table[name], schema[name], merged=merged) for name, merged in asked}
+    return [ModelOnColumn(model, *columns[model.column, model.merges_lookalikes]) for model in models]
 
 
 def refuse_impossible(guarded: Sequence[ModelOnColumn], strata: Labels) -> None:

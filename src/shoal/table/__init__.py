@@ -19,7 +19,7 @@ from shoal.files import replacing
 from shoal.table.clean import as_permutation, check_wanted, plain, publishable, reordered
 from shoal.table.csv import CSV, Reading
 from shoal.table.format import Format
-from shoal.table.frames import Back, from_frame
+from shoal.table.frames import Back, from_frame, without_types
 from shoal.table.parquet_arrow import ARROW, PARQUET, parquet_types, read_parquet
 from shoal.table.parquet_rewrite import rewrite_parquet
 from shoal.table.spss_stata import SPSS, STATA, ValueLabels
@@ -98,13 +98,16 @@ class Table:
         """Return some columns, without metadata. Of a Parquet file they are read now, and not kept."""
         return self._load(names)
 
-    def like(self, arrow: pa.Table) -> Any:
+    def like(self, arrow: pa.Table, *, own_types: bool = True) -> Any:
         """Return `arrow` as the kind of frame that this table was; for a file, as a `pyarrow.Table`.
 
-        Metadata and categories that no record has are left out.
+        Metadata and categories that no record has are left out. Without `own_types`, the types of the frame that came
+        in, which one record can decide, are not looked at.
         """
         released = publishable(arrow)
-        return released if self._back is None else self._back(released)
+        if self._back is None:
+            return released
+        return (self._back if own_types else without_types(self._back))(released)
 
     def __repr__(self) -> str:
         return f"Table({self.kind!r}, {self.n_records} records x {len(self.names)} columns)"

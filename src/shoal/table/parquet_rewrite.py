@@ -118,10 +118,8 @@ def _opened(source: Path) -> Iterator[pq.ParquetFile]:
 
 
 def _schema(file: pq.ParquetFile, replaced: pa.Table, columns: Sequence[str]) -> pa.Schema:
-    untouched = plain(file.schema_arrow.empty_table()).schema
-    return pa.schema(
-        [(replaced.schema if name in replaced.column_names else untouched).field(name) for name in columns]
-    )
+    published = publishable(file.schema_arrow.empty_table()).schema, publishable(replaced.slice(0, 0)).schema
+    return pa.schema([published[name in replaced.column_names].field(name) for name in columns])
 
 
 def _append(pieces: Iterator[pa.Table], schema: pa.Schema, path: Path) -> None:
