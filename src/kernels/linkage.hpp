@@ -160,21 +160,18 @@ class Linkage {
     }
 
   private:
-    // So many blocks for each thread between two looks at the watch.
-    static constexpr std::size_t n_at_once = 16;
-
     // Calls task(block, meeting) for each block of hosts, on all threads; each takes the next block when it is done
     // with one.
     template <class Task>
     void for_each_block(const Crowd& hosts, const Crowd& guests, Watch& watch, const Task& task) {
         std::vector<Meeting> meetings(pool_.size(), Meeting(hosts, guests, loops_));
-        for (std::size_t start = 0; start < hosts.n_blocks(); start += n_at_once * pool_.size()) {
-            const std::size_t end = std::min(start + n_at_once * pool_.size(), hosts.n_blocks());
-            // At least as long as it takes to look at every box.
-            pool_.each(end - start, 1'000.0 + static_cast<double>(guests.n_blocks()) * 20.0,
-                       [&](std::size_t thread, std::size_t i) { task(start + i, meetings[thread]); });
-            watch.tick(done_ + own2_.size() * end / hosts.n_blocks());
-        }
+        SharedWatch shared(watch);
+        // At least as long as it takes to look at every box.
+        pool_.each(hosts.n_blocks(), 1'000.0 + static_cast<double>(guests.n_blocks()) * 20.0,
+                   [&](std::size_t thread, std::size_t block) {
+                       if (shared.goes_on(thread, done_ + own2_.size() * block / hosts.n_blocks()))
+                           task(block, meetings[thread]);
+                   });
         done_ += own2_.size();
     }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "polling.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
@@ -41,11 +42,13 @@ class NeighbourSearch {
         for (std::size_t place = 0; place < order_.size(); ++place) put(place);
     }
 
-    std::vector<std::uint32_t> run(Pool& pool) const {
+    std::vector<std::uint32_t> run(Pool& pool, Watch& watch) const {
         std::vector<std::uint32_t> lists(points_.size() * n_wanted_, none);
         if (n_wanted_ == 0) return lists;
+        SharedWatch shared(watch);
         std::vector<std::unique_ptr<Room>> rooms(pool.size());
         pool.each(n_tiles_, 50'000.0, [&](std::size_t thread, std::size_t tile) {
+            if (!shared.goes_on(thread)) return;
             if (!rooms[thread]) rooms[thread] = std::make_unique<Room>(*this);
             search(tile, *rooms[thread], lists);
         });
@@ -180,8 +183,8 @@ class NeighbourSearch {
 
 // `points` are in rows of a multiple of 8 columns, the surplus ones zero.
 inline std::vector<std::uint32_t> nearest_neighbours(Rows<const float> points, std::size_t n_wanted, const Loops& loops,
-                                                     Pool& pool) {
-    return NeighbourSearch(points, n_wanted, loops, pool).run(pool);
+                                                     Pool& pool, Watch& watch) {
+    return NeighbourSearch(points, n_wanted, loops, pool).run(pool, watch);
 }
 
 }  // namespace shoal

@@ -10,20 +10,10 @@ from strategies import problems, untied_problems
 
 every_method = pytest.mark.parametrize("method", ALGORITHMS)
 
-# What a method cannot promise, and why.
-PROMISES_NOT = {
-    # Its search draws records by their numbers, and stops where a step gains too little to survive rounding.
-    "auto": {"order", "shift"},
-    # Of the two records farthest apart, the one with the lower number forms its cell first: nothing else tells them
-    # apart, and with any other rule the losses are farther from those that are printed.
-    "diameter": {"order"},
-    "diameter+": {"order"},
-}
-
 
 def every_method_that_promises(what):
     """Parametrize over the methods that do not except themselves."""
-    return pytest.mark.parametrize("method", [name for name in ALGORITHMS if what not in PROMISES_NOT.get(name, ())])
+    return pytest.mark.parametrize("method", [name for name in ALGORITHMS if what not in ALGORITHMS[name].not_promised])
 
 
 def same_cells(labels, others):

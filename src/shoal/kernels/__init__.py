@@ -1,7 +1,8 @@
 """The compiled loops, met by the rest of shoal only here: arrays in, arrays out.
 
-Callers have checked everything: matrices are C-contiguous float64 and finite, labels run from 0 without gaps, k is at
-most the number of records. Threads and progress travel in a context, so that an algorithm's signature stays
+Callers have checked what users give: matrices are C-contiguous float64 and finite, labels run from 0 without gaps, k is
+at most the number of records. The compiled module checks this once more, and a mistake in shoal is a ValueError there
+rather than a read outside of an array. Threads and progress travel in a context, so that an algorithm's signature stays
 ``(X, k, seed)``.
 """
 
