@@ -39,18 +39,17 @@ class Pairings {
     // Calls play(thread, pair) for every pair, and rest(share done) now and then on the calling thread.
     template <class Play, class Rest>
     void tour(Pool& pool, const Play& play, const Rest& rest) {
-        std::vector<std::atomic<std::uint32_t>> turns(n_regions_);
+        Schedule schedule(games_, n_regions_);
         std::atomic<bool> stopped{false};
         const double time = 500.0 * static_cast<double>(pairs_.size()) / static_cast<double>(games_.size() + 1);
-        pool.each(games_.size(), time, [&](std::size_t thread, std::size_t g) {
-            const Game& game = games_[g];
-            Pool::wait_until([&] { return turns[game.a] == game.turn_a && turns[game.b] == game.turn_b; });
+        pool.each(games_.size(), time, [&](std::size_t thread, std::size_t n_before) {
+            const Game& game = schedule.next();
             // Whatever happens here, the others need not wait for ever.
-            const Leave leave{turns, game};
+            const Leave leave{schedule, game};
             if (stopped) return;
             try {
                 for (Pair& pair : game.pairs) play(thread, pair);
-                if (thread == 0) rest(static_cast<double>(g) / static_cast<double>(games_.size()));
+                if (thread == 0) rest(static_cast<double>(n_before) / static_cast<double>(games_.size()));
             } catch (...) {
                 stopped = true;
                 throw;
@@ -71,13 +70,51 @@ class Pairings {
         std::span<Pair> pairs;
     };
 
-    struct Leave {
-        std::vector<std::atomic<std::uint32_t>>& turns;
-        const Game& game;
-        ~Leave() {
-            ++turns[game.a];
-            if (game.a != game.b) ++turns[game.b];
+    // Hands out games whose regions have had all their earlier games: the first in order that is ready.
+    class Schedule {
+      public:
+        Schedule(std::span<const Game> games, std::size_t n_regions)
+            : games_(games), turns_(n_regions), taken_(games.size()) {}
+
+        // Called once for each game. Of those that are left one is ready, or will be when one that is played ends.
+        const Game& next() {
+            const Game* game = nullptr;
+            Pool::wait_until([&] { return (game = take()) != nullptr; });
+            return *game;
         }
+
+        void finish(const Game& game) {
+            turns_[game.a].fetch_add(1, std::memory_order_release);
+            if (game.a != game.b) turns_[game.b].fetch_add(1, std::memory_order_release);
+        }
+
+      private:
+        const Game* take() {
+            std::size_t first = first_.load(std::memory_order_relaxed);
+            while (first < games_.size() && taken_[first].load(std::memory_order_relaxed)) ++first;
+            first_.store(first, std::memory_order_relaxed);
+            for (std::size_t g = first; g < std::min(first + n_ahead, games_.size()); ++g)
+                if (is_ready(games_[g]) && !taken_[g].load(std::memory_order_relaxed) && !taken_[g].exchange(true))
+                    return &games_[g];
+            return nullptr;
+        }
+
+        bool is_ready(const Game& game) const {
+            return turns_[game.a].load(std::memory_order_acquire) == game.turn_a &&
+                   turns_[game.b].load(std::memory_order_acquire) == game.turn_b;
+        }
+
+        static constexpr std::size_t n_ahead = 128;
+        std::span<const Game> games_;
+        std::vector<std::atomic<std::uint32_t>> turns_;  // games that each region has had
+        std::vector<std::atomic<bool>> taken_;
+        std::atomic<std::size_t> first_{0};  // all before it are taken
+    };
+
+    struct Leave {
+        Schedule& schedule;
+        const Game& game;
+        ~Leave() { schedule.finish(game); }
     };
 
     // Game after game, within each in the order of the cells. Each thread lists the pairs of some cells.
