@@ -17,9 +17,10 @@ struct Pair {
     std::uint32_t compared;  // the changes of both when they were last compared
 };
 
-// Cells belong to regions. First come the pairs within each region; then the regions meet in pairs as in a tournament,
-// until each has met each. A game, all pairs of two regions or of one, waits for the earlier games of both its regions,
-// and for nothing else: games that are played at the same time share no cell.
+// Cells belong to regions. First come the pairs within each region; then the regions meet in pairs, until each has met
+// each, in the order of a tournament or, where there are many, by the number of pairs. A game, all pairs of two regions
+// or of one, waits for the earlier games of both its regions, and for nothing else: games that are played at the same
+// time share no cell.
 class Pairings {
   public:
     // `lists` holds the cells near each cell, as many for each; `order` puts cells that are near each other side by
@@ -104,7 +105,7 @@ class Pairings {
                    turns_[game.b].load(std::memory_order_acquire) == game.turn_b;
         }
 
-        static constexpr std::size_t n_ahead = 128;
+        static constexpr std::size_t n_ahead = 512;
         std::span<const Game> games_;
         std::vector<std::atomic<std::uint32_t>> turns_;  // games that each region has had
         std::vector<std::atomic<bool>> taken_;
@@ -166,19 +167,27 @@ class Pairings {
         return std::max(region, other) * n_regions_ + std::min(region, other);
     }
 
-    // Those that have pairs, round by round.
+    // Those that have pairs, round by round. Where there are many, those with most pairs come first after the regions
+    // by themselves: only a few games of a round are large, and many threads would wait for these.
     void list_games() {
-        std::vector<std::uint32_t> turns(n_regions_, 0);
         games_.clear();
         for (std::size_t round = 0; round < n_regions_; ++round)
             for (const auto& [a, b] : games_of(round)) {
                 const std::size_t g = number(a, b);
                 const auto pairs = std::span(pairs_).subspan(starts_[g], starts_[g + 1] - starts_[g]);
-                if (pairs.empty()) continue;
-                games_.push_back({a, b, turns[a], turns[b], pairs});
-                ++turns[a];
-                if (a != b) ++turns[b];
+                if (!pairs.empty()) games_.push_back({a, b, 0, 0, pairs});
             }
+        if (n_regions_ > 16)
+            std::stable_sort(games_.begin(), games_.end(), [](const Game& one, const Game& other) {
+                const bool alone = one.a == one.b;
+                if (alone != (other.a == other.b)) return alone;
+                return one.pairs.size() > other.pairs.size();
+            });
+        std::vector<std::uint32_t> turns(n_regions_, 0);
+        for (Game& game : games_) {
+            game.turn_a = turns[game.a]++;
+            game.turn_b = game.a == game.b ? game.turn_a : turns[game.b]++;
+        }
     }
 
     // Round 0: each region by itself. Then the last stays where it is, and the others move round.
