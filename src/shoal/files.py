@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from shoal.errors import FileError
 
@@ -35,7 +35,7 @@ class _Beside(NamedTuple):
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], force: bool = False, *, private: bool = False) -> Iterator[Path]:
     """Give a path to write to, beside `path`; rename it to `path` when the block ends well.
 
     Parameters
@@ -44,12 +44,16 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Pat
         Where the file shall be.
     force : bool
         Replace a file that is there already.
+    private : bool
+        The finished file is readable by its owner alone, whatever the umask and whatever the file that it replaces:
+        for everything that holds records, a seed or measures of the original.
 
     Yields
     ------
     temporary : Path
         An empty file in the same folder, with a hidden name that ends as `path` does, readable by its owner alone.
-        It is flushed to the disk before it is renamed; the finished file has the permissions that the umask leaves.
+        It is flushed to the disk before it is renamed; the finished file has the permissions that the umask leaves, if
+        it is not private.
 
     Raises
     ------
@@ -67,7 +71,7 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Pat
     >>> [file.name for file in folder.iterdir()]
     ['note.txt']
     """
-    with replacing_all([path], force) as (temporary,):
+    with replacing_all([path], force, private=[path] if private else []) as (temporary,):
         yield temporary
 
 
@@ -115,6 +119,17 @@ def check_free(paths: Iterable[str | os.PathLike[str]], force: bool = False) -> 
         raise _same(targets)
 
 
+def open_private(path: str | os.PathLike[str], mode: str) -> BinaryIO:
+    """Open a file for writing in binary `mode` that only its owner can read, whatever its mode was before.
+
+    For a file that grows while it is read, which `replacing` is not for. A pipe or a device stays as it is.
+    """
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        os.fchmod(file.fileno(), 0o600)
+    return cast(BinaryIO, file)
+
+
 def sha256(path: str | os.PathLike[str]) -> str:
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
     try:
@@ -146,23 +161,27 @@ def _exists(path: Path) -> FileError:
 
 
 def _begin(target: Path, private: bool) -> _Beside:
-    """Create the empty temporary file, and find out the mode that the umask leaves a new file."""
+    """Create the empty temporary file, closed to others from its first moment, and decide the mode it will have."""
     temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")
     try:
-        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        mode = 0o600 if private else _mode_of_a_new_file(temporary)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
         raise _refusal([target], error) from None
-    try:
-        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-        os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
-    if private:
-        mode = 0o600
     if target.exists():
         # What was closed to others does not become open by being replaced.
         mode &= stat.S_IMODE(target.stat().st_mode) | 0o600
     return _Beside(target, temporary, mode)
+
+
+def _mode_of_a_new_file(path: Path) -> int:
+    """Return the mode that the umask and the folder leave a new file, from an empty one that is removed at once."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        path.unlink()
+        return stat.S_IMODE(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)
 
 
 def _settle(file: _Beside) -> None:

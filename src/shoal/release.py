@@ -524,7 +524,8 @@ class Release:
         if bound is not None and (form == "public" or len(targets) == 3):
             raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
         said = {} if bound is None else {"bound": self.bound(bound).il}
-        with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
+        private = targets[2:] if form == "internal" else [targets[2]]
+        with replacing_all(targets, force, private=private) as (table, public, internal, *others):
             self._write_table(table, self._order(order))
             self._recount(table)
             output = sha256(table)

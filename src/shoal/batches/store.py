@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import FileError
-from shoal.files import replacing_all, sha256
+from shoal.files import replacing, replacing_all, sha256
 
 FORMAT = 1
 """Goes up whenever an older shoal could not read what a newer one writes."""
@@ -104,7 +104,7 @@ class Store:
             checksums = {name: sha256(file) for name, file in zip(names, files, strict=True)}
         self.content["files"] = {**self.content["files"], **checksums}
         text = json.dumps(_signed(self.content), indent=1, ensure_ascii=False) + "\n"
-        with replacing_all([self.path / LIST], force=True, private=[self.path / LIST]) as (file,):
+        with replacing(self.path / LIST, force=True, private=True) as file:
             file.write_text(text, encoding="utf-8")
 
     def table(self, name: str) -> pa.Table:

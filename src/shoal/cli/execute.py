@@ -12,7 +12,7 @@ from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role
 from shoal.errors import ParameterError, ShoalWarning
-from shoal.files import check_free, replacing_all
+from shoal.files import check_free, replacing
 from shoal.job import Job
 from shoal.release import Release, files_of, prepared, run
 from shoal.report.sentences import reached_in_words
@@ -36,7 +36,7 @@ def execute_job(
         return
     release = released(job, force=force, threads=threads)
     if save_job:
-        with replacing_all([save_job], force, private=[save_job]) as (temporary,):
+        with replacing(save_job, force, private=True) as temporary:
             temporary.write_text(release.job.to_toml(), encoding="utf-8")
     tell(release, files)
 

@@ -68,7 +68,7 @@ class Pipe:
         notes = self.stream.notes
         self._source = Source(ends.input, notes.get("bytes", 0) if ends.input is not None else 0)
         self._out = Sink(ends.output, notes.get("output"))
-        self._side = None if ends.side is None else Sink(ends.side, notes.get("side"))
+        self._side = None if ends.side is None else Sink(ends.side, notes.get("side"), private=True)
         self._reader = Reader(reading, notes.get("columns"))
         self._n_bytes, self._n_lines = notes.get("bytes", 0), notes.get("lines", 0)
         self._n_saved = self.stream.summary().n_in
@@ -77,7 +77,7 @@ class Pipe:
         """Return the stream of the checkpoint, if there is one and it is of the same rules."""
         if self.ends.checkpoint is None:
             return stream
-        self.ends.checkpoint.mkdir(parents=True, exist_ok=True)
+        self.ends.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._state.exists():
             return stream
         found = Stream.load(self._state, clock=stream.clock)
