@@ -18,8 +18,21 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
-    *("errors", "typing", "datasets", "files", "arrays", "kernels", "table", "columns", "partition", "models", "cells"),
-    *("metrics", "dp", "auditing", "job", "manifest", "attacks", "report", "release", "inspection", "comparison"),
+    *(
+        "errors",
+        "typing",
+        "datasets",
+        "file_locks",
+        "files",
+        "arrays",
+        "kernels",
+        "table",
+        "columns",
+        "partition",
+        "models",
+        "cells",
+    ),
+    *("metrics", "dp", "auditing", "job", "manifest", "attacks", "report", "writing", "release", "inspection", "comparison"),
     *("stream", "batches", "estimator", "reproduce", "cli"),
 ]
 

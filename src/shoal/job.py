@@ -20,7 +20,7 @@ from shoal.models import MODELS, Model
 from shoal.models.serialization import as_model, settings_of
 
 Order = Literal["shuffle", "keep"]
-"""In which order records are written: a random one, or that of the input."""
+"""In which order records are written: by a hash of what is published, or that of the input."""
 
 Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
 """How far random aggregation goes, from 0 to 1. Song et al.'s form is the same as 1 in distribution: an alias."""
