@@ -32,7 +32,19 @@ ROOMS = [
         "models",
         "cells",
     ),
-    *("metrics", "dp", "auditing", "job", "manifest", "attacks", "report", "writing", "release", "inspection", "comparison"),
+    *(
+        "metrics",
+        "dp",
+        "auditing",
+        "job",
+        "manifest",
+        "attacks",
+        "report",
+        "writing",
+        "release",
+        "inspection",
+        "comparison",
+    ),
     *("stream", "batches", "estimator", "reproduce", "cli"),
 ]
 

@@ -23,6 +23,7 @@ _REMEDIES = {
     errno.EFBIG: "the file would become larger than the system allows. Raise the limit, or choose another folder.",
     errno.EROFS: "the file system is read-only. Choose another folder.",
     errno.EACCES: "writing is not permitted. Choose another folder.",
+    errno.EISDIR: "a folder has that name. Choose another name.",
     errno.EIO: "the device reported an error. Choose another folder.",
 }
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -242,23 +243,23 @@ def _settle(file: _Beside) -> None:
 
 def _publish_all(files: list[_Beside], force: bool) -> None:
     """Give every file its name, or none: the first one last, so that whoever finds it finds the others."""
+    kept: list[Path | None] = []
     done: list[tuple[Path, Path | None]] = []
     try:
         for file in reversed(files):
             with _telling([file.target]):
-                older = _second_name(file.target) if force else None
-                done.append((file.target, older))
+                kept.append(_second_name(file.target) if force else None)
                 if force:
                     os.replace(file.temporary, file.target)
                 else:
                     _claim(file)
+                done.append((file.target, kept[-1]))
     except BaseException:
-        # The last one has no name yet, and what has that name is not ours.
-        for target, older in done[:-1]:
+        for target, older in done:
             _take_back(target, older)
         raise
     finally:
-        for _, older in done:
+        for older in kept:
             if older is not None:
                 older.unlink(missing_ok=True)
     for folder in {file.target.parent for file in files}:

@@ -130,6 +130,7 @@ class Table:
 
     def load(self, names: Sequence[str]) -> pa.Table:
         """Return some columns, without metadata. Of a Parquet file they are read now, and not kept."""
+        self._check_stamp()
         found = self._load(names)
         self._check_stamp()
         return found
