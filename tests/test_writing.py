@@ -191,3 +191,23 @@ def test_the_hash_of_the_input_is_that_of_what_was_read(files):
     found = json.loads((files / "r.csv.internal.json").read_text())["input_sha256"]
 
     assert found == shoal.files.sha256("people.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "sav", "dta"])
+def test_an_ordinal_confidential_column_with_gaps_can_be_written_to_any_format(files, ending):
+    codes = np.random.default_rng(0).integers(-1, 3, 60)
+    level = pd.Categorical.from_codes(codes, ["low", "mid", "high"], ordered=True)
+    table = pd.DataFrame({"age": np.arange(60.0), "level": level})
+    models = [shoal.LDiversity("level", l=2)]
+    released(table, k=6, confidential=["level"], models=models).write(f"r.{ending}")
+
+    assert (files / f"r.{ending}").exists()
+
+
+def test_runs_are_published_as_what_they_are(files):
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([30, 60], pa.int32()), pa.array(["a", "b"]))
+    for ending in ("csv", "parquet", "arrow"):
+        release = released(pa.table({"age": np.arange(60.0), "runs": runs}), confidential=[], other=["runs"])
+        release.write(f"r.{ending}")
+
+    assert sorted(row["runs"] for row in records("r.csv")) == ["a"] * 30 + ["b"] * 30

@@ -78,6 +78,7 @@ class Input(Settings):
         None, description="the first line of a CSV file is a header though it looks like a record"
     )
     names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
+    max_unpacked_gb: Number | None = Field(None, gt=0, description="GB that a .gz file may unpack to; 2 by default")
 
     def reading(self) -> dict[str, Any]:
         """Return what was said about how to read the file."""

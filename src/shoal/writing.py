@@ -22,6 +22,7 @@ from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models.table_columns import categories_of
 from shoal.report import Form, ReleaseLike, render
 from shoal.table import Table, format_of, inputs_of, read, rewrite_parquet_into, write_into
+from shoal.table.clean import empty_made_missing
 from shoal.table.published_order import published_order
 from shoal.typing import Labels
 
@@ -150,6 +151,8 @@ def recount_file(release: Writable, path: Path) -> None:
     job = release.job
     schema = _counted(release)
     written = read(path, columns=[column.name for column in schema.columns]).arrow
+    if not format_of(path)[1].tells_empty:
+        written = empty_made_missing(written)
     found = recount(written, schema, job.k, models=job.models)
     short = found.smallest < job.k and release.verdict.withdrawn is None
     if found.n_records != release.verdict.n_records or short:

@@ -40,24 +40,25 @@ __all__ = [
 
 
 class Format(NamedTuple):
-    """A kind of file: how it is read, how it is written, and the reading options it knows."""
+    """A kind of file: how it is read and written, the reading options it knows, and whether "" differs from missing."""
 
     name: str
     read: Callable[..., tuple[pa.Table, Any]]
     write: Callable[..., None]
     options: frozenset[str] = frozenset()
+    tells_empty: bool = True
 
 
 _CSV = Format(
     "csv",
     read_csv,
     write_csv,
-    frozenset({"delimiter", "encoding", "decimal", "quote", "null_values", "header", "names"}),
+    frozenset({"delimiter", "encoding", "decimal", "quote", "null_values", "header", "names", "max_unpacked_gb"}),
 )
 _PARQUET = Format("parquet", read_parquet, write_parquet)
 _ARROW = Format("arrow", read_arrow, write_arrow)
-_SAV = Format("sav", read_sav, write_sav, frozenset({"encoding"}))
-_DTA = Format("dta", read_dta, write_dta, frozenset({"encoding"}))
+_SAV = Format("sav", read_sav, write_sav, frozenset({"encoding"}), tells_empty=False)
+_DTA = Format("dta", read_dta, write_dta, frozenset({"encoding"}), tells_empty=False)
 
 FORMATS = {
     ".csv": _CSV,
@@ -185,6 +186,7 @@ def read(
     null_values: Sequence[str] | None = None,
     header: bool | None = None,
     names: Sequence[str] | None = None,
+    max_unpacked_gb: float | None = None,
 ) -> Table:
     r"""Read a table: a file by its path, or a frame.
 
@@ -209,6 +211,8 @@ def read(
         True: the first line of the CSV file is a header even if it looks like a record.
     names : sequence of str, optional
         Names for the columns of a CSV file without a header; with ``header=True``, in place of its header.
+    max_unpacked_gb : float, optional
+        How many GB (10^9 bytes) a .gz file may unpack to; 2 if not given.
 
     Returns
     -------
@@ -234,7 +238,7 @@ def read(
     """
     options = {
         **{"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "quote": quote},
-        **{"null_values": null_values, "header": header, "names": names},
+        **{"null_values": null_values, "header": header, "names": names, "max_unpacked_gb": max_unpacked_gb},
     }
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str | os.PathLike):

@@ -50,7 +50,16 @@ def check_flat(schema: pa.Schema) -> None:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Return the table without metadata of any kind, and with text in a type that all of pyarrow computes on."""
+    """Return the table without metadata of any kind, and with values in types that all of pyarrow computes on."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_run_end_encoded(field.type):
+            chunks = [pc.run_end_decode(chunk) for chunk in table.column(place).chunks]
+            table = table.set_column(place, field.name, pa.chunked_array(chunks, field.type.value_type))
+        elif _holds_runs(field.type):
+            raise SchemaError(
+                f"Column {field.name!r} holds run-end-encoded values within lists or structures, which Arrow cannot "
+                "reorder. Decode them (pyarrow.compute.run_end_decode), or leave the column out."
+            )
     fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
     return table.replace_schema_metadata(None).cast(pa.schema(fields))
 
@@ -60,6 +69,15 @@ def publishable(table: pa.Table) -> pa.Table:
     columns = [_without_unused(column) if pa.types.is_dictionary(column.type) else column for column in table.columns]
     bare = [pa.chunked_array(map(_bare, column.chunks), column.type) for column in columns]
     return plain(pa.table(bare, names=table.column_names))
+
+
+def empty_made_missing(table: pa.Table) -> pa.Table:
+    """Return the table with a missing value for every empty text: for what comes from a file that has no other way."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            column = table.column(place)
+            table = table.set_column(place, field.name, pc.if_else(pc.equal(column, ""), None, column))
+    return table
 
 
 def reordered(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:
@@ -77,6 +95,17 @@ def as_permutation(order: ArrayLike, n: int) -> NDArray[np.int64]:
     if array.shape != (n,) or array.dtype.kind not in "iu" or not np.array_equal(np.sort(array), np.arange(n)):
         raise ParameterError(f"order must hold each record number from 0 to {n - 1} once.")
     return array.astype(np.int64, copy=False)
+
+
+def _holds_runs(kind: pa.DataType) -> bool:
+    """Tell whether a type is run-end-encoded or has such a type somewhere within."""
+    if pa.types.is_run_end_encoded(kind):
+        return True
+    if pa.types.is_dictionary(kind):
+        return _holds_runs(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _holds_runs(kind.storage_type)
+    return any(_holds_runs(kind.field(i).type) for i in range(kind.num_fields))
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
