@@ -20,6 +20,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 ROOMS = [
     *(
         "errors",
+        "extras",
         "typing",
         "datasets",
         "file_locks",

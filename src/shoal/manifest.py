@@ -6,17 +6,21 @@ repeat the noise of random aggregation, nor a hash of the input, which would con
 
 import base64
 import json
+import os
 import platform
 import zlib
 from importlib.metadata import version
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.auditing import Verdict
+from shoal.errors import FileError, ParameterError
 from shoal.job import Job
 from shoal.table import Table
+from shoal.table.clean import as_permutation
 from shoal.typing import Labels
 
 
@@ -77,6 +81,30 @@ def unpacked(packed: dict[str, str]) -> NDArray[np.int64]:
     array([0, 1, 0])
     """
     return np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), dtype="<i4").astype(np.int64)
+
+
+class Internal(NamedTuple):
+    """What an internal manifest says about which record became which."""
+
+    labels: Labels
+    rows: NDArray[np.int64] | None
+    """Which record stands in each row; None if they are in the order of the input."""
+    rho: float
+
+
+def read_internal(manifest: str | os.PathLike[str]) -> Internal:
+    """Read the internal manifest of a release."""
+    try:
+        content = json.loads(Path(manifest).read_text(encoding="utf-8"))
+        labels, rho = unpacked(content["labels"]), float(content["job"]["rho"] or 0)
+        rows = None if content["rows"] is None else as_permutation(unpacked(content["rows"]), len(labels))
+        if (labels < 0).any() or not rho >= 0:
+            raise ValueError
+    except OSError as error:
+        raise FileError(f"The manifest {os.fspath(manifest)!r} cannot be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
+        raise ParameterError(f"{os.fspath(manifest)!r} is not the internal manifest of a release.") from None
+    return Internal(labels, rows, rho)
 
 
 def as_text(manifest: dict[str, Any]) -> str:

@@ -37,6 +37,7 @@ from shoal.models import Model
 from shoal.models.table_columns import check_models
 from shoal.report.notebook import to_summary
 from shoal.table import Table, read
+from shoal.table.clean import publishable
 from shoal.typing import Labels, Progress, Seed, Vector
 from shoal.writing import Files, write_release
 
@@ -85,7 +86,8 @@ def anonymize(
     Parameters
     ----------
     table : path or frame
-        A CSV, Parquet, Arrow, SPSS or Stata file; a pandas, polars or pyarrow table; a DuckDB relation. Not changed.
+        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation.
+        Not changed.
     k : int
         Every published combination of quasi-identifiers belongs to at least so many records.
     quasi_identifiers : sequence of str
@@ -407,8 +409,8 @@ class Release:
 
     @property
     def published(self) -> pa.Table:
-        """The published columns, in the order of the input."""
-        return self.columns.select([column.name for column in self.schema.published])
+        """The published columns, in the order of the input, with nothing in memory that no record has."""
+        return publishable(self.columns.select([column.name for column in self.schema.published]))
 
     @property
     def columns(self) -> Published:
@@ -494,8 +496,9 @@ class Release:
         Parameters
         ----------
         path : path
-            CSV, Parquet, Arrow, SPSS or Stata file for the published table. Beside it appear ``PATH.public.json``,
-            which may travel with the data, and ``PATH.internal.json``, which repeats the release and stays with you.
+            File, in one of the formats of `shoal.table.FORMATS`, for the published table. Beside it appear
+            ``PATH.public.json``, which may travel with the data, and ``PATH.internal.json``, which repeats the release
+            and stays with you.
         report : path, optional
             HTML file for the report.
         form : {"internal", "public"}

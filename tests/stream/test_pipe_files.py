@@ -4,7 +4,8 @@ import pytest
 
 from shoal import FileError
 from shoal.stream import Stream
-from shoal.stream.pipe import Ends, Form, Pipe, Reading
+from shoal.stream.pipe.lines import Form, Reading
+from shoal.stream.pipe.loop import Ends, Pipe
 
 
 @pytest.mark.parametrize(

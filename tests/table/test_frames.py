@@ -258,7 +258,9 @@ def test_values_that_are_stored_as_runs_are_read_as_what_they_are():
     assert table.arrow["runs"].type == pa.string()
 
 
-def test_runs_within_lists_are_refused():
+def test_runs_within_lists_are_read_too():
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array(["a"]))
-    with pytest.raises(SchemaError, match="'lists' holds run-end-encoded values within lists"):
-        read(pa.table({"lists": pa.ListArray.from_arrays([0, 1, 2], runs)}))
+    table = read(pa.table({"lists": pa.ListArray.from_arrays([0, 1, 2], runs)}))
+
+    assert table.arrow["lists"].to_pylist() == [["a"], ["a"]]
+    assert table.arrow["lists"].type == pa.list_(pa.string())
