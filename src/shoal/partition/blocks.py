@@ -50,13 +50,15 @@ class Block(NamedTuple):
 def cut(X: Matrix, size: int) -> Iterator[Block]:
     """Halve the records across their main direction, again and again, down to blocks of at most `size`."""
     pending = [Block(np.arange(len(X)), X)]
+    # An exact factor that moves no record, so that the largest numbers do not overflow when they are added.
+    scale = 2.0**-64 if np.abs(X).max(initial=0.0) > 2.0**900 else 1.0
     while pending:
         block = pending.pop()
         n = len(block.records)
         if n <= size:
             yield block
             continue
-        along = block.X @ main_direction(block.X[:: max(n // 4096, 1)])
+        along = block.X @ (main_direction(block.X[:: max(n // 4096, 1)]) * scale)
         order = np.argpartition(along, n // 2)
         for half in (order[n // 2 :], order[: n // 2]):
             half.sort()
@@ -64,8 +66,9 @@ def cut(X: Matrix, size: int) -> Iterator[Block]:
 
 
 def main_direction(X: Matrix) -> NDArray[np.float64]:
-    """Return the unit vector along which the records spread most, scaled so that nothing overflows."""
-    centred = X - X.mean(axis=0)
+    """Return the unit vector along which the records spread most; nothing overflows on the way."""
+    centred = np.ldexp(X, -int(np.frexp(np.abs(X).max(initial=0.0))[1]))
+    centred -= centred.mean(axis=0)
     largest = np.abs(centred).max(initial=0.0)
     if largest == 0:
         return np.asarray(np.eye(X.shape[1])[0])
