@@ -26,6 +26,7 @@
 #include "linkage.hpp"
 #include "mdav.hpp"
 #include "model_vetoes.hpp"
+#include "pace.hpp"
 #include "refine.hpp"
 #include "split.hpp"
 #include "stream.hpp"
@@ -150,10 +151,11 @@ Vector<std::int64_t> cell_neighbours(const Matrix& X, const Labels& labels, std:
     std::vector<std::int64_t> copy(span(labels).begin(), span(labels).end());
     const Loops& chosen = chosen_loops(simd);
     std::vector<std::uint32_t> lists;
+    Watch watch = python_watch(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, pool);
+        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, pool, watch);
     }
     return as_array(std::vector<std::int64_t>(lists.begin(), lists.end()));
 }
@@ -183,7 +185,7 @@ void anneal(const Matrix& X, const Changing& labels, std::size_t k, std::uint64_
     check_partition(span(labels), X.shape(0), k);
     Watch watch = python_watch(std::move(progress), steps);
     nb::gil_scoped_release released;
-    Annealer(rows(X), k, seed, span(labels)).run(steps, hot, fall, watch);
+    Annealer(rows(X), k, seed, span(labels), watch).run(steps, hot, fall);
 }
 
 Vector<std::int64_t> univariate(const Point& values, std::size_t k, nb::object progress) {
@@ -221,10 +223,11 @@ Vector<std::int64_t> nearest_points(const Matrix& X, const Matrix& points, std::
     check_length(points.shape(1), X.shape(1));
     std::vector<std::int64_t> nearest(X.shape(0));
     const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        assign(rows(X), rows(points), pool, chosen, nearest);
+        assign(rows(X), rows(points), pool, chosen, nearest, watch);
     }
     return as_array(std::move(nearest));
 }
@@ -412,9 +415,10 @@ Vector<std::int64_t> spread_cells(const Matrix& X, const Labels& codes, std::siz
     check_cell_size(parts, size);
     check_length(codes.shape(0), X.shape(0));
     std::vector<std::int64_t> labels(X.shape(0));
+    Watch watch = python_watch(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
-        Spread(rows(X), span(codes), size, parts).run(labels);
+        Spread(rows(X), span(codes), size, parts).run(labels, watch);
     }
     return as_array(std::move(labels));
 }
@@ -506,9 +510,10 @@ class RemainingRecords : OneAtATime {
     }
 
     Vector<std::int64_t> grow(std::int64_t record, std::size_t k) {
+        Watch watch = python_watch(nb::none(), k);
         return as_array(alone([&] {
             check_around(record, k);
-            return shoal::grow(remaining_, static_cast<std::uint32_t>(record), k, point_);
+            return shoal::grow(remaining_, static_cast<std::uint32_t>(record), k, point_, watch);
         }));
     }
 
@@ -797,6 +802,18 @@ NB_MODULE(_kernels, module) {
     nb::set_leak_warnings(false);
     module.doc() = "The compiled loops of shoal. What does not fit together is a ValueError.";
     module.def("simd", [] { return std::string(loops()->name); }, "The instruction set the loops run with.");
+    module.def(
+        "least_share", [](double nanoseconds) { return Pace::least_share.exchange(nanoseconds); }, "nanoseconds"_a,
+        "Set the work that is worth a thread, and return what it was. For tests: with 0 everything is shared.");
+    nb::class_<Pace>(module, "Pace", "How many threads pay for rounds of one kind of work; for tests.")
+        .def(nb::init<double>(), "time_per_item"_a)
+        .def("threads", &Pace::threads, "n_items"_a, "most"_a)
+        .def(
+            "note",
+            [](Pace& pace, std::size_t n_items, std::size_t n_threads, std::size_t n_present, double time,
+               std::size_t own_items,
+               double own_time) { pace.note({n_items, n_threads, n_present, time, own_items, own_time}); },
+            "n_items"_a, "n_threads"_a, "n_present"_a, "time"_a, "own_items"_a, "own_time"_a);
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");
     module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a, "thorough"_a,

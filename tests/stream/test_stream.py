@@ -510,3 +510,30 @@ def test_threads_may_share_a_stream_and_every_tuple_leaves_once_in_a_cell_of_k()
     assert sorted(released["number"].to_pylist()) == list(range(2000))
     assert min(released.group_by("x").aggregate([([], "count_all")])["count_all"].to_pylist()) >= 3
     assert balanced(stream)
+
+
+def test_categories_of_tuples_that_wait_do_not_leave_before_them():
+    town = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), ["Ulm", "Turin", "SECRET"])
+    stream = Stream(k=2, delay=2, quasi_identifiers=["x"], confidential=["town"], ranges={"x": (0, 10)})
+    released = stream.push(pa.table({"x": [1.0, 1.0, 9.0], "town": town}))
+
+    assert released["town"].to_pylist() == ["Ulm", "Turin"]
+    assert released["town"].chunk(0).dictionary.to_pylist() == ["Ulm", "Turin"]
+
+
+@pytest.mark.parametrize("values", [["", None], ["flu", "flu "]])
+def test_values_that_look_alike_do_not_make_a_cell_of_a_stream_diverse(values):
+    aside = []
+    stream = Stream(
+        k=2,
+        delay=2,
+        quasi_identifiers=["x"],
+        confidential=["d"],
+        diverse={"d": 2},
+        ranges={"x": (0, 10)},
+        on_side=lambda rows, why: aside.extend(why),
+    )
+    stream.push(pa.table({"x": [1.0, 1.0, 1.0, 1.0], "d": values * 2}))
+
+    assert stream.flush().num_rows == 0
+    assert len(aside) == 4

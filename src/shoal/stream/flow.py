@@ -23,7 +23,7 @@ from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
-from shoal.stream.keys import MISSING, keys_of
+from shoal.stream.keys import MISSING, keys_of, tags_of
 from shoal.stream.layout import Layout, whole
 from shoal.stream.quasi_identifiers import Encoded, Ordinal, sum_is_finite
 from shoal.stream.ranges import EPOCH
@@ -474,7 +474,7 @@ def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Label
     wrong += [
         f"a cell has fewer than {least} different values of {name!r}"
         for name, least in layout.tags.items()
-        if kernels.least_different(keys_of(whole(members.column(name))), sizes) < least
+        if kernels.least_different(tags_of(whole(members.column(name))), sizes) < least
     ]
     begins = np.zeros(len(members), dtype=bool)
     begins[np.cumsum(sizes)[:-1]] = True
