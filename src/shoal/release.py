@@ -22,6 +22,8 @@ from shoal.arrays import as_cell_size
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate, check_random_aggregation
+from shoal.cells.alike import joined_where_alike
+from shoal.cells.constraints import constraints_of
 from shoal.cells.grouping import group
 from shoal.columns.equivalence import value_codes
 from shoal.columns.prepare import prepare
@@ -101,8 +103,8 @@ def anonymize(
     by : sequence of str
         Quasi-identifiers that no cell mixes, so that they are published as they are; also `strataVar`.
     subject : str, optional
-        A column that tells which records belong to one person: then k counts different persons. Dropped unless it has
-        another role.
+        A column that tells which records belong to one person: then k counts different persons, and models also
+        hold with each person counted once for each value (``docs/models.md``). Dropped unless it has another role.
     household, household_level : str and sequence of str, optional
         A column that tells which records form a household, and the quasi-identifiers that stay equal within it; by
         default those that are equal within every household. Also `hhId`.
@@ -211,7 +213,23 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     space = Space.fit(original, schema, job.scaling)
     settings = {"models": job.models, "threads": threads, "progress": progress, **job.options}
     cells = group(original, schema, space, k, job.method, job.seed, **settings)
+    if schema.roles.subject is not None and schema.roles.household is None and job.models:
+        cells = _kept_by_classes(job, made, space, cells)
     return conclude(job, table, schema, original, space, cells)
+
+
+def _kept_by_classes(job: Job, made: "Prepared", space: Space, cells: Cells) -> Cells:
+    """Return cells whose classes keep every model too, where persons count once."""
+    schema, original = made
+    bounds = constraints_of(original, schema, job.k, job.models)
+    strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
+    weights = survey_weights(original, schema)
+
+    def published(labels: Labels) -> pa.Table:
+        return pa.table({**strata, **aggregate(original, schema, Cells(labels), weights)})
+
+    X = space.encode(original)
+    return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.kept, published))
 
 
 def check_bound(job: Job, schema: Schema) -> None:
@@ -528,8 +546,9 @@ class Release:
             raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
         said = {} if bound is None else {"bound": self.bound(bound).il}
         with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
-            self._write_table(table, self._order(order))
-            self._recount(table)
+            written_as = self._order(order)
+            self._write_table(table, written_as)
+            self._recount(table, written_as)
             output = sha256(table)
             public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
             manifest = internal_manifest(self.job, self.source, output, self.labels, order, self.verdict, self.measures)
@@ -551,16 +570,25 @@ class Release:
         """Return the order in which records are written, None for that of the input."""
         return written_order(order, self.job.seed or 0, self.verdict.n_records)
 
-    def _recount(self, path: Path) -> None:
-        """Count once more, on the file that is about to leave."""
+    def _recount(self, path: Path, order: NDArray[np.int64] | None) -> None:
+        """Count once more, on the file that is about to leave, with the persons of its records in their order."""
         schema = self._counted()
         written = read(path, columns=[column.name for column in schema.columns]).arrow
-        found = recount(written, schema, self.job.k, models=self.job.models)
-        short = found.smallest < self.job.k and self.verdict.withdrawn is None
-        if found.n_records != self.verdict.n_records or short:
+        subjects = _subjects(self.original, self.schema)
+        if subjects is not None and order is not None:
+            subjects = subjects.take(pa.array(order))
+        n_records, asked = self.verdict.n_records, None if self.verdict.withdrawn else self.job.k
+        if written.num_rows != n_records:
+            raise GuaranteeError(
+                f"The file that was written has {written.num_rows:,} records, read back, and not the {n_records:,} of "
+                "the release. Nothing was released. Choose another format."
+            )
+        found = recount(written, schema, asked, subjects, self.job.models)
+        if not found.k_holds:
+            persons = "" if subjects is None else f", and one has {found.subjects} different subjects"
             raise GuaranteeError(
                 f"The file that was written does not keep k={self.job.k}: read back, its smallest class has "
-                f"{found.smallest} records. Nothing was released. Choose another format."
+                f"{found.smallest} records{persons}. Nothing was released. Choose another format."
             )
         for each in found.broken:
             raise GuaranteeError(
