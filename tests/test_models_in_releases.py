@@ -387,6 +387,16 @@ def test_from_a_parquet_file_to_any_file(people, ending, tmp_path):
     assert (tmp_path / f"release.{ending}").exists()
 
 
+@pytest.mark.parametrize("roles", [{"subject": "who"}, {"other": ["who"], "models": [TCloseness("pay", t=0.2)]}])
+def test_a_code_for_missing_that_was_not_declared_does_not_keep_a_release_going(roles):
+    rng = np.random.default_rng(3)
+    rooms = np.where(rng.random(600) < 0.3, 99_999_999, rng.integers(1, 4, 600) / 10)
+    table = pa.table({"rooms": rooms, "who": rng.integers(0, 200, 600), "pay": rng.integers(0, 9, 600)})
+    release = shoal.anonymize(table, k=3, quasi_identifiers=["rooms"], confidential=["pay"], seed=1, **roles)
+
+    assert release.verdict.holds
+
+
 LOOKALIKES = {"missing": ["", None], "blanks": ["flu", "flu "], "accents": ["caf\u00e9", "cafe\u0301"]}
 
 
