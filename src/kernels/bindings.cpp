@@ -334,6 +334,13 @@ class Guarantees {
         add(codes, std::make_unique<DeltaDisclosure>(span(counts), low, high));
     }
 
+    // Of the guarantee added last: the records of a person with the same value count once.
+    void persons_once(const Labels& pairs, const Labels& values) {
+        Guarded& last = guarded_.back();
+        last.codes.assign(span(pairs).begin(), span(pairs).end());
+        last.guarantee = std::make_shared<PersonsOnce>(last.guarantee, span(values));
+    }
+
     // The same about some of the records, without what the table was counted for.
     Guarantees part(const Labels& records) const {
         Guarantees part;
@@ -858,6 +865,8 @@ NB_MODULE(_kernels, module) {
         .def("entropy", &Guarantees::entropy, "codes"_a, "l"_a)
         .def("recursive", &Guarantees::recursive, "codes"_a, "l"_a, "over"_a, "under"_a)
         .def("delta", &Guarantees::delta, "codes"_a, "counts"_a, "low"_a, "high"_a)
+        .def("persons_once", &Guarantees::persons_once, "pairs"_a, "values"_a,
+             "Count the records of a person with the same value once, for the guarantee added last.")
         .def("part", &Guarantees::part, "records"_a, "The same about some of the records.")
         .def("one", &Guarantees::one, "place"_a, "Only the guarantee at one place.")
         .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a,

@@ -21,6 +21,8 @@ from shoal.arrays import as_cell_size
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate, check_random_aggregation
+from shoal.cells.alike import joined_where_alike
+from shoal.cells.constraints import constraints_of
 from shoal.cells.grouping import group
 from shoal.columns.equivalence import value_codes
 from shoal.columns.prepare import prepare
@@ -102,8 +104,8 @@ def anonymize(
     by : sequence of str
         Quasi-identifiers that no cell mixes, so that they are published as they are; also `strataVar`.
     subject : str, optional
-        A column that tells which records belong to one person: then k counts different persons. Dropped unless it has
-        another role.
+        A column that tells which records belong to one person: then k counts different persons, and models also
+        hold with each person counted once for each value (``docs/models.md``). Dropped unless it has another role.
     household, household_level : str and sequence of str, optional
         A column that tells which records form a household, and the quasi-identifiers that stay equal within it; by
         default those that are equal within every household. Also `hhId`.
@@ -212,7 +214,23 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     space = Space.fit(original, schema, job.scaling)
     settings = {"models": job.models, "threads": threads, "progress": progress, **job.options}
     cells = group(original, schema, space, k, job.method, job.seed, **settings)
+    if schema.roles.subject is not None and schema.roles.household is None and job.models:
+        cells = _kept_by_classes(job, made, space, cells)
     return conclude(job, table, schema, original, space, cells)
+
+
+def _kept_by_classes(job: Job, made: "Prepared", space: Space, cells: Cells) -> Cells:
+    """Return cells whose classes keep every model too, where persons count once."""
+    schema, original = made
+    bounds = constraints_of(original, schema, job.k, job.models)
+    strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
+    weights = survey_weights(original, schema)
+
+    def published(labels: Labels) -> pa.Table:
+        return pa.table({**strata, **aggregate(original, schema, Cells(labels), weights)})
+
+    X = space.encode(original)
+    return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.kept, published))
 
 
 def check_bound(job: Job, schema: Schema) -> None:
