@@ -20,11 +20,6 @@ class Rim {
     std::span<const std::uint32_t> records() const { return records_; }
     std::span<std::uint32_t> homes() { return homes_; }
 
-    void clear() {
-        records_.clear();
-        homes_.clear();
-    }
-
     // Takes a record in; it has the last slot.
     void insert(std::uint32_t record, std::span<const double> row, std::uint32_t home) {
         if (records_.size() == stride_) grow();
