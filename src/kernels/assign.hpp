@@ -22,8 +22,10 @@ inline void assign(Rows<const double> X, Rows<const double> points, Pool& pool, 
     std::vector<double> columns(points.dims() * stride);
     for (std::size_t p = 0; p < points.size(); ++p)
         for (std::size_t j = 0; j < points.dims(); ++j) columns[j * stride + p] = points[p][j];
+    // A square and a sum, some at a time.
+    const double time = 0.2 * static_cast<double>(points.size() * points.dims());
     SharedWatch shared(watch, 64);
-    pool.split(X.size(), [&](std::size_t thread, std::size_t from, std::size_t to) {
+    pool.split(X.size(), time, [&](std::size_t thread, std::size_t from, std::size_t to) {
         std::vector<double> distances(points.size());
         for (std::size_t i = from; i < to && shared.goes_on(thread); ++i) {
             loops.distances(columns.data(), stride, points.size(), X[i], distances.data());

@@ -147,7 +147,7 @@ class Refiner {
 
     // `compared` says what is known of all pairs.
     void list_pairs(std::uint32_t compared) {
-        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size), compared);
+        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size, pool_), compared);
     }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
@@ -203,7 +203,7 @@ class Refiner {
     void dissolve_costly_cells(Watch& watch) {
         std::vector<double> costs(n_used_, 0.0);
         SharedWatch shared(watch, 16);
-        pool_.split(n_used_, [&](std::size_t thread, std::size_t from, std::size_t to) {
+        pool_.split(n_used_, 2'000.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
             for (std::size_t c = from; c < to && shared.goes_on(thread); ++c)
                 if (cells_.size(c) > 0 && worth_a_look(c) && least_cost(c) < cells_.loss(c)) costs[c] = cells_.loss(c);
         });

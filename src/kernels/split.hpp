@@ -249,7 +249,8 @@ class Splits {
     void run(const Members& parts, Watch& watch) {
         for (std::size_t part = 0; part < parts.n_cells(); ++part) put(Piece(parts[part].begin(), parts[part].end()));
         SharedWatch shared(watch);
-        pool_.split(pool_.size(), [&](std::size_t thread, std::size_t, std::size_t) {
+        const double time = 100.0 * static_cast<double>(X_.size() * X_.dims()) / static_cast<double>(pool_.size());
+        pool_.each(pool_.size(), time, [&](std::size_t thread, std::size_t) {
             try {
                 work([&] { return shared.goes_on(thread, n_done_); });
             } catch (...) {
