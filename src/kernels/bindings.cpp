@@ -20,7 +20,7 @@
 #include "cells.hpp"
 #include "checks.hpp"
 #include "dissolve_cells.hpp"
-#include "guarded.hpp"
+#include "guarded_search.hpp"
 #include "halves.hpp"
 #include "keys.hpp"
 #include "lines.hpp"
@@ -433,7 +433,7 @@ Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::s
     Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
     {
         nb::gil_scoped_release released;
-        GuardedSearch(rows(X), k, guarded, chosen, labels).run({rounds, neighbours, least_gain, at_any_cost}, watch);
+        GuardedSearch(rows(X), k, guarded, chosen, labels, watch).run({rounds, neighbours, least_gain, at_any_cost});
     }
     return as_array(std::move(labels));
 }
@@ -881,7 +881,7 @@ NB_MODULE(_kernels, module) {
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,
                "least_gain"_a, "at_any_cost"_a, "progress"_a.none(), "simd"_a = "",
-               "Mend the cells that break a guarantee, then lower the loss under the veto of all.");
+               "Repair the cells that break a guarantee, then lower the loss under the veto of all.");
     nb::class_<Guarantees>(module, "Guarantees", "What every cell must keep.")
         .def(nb::init<>())
         .def("ordered_closeness", &Guarantees::ordered_closeness, "codes"_a, "counts"_a, "over"_a, "under"_a)
