@@ -6,7 +6,10 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,6 +127,25 @@ def read_columns(path: Path, columns: tuple[str, ...]) -> Matrix:
             raise ParameterError(f"{path.name} lacks the column(s) {', '.join(absent)}; it has {', '.join(header)}.")
         where = [header.index(column) for column in columns]
         return np.loadtxt(lines, delimiter=",", usecols=where, ndmin=2, dtype=np.float64)
+
+
+def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
+    """Call, and return what came of it with the processor time, which other work on the machine does not lengthen."""
+    start = process_time()
+    result = function(*arguments, **options)
+    return result, max(process_time() - start, 1e-6)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep NumPy's matrix products to one thread, as the papers did, where threadpoolctl is there to ask for it."""
+    try:
+        limits = import_module("threadpoolctl").threadpool_limits
+    except ModuleNotFoundError:
+        yield
+        return
+    with limits(1):
+        yield
 
 
 def machine() -> dict[str, str | int]:
