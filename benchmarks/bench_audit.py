@@ -17,7 +17,7 @@ import click
 import shoal
 from bench_partition import ROOT, circumstances
 from measure import say
-from shoal.reproduce.material import data_folder
+from shoal.reproduce.data_and_results import data_folder
 from shoal.table import read
 
 RESULTS = ROOT / "benchmarks" / "results" / "audit.json"

@@ -16,15 +16,16 @@ import numpy as np
 from bench_partition import ROOT, circumstances
 from measure import say
 from shoal import kernels
+from shoal.arrays import standardize
+from shoal.columns.prepare import prepare
+from shoal.columns.schema import Roles, Schema
+from shoal.columns.space import Space
 from shoal.metrics import loss
 from shoal.partition import partition
 from shoal.partition.blocks import blocks
 from shoal.partition.refine import refine
-from shoal.prepare import prepare
-from shoal.reproduce import material
-from shoal.reproduce.material import data_folder
-from shoal.schema import Roles, Schema
-from shoal.space import Space, standardize
+from shoal.reproduce import data_and_results as material
+from shoal.reproduce.data_and_results import data_folder
 from shoal.table import read
 from shoal.typing import Labels, Matrix
 

@@ -23,10 +23,10 @@ import pyarrow as pa
 
 from bench_partition import ROOT, circumstances
 from measure import say
-from shoal.incremental.rehearsal import rehearse
+from shoal.batches.planning import Arrivals, Plan, plan
+from shoal.batches.rehearsal import rehearse
 from shoal.job import Job
-from shoal.plan import Arrivals, Plan, plan
-from shoal.reproduce.material import Missing, census, covertype, gaussian
+from shoal.reproduce.data_and_results import Missing, census, covertype, gaussian
 from shoal.table import write
 
 RESULTS = ROOT / "benchmarks" / "results" / "forecast.json"

@@ -18,7 +18,7 @@ from bench_partition import CORES, ROOT, circumstances
 from measure import say
 from problems import K, Problem, flights, sample, whole
 from shoal import kernels, partition
-from shoal.reproduce.material import Missing, Source, census, covertype, gaussian
+from shoal.reproduce.data_and_results import Missing, Source, census, covertype, gaussian
 from shoal.typing import Labels, Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "linkage.json"

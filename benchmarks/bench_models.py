@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow.csv
 
 from shoal import partition
+from shoal.arrays import standardize
+from shoal.cells.bucket_steering import bucket_attribute, n_buckets
+from shoal.cells.enforce import enforce
 from shoal.metrics import loss
-from shoal.models import Codes, LDiversity, Model, TCloseness, encode, enforce
-from shoal.models.buckets import bucket_attribute, n_buckets
-from shoal.reproduce.material import CENSUS_COLUMNS, data_folder, machine
+from shoal.models import Codes, LDiversity, Model, TCloseness, encode
+from shoal.reproduce.data_and_results import CENSUS_COLUMNS, data_folder, machine
 from shoal.reproduce.steered import bound, cases, procedure
-from shoal.space import standardize
 from shoal.typing import Matrix
 
 ROOT = Path(__file__).resolve().parents[1]

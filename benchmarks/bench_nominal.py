@@ -17,7 +17,7 @@ from bench_partition import ROOT, circumstances
 from measure import say
 from shoal import axes, release
 from shoal.errors import ShoalWarning
-from shoal.reproduce.material import data_folder
+from shoal.reproduce.data_and_results import data_folder
 from shoal.table import Table, read
 
 RESULTS = ROOT / "benchmarks" / "results" / "nominal.json"

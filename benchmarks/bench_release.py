@@ -21,11 +21,11 @@ import click
 import pyarrow.csv
 import pyarrow.parquet
 
-import shoal.grouping
+import shoal.cells.grouping
 from bench_partition import ROOT, circumstances
 from shoal.job import Job
 from shoal.release import run
-from shoal.reproduce.material import data_folder
+from shoal.reproduce.data_and_results import data_folder
 
 DATA = "gov_census.csv.gz"
 RESULTS = ROOT / "benchmarks" / "results" / "release.json"
@@ -108,14 +108,14 @@ def measure(path: Path, k: int, method: str) -> dict[str, Any]:
         output={"path": str(path.with_suffix(".parquet")), "report": str(path.with_suffix(".html"))},
     )
     partition, whole = Clock(), Clock()
-    original = shoal.grouping.partition
-    shoal.grouping.partition = partition.around(original)
+    original = shoal.cells.grouping.partition
+    shoal.cells.grouping.partition = partition.around(original)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             release = whole.around(run)(job, force=True)
     finally:
-        shoal.grouping.partition = original
+        shoal.cells.grouping.partition = original
     return {
         "il": release.loss.il,
         "bare": vars(bare),

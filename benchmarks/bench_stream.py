@@ -19,7 +19,7 @@ import numpy as np
 
 from plain_stream import plain_stream
 from shoal import kernels
-from shoal.reproduce.material import machine
+from shoal.reproduce.data_and_results import machine
 from shoal.stream import Stream
 
 RESULTS = Path(__file__).parent / "results" / "stream.json"

@@ -1,7 +1,7 @@
 """Measure what a release that is repeated next year gives away: fresh cells, or those of the first wave, frozen.
 
 The second wave has the people of the first but 5 %, and 10 % newcomers; values as they were, or moved by a tenth of a
-standard deviation. `shoal.incremental.waves` runs the attacks.
+standard deviation. `shoal.batches.waves` runs the attacks.
 """
 
 import json
@@ -16,11 +16,11 @@ from bench_partition import ROOT, circumstances
 from measure import say
 from problems import sample
 from shoal import datasets
-from shoal.incremental import join
-from shoal.incremental.waves import OUT, intersect
+from shoal.arrays import standardize
+from shoal.batches import join
+from shoal.batches.waves import OUT, intersect
 from shoal.partition import partition
-from shoal.reproduce.material import Source, census, gaussian
-from shoal.space import standardize
+from shoal.reproduce.data_and_results import Source, census, gaussian
 from shoal.typing import Labels, Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "waves.json"

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from shoal.reproduce.material import data_folder
+from shoal.reproduce.data_and_results import data_folder
 
 
 def where(file: str) -> Path | None:

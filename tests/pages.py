@@ -93,7 +93,7 @@ def needed(page: Path) -> str | None:
 
 
 if __name__ == "__main__":
-    from shoal.reproduce.material import data_folder
+    from shoal.reproduce.data_and_results import data_folder
 
     for path in [Path(name).resolve() for name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as folder:

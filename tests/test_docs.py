@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pages import needed, run
-from shoal.reproduce.material import data_folder
+from shoal.reproduce.data_and_results import data_folder
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))]

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal import FileError, Job, ParameterError
+from shoal.columns.schema import Roles
 from shoal.job import Input, Output
-from shoal.schema import Roles
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     ["", ".", "a.b", '"', "'", "\\", "\x00", "\x7f", "\n\r\t", "[x]", "#", "=", "größe", "😀", "\u2028", "\x85", "k"]

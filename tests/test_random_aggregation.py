@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from cli.shell import shoal_command, write_csv
 from shoal import ParameterError, SchemaError, ShoalWarning, anonymize, audit
-from shoal.aggregate import Cells, Scatter, aggregate
-from shoal.schema import ColumnSettings, Roles, Schema
+from shoal.cells.aggregate import Cells, Scatter, aggregate
+from shoal.columns.schema import ColumnSettings, Roles, Schema
 
 COLUMNS = ("age", "income")
 

@@ -13,10 +13,10 @@ from hypothesis import example, given
 import shoal
 from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets
 from shoal import release as release_module
-from shoal.aggregate import aggregate
-from shoal.classes import value_codes
+from shoal.cells.aggregate import aggregate
+from shoal.columns.equivalence import value_codes
+from shoal.columns.schema import Kind, natural_kind
 from shoal.metrics import loss, lower_bound
-from shoal.schema import Kind, natural_kind
 from strategies import COLUMNS, mixed_tables
 
 SECRET = "s3cr3t"

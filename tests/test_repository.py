@@ -18,10 +18,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
-    *("errors", "typing", "datasets", "files", "table", "schema", "prepare", "axes", "classes", "space", "kernels"),
-    *("partition", "metrics", "models", "aggregate", "joining", "subjects", "grouping", "dp", "auditing", "job"),
-    *("manifest", "measures", "attacks", "report", "release", "inspection", "comparison", "stream", "pipe", "worker"),
-    *("plan", "incremental", "estimator", "reproduce", "cli"),
+    *("errors", "typing", "datasets", "files", "arrays", "kernels", "table", "columns", "partition", "models", "cells"),
+    *("metrics", "dp", "auditing", "job", "manifest", "attacks", "report", "release", "inspection", "comparison"),
+    *("stream", "batches", "estimator", "reproduce", "cli"),
 ]
 
 

@@ -12,9 +12,9 @@
 
 #include "distance.hpp"
 #include "neighbours.hpp"
+#include "polling.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
-#include "watch.hpp"
 
 namespace shoal {
 

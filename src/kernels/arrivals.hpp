@@ -12,11 +12,11 @@
 #include "cells.hpp"
 #include "distance.hpp"
 #include "mdav.hpp"
+#include "polling.hpp"
 #include "pool.hpp"
 #include "remaining.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
-#include "watch.hpp"
 
 namespace shoal {
 

@@ -19,11 +19,11 @@
 #include "cells.hpp"
 #include "cycles.hpp"
 #include "distance.hpp"
-#include "guarantees.hpp"
+#include "model_vetoes.hpp"
 #include "neighbours.hpp"
+#include "polling.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
-#include "watch.hpp"
 
 namespace shoal {
 

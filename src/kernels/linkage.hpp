@@ -10,13 +10,13 @@
 #include <span>
 #include <vector>
 
+#include "boxed_points.hpp"
 #include "cells.hpp"
-#include "crowd.hpp"
 #include "distance.hpp"
+#include "polling.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
-#include "watch.hpp"
 
 namespace shoal {
 

@@ -8,8 +8,8 @@
 
 #include "cells.hpp"
 #include "distance.hpp"
+#include "polling.hpp"
 #include "remaining.hpp"
-#include "watch.hpp"
 
 namespace shoal {
 

@@ -17,11 +17,11 @@
 #include "new_cells.hpp"
 #include "pairings.hpp"
 #include "polish.hpp"
+#include "polling.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
 #include "spatial_order.hpp"
-#include "watch.hpp"
 
 namespace shoal {
 

@@ -11,15 +11,15 @@
 #include <span>
 #include <vector>
 
-#include "core.hpp"
 #include "distance.hpp"
 #include "exact_sum.hpp"
+#include "lattice_screen.hpp"
+#include "outermost_records.hpp"
 #include "pool.hpp"
-#include "rim.hpp"
+#include "principal_axes.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
 #include "spatial_order.hpp"
-#include "turn.hpp"
 
 namespace shoal {
 

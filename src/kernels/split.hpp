@@ -14,9 +14,9 @@
 
 #include "cells.hpp"
 #include "distance.hpp"
+#include "polling.hpp"
 #include "pool.hpp"
 #include "simd.hpp"
-#include "watch.hpp"
 
 namespace shoal {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "distance.hpp"
-#include "watch.hpp"
+#include "polling.hpp"
 
 namespace shoal {
 

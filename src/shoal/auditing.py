@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids, distinct_in_classes, identity_codes
+from shoal.arrays import as_k
+from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
+from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.models import Codes, Model, Reached
-from shoal.models.columns import check_models, codes_of
-from shoal.models.written import as_models
-from shoal.schema import Role, Roles, Schema, as_names, as_settings
-from shoal.space import as_k
+from shoal.models.serialization import as_models
+from shoal.models.table_columns import check_models, codes_of
 from shoal.table import read
 from shoal.typing import Labels
 

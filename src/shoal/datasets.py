@@ -42,7 +42,7 @@ class Dataset:
     columns : tuple of str
         Column names, in the order of the columns of `X`.
     X : ndarray of shape (n_records, n_columns), float64
-        The records in original units; `shoal.space.standardize` brings them to the papers' protocol.
+        The records in original units; `shoal.arrays.standardize` brings them to the papers' protocol.
     note : str
         One sentence on what the records are and where they come from.
     """

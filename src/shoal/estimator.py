@@ -10,12 +10,12 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
-from shoal.aggregate import Cells, aggregate
-from shoal.axes import Scaling
+from shoal.cells.aggregate import Cells, aggregate
+from shoal.cells.grouping import group
+from shoal.columns.axes import Scaling
+from shoal.columns.schema import Roles, Schema
+from shoal.columns.space import Space
 from shoal.errors import ParameterError
-from shoal.grouping import group
-from shoal.schema import Roles, Schema
-from shoal.space import Space
 from shoal.typing import Labels, Matrix
 
 try:

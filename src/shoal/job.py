@@ -12,12 +12,12 @@ import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
-from shoal.axes import Scaling
+from shoal.columns.axes import Scaling
+from shoal.columns.prepare import Missing
+from shoal.columns.schema import ColumnSettings, Number, Roles, Settings, Whole, validated
 from shoal.errors import FileError, ParameterError
 from shoal.models import MODELS, Model
-from shoal.models.written import as_model, settings_of
-from shoal.prepare import Missing
-from shoal.schema import ColumnSettings, Number, Roles, Settings, Whole, validated
+from shoal.models.serialization import as_model, settings_of
 
 Order = Literal["shuffle", "keep"]
 """In which order records are written: a random one, or that of the input."""

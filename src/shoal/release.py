@@ -18,26 +18,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.aggregate import Cells, Scatter, aggregate, check_scatter
+from shoal.arrays import as_cell_size
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
-from shoal.classes import value_codes
+from shoal.cells.aggregate import Cells, Scatter, aggregate, check_scatter
+from shoal.cells.grouping import group
+from shoal.columns.equivalence import value_codes
+from shoal.columns.prepare import prepare
+from shoal.columns.schema import ALIASES, Column, Kind, Role, Roles, Schema, as_names, natural_kind
+from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.files import check_free, replacing_all, sha256
-from shoal.grouping import group
 from shoal.job import BoundEffort, Job, Order
 from shoal.manifest import as_text, internal_manifest, public_manifest, written_order
-from shoal.measures import table_risk, table_utility
 from shoal.metrics.bound import Bound, lower_bound
-from shoal.metrics.columns import TableLoss, table_loss
 from shoal.metrics.risk import Risk
+from shoal.metrics.table_loss import TableLoss, table_loss
+from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.models.columns import categories_of, check_models
-from shoal.prepare import prepare
+from shoal.models.table_columns import categories_of, check_models
 from shoal.report import render
 from shoal.report.notebook import to_summary
-from shoal.schema import ALIASES, Column, Kind, Role, Roles, Schema, as_names, natural_kind
-from shoal.space import Space, as_cell_size
 from shoal.table import Table, format_of, read, rewrite_parquet, write_into
 from shoal.typing import Labels, Progress, Seed
 
@@ -108,7 +109,7 @@ def anonymize(
         A column of survey weights: means are weighted, so weighted totals are kept. Also `weightVar`.
     columns : dict of str to dict, optional
         Settings of single columns: kind, order, missing_codes, weight, aggregate, round, top, bottom, keep_zeros; see
-        `shoal.schema.ColumnSettings`.
+        `shoal.columns.schema.ColumnSettings`.
     models : sequence of Model
         What to promise about confidential columns beyond k, such as ``shoal.TCloseness("salary", t=0.1)`` or
         ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. Kept to the letter, or refused.

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from shoal.aggregate import Cells, Scatter, aggregate
 from shoal.attacks.differential import differential
+from shoal.cells.aggregate import Cells, Scatter, aggregate
+from shoal.columns.schema import Roles, Schema
 from shoal.partition import partition
-from shoal.schema import Roles, Schema
 
 pa = pytest.importorskip("pyarrow")
 

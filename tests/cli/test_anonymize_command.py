@@ -9,8 +9,8 @@ import pytest
 from shell import ROLES, is_one_paragraph, people, shoal_command, write_csv
 
 import shoal
+from shoal.columns.schema import ColumnSettings, Roles
 from shoal.inspection import as_listed
-from shoal.schema import ColumnSettings, Roles
 
 FILES = {"release.csv", "release.csv.public.json", "release.csv.internal.json"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shell import shoal_command
 
-from shoal.reproduce import PAPERS, fmdav, material
+from shoal.reproduce import PAPERS, data_and_results, fmdav
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def test_an_unknown_paper_is_refused():
 def small_sources(monkeypatch):
     """Stand two small sets in for the large files, so that the run needs no folder of data."""
     for name in ("covertype", "census"):
-        X = material.gaussian().sample(400, np.random.default_rng(0))
-        source = material.Source(name, f"{name}.csv.gz", X.shape[1], X)
+        X = data_and_results.gaussian().sample(400, np.random.default_rng(0))
+        source = data_and_results.Source(name, f"{name}.csv.gz", X.shape[1], X)
         monkeypatch.setattr(fmdav, name, lambda n, source=source: source)
 
 

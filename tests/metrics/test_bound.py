@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from shoal import GuaranteeError, ParameterError, partition
+from shoal.arrays import standardize
 from shoal.datasets import census, eia, tarragona
 from shoal.metrics import Bound, loss, lower_bound
-from shoal.metrics.cuts import count, separate
-from shoal.metrics.relaxation import State, lagrangian
-from shoal.space import standardize
+from shoal.metrics.bound.cuts import count, separate
+from shoal.metrics.bound.relaxation import State, lagrangian
 from strategies import FAMILIES
 
 SIDE = math.sqrt(0.5)

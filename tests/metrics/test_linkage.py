@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 import reference
 from shoal import ParameterError, kernels, partition
+from shoal.arrays import standardize
 from shoal.datasets import census
 from shoal.metrics import linkage
-from shoal.space import standardize
 from strategies import RELEASES, problems
 
 # Figure 1 of the paper on random aggregation: companies A to F, surface and employees, k = 3.

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal import ParameterError
+from shoal.arrays import standardize
 from shoal.datasets import eia
 from shoal.metrics import Loss, loss
-from shoal.space import standardize
 
 # TFRP's figure 1: nine records A B C D E F H I J, and their cells before and after phase II with k = 3.
 NINE = np.array([[11, 9], [11, 8], [12, 6], [9, 6], [8, 10], [5, 4], [4, 3], [2, 5], [1, 3]], dtype=np.float64)

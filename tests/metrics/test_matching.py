@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal import ParameterError
+from shoal.arrays import standardize
 from shoal.datasets import census
 from shoal.metrics import linkage, matching
-from shoal.space import standardize
 
 
 def naive_share(X, Y):

@@ -3,9 +3,9 @@ import json
 import numpy as np
 
 from shoal import kernels, partition
+from shoal.arrays import standardize
 from shoal.datasets import tarragona
 from shoal.metrics import Risk, class_risk, interval_disclosure, linkage, matching, uniqueness
-from shoal.space import standardize
 
 
 def test_all_risks_of_a_release_fit_into_one_report():

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal import ParameterError, kernels, partition
+from shoal.arrays import standardize
 from shoal.datasets import census
 from shoal.metrics import loss, nominal_utility, numeric_utility
-from shoal.space import standardize
 
 NUMBERS = st.one_of(st.integers(-3, 3).map(float), st.floats(-1e3, 1e3).map(lambda x: round(x, 3)))
 MISSING = st.one_of(NUMBERS, st.just(np.nan))

@@ -1,15 +1,16 @@
 """l-diversity and its kin: counted as defined, mended at a low loss, refused where impossible."""
 
-import naive
 import numpy as np
 import pytest
-from cases import as_codes, columns_in_cells, guarded_problems
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive_models as naive
+from model_cases import as_codes, columns_in_cells, guarded_problems
 from shoal import GuaranteeError, ParameterError, kernels, partition
+from shoal.cells.enforce import enforce
 from shoal.metrics import loss
-from shoal.models import MODELS, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, TCloseness, enforce, measure
+from shoal.models import MODELS, DeltaDisclosure, LDiversity, PSensitive, TCloseness, measure
 
 MODELS_AND_TWINS = [
     (LDiversity("c", l=2), lambda codes, cell, n: naive.is_distinct(cell, 2)),
@@ -93,10 +94,6 @@ def test_too_few_values_are_counted_and_not_named():
 def test_too_little_entropy_is_said():
     with pytest.raises(GuaranteeError, match=r"entropy of 1\.\d+ equally frequent values"):
         enforce(np.zeros((20, 1)), None, 3, [(LDiversity("c", l=2, kind="entropy"), *as_codes([0] * 19 + [1]))])
-
-
-def test_k_is_recounted():
-    assert KAnonymity(3).measure(np.array([5, 5, 5, 9, 9])) == (2, False)
 
 
 def test_every_model_is_registered_under_its_name():

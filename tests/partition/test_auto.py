@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from shoal import ParameterError, datasets, partition
+from shoal.arrays import standardize
 from shoal.metrics import loss
 from shoal.partition.auto import SMALL
 from shoal.partition.blocks import BLOCK_RECORDS, cut
-from shoal.space import standardize
 
 # What the default has to reach at least, for k = 3, 5, 10, in percent.
 REACHED = {

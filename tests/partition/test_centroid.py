@@ -5,8 +5,8 @@ import pytest
 
 import reference
 from shoal import datasets, partition
+from shoal.arrays import standardize
 from shoal.metrics import loss
-from shoal.space import standardize
 from strategies import FAMILIES, draw_problem
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 
 from shoal import GuaranteeError, ParameterError, _kernels, datasets, kernels, partition
+from shoal.arrays import standardize
 from shoal.metrics import loss
 from shoal.partition.refine import refine
-from shoal.space import standardize
 from strategies import FAMILIES, RUNNABLE, draw_problem, problems
 
 

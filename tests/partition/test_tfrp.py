@@ -5,9 +5,9 @@ import pytest
 
 import reference
 from shoal import ParameterError, datasets, partition
+from shoal.arrays import standardize
 from shoal.metrics import loss
 from shoal.reproduce.tfrp.printed import table_2
-from shoal.space import standardize
 from strategies import FAMILIES, draw_problem
 
 NAMES = "ABCDEFHIJ"

@@ -5,8 +5,8 @@ import pytest
 
 import reference
 from shoal import ParameterError, datasets, kernels, partition
+from shoal.arrays import standardize
 from shoal.metrics import loss
-from shoal.space import standardize
 from strategies import FAMILIES, draw_problem
 
 WITHOUT_TIES = ["gaussian", "offset of 1e9", "one far outlier", "heavy tails", "two tight clusters"]

@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
+from shoal.columns.schema import Roles, Schema
 from shoal.report.associations import MOST_COLUMNS, correlations
-from shoal.schema import Roles, Schema
 from strategies import problems
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.columns.schema import Column, ColumnSettings, Kind, Role
 from shoal.report.distributions import MOST_BARS, distribution
-from shoal.schema import Column, ColumnSettings, Kind, Role
 
 
 def column(kind, type_, **settings):

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import datasets, partition
+from shoal.arrays import standardize
 from shoal.errors import ParameterError
 from shoal.metrics import loss
-from shoal.reproduce import material
+from shoal.reproduce import data_and_results as material
 from shoal.reproduce.fmdav import Report, numpy_mdav
 from shoal.reproduce.fmdav.ablation import STRATEGIES, ablate, ablation_table, agreement, variants
 from shoal.reproduce.fmdav.sorting import compare_sorting, list_lengths, sorting_table, ways_to_find_smallest
-from shoal.space import standardize
 
 # Information loss in percent at k = 3, 4, 5 and 10, as the literature prints it for plain MDAV.
 PUBLISHED = {

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from shoal.models.buckets import bucket_attribute, n_buckets
+from shoal.cells.bucket_steering import bucket_attribute, n_buckets
 from shoal.reproduce.steered import K, bound, command, kept_from, perfectly_correlated, procedure, strict
 
 

@@ -6,18 +6,18 @@ import pytest
 from click.testing import CliRunner
 
 from shoal import datasets, partition
+from shoal.arrays import standardize
 from shoal.cli import main
 from shoal.datasets import Dataset
 from shoal.errors import ParameterError
 from shoal.metrics import loss
 from shoal.reproduce import tfrp
-from shoal.reproduce.material import Missing
+from shoal.reproduce.data_and_results import Missing
 from shoal.reproduce.tfrp.claims import LEFT_OUT, claims, growth
 from shoal.reproduce.tfrp.images import block_sets, blocks, picture
 from shoal.reproduce.tfrp.methods import METHODS, Result, measure
 from shoal.reproduce.tfrp.pictures import draw
 from shoal.reproduce.tfrp.printed import SIZES, TABLE_2, table_2
-from shoal.space import standardize
 
 TINY = tfrp.Scale(32, (5, 10), (50, 100))
 

@@ -18,15 +18,15 @@ import pyarrow as pa
 from shoal.attacks.differential import WITHIN, differential
 from shoal.attacks.disclosure import Classes, classes_near, disclosed, intersected, own_classes
 from shoal.auditing import Columns
-from shoal.axes import Scaling
-from shoal.classes import class_ids, value_codes
+from shoal.columns.axes import Scaling
+from shoal.columns.equivalence import class_ids, value_codes
+from shoal.columns.prepare import decoded, prepare
+from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
+from shoal.columns.space import Space
 from shoal.errors import FileError, ParameterError, SchemaError, ShoalError
 from shoal.manifest import unpacked, written_order
-from shoal.measures import numeric_columns
 from shoal.metrics.risk import linkage, matching
-from shoal.prepare import decoded, prepare
-from shoal.schema import Role, Roles, Schema, as_names, as_settings
-from shoal.space import Space
+from shoal.metrics.table_risk import numeric_columns
 from shoal.table import Table, read
 from shoal.typing import Labels, Matrix, Seed
 
@@ -103,7 +103,7 @@ def attack(
     same_order : bool
         The records of the release are in the order of the original.
     columns : dict of str to dict, optional
-        Settings of single columns: kind, order, weight; see `shoal.schema.ColumnSettings`.
+        Settings of single columns: kind, order, weight; see `shoal.columns.schema.ColumnSettings`.
     scaling : {"zscore", "minmax", "none"}
         What makes columns comparable for the intruder.
     seed : int, optional

@@ -1,7 +1,7 @@
 """The command line: the same verbs as the Python calls, with help that carries examples.
 
 A command is a file of this folder with a click command called ``command``, and a line in `COMMANDS`. It is imported
-when it is asked for, so that ``shoal --help`` is quick. How a command ends is decided here, once: `shoal.cli.ending`.
+when it is asked for, so that ``shoal --help`` is quick. `shoal.cli.exit_codes` decides how a command ends.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import click
 
-from shoal.cli.ending import ended
+from shoal.cli.exit_codes import ended
 
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",

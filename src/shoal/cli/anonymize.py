@@ -4,9 +4,9 @@ from typing import Any, get_args
 
 import click
 
-from shoal.cli import given as typed
 from shoal.cli import options
-from shoal.cli.releasing import carry_out
+from shoal.cli import parsing as typed
+from shoal.cli.execute import carry_out
 from shoal.job import BoundEffort, Job, Order
 
 _EXAMPLES = """\b

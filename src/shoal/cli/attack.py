@@ -6,9 +6,9 @@ from typing import Any, get_args
 import click
 
 from shoal.attacks import attack
-from shoal.axes import Scaling
 from shoal.cli import options
 from shoal.cli.progress import showing
+from shoal.columns.axes import Scaling
 
 
 @click.command(

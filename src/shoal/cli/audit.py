@@ -8,9 +8,9 @@ import click
 
 from shoal.auditing import Diversity, Verdict, audit
 from shoal.cli import options
+from shoal.cli.execute import models_in_words, verdict_in_words
+from shoal.cli.printing import facts
 from shoal.cli.progress import showing
-from shoal.cli.releasing import models_in_words, verdict_in_words
-from shoal.cli.text import facts
 
 
 @click.command(

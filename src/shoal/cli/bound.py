@@ -4,7 +4,7 @@ from time import perf_counter
 
 import click
 
-from shoal.cli.text import facts
+from shoal.cli.printing import facts
 
 
 @click.command("bound", epilog="\b\nExamples:\n  shoal bound census -k 5\n  shoal bound eia -k 10 --effort strong")
@@ -18,9 +18,9 @@ def command(data: str, k: int, effort: str, seconds: float) -> None:
     Columns are standardized; MDAV's loss stands beside the bound.
     """
     from shoal import datasets
+    from shoal.arrays import standardize
     from shoal.metrics import loss, lower_bound
     from shoal.partition import partition
-    from shoal.space import standardize
 
     X = standardize(getattr(datasets, data)().X)
     start = perf_counter()

@@ -8,17 +8,17 @@ from typing import Any, get_args
 
 import click
 
+from shoal.batches import VARIANTS
+from shoal.batches.collection import Collection, begin
 from shoal.cli import options
+from shoal.cli.execute import tell
+from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
-from shoal.cli.releasing import tell
-from shoal.cli.text import counted, facts
 from shoal.errors import ShoalWarning
 from shoal.files import check_free
-from shoal.incremental import VARIANTS
-from shoal.incremental.collection import Collection, begin
 from shoal.job import Order
 from shoal.release import files_of
-from shoal.table.columns import printable
+from shoal.table.clean import printable
 
 _EXAMPLES = """\b
 Examples:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from shoal.cli import options
-from shoal.cli.given import whole_numbers
+from shoal.cli.parsing import whole_numbers
 from shoal.cli.progress import showing
 from shoal.comparison import compare
 from shoal.files import check_free

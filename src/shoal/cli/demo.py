@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from shoal import datasets
-from shoal.cli.releasing import released, tell
+from shoal.cli.execute import released, tell
 from shoal.errors import FileError
 from shoal.job import Job
 from shoal.release import files_of

@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from shoal.cli import given as typed
 from shoal.cli import options
+from shoal.cli import parsing as typed
+from shoal.cli.printing import facts
 from shoal.cli.progress import showing
-from shoal.cli.text import facts
 from shoal.errors import ParameterError
 from shoal.files import check_free
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 import click
 from click.core import ParameterSource
 
-from shoal.axes import Scaling
-from shoal.cli import given as typed
+from shoal.cli import parsing as typed
+from shoal.columns.axes import Scaling
+from shoal.columns.prepare import Missing
+from shoal.columns.schema import ColumnSettings, Roles, Settings
 from shoal.job import Input, Job
 from shoal.models import MODELS, Model
-from shoal.models.written import accepts, model_of, settings_in
+from shoal.models.serialization import accepts, model_of, settings_in
 from shoal.partition import ALGORITHMS
-from shoal.prepare import Missing
-from shoal.schema import ColumnSettings, Roles, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 

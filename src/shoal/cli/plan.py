@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from shoal.batches.planning import Arrivals, Measured, Plan, Quadratic, Times, as_seconds, plan, spoken
 from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.errors import ParameterError
 from shoal.files import replacing
-from shoal.plan import Arrivals, Measured, Plan, Quadratic, Times, as_seconds, plan, spoken
 
 _EXAMPLES = """\b
 Examples:
@@ -69,7 +69,7 @@ def command(**given: Any) -> None:
         _refuse_past(deadline, ends, plan(times, arrivals, None, head_start))
     found = plan(times, arrivals, deadline, head_start)
     if given["svg"]:
-        from shoal.plan.timeline import timeline
+        from shoal.batches.planning.timeline_svg import timeline
 
         with replacing(given["svg"], given["force"]) as temporary:
             temporary.write_text(timeline(found), encoding="utf-8")
@@ -141,7 +141,7 @@ def _times(given: dict[str, Any]) -> Times:
 
 def _measured(given: dict[str, Any]) -> Measured:
     """Rehearse the evening with the records of a file."""
-    from shoal.incremental.rehearsal import rehearse
+    from shoal.batches.rehearsal import rehearse
 
     if given["records"] is None or (given["k"] is None and given["job"] is None):
         raise click.UsageError("--measure needs --records, how many there will be, and -k with roles, or --job.")

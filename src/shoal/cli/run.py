@@ -2,7 +2,7 @@
 
 import click
 
-from shoal.cli.releasing import carry_out
+from shoal.cli.execute import carry_out
 from shoal.job import Job
 
 

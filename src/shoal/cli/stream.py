@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import click
 
-from shoal.cli import given as typed
 from shoal.cli import options
+from shoal.cli import parsing as typed
+from shoal.columns.schema import ColumnSettings, Kind
 from shoal.errors import ParameterError
-from shoal.pipe.lines import Form, Reading
-from shoal.pipe.loop import Ending, Ends, Pipe, watch_every
-from shoal.schema import ColumnSettings, Kind
 from shoal.stream import Stream, Summary
+from shoal.stream.pipe.lines import Form, Reading
+from shoal.stream.pipe.loop import Ending, Ends, Pipe, watch_every
 from shoal.stream.rules import ERROR_POLICIES, MISSING_POLICIES
 
 F = TypeVar("F", bound=Callable[..., Any])

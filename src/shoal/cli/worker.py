@@ -35,7 +35,7 @@ def command(k: int, **given: Any) -> int:
         from redis.exceptions import ConnectionError as Lost
     except ModuleNotFoundError:
         raise ParameterError("The worker needs redis: pip install 'shoal[redis]'") from None
-    from shoal.worker import Names, Worker
+    from shoal.stream.redis_worker import Names, Worker
 
     stream, dates = asked_for(k, given)
     names = Names(given["source"], given["target"], given["side"], given["group"])

@@ -14,11 +14,11 @@ from typing import Any
 
 from shoal.errors import FileError, GuaranteeError, ParameterError, ShoalError, ShoalWarning
 from shoal.files import replacing
-from shoal.measures import table_linkage
+from shoal.metrics.table_risk import table_linkage
 from shoal.partition import ALGORITHMS
 from shoal.release import Release, anonymize
 from shoal.table import read
-from shoal.table.columns import printable
+from shoal.table.clean import printable
 from shoal.typing import Progress, Seed
 
 # Up to so many records a method takes part in "all": some ten seconds to a minute for each k on one core.

@@ -6,8 +6,8 @@ public number of them (replace-one neighbours), need public bounds, and publish 
 seed, and its manifest carries no statistic of the original.
 """
 
+from shoal.dp.dp_release import DpRelease
 from shoal.dp.joint import joint
 from shoal.dp.marginals import marginals
-from shoal.dp.release import DpRelease
 
 __all__ = ["DpRelease", "joint", "marginals"]

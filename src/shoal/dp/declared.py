@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.columns.prepare import decoded
+from shoal.columns.schema import Kind, as_names, natural_kind
 from shoal.errors import ParameterError, SchemaError
-from shoal.prepare import decoded
-from shoal.schema import Kind, as_names, natural_kind
 from shoal.table import Table, read
 from shoal.typing import Labels
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from shoal.dp.budget import Budget
 from shoal.dp.declared import GRID, Nominal, Numeric, Public, declared
-from shoal.dp.release import DpRelease
+from shoal.dp.dp_release import DpRelease
 from shoal.dp.totals import to_total
 from shoal.errors import ParameterError, SchemaError
 from shoal.typing import Labels

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from shoal.dp.budget import Budget
 from shoal.dp.declared import GRID, Nominal, Numeric, Public, declared
-from shoal.dp.release import DpRelease
+from shoal.dp.dp_release import DpRelease
 from shoal.dp.totals import Vector, ascending, to_total
 from shoal.errors import ParameterError
 from shoal.typing import Labels

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.columns.schema import Kind, Role
+from shoal.inspection.column_counts import Facts, count
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
-from shoal.inspection.facts import Facts, count
-from shoal.inspection.proposal import Proposal, propose
+from shoal.inspection.role_proposals import Proposal, propose
 from shoal.job import Job
-from shoal.schema import Kind, Role
 from shoal.table import read
-from shoal.table.columns import printable
+from shoal.table.clean import printable
 from shoal.typing import Labels, Progress
 
 _KEPT = 16

@@ -212,7 +212,7 @@ def refine_around(
 ) -> Labels:
     """Lower the loss around the cells that were touched, and open cells where others have records to spare.
 
-    No cell has 2k records or more. See `shoal.incremental`.
+    No cell has 2k records or more. See `shoal.batches`.
     """
     return _as_labels(_kernels.refine_around(X, labels, *touched, k, rounds, neighbours, least_gain, *_current()))
 
@@ -221,7 +221,7 @@ def arrive(X: Matrix, labels: Labels, k: int, *, inertial: bool, split_mid: bool
     """Let the records behind the first, which `labels` puts into cells, join the nearest cells in their order.
 
     With `inertial` a squared distance counts n / (n + 1) times for a cell of n; with `split_mid` a cell of 2k records
-    is cut by MDAV at once. See `shoal.incremental`.
+    is cut by MDAV at once. See `shoal.batches`.
     """
     threads, progress = _current()
     return _as_labels(_kernels.arrive(X, labels, k, inertial, split_mid, threads, progress))
@@ -289,7 +289,7 @@ def assign(X: Matrix, points: Matrix) -> Labels:
 def scatter(X: Matrix, labels: Labels, k: int) -> Labels:
     """Scatter cells whose records are better off nearby; the numbers of those cells are then missing.
 
-    No number of `X` exceeds 1 in magnitude. See `shoal.partition.scatter`.
+    No number of `X` exceeds 1 in magnitude. See `shoal.partition.dissolve`.
     """
     return _as_labels(_kernels.scatter(X, labels, k, _current().threads))
 

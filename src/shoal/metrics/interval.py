@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.metrics.pairs import Columns, Vector, as_pairs, moments
+from shoal.metrics.bound.pairs import Columns, Vector, as_pairs, moments
 
 
 class Interval(NamedTuple):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal import kernels
+from shoal.arrays import as_matrix
 from shoal.errors import ParameterError
-from shoal.metrics.pairs import as_classes
-from shoal.space import as_matrix
+from shoal.metrics.bound.pairs import as_classes
 from shoal.typing import Labels, Matrix, Seed
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal.arrays import as_matrix
 from shoal.errors import ParameterError
-from shoal.space import as_matrix
 from shoal.typing import Labels, Matrix
 
 
@@ -48,7 +48,7 @@ def loss(X: ArrayLike, labels: ArrayLike) -> Loss:
     Parameters
     ----------
     X : array_like of shape (n_records, n_dims)
-        At least one record of finite numbers. The literature measures on `shoal.space.standardize`d columns.
+        At least one record of finite numbers. The literature measures on `shoal.arrays.standardize`d columns.
     labels : array_like of shape (n_records,)
         Cell number of each record, whole numbers from 0 and without gaps. Cells may have any size.
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.metrics.classes import ClassRisk, Uniqueness, class_risk, uniqueness
+from shoal.metrics.class_risk import ClassRisk, Uniqueness, class_risk, uniqueness
 from shoal.metrics.interval import Interval, interval_disclosure
 from shoal.metrics.linkage import Linkage, linkage
 from shoal.metrics.matching import Matching, matching

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import ParameterError
-from shoal.metrics.pairs import Columns, Pair, Vector, as_pairs, as_weights, check_lengths, moments
+from shoal.metrics.bound.pairs import Columns, Pair, Vector, as_pairs, as_weights, check_lengths, moments
 from shoal.typing import Matrix
 
 

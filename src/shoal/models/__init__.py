@@ -1,16 +1,14 @@
 """Models: what is promised about the confidential columns, beyond k. One guarantee per file, and the registry.
 
-Every model can be recounted from classes and values alone (`measure`), has a veto in the search for a low loss, and is
-brought about by `enforce`: partitions are steered, mended and refined until every model holds, or refused.
+Every model can be recounted from classes and values alone (`measure`) and has a veto in the search for a low loss.
+`shoal.cells.enforce` makes partitions that satisfy them.
 """
 
 from shoal.models.codes import Codes, encode
 from shoal.models.delta_disclosure import DeltaDisclosure
-from shoal.models.enforce import Guarded, enforce
-from shoal.models.guarded_refine import guarded_refine
-from shoal.models.k_anonymity import KAnonymity
 from shoal.models.l_diversity import LDiversity
 from shoal.models.model import Model, Reached
+from shoal.models.model_on_column import Guarded
 from shoal.models.p_sensitive import PSensitive
 from shoal.models.t_closeness import TCloseness
 from shoal.typing import Labels
@@ -20,15 +18,12 @@ __all__ = [
     "Codes",
     "DeltaDisclosure",
     "Guarded",
-    "KAnonymity",
     "LDiversity",
     "Model",
     "PSensitive",
     "Reached",
     "TCloseness",
     "encode",
-    "enforce",
-    "guarded_refine",
     "measure",
 ]
 

@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal import kernels
+from shoal.arrays import as_cell_size, as_matrix
 from shoal.errors import ParameterError
 from shoal.partition.auto import auto
 from shoal.partition.blocks import blocks
 from shoal.partition.centroid import centroid
 from shoal.partition.diameter import diameter
+from shoal.partition.dissolve import scattered
 from shoal.partition.mdav import mdav
 from shoal.partition.options import check_options
-from shoal.partition.scatter import scattered
 from shoal.partition.tfrp import tfrp
 from shoal.partition.topdown import topdown
 from shoal.partition.univariate import univariate
 from shoal.partition.vmdav import vmdav
-from shoal.space import as_cell_size, as_matrix
 from shoal.typing import Labels, Progress, Seed
 
 ALGORITHMS: dict[str, Callable[..., Labels]] = {

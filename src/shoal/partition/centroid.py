@@ -5,7 +5,7 @@ remaining record nearest to the centroid of the cell so far. Fewer than k left j
 centroid. Ties: lowest record number.
 """
 
-from shoal.partition.cells import Cells, unit_scaled
+from shoal.partition.cell_building import Cells, unit_scaled
 from shoal.typing import Labels, Matrix, Seed
 
 

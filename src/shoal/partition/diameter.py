@@ -11,7 +11,7 @@ import heapq
 import numpy as np
 
 from shoal import kernels
-from shoal.partition.cells import Cells, unit_scaled
+from shoal.partition.cell_building import Cells, unit_scaled
 from shoal.typing import Labels, Matrix, Seed
 
 

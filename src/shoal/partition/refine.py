@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal import kernels
+from shoal.arrays import as_matrix
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.partition.cells import cut_large, members_of, renumbered
+from shoal.partition.cell_building import cut_large, members_of, renumbered
 from shoal.partition.mdav import mdav
-from shoal.space import as_matrix
 from shoal.typing import Labels, Matrix
 
 
@@ -62,7 +62,7 @@ def refine(
     Notes
     -----
     Near-linear in the number of records. Nothing is random: the same start gives the same end, on any number of
-    threads. Under the veto of privacy models, `shoal.models.guarded_refine` does the same.
+    threads. Under the veto of privacy models, `shoal.cells.guarded_refine` does the same.
 
     Cells of 2k records or more are cut by MDAV first. Then there are three kinds of steps: a record moves from a cell
     of more than `k` to another; two records swap their cells; a cell is scattered over its neighbours where that costs

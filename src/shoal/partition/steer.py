@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shoal.arrays import as_matrix
 from shoal.errors import ParameterError
-from shoal.space import as_matrix
 from shoal.typing import Matrix
 
 

@@ -3,15 +3,15 @@
 Phase I: R1 has the smallest number of the whole matrix in every coordinate, R2 the largest. Odd rounds start from the
 remaining record farthest from R1, even rounds from R2; it and its k-1 nearest become a cell, floor(n / k) times. What
 is left joins, in order of decreasing distance from the reference point of the last round, the nearest centroid, which
-moves at once. Phase II is `shoal.partition.scatter`, with phase I for the final cuts. Ties: lowest record number.
+moves at once. Phase II is `shoal.partition.dissolve`, with phase I for the final cuts. Ties: lowest record number.
 """
 
 import numpy as np
 
 from shoal import kernels
 from shoal.errors import ParameterError
-from shoal.partition.cells import Cells, unit_scaled
-from shoal.partition.scatter import scatter
+from shoal.partition.cell_building import Cells, unit_scaled
+from shoal.partition.dissolve import scatter
 from shoal.typing import Labels, Matrix, Seed
 
 

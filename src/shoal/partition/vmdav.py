@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal import kernels
 from shoal.errors import ParameterError
-from shoal.partition.cells import Cells, unit_scaled
+from shoal.partition.cell_building import Cells, unit_scaled
 from shoal.typing import Labels, Matrix, Seed
 
 

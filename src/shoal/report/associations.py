@@ -7,8 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.auditing import Columns
-from shoal.prepare import date_units
-from shoal.schema import Kind, Role, Schema
+from shoal.columns.prepare import date_units
+from shoal.columns.schema import Kind, Role, Schema
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -45,7 +45,7 @@ def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> di
 
     Examples
     --------
-    >>> from shoal.schema import Roles
+    >>> from shoal.columns.schema import Roles
     >>> people = pa.table({"age": [20, 30, 40, 50], "pay": [1, 2, 2, 4]})
     >>> schema = Schema.of(people.schema, Roles(quasi_identifiers=("age", "pay")))
     >>> correlations(schema, people, people, k=2)["after"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.report.wording import tick
+from shoal.report.formatting import tick
 
 Vector = NDArray[np.float64]
 Counts = NDArray[np.int64]

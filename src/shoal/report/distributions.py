@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.prepare import categories_in_order, date_units, decoded
+from shoal.columns.prepare import categories_in_order, date_units, decoded
+from shoal.columns.schema import Column, Kind
 from shoal.report.binning import date_grid, joined, number_grid
-from shoal.report.wording import significant
-from shoal.schema import Column, Kind
+from shoal.report.formatting import significant
 
 Vector = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def distribution(column: Column, before: pa.ChunkedArray | None, after: pa.Chunk
 
     Examples
     --------
-    >>> from shoal.schema import Roles, Schema
+    >>> from shoal.columns.schema import Roles, Schema
     >>> ages = pa.table({"age": [20, 21, 22, 23, 40, 41, 42, 43]})
     >>> column = Schema.of(ages.schema, Roles(quasi_identifiers=("age",)))["age"]
     >>> after = pa.chunked_array([[21.5] * 4 + [41.5] * 4])

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.auditing import Columns, Verdict
+from shoal.columns.schema import Role, Schema
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.report.associations import correlations
 from shoal.report.binning import round_step
 from shoal.report.distributions import distribution
-from shoal.report.words import explanation, headline, kind_in_words, treatment, what_was_done
-from shoal.schema import Role, Schema
+from shoal.report.sentences import explanation, headline, kind_in_words, treatment, what_was_done
 
 Form = Literal["internal", "public"]
 """For those who hold the original, or for everybody."""

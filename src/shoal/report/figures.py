@@ -11,8 +11,8 @@ from typing import Any
 from markupsafe import Markup
 
 from shoal.report.binning import round_step
+from shoal.report.formatting import counted, number, percent, shortened, shown, tick
 from shoal.report.svg import drawing, element, line, path, rect, text
-from shoal.report.wording import counted, number, percent, shortened, shown, tick
 
 CARD = 340
 """Width of a picture in a column of its own, in units that are about a pixel."""

@@ -15,9 +15,9 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from shoal.report import figures
+from shoal.report.formatting import counted, lost, number, percent, shortened, shown, visible
 from shoal.report.risks import further_rows, interval_rows, moved, risk_rows
-from shoal.report.wording import counted, lost, number, percent, shortened, shown, visible
-from shoal.report.words import reached_in_words
+from shoal.report.sentences import reached_in_words
 
 _NARROW = 340
 

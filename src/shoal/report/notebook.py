@@ -5,9 +5,9 @@ from html import escape
 from typing import Any
 
 from shoal.auditing import Verdict
+from shoal.report.formatting import lost, shown
 from shoal.report.risks import risk_rows
-from shoal.report.wording import lost, shown
-from shoal.report.words import headline, reached_in_words
+from shoal.report.sentences import headline, reached_in_words
 
 _MOST = 4
 """So many risks are shown: those that the report shows first."""

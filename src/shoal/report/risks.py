@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.report.wording import number, percent, shortened
+from shoal.report.formatting import number, percent, shortened
 
 _KNOWN = {
     ("classes", "prosecutor_max"): (

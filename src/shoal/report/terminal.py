@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from shoal.report.formatting import counted, lost, number, percent, shortened, shown
 from shoal.report.risks import risk_rows
-from shoal.report.wording import counted, lost, number, percent, shortened, shown
-from shoal.report.words import reached_in_words
+from shoal.report.sentences import reached_in_words
 
 _WIDTH = 18
 _MOST = 5

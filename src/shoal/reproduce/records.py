@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import click
 
 from shoal import datasets
+from shoal.arrays import standardize
 from shoal.errors import ParameterError
 from shoal.metrics import loss
 from shoal.partition import partition
-from shoal.reproduce.material import save
-from shoal.space import standardize
+from shoal.reproduce.data_and_results import save
 from shoal.typing import Matrix
 
 EXAMPLES = """\b

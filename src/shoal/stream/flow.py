@@ -20,10 +20,10 @@ from shoal import kernels
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
-from shoal.stream.columns import Encoded, Ordinal
-from shoal.stream.frames import Back, as_arrow
+from shoal.stream.batch_frames import Back, as_arrow
 from shoal.stream.keys import MISSING, keys_of
 from shoal.stream.layout import Layout, whole
+from shoal.stream.quasi_identifiers import Encoded, Ordinal
 from shoal.stream.ranges import EPOCH
 from shoal.stream.rules import Rules, as_rules
 from shoal.stream.summary import Summary

@@ -9,8 +9,8 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
-from shoal.stream.columns import Date, Encoded, Ordinal, Quasi, Vector, as_quasi, indicator
 from shoal.stream.keys import Keys, keys_of
+from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, Vector, as_quasi, indicator
 from shoal.stream.ranges import Ranges
 from shoal.stream.rules import Rules
 from shoal.typing import Labels, Matrix

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.arrays import as_cell_size
 from shoal.errors import ParameterError
-from shoal.space import as_cell_size
 
 MISSING_POLICIES = ("error", "own-value")
 ERROR_POLICIES = ("fail", "side")

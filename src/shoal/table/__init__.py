@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 
 from shoal.errors import FileError, ParameterError
 from shoal.files import replacing
-from shoal.table.columnar import parquet_types, read_arrow, read_parquet, write_arrow, write_parquet
-from shoal.table.columns import as_permutation, check_wanted, plain, publishable, reordered
+from shoal.table.clean import as_permutation, check_wanted, plain, publishable, reordered
 from shoal.table.csv import Reading, read_csv, write_csv
 from shoal.table.frames import Back, from_frame
-from shoal.table.labelled import Labels, read_dta, read_sav, write_dta, write_sav
-from shoal.table.rewrite import rewrite_parquet
+from shoal.table.parquet_arrow import parquet_types, read_arrow, read_parquet, write_arrow, write_parquet
+from shoal.table.parquet_rewrite import rewrite_parquet
+from shoal.table.spss_stata import Labels, read_dta, read_sav, write_dta, write_sav
 
 __all__ = ["FORMATS", "Labels", "Reading", "Table", "format_of", "read", "rewrite_parquet", "write", "write_into"]
 

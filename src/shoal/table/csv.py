@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from shoal.errors import FileError, ParameterError
-from shoal.table.columns import check_flat, check_names, check_wanted
-from shoal.table.dialect import (
+from shoal.table.clean import check_flat, check_names, check_wanted
+from shoal.table.csv_dialect import (
     DELIMITERS,
     as_utf8,
     check_header,
@@ -27,7 +27,7 @@ from shoal.table.dialect import (
     records,
     sample,
 )
-from shoal.table.inference import infer
+from shoal.table.csv_types import infer
 
 _ROWS_AT_ONCE = 1 << 16
 _MOST_BLOCK = (1 << 31) - 1

@@ -13,7 +13,7 @@ import pyarrow as pa
 from narwhals import dependencies
 
 from shoal.errors import ParameterError, SchemaError
-from shoal.table.columns import check_names, check_wanted
+from shoal.table.clean import check_names, check_wanted
 
 Back = Callable[[pa.Table], Any]
 KNOWN = "a path, pandas, polars, pyarrow, a DuckDB relation, or an object with __arrow_c_stream__"

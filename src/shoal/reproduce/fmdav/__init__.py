@@ -18,6 +18,7 @@ import click
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.reproduce.data_and_results import Missing, Source, census, covertype, drawn, gaussian, make_folder, save
 from shoal.reproduce.fmdav.ablation import (
     KERNEL,
     N_SAMPLES,
@@ -30,7 +31,6 @@ from shoal.reproduce.fmdav.ablation import (
 )
 from shoal.reproduce.fmdav.sorting import Timing, compare_sorting, list_lengths, sorting_table
 from shoal.reproduce.fmdav.switches import numpy_mdav
-from shoal.reproduce.material import Missing, Source, census, covertype, drawn, gaussian, make_folder, save
 
 __all__ = ["command", "numpy_mdav"]
 

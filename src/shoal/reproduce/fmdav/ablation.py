@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.arrays import standardize
 from shoal.metrics import loss
 from shoal.partition import partition
+from shoal.reproduce.data_and_results import Source
 from shoal.reproduce.fmdav.switches import numpy_mdav
-from shoal.reproduce.material import Source
-from shoal.space import standardize
 from shoal.typing import Labels, Matrix
 
 STRATEGIES = {

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal.arrays import as_matrix
 from shoal.errors import ParameterError
-from shoal.space import as_matrix
 from shoal.typing import Labels, Matrix
 
 Reals = NDArray[Any]

@@ -13,10 +13,10 @@ import click
 
 from shoal.errors import ParameterError
 from shoal.reproduce.claims import as_text
+from shoal.reproduce.data_and_results import Missing, census, drawn, make_folder, save
 from shoal.reproduce.incremental import reference_times
 from shoal.reproduce.incremental.claims import claims
 from shoal.reproduce.incremental.runs import LINES, Problem, Result, census_problem, gaussian_problem, measure
-from shoal.reproduce.material import Missing, census, drawn, make_folder, save
 
 __all__ = ["claims", "command"]
 

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from shoal.plan import Arrivals
-from shoal.plan.formulas import CRITICAL_HEAD_START, critical_share, earliest, optimal_share
+from shoal.batches.planning import Arrivals
+from shoal.batches.planning.formulas import CRITICAL_HEAD_START, critical_share, earliest, optimal_share
 from shoal.reproduce.incremental.runs import Result
 
 COLOURS = {

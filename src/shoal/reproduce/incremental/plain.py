@@ -81,7 +81,7 @@ PLAIN: dict[str, Callable[[Matrix, Labels, int], Labels]] = {
     "split-mid": split_mid,
     "split-end": split_end,
 }
-"""The variants of the thesis by the name that `shoal.incremental.join` has for them."""
+"""The variants of the thesis by the name that `shoal.batches.join` has for them."""
 
 
 def _centroids(X: Matrix, base: Labels) -> Matrix:

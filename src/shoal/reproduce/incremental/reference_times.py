@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from shoal.partition import partition
+from shoal.reproduce.data_and_results import timed
 from shoal.reproduce.fmdav.switches import numpy_mdav
 from shoal.reproduce.incremental.runs import Problem
-from shoal.reproduce.material import timed
 
 PRINTED = {
     ("gaussian", 50_000, 10, 5): 22.41,
@@ -44,9 +44,7 @@ class Row(NamedTuple):
     """None where it was not run: quadratic, hours for the two largest."""
 
 
-def rows(
-    make: Callable[[str, int, int, int], Problem | None], done: Sequence[Row], plain_up_to: int
-) -> Iterator[Row]:
+def rows(make: Callable[[str, int, int, int], Problem | None], done: Sequence[Row], plain_up_to: int) -> Iterator[Row]:
     """Measure the lines that are not done; `make` gives the records of one, or None where they are not at hand."""
     there = {row[:4] for row in done}
     for (data, n, k, dims), thesis in PRINTED.items():

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shoal.incremental import join
+from shoal.arrays import standardize
+from shoal.batches import join
 from shoal.metrics import loss
 from shoal.partition import partition
+from shoal.reproduce.data_and_results import one_thread, timed
 from shoal.reproduce.fmdav.switches import numpy_mdav
 from shoal.reproduce.incremental.plain import PLAIN
-from shoal.reproduce.material import one_thread, timed
-from shoal.space import standardize
 from shoal.typing import Matrix
 
 LINES: dict[str, tuple[str, bool]] = {

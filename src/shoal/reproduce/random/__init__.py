@@ -17,14 +17,14 @@ import click
 import numpy as np
 import pyarrow as pa
 
-from shoal.aggregate import Cells, Scatter, aggregate
 from shoal.attacks.differential import WITHIN, differential
+from shoal.cells.aggregate import Cells, Scatter, aggregate
+from shoal.columns.schema import Roles, Schema
 from shoal.metrics.linkage import linkage
 from shoal.metrics.loss import loss
 from shoal.partition import partition
-from shoal.reproduce.material import Missing, data_folder, drawn, make_folder, save
+from shoal.reproduce.data_and_results import Missing, data_folder, drawn, make_folder, save
 from shoal.reproduce.random.methods import METHODS, partitioned
-from shoal.schema import Roles, Schema
 from shoal.typing import Labels, Matrix
 
 __all__ = ["command"]

@@ -16,12 +16,13 @@ import click
 import numpy as np
 
 from shoal import datasets
+from shoal.cells.bucket_steering import bucket_attribute, n_buckets
+from shoal.cells.enforce import enforce
 from shoal.metrics import loss
-from shoal.models import Codes, TCloseness, encode, enforce
-from shoal.models.buckets import bucket_attribute, n_buckets
+from shoal.models import Codes, TCloseness, encode
 from shoal.partition import partition
 from shoal.partition.steer import steer
-from shoal.reproduce.material import drawn, make_folder, save
+from shoal.reproduce.data_and_results import drawn, make_folder, save
 from shoal.typing import Labels, Matrix
 
 __all__ = ["command"]

@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from shoal import datasets
-from shoal.reproduce.material import drawn, make_folder, save
+from shoal.reproduce.data_and_results import drawn, make_folder, save
 from shoal.stream import Stream
 from shoal.typing import Matrix
 

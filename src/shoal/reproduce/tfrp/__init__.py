@@ -14,13 +14,13 @@ import click
 import numpy as np
 
 from shoal import datasets
+from shoal.arrays import standardize
 from shoal.datasets import Dataset
-from shoal.reproduce.material import Missing, drawn, make_folder, save
+from shoal.reproduce.data_and_results import Missing, drawn, make_folder, save
 from shoal.reproduce.tfrp.claims import Claim, claims, growth, in_text
 from shoal.reproduce.tfrp.images import NAMES, block_sets
 from shoal.reproduce.tfrp.methods import METHODS, Result, measure
 from shoal.reproduce.tfrp.printed import SIZES, table_2
-from shoal.space import standardize
 
 __all__ = ["command"]
 

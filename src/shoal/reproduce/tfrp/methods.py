@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from shoal import kernels
 from shoal.metrics import loss
 from shoal.partition import ALGORITHMS
-from shoal.partition.scatter import scatter
+from shoal.partition.dissolve import scatter
 from shoal.typing import Labels, Matrix
 
 BASES: dict[str, tuple[str, dict[str, Any]]] = {

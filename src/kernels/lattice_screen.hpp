@@ -1,0 +1,528 @@
+// The records inside the rim, screened on a lattice so that only a few of them are measured in a query.
+//
+// Each turned coordinate is rounded to a lattice of 255 steps, whose squared distances are integers that come at 64
+// multiplications an instruction. The lattice, and the boxes around blocks of 64 neighbouring records, only ever rule
+// out: by the triangle inequality a true distance differs from the lattice distance by no more than the rounding errors
+// of the two points. What is left is measured in float64, and there distance and then record number decide.
+// docs/kernels.md has the proofs.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "distance.hpp"
+#include "pool.hpp"
+#include "principal_axes.hpp"
+#include "rows.hpp"
+#include "simd.hpp"
+
+namespace shoal {
+
+// Slack for the rounding of the float64 arithmetic itself, which is of the order of 1e-16 a column.
+inline constexpr double slack = 1e-9;
+// Squares below this may have lost digits, or vanished: distances that small rule nothing out.
+inline constexpr double vanishing = 1e-290;
+
+// A question and what has been found so far.
+struct Query {
+    // So many records are measured at a time, and their rows fetched side by side.
+    static constexpr std::size_t max_pending = 12;
+
+    std::span<const double> point;
+    Nearest nearest{0};
+    bool wants_farthest = false;
+    Farthest farthest;
+
+    // The point as the core sees it. All lengths are in steps of the lattice.
+    std::vector<double> turned;
+    std::vector<std::int8_t> code;
+    double norm = 0;        // |code|^2
+    double offset = 0;      // what coding records as 128 + c adds to every score
+    double outside2 = 0;    // squared distance from the point to the cube that holds the core
+    double hidden2 = 0;     // the most that coordinates left out can add to a squared distance
+    double near_error = 0;  // rounding errors of a record and of the point's projection onto the cube
+    double far_error = 0;   // rounding errors of a record and of the point itself
+    double near_limit = 0;  // a record that may be among the nearest is no farther than this
+    double far_limit = 0;   // a record that may be the farthest is no nearer than this
+    Sieve sieve{};
+    std::size_t n_limits = 0;  // how often the limits have moved
+    std::array<std::uint32_t, max_pending + block_size> pending;
+    std::size_t n_pending = 0;
+
+    void offer(const Candidate& candidate) {
+        nearest.offer(candidate);
+        if (wants_farthest) farthest.offer(candidate);
+    }
+};
+
+class Core {
+  public:
+    Core(Rows<const double> X, double scale, const Turn& turn, const Loops& loops, Pool& pool)
+        : X_(X),
+          scale_(scale),
+          turn_(turn),
+          loops_(loops),
+          pool_(pool),
+          n_dims_(turn.n_kept()),
+          quads_((n_dims_ + 3) / 4),
+          width_(4 * quads_) {}
+
+    std::size_t size() const { return size_; }
+    std::size_t size_when_laid_out() const { return size_laid_out_; }
+    std::size_t width() const { return width_; }
+    std::uint32_t block_of(std::size_t place) const { return static_cast<std::uint32_t>(place / block_size); }
+    std::uint32_t record(std::size_t place) const { return records_[place]; }
+    std::size_t n_places() const { return n_blocks_ * block_size; }
+    bool holds(std::size_t place) const { return place % block_size < n_live_[place / block_size]; }
+
+    // Takes records in spatial order with their turned coordinates, `width()` floats each, the surplus ones zero, and
+    // the most that one of them has in coordinates left out.
+    void lay_out(std::vector<float> turned, std::vector<std::uint32_t> records, double hidden) {
+        hidden_ = hidden;
+        turned_ = std::move(turned);
+        records_ = std::move(records);
+        size_ = records_.size();
+        lay_out();
+    }
+
+    // Closes the gaps. Calls moved(from_block, first_place) for each block with the place its records now begin at.
+    template <class Moved>
+    void close_gaps(const Moved& moved) {
+        std::size_t next = 0;
+        for (std::size_t b = 0; b < n_blocks_; ++b) {
+            const std::size_t first = b * block_size;
+            moved(b, next);
+            if (next != first) {
+                std::copy_n(&turned_[first * width_], n_live_[b] * width_, &turned_[next * width_]);
+                std::copy_n(&records_[first], n_live_[b], &records_[next]);
+            }
+            next += n_live_[b];
+        }
+        lay_out();
+    }
+
+    // The last record of the block takes the place; returns it. What it leaves reads as the centre of the lattice,
+    // which is far from nobody.
+    std::uint32_t erase(std::size_t place) {
+        const std::size_t block = place / block_size;
+        const std::size_t last = block * block_size + --n_live_[block];
+        std::copy_n(&turned_[last * width_], width_, &turned_[place * width_]);
+        records_[place] = records_[last];
+        half_norm(place) = half_norm(last);
+        for (std::size_t q = 0; q < quads_; ++q) std::copy_n(quad(last, q), 4, quad(place, q));
+        clear_codes(last);
+        --size_;
+        return records_[place];
+    }
+
+    // Squared distance, as it decides.
+    double measure(std::uint32_t record, std::span<const double> point) const {
+        const auto row = X_[record];
+        double sum = 0;
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            const double difference = row[j] * scale_ - point[j];
+            sum += difference * difference;
+        }
+        return sum;
+    }
+
+    Query pose(std::span<const double> point, std::size_t k, bool wants_farthest) const {
+        Query query;
+        query.point = point;
+        query.nearest = Nearest(k);
+        query.wants_farthest = wants_farthest;
+        query.turned.resize(width_);
+        query.code.assign(width_, 0);
+        const double hidden = std::sqrt(turn_.apply(point, query.turned)) + hidden_;
+        query.hidden2 = hidden * hidden * per_step_ * per_step_ * (1 + slack);
+        double near2 = 0;
+        double far2 = 0;
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            const double exact = (query.turned[j] - centre_[j]) * per_step_;
+            const double inside = std::clamp(exact, -n_steps_, n_steps_);
+            const double code = std::nearbyint(inside);
+            query.turned[j] = exact;
+            query.code[j] = static_cast<std::int8_t>(code);
+            query.norm += code * code;
+            query.offset += zero_code * code;
+            query.outside2 += (exact - inside) * (exact - inside);
+            near2 += (inside - code) * (inside - code);
+            far2 += (exact - code) * (exact - code);
+        }
+        query.near_error = std::sqrt(near2) * (1 + slack) + lattice_error_;
+        query.far_error = std::sqrt(far2) * (1 + slack) + lattice_error_;
+        return query;
+    }
+
+    // Completes what the rim and the home block have to say by what the other blocks have.
+    void search(Query& query, std::size_t home) {
+        set_limits(query);
+        std::size_t& skip = skip_boxes_[query.wants_farthest];
+        if (skip > 0) {
+            --skip;
+            sweep_shared(query, home);
+        } else if (!visit_within_reach(query, home)) {
+            // Boxes rule out too little here to be worth testing; try again later.
+            skip = 16;
+            sweep_shared(query, home);
+        }
+        backwards_ = !backwards_;
+    }
+
+    void search_block(Query& query, std::size_t block) const {
+        set_limits(query);
+        scan(query, block, block + 1);
+        measure_pending(query);
+    }
+
+    // Calls found(place) for each record at least as far from a point as a squared radius; it may erase the place.
+    template <class Found>
+    void for_each_beyond(std::span<const double> point, double radius2, const Found& found) {
+        Query query = pose(point, 0, true);
+        query.farthest.distance = radius2;
+        set_limits(query);
+        Hits hits;
+        for (std::size_t b = 0; (b = loops_.scan(lines_.data(), b, n_blocks_, query.sieve, hits)) < n_blocks_; ++b)
+            // From the last slot down: erasing moves a later record, already looked at, into the gap.
+            for (std::uint64_t left = hits.far & live(b); left;) {
+                const int slot = 63 - std::countl_zero(left);
+                left &= ~(std::uint64_t{1} << slot);
+                const std::size_t place = b * block_size + static_cast<std::size_t>(slot);
+                if (measure(records_[place], point) >= radius2) found(place);
+            }
+    }
+
+  private:
+    static constexpr std::uint8_t zero_code = 128;
+    // So many blocks are looked at in order of their distance, and so far ahead blocks are fetched.
+    static constexpr std::ptrdiff_t n_first = 3;
+    static constexpr std::size_t n_ahead = 4;
+    static constexpr std::size_t stride_blocks = 64;
+    // Sharing fewer lines than this costs more than it saves.
+    static constexpr std::size_t min_lines_to_share = 1 << 13;
+
+    // ------------------------------------------------------------------------------------------------ asking
+
+    // Turns what has been found into limits on true distances, and these into limits on scores. A score is
+    // code . point - norm / 2, so the squared lattice distance is |point|^2 - 2 (score - offset), and at most one more
+    // where half a norm was rounded.
+    void set_limits(Query& query) const {
+        ++query.n_limits;
+        Sieve& sieve = query.sieve;
+        sieve = {query.code.data(), quads_};
+        const auto bounded = [](double score) {
+            return static_cast<std::int32_t>(std::clamp(score, -2147483647.0, 2147483646.0));
+        };
+        query.near_limit = -1;
+        if (query.nearest.k() > 0) {
+            query.near_limit =
+                std::sqrt(query.nearest.limit().distance * (1 + slack) + vanishing) * per_step_ + turn_error_;
+            // A record in the cube is nearer to the point's projection than to the point, by Pythagoras.
+            const double inside2 = query.near_limit * query.near_limit * (1 + slack) - query.outside2 * (1 - slack);
+            if (inside2 >= 0) {
+                const double reach = std::sqrt(inside2) + query.near_error;
+                sieve.near_at_least =
+                    bounded(std::floor(query.offset + (query.norm - reach * reach * (1 + slack)) / 2) - 1);
+            }
+        }
+        query.far_limit = std::numeric_limits<double>::infinity();
+        if (query.wants_farthest) {
+            const double limit =
+                std::sqrt(std::max(query.farthest.distance * (1 - slack) - vanishing, 0.0)) * per_step_ - turn_error_;
+            query.far_limit = std::sqrt(std::max(std::max(limit, 0.0) * limit * (1 - slack) - query.hidden2, 0.0));
+            const double reach = std::max(query.far_limit - query.far_error, 0.0);
+            sieve.far_at_most =
+                bounded(std::ceil(query.offset + (query.norm + 1 - reach * reach * (1 - slack)) / 2) + 1);
+        }
+    }
+
+    // Notes what the lattice cannot rule out in the blocks [from, to), and measures it a few records at a time.
+    void scan(Query& query, std::size_t from, std::size_t to) const {
+        Hits hits;
+        for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, query.sieve, hits)) < to; ++b) {
+            for (std::uint64_t left = (hits.near | hits.far) & live(b); left; left &= left - 1) {
+                const std::uint32_t record =
+                    records_[b * block_size + static_cast<std::size_t>(std::countr_zero(left))];
+                fetch(X_[record]);
+                query.pending[query.n_pending++] = record;
+            }
+            if (query.n_pending >= Query::max_pending) measure_pending(query);
+        }
+    }
+
+    void measure_pending(Query& query) const {
+        const double limit = query.nearest.limit().distance;
+        const double farthest = query.farthest.distance;
+        for (std::size_t i = 0; i < query.n_pending; ++i)
+            query.offer({measure(query.pending[i], query.point), query.pending[i]});
+        query.n_pending = 0;
+        if (query.nearest.limit().distance != limit || query.farthest.distance != farthest) set_limits(query);
+    }
+
+    // All blocks but the home block, which has been scanned, shared among the threads.
+    void sweep_shared(Query& query, std::size_t home) {
+        if (pool_.size() == 1 || n_blocks_ * lines_per_block(quads_) < min_lines_to_share)
+            return sweep(query, 0, n_blocks_, home);
+        std::vector<Query> part(pool_.size(), query);
+        pool_.split(n_blocks_, [&](std::size_t t, std::size_t from, std::size_t to) {
+            part[t].nearest = Nearest(query.nearest.k(), query.nearest.limit());
+            set_limits(part[t]);
+            sweep(part[t], from, to, home);
+        });
+        for (const Query& other : part) {
+            for (const Candidate& candidate : other.nearest.found()) query.nearest.offer(candidate);
+            if (query.wants_farthest) query.farthest.offer({other.farthest.distance, other.farthest.record});
+        }
+    }
+
+    // To and fro: what was read last is still in the cache when the next query begins there.
+    void sweep(Query& query, std::size_t from, std::size_t to, std::size_t home) const {
+        const std::size_t n_strides = (to - from + stride_blocks - 1) / stride_blocks;
+        for (std::size_t i = 0; i < n_strides; ++i) {
+            const std::size_t start = from + (backwards_ ? n_strides - 1 - i : i) * stride_blocks;
+            const std::size_t end = std::min(start + stride_blocks, to);
+            scan(query, start, std::clamp(home, start, end));
+            scan(query, std::clamp(home + 1, start, end), end);
+        }
+        measure_pending(query);
+    }
+
+    // The blocks whose boxes come near enough, nearest first, or reach far enough; says no if these are most blocks.
+    bool visit_within_reach(Query& query, std::size_t home) {
+        const double radius = measure_boxes(query);
+        // Sums of products of floats, of a magnitude that the norms bound.
+        const double rounding = 1.2e-7 * static_cast<double>(n_dims_ + 8);
+        const double largest2 = radius * radius + 4 * n_steps_ * n_steps_ * static_cast<double>(n_dims_);
+        float near2 = 0;
+        float far2 = 0;
+        std::size_t n_limits = 0;
+        const auto take_limits = [&] {
+            n_limits = query.n_limits;
+            near2 = query.near_limit < 0 ? -1.0f : above(query.near_limit * query.near_limit * (1 + rounding));
+            far2 = below(query.far_limit * query.far_limit - 8 * rounding * largest2);
+        };
+        take_limits();
+        const std::size_t n_visits =
+            loops_.select(least2_.data(), greatest2_.data(), n_blocks_, near2, far2, visit_.data());
+        if (n_visits * 8 > n_blocks_ * 7) return false;
+        const auto end = visit_.begin() + static_cast<std::ptrdiff_t>(n_visits);
+        const auto within_reach = [&](std::uint32_t b) { return least2_[b] <= near2 || !(greatest2_[b] < far2); };
+        const auto nearer = [&](std::uint32_t a, std::uint32_t b) { return least2_[a] < least2_[b]; };
+        std::size_t n_to_come = n_visits;
+        for (auto next = visit_.begin(); next != end; ++next) {
+            if (--n_to_come >= n_ahead && within_reach(next[n_ahead])) fetch_block(next[n_ahead]);
+            // The most promising ones first, then what is still within reach.
+            const bool early = next - visit_.begin() < n_first;
+            if (early) std::iter_swap(next, std::min_element(next, end, nearer));
+            if (*next == home || !within_reach(*next)) continue;
+            scan(query, *next, *next + 1);
+            if (early) measure_pending(query);
+            if (query.n_limits != n_limits) take_limits();
+        }
+        measure_pending(query);
+        return true;
+    }
+
+    // Between what squared distances from the point the records of each block lie. Returns the point's distance from
+    // the middle.
+    double measure_boxes(const Query& query) {
+        double radius2 = 0;
+        double shift = 0;
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            low_[j] = below(query.turned[j]);
+            high_[j] = above(query.turned[j]);
+            const double outward = query.turned[j] - middle_[j];
+            outward_[j] = static_cast<float>(outward);
+            radius2 += outward * outward;
+            shift += middle_[j] * outward;
+        }
+        const double radius = std::sqrt(radius2);
+        loops_.reach({n_blocks_, lower_.data(), upper_.data(), outer_.data()},
+                     {low_, high_, outward_, above(radius), static_cast<float>(shift)}, least2_.data(),
+                     greatest2_.data());
+        return radius;
+    }
+
+    static void fetch(std::span<const double> row) {
+        for (std::size_t j = 0; j < row.size(); j += 8) __builtin_prefetch(&row[j]);
+        __builtin_prefetch(&row.back());
+    }
+    void fetch_block(std::size_t b) const {
+        const Line* block = &lines_[b * lines_per_block(quads_)];
+        for (std::size_t line = 0; line < lines_per_block(quads_); ++line) __builtin_prefetch(block + line);
+    }
+
+    // ------------------------------------------------------------------------------------------------ keeping
+
+    std::uint64_t live(std::size_t block) const {
+        return n_live_[block] == block_size ? ~std::uint64_t{0} : (std::uint64_t{1} << n_live_[block]) - 1;
+    }
+    std::int32_t& half_norm(std::size_t place) {
+        Line* block = &lines_[place / block_size * lines_per_block(quads_)];
+        return reinterpret_cast<std::int32_t*>(block->bytes)[place % block_size];
+    }
+    std::uint8_t* quad(std::size_t place, std::size_t q) {
+        Line* block = &lines_[place / block_size * lines_per_block(quads_)];
+        const std::size_t slot = place % block_size;
+        return block[n_groups + slot / group_size * quads_ + q].bytes + slot % group_size * 4;
+    }
+    void clear_codes(std::size_t place) {
+        half_norm(place) = 0;
+        for (std::size_t q = 0; q < quads_; ++q) std::fill_n(quad(place, q), 4, zero_code);
+    }
+
+    // Codes and boxes for what is in the first size_ places.
+    void lay_out() {
+        size_laid_out_ = size_;
+        n_blocks_ = (size_ + block_size - 1) / block_size;
+        turned_.resize(n_blocks_ * block_size * width_, 0.0f);
+        records_.resize(n_blocks_ * block_size);
+        n_live_.assign(n_blocks_, block_size);
+        if (size_ % block_size) n_live_.back() = size_ % block_size;
+        lines_.resize(n_blocks_ * lines_per_block(quads_));
+        lower_.resize(n_dims_ * n_blocks_);
+        upper_.resize(n_dims_ * n_blocks_);
+        for (auto* floats : {&outer_, &least2_, &greatest2_}) floats->resize(n_blocks_);
+        for (auto* floats : {&low_, &high_, &outward_}) floats->resize(n_dims_);
+        visit_.resize(n_blocks_ + group_size);
+        skip_boxes_ = {};
+        lay_lattice();
+        std::vector<double> error2(pool_.size(), 0.0);
+        pool_.split(n_blocks_, [&](std::size_t t, std::size_t from, std::size_t to) {
+            for (std::size_t b = from; b < to; ++b) error2[t] = std::max(error2[t], code_block(b));
+        });
+        lattice_error_ = std::sqrt(*std::max_element(error2.begin(), error2.end())) * (1 + slack) + slack;
+    }
+
+    // A cube around the core, in steps that the sums of products of codes stay far from overflowing with.
+    void lay_lattice() {
+        n_steps_ = 127;
+        while (n_steps_ > 1 && static_cast<double>(n_dims_) * (zero_code + n_steps_) * n_steps_ > 1e9)
+            n_steps_ = std::floor(n_steps_ / 2);
+        std::vector<float> least(width_, std::numeric_limits<float>::infinity());
+        std::vector<float> greatest(width_, -std::numeric_limits<float>::infinity());
+        std::vector<double> sum(width_, 0.0);
+        for (std::size_t place = 0; place < size_; ++place)
+            for (std::size_t j = 0; j < width_; ++j) {
+                const float value = turned_[place * width_ + j];
+                least[j] = std::min(least[j], value);
+                greatest[j] = std::max(greatest[j], value);
+                sum[j] += value;
+            }
+        double half_range = 0;
+        double magnitude = 0;
+        centre_.assign(n_dims_, 0.0);
+        middle_.assign(n_dims_, 0.0);
+        for (std::size_t j = 0; j < n_dims_ && size_ > 0; ++j) {
+            const double low = least[j];
+            const double high = greatest[j];
+            centre_[j] = (low + high) / 2;
+            middle_[j] = sum[j] / static_cast<double>(size_) - centre_[j];
+            half_range = std::max(half_range, (high - low) / 2);
+            magnitude = std::max({magnitude, std::abs(low), std::abs(high)});
+        }
+        // A little coarser than fits, so that the core is inside the cube whatever was rounded; and not so fine that a
+        // length in steps, squared, overflows.
+        step_ = std::max(half_range / n_steps_ * (1 + slack), 1e-100);
+        per_step_ = 1 / step_;
+        for (double& value : middle_) value *= per_step_;
+        // Turned coordinates are floats, and floats below 1e-38 lose digits.
+        turn_error_ =
+            (magnitude * 1.2e-7 + hidden_ * 1e-12 + 1e-40) * std::sqrt(static_cast<double>(n_dims_)) * per_step_;
+    }
+
+    // Codes the records of a block and boxes them; returns the largest squared rounding error.
+    double code_block(std::size_t b) {
+        // Adding this to a small number leaves its nearest integer in the last bits.
+        constexpr double rounder = 6755399441055744.0;
+        const std::size_t first = b * block_size;
+        std::vector<std::uint8_t> codes(width_, zero_code);
+        std::vector<float> least(width_, std::numeric_limits<float>::infinity());
+        std::vector<float> greatest(width_, -std::numeric_limits<float>::infinity());
+        double outer2 = 0;
+        double largest_error2 = 0;
+        for (std::size_t place = first; place < first + n_live_[b]; ++place) {
+            const float* source = &turned_[place * width_];
+            double error2 = 0;
+            double norm = 0;
+            double outward2 = 0;
+            for (std::size_t j = 0; j < n_dims_; ++j) {
+                const double exact = (source[j] - centre_[j]) * per_step_;
+                const double code = (exact + rounder) - rounder;
+                const double outward = exact - middle_[j];
+                codes[j] = static_cast<std::uint8_t>(zero_code + static_cast<int>(code));
+                norm += code * code;
+                outward2 += outward * outward;
+                error2 += (exact - code) * (exact - code);
+            }
+            for (std::size_t j = 0; j < width_; ++j) {
+                least[j] = std::min(least[j], source[j]);
+                greatest[j] = std::max(greatest[j], source[j]);
+            }
+            half_norm(place) = -static_cast<std::int32_t>(norm / 2);
+            for (std::size_t q = 0; q < quads_; ++q) std::copy_n(&codes[4 * q], 4, quad(place, q));
+            outer2 = std::max(outer2, outward2);
+            largest_error2 = std::max(largest_error2, error2);
+        }
+        for (std::size_t place = first + n_live_[b]; place < first + block_size; ++place) clear_codes(place);
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            lower_[j * n_blocks_ + b] = below((least[j] - centre_[j]) * per_step_);
+            upper_[j * n_blocks_ + b] = above((greatest[j] - centre_[j]) * per_step_);
+        }
+        outer_[b] = above(std::sqrt(outer2));
+        return largest_error2;
+    }
+
+    // A float that is surely below, or above. Beyond 1e15 steps squares of floats come near their end.
+    static float below(double steps) {
+        constexpr float infinity = std::numeric_limits<float>::infinity();
+        return steps < -1e15 ? -infinity : std::nextafter(static_cast<float>(std::min(steps, 1e15)), -infinity);
+    }
+    static float above(double steps) { return -below(-steps); }
+
+    Rows<const double> X_;
+    double scale_;
+    const Turn& turn_;
+    const Loops& loops_;
+    Pool& pool_;
+    std::size_t n_dims_;  // kept coordinates
+    std::size_t quads_;
+    std::size_t width_;
+
+    // Records in blocks of 64 places; the living ones of a block come first.
+    std::size_t size_ = 0;
+    std::size_t size_laid_out_ = 0;
+    std::size_t n_blocks_ = 0;
+    std::vector<float> turned_;
+    std::vector<std::uint32_t> records_;
+    std::vector<std::uint8_t> n_live_;
+
+    // The lattice and the codes on it; lengths in steps.
+    std::vector<double> centre_;
+    std::vector<double> middle_;  // mean of the core, seen from the centre
+    double step_ = 1;
+    double per_step_ = 1;
+    double n_steps_ = 127;
+    double lattice_error_ = 0;
+    double turn_error_ = 0;
+    double hidden_ = 0;  // the most a record has in coordinates left out; not in steps
+    std::vector<Line> lines_;
+
+    // Boxes of the blocks, column by column, and the largest distances of their records from the middle.
+    std::vector<float> lower_, upper_, outer_;
+
+    // Room to work in.
+    std::vector<float> low_, high_, outward_, least2_, greatest2_;
+    std::vector<std::uint32_t> visit_;
+    std::array<std::size_t, 2> skip_boxes_{};
+    bool backwards_ = false;
+};
+
+}  // namespace shoal

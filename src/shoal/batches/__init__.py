@@ -1,0 +1,119 @@
+"""Incremental: a partition of what has arrived, and records that come late, made into one partition of all.
+
+The base is partitioned before the data are complete; `join` brings the late records in. Each variant is one function
+``(X, base, k, seed, *, its own options) -> labels`` and one line in the registry below. The first four are those of the
+thesis that `docs/incremental.md` tells about; the fifth, the default, is ours.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shoal import kernels
+from shoal.arrays import as_cell_size, as_matrix
+from shoal.batches.nearest import nearest, split_end, split_mid
+from shoal.batches.reopen import reopen
+from shoal.batches.two_step import two_step
+from shoal.errors import GuaranteeError, ParameterError
+from shoal.partition.options import check_options
+from shoal.typing import Labels, Matrix, Progress, Seed
+
+__all__ = ["VARIANTS", "join"]
+
+VARIANTS: dict[str, Callable[..., Labels]] = {
+    "reopen": reopen,
+    "two-step": two_step,
+    "nearest": nearest,
+    "split-mid": split_mid,
+    "split-end": split_end,
+}
+
+
+def join(
+    X: ArrayLike,
+    base: ArrayLike,
+    k: int,
+    variant: str = "reopen",
+    seed: Seed = None,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Labels:
+    """Bring late records into a partition of those that came before.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_records, n_dims)
+        All records in the space: those of the base first, then the late ones in the order of their arrival.
+    base : array_like of shape (n_base,)
+        Cell numbers of the first records, from 0 and without gaps, at least `k` records to a cell. Not changed.
+    k : int
+        Smallest cell size, the same that the base was made with.
+    variant : str
+        One of ``shoal.batches.VARIANTS``.
+    seed : int, optional
+        Repeats the result of a randomised method. Always accepted, also where nothing is random.
+    threads : int, optional
+        How many threads may work; all cores by default. Labels do not depend on it.
+    progress : callable, optional
+        Called a few times a second as ``progress(records_done, n_records)``. An exception it raises ends the work.
+    **options
+        What the variant itself takes. An option it does not know is an error.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_records,), int64
+        Cell number of each record, from 0 and without gaps.
+
+    Raises
+    ------
+    ParameterError
+        If the matrix, the base, `k`, the variant or an option cannot be used.
+    GuaranteeError
+        If a cell of the base has fewer than `k` records.
+
+    Notes
+    -----
+    With no late records the base comes back as it is, by every variant. The cost is the variant's: see its docstring.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [8.0], [9.0], [1.5], [8.5]])
+    >>> join(X, [0, 0, 1, 1], k=2)
+    array([0, 0, 1, 1, 0, 1])
+    """
+    if variant not in VARIANTS:
+        raise ParameterError(f"Unknown variant {variant!r}. Variants: {', '.join(VARIANTS)}.")
+    check_options(VARIANTS[variant], f"Variant {variant!r}", options)
+    matrix = as_matrix(X)
+    k = as_cell_size(k, len(matrix))
+    cells = _as_base(base, matrix, k)
+    if not (seed is None or isinstance(seed, int | np.integer)):
+        raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
+    if len(cells) == len(matrix):
+        return cells
+    with kernels.using(threads=threads, progress=progress):
+        return VARIANTS[variant](matrix, cells, k, seed, **options)
+
+
+def _as_base(base: ArrayLike, X: Matrix, k: int) -> Labels:
+    """Return the cells of the base as int64 numbers, or say what is wrong with them."""
+    cells = np.array(base)
+    if cells.ndim != 1 or cells.dtype.kind not in "iu" or not 0 < len(cells) <= len(X):
+        raise ParameterError(
+            f"base must give one whole number for each of the first records, at least one and at most all {len(X)}; "
+            f"got {cells.dtype} of shape {cells.shape}."
+        )
+    if cells.min() < 0 or cells.max() >= len(cells) or not (sizes := np.bincount(cells.astype(np.int64))).all():
+        raise ParameterError(
+            "base must number the cells from 0 without gaps; renumber with np.unique(base, return_inverse=True)[1]."
+        )
+    if sizes.min() < k:
+        raise GuaranteeError(
+            f"Cells of k={k} records were asked for, but the smallest cell of the base has {sizes.min()} records. "
+            "Partition the base again with this k."
+        )
+    return cells.astype(np.int64)

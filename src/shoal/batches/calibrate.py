@@ -1,0 +1,255 @@
+"""Calibrate: measure on this machine how long a method takes on records like these, for the planner.
+
+Other work on the machine makes a clock useless, and it comes and goes. So what is measured is processor time, the
+median of several turns; and, over all turns together, how much longer the clock took. The forecast is their product.
+"""
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from shoal import kernels
+from shoal.arrays import as_cell_size, as_matrix
+from shoal.batches import join
+from shoal.batches.enlarge import enlarged
+from shoal.batches.planning import Measured, Run
+from shoal.batches.planning.run_times import REFERENCE, on_curve
+from shoal.batches.reopen import neighbours_of
+from shoal.errors import ParameterError
+from shoal.metrics import loss
+from shoal.partition import partition
+from shoal.typing import Matrix, Seed
+
+SHARES = (REFERENCE, 0.0, 0.5, 0.02)
+"""Late shares that are measured; 0 is the ordinary job."""
+
+LEAST = 6_000
+"""Smaller samples tell nothing about large tables: there the default method searches on."""
+
+FEW = 300
+"""So few records take no time."""
+
+STEP = 4
+"""Each size is so many times the one before."""
+
+MOST_TURNS = 7
+"""Of one shape."""
+
+CAUTION = 1.2
+"""What may take so many times as long as thought is not begun when time is short."""
+
+
+class Part(NamedTuple):
+    """What a part of the work took, in seconds: of the processors, and by the clock."""
+
+    cpu: float
+    wall: float
+
+
+class Turn(NamedTuple):
+    """One measurement of a shape."""
+
+    base: Part
+    late: Part
+    loss: float
+    """Of the release, in any unit."""
+
+    @property
+    def work(self) -> float:
+        """Seconds that it would take by the clock if nothing else were on the machine, about."""
+        return sum(min(part) for part in (self.base, self.late))
+
+
+class Nothing(NamedTuple):
+    """Turns with hardly any records: what does not depend on the size."""
+
+    ordinary: Turn
+    reference: Turn
+
+
+Turns = dict[tuple[int, float], list[Turn]]
+"""By how many records and which late share."""
+
+Rehearse = Callable[[int, float], Turn]
+"""Runs so many records with this share of them late; with share 0 the ordinary job, as the base."""
+
+
+def calibrate(
+    X: ArrayLike,
+    n_records: int,
+    k: int,
+    *,
+    method: str = "auto",
+    variant: str = "reopen",
+    seconds: float = 60.0,
+    seed: Seed = None,
+    threads: int | None = None,
+) -> Measured:
+    """Time partition and joining alone, on arrays; `shoal.batches.rehearsal.rehearse` times the whole release.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_sample, n_dims)
+        Records like those to come, in the space: what has arrived so far, or last year's. At least 8 `k` of them. Where
+        these are fewer than `n_records`, records like them are made up.
+    n_records : int
+        How many records to plan for.
+    k : int
+        Smallest cell size.
+    method, variant : str
+        How the base is partitioned and how the late records join.
+    seconds : float
+        About how long to measure, on a busy machine longer. Sizes that would take more are left out, and times are
+        extended by a power law.
+    seed : int, optional
+        Repeats the samples. Times differ from run to run all the same.
+    threads : int, optional
+        How many threads may work, as in the run to come.
+
+    Returns
+    -------
+    Measured
+        For `shoal.batches.planning.plan`.
+    """
+    matrix = as_matrix(X)
+    k = as_cell_size(k, len(matrix))
+    refuse_few(len(matrix), k)
+    seed = secrets.randbits(63) if seed is None else seed
+    samples = _Samples(matrix, k, seed)
+
+    def rehearse(n: int, share: float) -> Turn:
+        return samples.turn(n, share, method, variant, threads)
+
+    return measure(rehearse, n_records, k, variant, seconds)
+
+
+def refuse_few(n_records: int, k: int) -> None:
+    """Refuse a sample that is too small to say anything."""
+    if n_records < 8 * k:
+        raise ParameterError(f"A calibration with k={k} needs at least {8 * k} records; there are {n_records}.")
+
+
+def measure(rehearse: Rehearse, n_records: int, k: int, variant: str, seconds: float) -> Measured:
+    """Find the largest size there is time for, run all shares at it, then again in turns until the time is spent.
+
+    Time is counted as if nothing else were on the machine: a busy one must not lead to smaller sizes.
+    """
+    few = max(8 * k, FEW)
+    nothing = Nothing(rehearse(few, 0.0), rehearse(few, REFERENCE))
+    turns: Turns = {}
+
+    def fits(n: int, times: float = 1.0) -> bool:
+        spent = sum(turn.work for some in [nothing, *turns.values()] for turn in some)
+        return spent + times * _expected(turns, nothing, n) <= seconds
+
+    sizes = _sizes(n_records, k)
+    next_size: int | None = sizes[0]
+    while next_size is not None:
+        largest = next_size
+        turns[largest, REFERENCE] = [rehearse(largest, REFERENCE)]
+        next_size = next((n for n in reversed(sizes) if largest < n <= largest * STEP**2 and fits(n)), None)
+    # All shares at that size, or at half of it, at a quarter ...
+    smaller = (largest >> halvings for halvings in range(largest.bit_length()))
+    whole = next((n for n in smaller if n <= sizes[0] or fits(n, len(SHARES) - ((n, REFERENCE) in turns))), sizes[0])
+    whole = max(whole, sizes[0])
+    for share in SHARES:
+        if (whole, share) not in turns:
+            turns[whole, share] = [rehearse(whole, share)]
+    # In turns, so that what comes and goes on the machine meets all shapes alike.
+    last = [shape for shape in turns if shape[0] in (whole, largest)]
+    for shape in last * (MOST_TURNS - 1):
+        if fits(shape[0]):
+            turns[shape].append(rehearse(*shape))
+    return _summary(turns, nothing, n_records, variant)
+
+
+def _sizes(n_records: int, k: int) -> list[int]:
+    """Count up in large steps to all there will be, from a sample that is not too small if that can be helped."""
+    sizes = [n_records]
+    while sizes[0] // STEP >= max(8 * k, LEAST):
+        sizes.insert(0, sizes[0] // STEP)
+    return sizes
+
+
+def _expected(turns: Turns, nothing: Nothing, n: int) -> float:
+    """Say how long a turn of this size may take, from those with the reference; rather a little too long."""
+    fixed = nothing.reference.work
+    known = [
+        (size, max(median(turn.work for turn in some) - fixed, 0.05 * fixed))
+        for (size, share), some in sorted(turns.items())
+        if share == REFERENCE
+    ]
+    return CAUTION * (fixed + on_curve(known, n))
+
+
+def _summary(turns: Turns, nothing: Nothing, n_records: int, variant: str) -> Measured:
+    """Median processor times, lengthened as the clock was over all large turns; and how far single turns were apart."""
+    largest = max(n for n, _ in turns)
+    # Together at least as many turns as there are shares.
+    large = [turn for (n, _), some in turns.items() if n * STEP >= largest for turn in some]
+    loads = _load([turn.base for turn in large]), _load([turn.late for turn in large])
+    runs, apart = [], [1.0]
+    for (n, share), some in sorted(turns.items()):
+        base, late = median(turn.base.cpu for turn in some), median(turn.late.cpu for turn in some)
+        base, late = loads[0] * base, loads[1] * late
+        runs.append(Run(n, share, base, late, _extra_loss(turns, n, share)))
+        if n * STEP >= largest:
+            apart += [(turn.base.wall + turn.late.wall) / (base + late) for turn in some]
+    ordinary, reference = nothing
+    fixed = loads[0] * reference.base.cpu, loads[1] * reference.late.cpu, loads[0] * ordinary.base.cpu
+    return Measured(n_records, tuple(runs), variant, (min(apart), max(apart)), loads, fixed)
+
+
+def _load(parts: Sequence[Part]) -> float:
+    """Say how much longer the clock took than the processors; less than 1 where several worked at a time."""
+    return sum(part.wall for part in parts) / max(sum(part.cpu for part in parts), 1e-9)
+
+
+def _extra_loss(turns: Turns, n: int, share: float) -> float:
+    """Say how much more is lost than by the ordinary job; where that was not run at this size, at the one that was."""
+    size = n if (n, 0.0) in turns else next(m for m, s in turns if s == 0)
+    ordinary = turns[size, 0.0][0].loss
+    return turns[size, share][0].loss / ordinary - 1 if ordinary > 0 else 0.0
+
+
+@contextmanager
+def timing(into: list[Part]) -> Iterator[None]:
+    """Note what the block takes."""
+    cpu, wall = process_time(), perf_counter()
+    yield
+    into.append(Part(max(process_time() - cpu, 1e-9), perf_counter() - wall))
+
+
+class _Samples:
+    """Arrays of any size, the last one kept."""
+
+    def __init__(self, X: Matrix, k: int, seed: int) -> None:
+        self._X, self._k, self._seed = X, k, seed
+        self._made: tuple[int, Matrix] = (0, X)
+
+    def _of(self, n: int) -> Matrix:
+        if self._made[0] != n:
+            self._made = n, enlarged(self._X, n, self._seed)
+        return self._made[1]
+
+    def turn(self, n: int, share: float, method: str, variant: str, threads: int | None) -> Turn:
+        """Run the base and the late records, or the ordinary job."""
+        X, k = self._of(n), self._k
+        parts: list[Part] = []
+        n_base = n if share == 0 else round(n * (1 - share))
+        options: dict[str, Any] = {}
+        with timing(parts):
+            labels = partition(X[:n_base], k, method, self._seed, threads=threads)
+            if share and variant == "reopen":
+                with kernels.using(threads=threads):
+                    options["neighbours"] = neighbours_of(X[:n_base], labels, k)
+        if share == 0:
+            return Turn(parts[0], Part(0.0, 0.0), loss(X, labels).sse)
+        with timing(parts):
+            labels = join(X, labels, k, variant, self._seed, threads=threads, **options)
+        return Turn(parts[0], parts[1], loss(X, labels).sse)

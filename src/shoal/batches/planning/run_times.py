@@ -1,0 +1,231 @@
+"""How long the base and the late records take: by the thesis's rule, or as measured on this machine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from shoal.errors import ParameterError
+
+
+class Times(Protocol):
+    """What a planner must know, in seconds, for a share `late` of the records."""
+
+    @property
+    def variant(self) -> str:
+        """How late records join; see `shoal.batches.VARIANTS`."""
+
+    def base(self, late: float) -> float:
+        """Say how long the base takes."""
+
+    def late(self, late: float) -> float:
+        """Say how long it takes to bring the late records in."""
+
+    def loss(self, late: float) -> float | None:
+        """Say how much more is lost, as a share of the ordinary job's loss; None where nobody has measured it."""
+
+    @property
+    def margin(self) -> tuple[float, float]:
+        """By which factors the times may come out, at the best and at the worst."""
+
+
+SHARES = (0.0, 0.1, 0.3, 0.5)
+MEASURED_LOSS = (0.0, 0.0481, 0.0863, 0.0966)
+"""Extra loss of two steps of MDAV over MDAV of everything, Gaussian records, 50,000 x 15, k = 10, for these shares.
+
+From benchmarks/results/incremental.json.
+"""
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """Two steps of MDAV, whose time grows with the square of the records, as in the thesis.
+
+    Attributes
+    ----------
+    everything : float
+        Seconds that the ordinary job takes on all records.
+    """
+
+    everything: float
+    variant: str = "two-step"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.everything < float("inf"):
+            raise ParameterError(f"The ordinary job takes a number of seconds above 0; got {self.everything!r}.")
+
+    def base(self, late: float) -> float:
+        """Say how long the base takes, in seconds."""
+        return self.everything * (1 - late) ** 2
+
+    def late(self, late: float) -> float:
+        """Say how long the late records take, in seconds."""
+        return self.everything * late**2
+
+    def loss(self, late: float) -> float | None:
+        """Say how much more is lost: as measured on Gaussian records, up to one half."""
+        if late > SHARES[-1]:
+            return None
+        return float(np.interp(late, SHARES, MEASURED_LOSS))
+
+    @property
+    def margin(self) -> tuple[float, float]:
+        """By which factors the times may come out: a rule has no error of its own."""
+        return 1.0, 1.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """One shape that was measured: seconds for so many records, of which a share came late."""
+
+    n_records: int
+    late_share: float
+    base_seconds: float
+    """Where nothing came late: of the ordinary job."""
+    late_seconds: float
+    extra_loss: float
+    """Over the same method on everything; a share, 0.01 for one percent more."""
+
+
+REFERENCE = 0.1
+"""The late share that every size is measured with."""
+
+LEAST_POWER, USUAL_POWER, MOST_POWER = 1.0, 1.1, 2.0
+"""With which powers of the records times grow: none of our methods is quicker than linear or slower than quadratic."""
+
+DOUBT = 0.3
+"""Beyond the largest run times may grow with a power that is larger by so much: tables outgrow the caches."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Times read off runs: every share as at the largest size that has it, brought to the full size by the reference.
+
+    Attributes
+    ----------
+    n_records : int
+        What to plan for.
+    runs : tuple of Run
+        The ordinary job (share 0) and some late shares, among them `REFERENCE`, which every size has to have.
+    variant : str
+        How late records join.
+    spread : tuple of float
+        By which factors single turns came out apart from what is said here, at the least and at the most.
+    load : tuple of float
+        How many seconds passed by the clock for one of the processors, in the base and with the late records: more than
+        1 where other work was on the machine, less where several threads worked at a time.
+    fixed : tuple of float
+        Seconds of the base, of the late records and of the ordinary job that do not depend on how many there are.
+    """
+
+    n_records: int
+    runs: tuple[Run, ...]
+    variant: str = "reopen"
+    spread: tuple[float, float] = (1.0, 1.0)
+    load: tuple[float, float] = (1.0, 1.0)
+    fixed: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        sizes = {run.n_records for run in self.runs}
+        if not any(run.late_share == 0 for run in self.runs) or {run.n_records for run in self._reference} != sizes:
+            raise ParameterError(
+                f"A calibration needs runs of the ordinary job, and of {REFERENCE:.0%} late records at every size."
+            )
+
+    @property
+    def _reference(self) -> list[Run]:
+        return sorted((run for run in self.runs if run.late_share == REFERENCE), key=lambda run: run.n_records)
+
+    @property
+    def _largest(self) -> list[Run]:
+        """For each share the run of the largest size."""
+        last = {run.late_share: run for run in sorted(self.runs, key=lambda run: run.n_records)}
+        return [last[share] for share in sorted(last)]
+
+    def _grown(self, run: Run, base: bool = False, late: bool = False) -> float:
+        """Bring what a run took for its parts to the size that is planned for, as the reference grows."""
+
+        def took(each: Run) -> float:
+            return base * each.base_seconds + late * each.late_seconds
+
+        fixed = base * self.fixed[0] + late * self.fixed[1]
+        curve = {each.n_records: max(took(each) - fixed, 0.05 * took(each)) for each in self._reference}
+        growth = on_curve(list(curve.items()), self.n_records) / max(curve[run.n_records], 1e-9)
+        mine = self.fixed[2] if run.late_share == 0 else fixed
+        return mine + max(took(run) - mine, 0.0) * growth
+
+    def base(self, late: float) -> float:
+        """Say how long the base takes, or without late records the ordinary job, in seconds."""
+        ordinary, *runs = self._largest
+        if late == 0:
+            return self._grown(ordinary, base=True, late=True)
+        last = runs[-1].late_share
+        times = [self._grown(run, base=True) for run in runs]
+        if late > last:
+            return times[-1] * (1 - late) / (1 - last)
+        return float(np.interp(late, [run.late_share for run in runs], times))
+
+    def late(self, late: float) -> float:
+        """Say how long the late records take, in seconds; between the measured shares the time grows evenly."""
+        if late == 0:
+            return 0.0
+        runs = self._largest[1:]
+        times = [self._grown(run, late=True) for run in runs]
+        # More late records never take less time. A single one costs nearly as much as the smallest share measured.
+        return float(np.interp(late, [run.late_share for run in runs], ascending(times)))
+
+    def loss(self, late: float) -> float | None:
+        """Say how much more is lost, as in the largest runs."""
+        runs = self._largest
+        if late > runs[-1].late_share:
+            return None
+        return float(np.interp(late, [run.late_share for run in runs], [run.extra_loss for run in runs]))
+
+    @property
+    def margin(self) -> tuple[float, float]:
+        """By which factors the times may come out: as far as the turns were apart, more beyond the largest of them."""
+        beyond = max(self.n_records / self._reference[-1].n_records, 1.0)
+        return self.spread[0] * beyond ** (LEAST_POWER - USUAL_POWER), self.spread[1] * beyond**DOUBT
+
+
+def ascending(times: Sequence[float]) -> list[float]:
+    """Return the nearest numbers that do not fall: where some do, the mean of their neighbourhood.
+
+    Examples
+    --------
+    >>> ascending([1.0, 3.0, 2.0, 5.0])
+    [1.0, 2.5, 2.5, 5.0]
+    """
+    pools: list[list[float]] = []
+    for time in times:
+        pools.append([time])
+        while len(pools) > 1 and np.mean(pools[-2]) > np.mean(pools[-1]):
+            last = pools.pop()
+            pools[-1] += last
+    return [float(np.mean(pool)) for pool in pools for _ in pool]
+
+
+def on_curve(points: Sequence[tuple[float, float]], n: float) -> float:
+    """Read a time off points in ascending order of size: between them on logarithmic axes, beyond by a power law.
+
+    Beyond the last two it is their own power law; or, where they grow more slowly than is usual, because some of the
+    work does not depend on the size, a constant and the usual power.
+
+    Examples
+    --------
+    >>> round(on_curve([(1000, 0.1), (2000, 0.4), (4000, 1.6)], 8000), 6)
+    6.4
+    >>> round(on_curve([(1000, 1 + 1000**1.1), (2000, 1 + 2000**1.1)], 8000) - 8000**1.1, 6)
+    1.0
+    """
+    sizes, times = [size for size, _ in points], [max(time, 1e-9) for _, time in points]
+    if n <= sizes[-1]:
+        return float(np.exp(np.interp(np.log(n), np.log(sizes), np.log(times))))
+    if len(points) == 1:
+        return float(times[0] * (n / sizes[0]) ** USUAL_POWER)
+    power = np.log(times[-1] / times[-2]) / np.log(sizes[-1] / sizes[-2])
+    if power >= USUAL_POWER:
+        return float(times[-1] * (n / sizes[-1]) ** min(power, MOST_POWER))
+    before, last, then = (size**USUAL_POWER for size in (*sizes[-2:], n))
+    return float(times[-1] + max(times[-1] - times[-2], 0.0) * (then - last) / (last - before))

@@ -1,0 +1,87 @@
+"""The plan as a picture: one self-contained SVG, like figures 1.2, 6.1 and 6.2 of the thesis."""
+
+from collections.abc import Callable
+from xml.sax.saxutils import escape
+
+from shoal.batches.planning import Plan
+from shoal.batches.planning.durations import spoken
+
+WIDTH, HEIGHT = 860, 290
+_LEFT, _RIGHT = 30, WIDTH - 30
+# So that a line behind a text does not cross it out.
+_HALO = 'stroke="white" stroke-width="4" paint-order="stroke"'
+_BLUE, _ORANGE, _GREY, _RED = "#2171b5", "#d95f0e", "#9a9a9a", "#cb181d"
+
+
+def timeline(plan: Plan) -> str:
+    """Draw the plan; the text of an SVG file that needs nothing else."""
+    at = _scale(plan)
+    base_end = plan.start + plan.base_seconds
+    late_start = max(base_end, 0.0)
+    shapes = [
+        _bar(at(-plan.collection), at(0), 40, "#e8eef5", "records arrive", text="#333"),
+        _bar(at(0), at(plan.ordinary), 80, _GREY, f"ordinary job, {spoken(plan.ordinary)}"),
+        _mark(at(0), "collection ends", "#333", 28),
+        _mark(at(plan.finish), f"ready after {spoken(plan.finish)}", _BLUE, 236),
+    ]
+    if plan.late_share > 0:
+        arrived = f"{1 - plan.late_share:.1%} arrived, head start {spoken(-plan.start)}"
+        shapes += [
+            _bar(at(plan.start), at(base_end), 130, _BLUE, f"base, {spoken(plan.base_seconds)}"),
+            _bar(at(late_start), at(late_start + plan.late_seconds), 170, _ORANGE, _late(plan)),
+            _mark(at(plan.start), arrived, _BLUE, 212),
+        ]
+    if plan.deadline is not None:
+        shapes.append(_mark(at(plan.deadline), f"deadline {spoken(plan.deadline)}", _RED, 260))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+            'font-family="sans-serif" font-size="13">',
+            f"<title>{escape(_title(plan))}</title>",
+            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+            *shapes,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _title(plan: Plan) -> str:
+    return f"Ready {spoken(plan.finish)} after the collection instead of {spoken(plan.ordinary)}"
+
+
+def _late(plan: Plan) -> str:
+    return f"late {plan.late_share:.1%}, {spoken(plan.late_seconds)}"
+
+
+def _scale(plan: Plan) -> Callable[[float], float]:
+    """Return where a moment is drawn; what lies long before the start is cut off at the left."""
+    last = max(plan.finish, plan.ordinary, plan.deadline or 0.0)
+    first = max(-plan.collection, min(plan.start, 0.0) - 0.25 * (last - plan.start))
+    span = max(last - first, 1e-9)
+    return lambda moment: _LEFT + (max(moment, first) - first) / span * (_RIGHT - _LEFT)
+
+
+def _bar(begin: float, end: float, y: float, colour: str, label: str, text: str = "white") -> str:
+    width = max(end - begin, 2.0)
+    # A label that does not fit stands behind the bar, or before it where there is no room either.
+    room = 7.2 * len(label)
+    if room < width:
+        x, anchor = begin + 8, "start"
+    elif end + 6 + room < WIDTH:
+        x, anchor, text = end + 6, "start", "#333"
+    else:
+        x, anchor, text = begin - 6, "end", "#333"
+    return (
+        f'<rect x="{begin:.1f}" y="{y}" width="{width:.1f}" height="26" rx="3" fill="{colour}"/>'
+        f'<text x="{x:.1f}" y="{y + 18}" text-anchor="{anchor}" fill="{text}">{escape(label)}</text>'
+    )
+
+
+def _mark(x: float, label: str, colour: str, y: float) -> str:
+    anchor = "end" if x > WIDTH / 2 else "start"
+    shift = -5 if anchor == "end" else 5
+    return (
+        f'<line x1="{x:.1f}" y1="32" x2="{x:.1f}" y2="{HEIGHT - 20}" stroke="{colour}" stroke-dasharray="4 3"/>'
+        f'<text x="{x + shift:.1f}" y="{y}" text-anchor="{anchor}" fill="{colour}" {_HALO}>{escape(label)}</text>'
+    )

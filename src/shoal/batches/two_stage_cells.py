@@ -1,0 +1,251 @@
+"""Cells: those of the base, made while records still arrive, and those of all records, made from them in the end.
+
+What `shoal.cells.grouping` asks of cells holds here too: strata are never mixed, households are grouped whole and their
+people within, and every model is kept. It holds for the release, so the base may lack what late records can still
+bring: small strata wait, and a model that the base alone cannot keep is left to the end.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal import kernels
+from shoal.batches import join
+from shoal.batches.reopen import neighbours_of
+from shoal.cells.aggregate import Cells
+from shoal.cells.enforce import enforce
+from shoal.cells.grouping import Borders, Bounds, Cut, borders_of, bounds_of, coordinates, within
+from shoal.cells.merging import join_until_kept
+from shoal.columns.schema import Schema
+from shoal.columns.space import Space
+from shoal.errors import GuaranteeError, ShoalWarning
+from shoal.job import Job
+from shoal.models.table_columns import breaking
+from shoal.partition import partition
+from shoal.partition.cell_building import members_of, renumbered
+from shoal.typing import Labels, Matrix, Progress
+
+NO_CELL = -1
+"""The label of a record of the base that waits for others of its stratum."""
+
+ANY_SIZE = 1
+"""Of strata, as long as records are still to come."""
+
+MANY = 0.05
+"""Where more than this share of the cells breaks a model after reopening, late records get cells of their own."""
+
+AROUND = 6
+"""For each cell that breaks a model, so many cells are made anew to mend it, itself counted."""
+
+Arrays = dict[str, NDArray[np.int64]]
+"""What is known of the base: `cells`, with households also `groups` of them; and `neighbours`."""
+
+
+class Task(NamedTuple):
+    """What cells are made for, and how."""
+
+    job: Job
+    schema: Schema
+    variant: str
+    threads: int | None = None
+    progress: Progress | None = None
+
+    @property
+    def cut(self) -> Cut:
+        """Splits records by the method of the job."""
+        job = self.job
+        return lambda X, told: partition(
+            X, job.k, job.method, job.seed, threads=self.threads, progress=told, **job.options
+        )
+
+
+def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
+    """Return the cells of the base: -1 for records of strata that are too small as yet.
+
+    Parameters
+    ----------
+    task : Task
+    table : pyarrow.Table
+        The prepared records.
+    space, X : Space and ndarray of shape (n_records, n_dims)
+        Where they lie.
+    """
+    borders = borders_of(table, task.schema, ANY_SIZE)
+    units = _Units.of(borders, space, X)
+    enough = np.bincount(units.strata)[units.strata] >= task.job.k
+    points, strata = np.ascontiguousarray(units.X[enough]), renumbered(units.strata[enough])
+    labels = within(points, strata, task.cut, None if units.rest else task.progress)
+    if borders.households is None:
+        labels = _kept_if_possible(task, table.filter(pa.array(enough)), points, labels, strata)
+    found = {units.name: _spread(labels, enough)[units.of_record]}
+    if not strata.any():
+        # Later there will be no time for it.
+        with kernels.using(threads=task.threads):
+            found["neighbours"] = neighbours_of(points, labels, task.job.k)
+    if borders.households is not None:
+        found["cells"] = _people(task, units, X, found["groups"], {})
+    return found
+
+
+def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays) -> Cells:
+    """Return the cells of all records, those of the base first.
+
+    Raises
+    ------
+    GuaranteeError
+        If a stratum has too few records, households or subjects, or if a model cannot be kept.
+    """
+    bounds = bounds_of(table, task.schema, task.job.k, task.job.models)
+    units = _Units.of(Borders(*bounds[:3]), space, X)
+    known = np.full(len(units.X), NO_CELL, dtype=np.int64)
+    labels = base[units.name]
+    known[units.of_record[: len(labels)]] = labels
+    joined = _join_strata(task, units, known, base.get("neighbours"))[units.of_record]
+    with kernels.using(threads=task.threads):
+        if bounds.households is None:
+            if not bounds.kept or breaking(bounds.kept, joined).mean() <= MANY:
+                return Cells(_mended(X, joined, task.job.k, bounds))
+            # Joining has undone what the models had made of the base's cells: late records by themselves then, and a
+            # search over all of them.
+            apart = _join_strata(task._replace(variant="two-step"), units, known, None)
+            return Cells(_kept(X, apart, task.job.k, bounds, bounds.strata))
+        groups = join_until_kept(units.X[units.of_record], joined, bounds.strata, bounds.kept)
+        people = _people(task, units, X, groups, base)
+        if units.rest:
+            people = _kept(coordinates(X, units.rest), people, task.job.k, bounds, groups)
+        return Cells(people, groups, tuple(bounds.shared))
+
+
+class _Units(NamedTuple):
+    """What is grouped first: records, or whole households by what all their members share."""
+
+    name: str
+    X: Matrix
+    strata: Labels
+    of_record: Labels
+    rest: list[slice]
+    """The coordinates in which members of a household differ."""
+
+    @staticmethod
+    def of(borders: Borders, space: Space, X: Matrix) -> "_Units":
+        if borders.households is None:
+            return _Units("cells", X, borders.strata, np.arange(len(X)), [])
+        first = np.unique(borders.households, return_index=True)[1]
+        dims = {axis.column.name: part for axis, part in zip(space.axes, space.dims(), strict=True)}
+        shared = coordinates(X, [dims[name] for name in borders.shared])[first]
+        rest = [part for name, part in dims.items() if name not in borders.shared]
+        return _Units("groups", shared, borders.strata[first], borders.households, rest)
+
+
+def _kept(X: Matrix, labels: Labels, k: int, bounds: Bounds, strata: Labels) -> Labels:
+    return enforce(X, labels, k, bounds.kept, strata=strata) if bounds.kept else labels
+
+
+def _mended(X: Matrix, labels: Labels, k: int, bounds: Bounds) -> Labels:
+    """Return cells that keep every model: the cells that break one are made anew with those around, the others stay.
+
+    The base's cells kept the models, and what late records have broken is little. Where it cannot be mended with the
+    cells around, more are taken in, in the end all.
+    """
+    failing = breaking(bounds.kept, labels) if bounds.kept else np.zeros(1, dtype=bool)
+    if not failing.any():
+        return labels
+    order = _nearest_first(X, labels, failing)
+    n_pooled = AROUND * int(failing.sum())
+    while n_pooled < len(order):
+        pooled = np.zeros(len(order), dtype=bool)
+        pooled[order[:n_pooled]] = True
+        try:
+            return enforce(X, labels, k, bounds.kept, strata=2 * bounds.strata + pooled[labels])
+        except GuaranteeError:
+            n_pooled *= 4
+    return _kept(X, labels, k, bounds, bounds.strata)
+
+
+def _nearest_first(X: Matrix, labels: Labels, failing: NDArray[np.bool_]) -> Labels:
+    """Return all cells, those that fail first, then by how near they are to one that does."""
+    sizes = np.bincount(labels)
+    centroids = kernels.cell_sums(X, labels, len(sizes)) / sizes[:, None]
+    poor = np.ascontiguousarray(centroids[failing])
+    apart = np.square(centroids - poor[kernels.assign(centroids, poor)]).sum(axis=1)
+    apart[failing] = -1
+    return np.argsort(apart, kind="stable")
+
+
+def _kept_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, strata: Labels) -> Labels:
+    """Return cells of the base that keep every model, or the cells as they are if only late records can bring that."""
+    try:
+        with kernels.using(threads=task.threads):
+            bounds = bounds_of(table, task.schema, task.job.k, task.job.models)
+            return _kept(X, labels, task.job.k, bounds, strata)
+    except GuaranteeError as error:
+        if task.job.models:
+            text = f"The base by itself cannot keep what was asked for, so that is left to late records: {error}"
+            warnings.warn(text, ShoalWarning, stacklevel=6)
+        return labels
+
+
+def _join_strata(task: Task, units: _Units, known: Labels, neighbours: Labels | None) -> Labels:
+    """Join late units to the cells of the base, stratum by stratum."""
+    one = not units.strata.any()
+    if one and (known[: np.count_nonzero(known >= 0)] >= 0).all():
+        # As usual: all in one stratum, and those with a cell first. Nothing has to be copied.
+        return _join_one(task, units.X, known, neighbours)
+    labels = np.empty(len(known), dtype=np.int64)
+    n_cells = 0
+    for members in members_of(units.strata):
+        # Those with a cell first; both in the order of their arrival.
+        members = np.concatenate([members[known[members] >= 0], members[known[members] < 0]])
+        found = _join_one(task, units.X[members], known[members], neighbours if one else None)
+        labels[members] = n_cells + found
+        n_cells += int(found.max()) + 1
+    return labels
+
+
+def _join_one(task: Task, X: Matrix, known: Labels, neighbours: Labels | None) -> Labels:
+    base = renumbered(known[known >= 0])
+    if len(base) == 0:
+        return task.cut(X, task.progress)
+    settings: dict[str, Any] = {"threads": task.threads, "progress": task.progress}
+    if task.variant == "reopen" and neighbours is not None:
+        settings["neighbours"] = neighbours
+    return join(X, base, task.job.k, task.variant, task.job.seed, **settings)
+
+
+def _people(task: Task, units: _Units, X: Matrix, groups: Labels, base: Arrays) -> Labels:
+    """Return the cells of people within groups of households; groups that nobody joined or left keep theirs."""
+    if not units.rest:
+        return groups
+    cells = np.full(len(X), NO_CELL, dtype=np.int64)
+    same = _unchanged(groups, base.get("groups", np.zeros(0, dtype=np.int64)))
+    if same.any():
+        cells[same] = base["cells"][same[: len(base["cells"])]]
+    new = ~same & (groups >= 0)
+    if new.any():
+        found = within(coordinates(X, units.rest)[new], renumbered(groups[new]), task.cut, task.progress)
+        cells[new] = int(cells.max()) + 1 + found
+    return renumbered(cells) if (cells >= 0).all() else cells
+
+
+def _unchanged(groups: Labels, before: Labels) -> NDArray[np.bool_]:
+    """Say which records are in a group that is the same set of records as one of the base."""
+    same = np.zeros(len(groups), dtype=bool)
+    if not len(before):
+        return same
+    placed = np.flatnonzero(before >= 0)
+    pairs, of_pair, counts = np.unique(
+        np.stack([groups[placed], before[placed]]), axis=1, return_inverse=True, return_counts=True
+    )
+    whole = (counts == np.bincount(groups)[pairs[0]]) & (counts == np.bincount(before[placed])[pairs[1]])
+    same[placed] = whole[of_pair.ravel()]
+    return same
+
+
+def _spread(labels: Labels, where: NDArray[np.bool_]) -> Labels:
+    """Return labels with -1 in the places that have none."""
+    found = np.full(len(where), NO_CELL, dtype=np.int64)
+    found[where] = labels
+    return found

@@ -1,0 +1,357 @@
+"""Aggregate: the records of a cell become one value in each column.
+
+Mean, median or mode. A value is published as missing if more than half of the cell's records miss it; else it comes
+from those that have it, so missingness never splits a cell.
+
+Random aggregation, asked for by name, scatters the records of a cell around its mean instead: ``docs/random.md``.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal import kernels
+from shoal.columns.axes import as_numbers, category_codes, halfway, less, sorted_categories
+from shoal.columns.prepare import categories_in_order, listed_categories
+from shoal.columns.schema import Column, Kind, Schema
+from shoal.errors import SchemaError
+from shoal.typing import Labels
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Which records are released together.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_records,)
+        Cell number of each record, from 0 and without gaps.
+    household_labels : ndarray of shape (n_records,), optional
+        Coarser cells, for the columns that stay equal within a household.
+    household_level : tuple of str
+        Those columns.
+    """
+
+    labels: Labels
+    household_labels: Labels | None = None
+    household_level: tuple[str, ...] = ()
+
+    def of(self, column: Column) -> Labels:
+        """Return the cells that a column is aggregated in."""
+        if self.household_labels is not None and column.name in self.household_level:
+            return self.household_labels
+        return self.labels
+
+
+class Scatter(NamedTuple):
+    """Random aggregation: how far records go from the mean of their cell, and the seed that repeats it."""
+
+    rho: float
+    seed: int
+
+    def generator(self) -> np.random.Generator:
+        """Return the source of the noise: a stream of its own, so that other uses of the seed tell nothing of it."""
+        return np.random.default_rng([0x5CA77E6, self.seed])
+
+
+def aggregate(
+    table: pa.Table, schema: Schema, cells: Cells, weights: Vector | None = None, scatter: Scatter | None = None
+) -> dict[str, pa.Array]:
+    """Return the columns that are published in place of the quasi-identifiers.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        As `shoal.columns.prepare.prepare` returns it.
+    schema : Schema
+        Says for each quasi-identifier how it is aggregated and rounded.
+    cells : Cells
+        The cell of each record.
+    weights : ndarray of shape (n_records,), optional
+        Survey weights: means, medians and modes are weighted by them.
+    scatter : Scatter, optional
+        Random aggregation: each record gets m + u in place of the mean m, with u uniform between rho (min - m) and
+        rho (max - m) of its cell and column.
+
+    Returns
+    -------
+    dict of str to pyarrow.Array
+        One array for each quasi-identifier, in the order of the records; all records of a cell have the same value,
+        unless they are scattered.
+
+    Raises
+    ------
+    SchemaError
+        If records are to be scattered, and a quasi-identifier is not a number or the schema keeps households equal.
+
+    Notes
+    -----
+    Takes O(n log n) time in records. Sums of means are the sums of the column up to rounding; with weights it is the
+    weighted sums that are kept.
+
+    Examples
+    --------
+    >>> from shoal.columns.schema import Roles
+    >>> people = pa.table({"age": [20, 21, 40, 44], "sex": ["f", "f", "m", "f"]})
+    >>> schema = Schema.of(people.schema, Roles(quasi_identifiers=("age", "sex")))
+    >>> released = aggregate(people, schema, Cells(np.array([0, 0, 1, 1])))
+    >>> {name: array.to_pylist() for name, array in released.items()}
+    {'age': [20.5, 20.5, 42.0, 42.0], 'sex': ['f', 'f', 'f', 'f']}
+    """
+    if scatter is not None:
+        check_scatter(schema)
+    noise = None if scatter is None else scatter.generator()
+    rho = 0.0 if scatter is None else scatter.rho
+    published = {}
+    for column in schema.quasi:
+        # The weights themselves are not weighted: the mean of the cell keeps their total, and all weighted totals.
+        own = None if column.name == schema.roles.weights else weights
+        published[column.name] = _published(table[column.name], column, cells.of(column), own, rho, noise)
+    return published
+
+
+def check_scatter(schema: Schema) -> None:
+    """Refuse random aggregation where there is no mean to scatter around, or records have to stay equal."""
+    unfit = [column.name for column in schema.quasi if column.kind is not Kind.NUMERIC or column.aggregate != "mean"]
+    if unfit:
+        raise SchemaError(
+            f"Random aggregation (rho) scatters numbers around their mean, and these quasi-identifiers have none: "
+            f"{', '.join(map(repr, unfit))}. Leave rho out, or give them another role."
+        )
+    if schema.roles.household is not None:
+        raise SchemaError(
+            "Random aggregation (rho) gives every record its own values, and a household asks for equal ones. Leave "
+            "one of them out."
+        )
+
+
+def _published(
+    values: pa.ChunkedArray,
+    column: Column,
+    labels: Labels,
+    weights: Vector | None,
+    rho: float,
+    noise: np.random.Generator | None,
+) -> pa.Array:
+    """Return one column as it is published."""
+    n_cells = int(labels.max()) + 1
+    where = np.asarray(values.is_valid())
+    members = _Members(labels[where], n_cells, None if weights is None else weights[where])
+    present = values.drop_null()
+    sizes = np.bincount(labels, minlength=n_cells)
+    missing = 2 * members.sizes < sizes
+    if len(present) == 0:
+        return pa.nulls(len(values), values.type)
+    if noise is not None:
+        scattered = _scattered(present, column, members, labels, rho, noise)
+        return pc.if_else(pa.array(missing[labels]), None, scattered) if missing.any() else scattered
+    if column.aggregate == "mean":
+        found = _means(present, column, members)
+    elif column.aggregate == "median":
+        found = _medians(present, column, members)
+    else:
+        found = _modes(present, column, members)
+    if missing.any():
+        found = pc.if_else(pa.array(missing), None, found)
+    return _as_it_came(found.take(pa.array(labels)), values)
+
+
+class _Members:
+    """The records of each cell that have a value."""
+
+    def __init__(self, labels: Labels, n_cells: int, weights: Vector | None) -> None:
+        self.labels, self.n_cells = labels, n_cells
+        self.sizes = np.bincount(labels, minlength=n_cells)
+        self.weights = None if weights is None else _relative(weights, labels, n_cells)
+
+    def totals(self, numbers: Vector | None = None) -> Vector:
+        """Return the sum of some numbers in each cell; without any, of the weights."""
+        return np.bincount(self.labels, self.weights if numbers is None else numbers, self.n_cells).astype(np.float64)
+
+    def means(self, numbers: Vector) -> Vector:
+        """Return the weighted mean of some numbers in each cell; of equal numbers exactly that number."""
+        unit = 0.25 if np.abs(numbers).max() > 1e307 else 1.0  # so that no difference overflows
+        numbers = numbers * unit
+        one = np.zeros(self.n_cells, dtype=np.int64)
+        one[self.labels] = np.arange(len(numbers))
+        # From a record of the cell on: the digits that all its records share are gone before anything is summed.
+        pivots = numbers[one]
+        shares = (1.0 if self.weights is None else self.weights) / self.totals()[self.labels]
+        return np.asarray((pivots + self.totals((numbers - pivots[self.labels]) * shares)) / unit)
+
+
+def _relative(weights: Vector, labels: Labels, n_cells: int) -> Vector:
+    """Return weights in units of the largest of their cell, so that no size of weights overflows or vanishes.
+
+    A cell whose weights are all 0 is aggregated without them.
+    """
+    largest = np.zeros(n_cells)
+    np.maximum.at(largest, labels, weights)
+    unit = largest[labels]
+    return np.divide(weights, unit, out=np.ones_like(weights), where=unit > 0)
+
+
+class _Centred(NamedTuple):
+    """Numbers, less a whole number that lies amid them: so whole numbers and dates of any size keep their digits."""
+
+    offsets: Vector
+    middle: int
+    is_unsigned: bool
+
+    @staticmethod
+    def of(values: pa.ChunkedArray | pa.Array) -> "_Centred":
+        """Take the middle from numbers or dates that are all present, if floats would round them."""
+        numbers = as_numbers(values)
+        whole = numbers.dtype.kind in "iu" and len(numbers) > 0
+        # What floats hold exactly is left alone, so that it has the same mean as whole number and as float.
+        beyond = whole and max(-int(numbers.min()), int(numbers.max())) > 2**53
+        middle = int(halfway(numbers)) if beyond else 0
+        return _Centred(less(numbers, middle), middle, numbers.dtype.kind == "u")
+
+    def whole(self, offsets: Vector) -> NDArray[np.int64] | NDArray[np.uint64]:
+        """Return the whole numbers nearest to some offsets from the middle."""
+        # As 64-bit numbers that wrap around: the sum lies between numbers of the column, so it fits.
+        steps = np.rint(np.clip(offsets, -(2.0**63), 2.0**63 - 1024)).astype(np.int64).view(np.uint64)
+        found = steps + np.uint64(self.middle % 2**64)
+        return found if self.is_unsigned else found.view(np.int64)
+
+
+def _means(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
+    """Return the mean of each cell: of dates at the resolution of the column, of whole numbers with decimals."""
+    is_number = column.kind is Kind.NUMERIC and column.settings.round is None
+    if is_number and (means := _plain_means(values, members)) is not None:
+        return pa.array(means + 0.0)
+    centred = _Centred.of(values)
+    means = members.means(centred.offsets)
+    return (
+        _as_dates(centred.whole(means), column.type) if column.kind is Kind.DATE else _rounded(means, centred, column)
+    )
+
+
+def _scattered(
+    values: pa.ChunkedArray, column: Column, members: _Members, labels: Labels, rho: float, noise: np.random.Generator
+) -> pa.Array:
+    """Return m + u for each record, u uniform between rho (min - m) and rho (max - m) of its cell."""
+    centred = _Centred.of(values)
+    means = members.means(centred.offsets)
+    lows, highs = np.full_like(means, np.inf), np.full_like(means, -np.inf)
+    np.minimum.at(lows, members.labels, centred.offsets)
+    np.maximum.at(highs, members.labels, centred.offsets)
+    empty = members.sizes == 0  # published as missing, whatever stands here
+    means, lows, highs = (np.where(empty, 0.0, side) for side in (means, lows, highs))
+    below, above = rho * (lows - means), rho * (highs - means)
+    offsets = (means + below)[labels] + noise.random(len(labels)) * (above - below)[labels]
+    # Rounding must not carry a value out of the range of its cell.
+    return _rounded(np.clip(offsets, lows[labels], highs[labels]), centred, column)
+
+
+def _plain_means(values: pa.ChunkedArray, members: _Members) -> Vector | None:
+    """Return means as sums that are rounded once over sizes, so that they are neat; None if too large."""
+    numbers = np.asarray(values.cast(pa.float64(), safe=False))
+    if members.weights is not None or np.abs(numbers).max(initial=0.0) >= 2.0**53:
+        return None
+    sums = kernels.cell_sums(numbers.reshape(-1, 1), members.labels, len(members.sizes))[:, 0]
+    lowest, highest = np.full(len(sums), np.inf), np.full(len(sums), -np.inf)
+    np.minimum.at(lowest, members.labels, numbers)
+    np.maximum.at(highest, members.labels, numbers)
+    # Within the cell's values, which a rounded quotient may leave by a bit: equal values stay as they are.
+    return np.clip(sums / np.maximum(members.sizes, 1), lowest, np.maximum(highest, lowest))
+
+
+def _rounded(offsets: Vector, centred: _Centred, column: Column) -> pa.Array:
+    """Return numbers rounded as the settings say; whole numbers stay whole when nothing is left behind the point."""
+    decimals = column.settings.round
+    whole = pa.types.is_integer(column.type)
+    if whole and decimals == 0:
+        return pa.array(centred.whole(offsets)).cast(column.type)
+    numbers = offsets + centred.middle
+    if decimals is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Numbers of this size have no decimals, and the largest of them no room to be rounded in.
+            numbers = np.where(np.abs(numbers) < 2.0**52, np.round(numbers, decimals), numbers)
+    # Without the sign of a zero, which would be one more value to tell records apart by.
+    found = pa.array(numbers + 0.0)
+    if whole and decimals is not None and decimals < 0:
+        try:
+            return found.cast(column.type)
+        except pa.ArrowInvalid:
+            return found  # rounding has left the range of the type
+    return found
+
+
+def _medians(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
+    """Return the median of each cell; of ordinal columns and dates the lower of two middle ones."""
+    categories = _categories(values, column)
+    ranks = category_codes(values, categories)
+    order = np.lexsort((ranks, members.labels))
+    # A cell without any value has no middle; what it finds is not published.
+    lower, upper = (ranks[order[np.minimum(place, len(order) - 1)]] for place in _middles(members, order))
+    if column.kind is not Kind.NUMERIC:
+        return categories.take(pa.array(lower))
+    centred = _Centred.of(categories)
+    low, high = centred.offsets[lower], centred.offsets[upper]
+    with np.errstate(over="ignore"):
+        halfway_up = np.where((low < 0) & (high > 0), (low + high) / 2, low + (high - low) / 2)
+    return _rounded(halfway_up, centred, column)
+
+
+def _middles(members: _Members, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where, in the order of cells and values, each cell reaches half of its weight, and where it passes it."""
+    starts = np.cumsum(members.sizes) - members.sizes
+    if members.weights is None:
+        return starts + np.maximum(members.sizes - 1, 0) // 2, starts + members.sizes // 2
+    running = np.cumsum(members.weights[order])
+    before = np.concatenate([[0.0], running])[starts]
+    half = before + members.totals() / 2
+    # Rounding may carry the search past the cell; its own last record is then the one.
+    last = starts + np.maximum(members.sizes - 1, 0)
+    reached, passed = (np.searchsorted(running, half, side) for side in ("left", "right"))
+    return np.clip(reached, starts, last), np.clip(passed, starts, last)
+
+
+def _modes(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
+    """Return the most frequent value of each cell; of equally frequent ones the first in category order."""
+    categories = _categories(values, column)
+    pairs = members.labels * len(categories) + category_codes(values, categories)
+    if members.weights is None:
+        found, counts = np.unique(pairs, return_counts=True)
+    else:
+        found, where = np.unique(pairs, return_inverse=True)
+        counts = np.bincount(where, members.weights)
+    cells, codes = np.divmod(found, len(categories))
+    # Pairs are in order of cells and values; a stable sort leaves the first of equally frequent values in front.
+    order = np.lexsort((-counts, cells))
+    modes = np.zeros(members.n_cells, dtype=np.int64)
+    modes[cells[order[::-1]]] = codes[order[::-1]]
+    if column.settings.round is not None:
+        centred = _Centred.of(categories)
+        return _rounded(centred.offsets[modes], centred, column)
+    return categories.take(pa.array(modes))
+
+
+def _categories(values: pa.ChunkedArray, column: Column) -> pa.Array:
+    """Return the different values of a column in its own order."""
+    return categories_in_order(values, column) if column.kind is Kind.ORDINAL else sorted_categories(values)
+
+
+def _as_dates(numbers: NDArray[np.int64] | NDArray[np.uint64], type_: pa.DataType) -> pa.Array:
+    """Return numbers as dates of a type."""
+    if pa.types.is_date64(type_):
+        numbers = numbers // 86_400_000 * 86_400_000
+    return pa.array(numbers).cast(pa.int32() if type_.bit_width == 32 else pa.int64()).cast(type_)
+
+
+def _as_it_came(values: pa.Array, original: pa.ChunkedArray) -> pa.Array:
+    """Return values as categories if they came as such, in their order, without any that do not occur."""
+    if not pa.types.is_dictionary(original.type):
+        return values
+    categories = listed_categories(original)
+    used = categories.filter(pc.is_in(categories, value_set=pc.unique(values).drop_null()))
+    codes = pc.index_in(values, value_set=used).cast(original.type.index_type)
+    return pa.DictionaryArray.from_arrays(codes, used, ordered=original.type.ordered)

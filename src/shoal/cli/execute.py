@@ -1,0 +1,127 @@
+"""Releasing: a job is carried out and told about, in the same way for every command that makes a release."""
+
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from shoal.auditing import Verdict
+from shoal.cells.grouping import bounds_of
+from shoal.cli.printing import counted, facts
+from shoal.cli.progress import showing
+from shoal.columns.schema import Role
+from shoal.errors import ParameterError, ShoalWarning
+from shoal.files import check_free, replacing_all
+from shoal.job import Job
+from shoal.release import Release, files_of, prepared, run
+from shoal.report.sentences import reached_in_words
+from shoal.table import read
+from shoal.table.clean import printable
+
+
+def carry_out(
+    job: Job, *, force: bool = False, dry_run: bool = False, save_job: str | None = None, threads: int | None = None
+) -> None:
+    """Make and write the release of a job and say what came of it, or only say what would be done."""
+    if job.input is None or job.output is None:
+        raise ParameterError(
+            "The job has to name the file to read, [input] path, and the file to write, [output] path."
+        )
+    files = files_of(job.output.path, job.output.report, job.output.json_file)
+    files += [Path(save_job)] if save_job else []
+    check_free(files, force)
+    if dry_run:
+        tell_plan(job, files)
+        return
+    release = released(job, force=force, threads=threads)
+    if save_job:
+        with replacing_all([save_job], force, private=[save_job]) as (temporary,):
+            temporary.write_text(release.job.to_toml(), encoding="utf-8")
+    tell(release, files)
+
+
+def released(job: Job, *, force: bool = False, threads: int | None = None) -> Release:
+    """Make and write the release of a job; warnings are for `tell`."""
+    assert job.input is not None
+    name = Path(job.input.path).name
+    with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
+        warnings.simplefilter("ignore", ShoalWarning)
+        return run(job, force=force, threads=threads, progress=meter)
+
+
+def tell(release: Release, files: Iterable[Path]) -> None:
+    """Print what was made, on standard error what to look at before it is published."""
+    job, verdict = release.job, release.verdict
+    facts(
+        {
+            "records": f"{verdict.n_records:,}",
+            "method": f"{job.method}, k = {job.k}",
+            "verdict": verdict_in_words(verdict),
+            "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
+            **models_in_words(verdict),
+            "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release),
+            "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
+            "written": ", ".join(map(str, files)),
+        }
+    )
+    for text in release.warnings:
+        click.echo(f"Warning: {text}", err=True)
+
+
+def bound_in_words(release: Release) -> str:
+    """Say what no release can lose less than, where that was asked for."""
+    effort = release.job.output.bound if release.job.output is not None else None
+    return f"; no release can lose less than {release.bound(effort).il:.4f} %" if effort else ""
+
+
+def verdict_in_words(verdict: Verdict) -> str:
+    """Say what the recount found."""
+    if verdict.withdrawn is not None:
+        return f"not k-anonymous: {verdict.withdrawn}"
+    if verdict.k_holds and verdict.broken:
+        names = " and ".join(f"{found.model.name} of {found.model.column}" for found in verdict.broken)
+        return f"does not hold: some classes break {names}"
+    models = any(found.model.promised for found in verdict.models)
+    if verdict.k is None:
+        smallest = f"the smallest class has {counted(verdict.smallest, 'record')}"
+        return f"holds: every class keeps the models; {smallest}" if models else smallest
+    if verdict.holds:
+        who = "different subjects" if verdict.subject_asked else "records"
+        least = verdict.subjects if verdict.subject_asked else verdict.smallest
+        return f"holds: every class has at least {least} {who}" + (" and keeps the models" if models else "")
+    if verdict.smallest >= verdict.k:
+        return f"does not hold: a class has {counted(verdict.subjects or 0, 'different subject')}, not {verdict.k}"
+    return (
+        f"does not hold: {verdict.n_below:,} of {verdict.n_records:,} records are in classes smaller than {verdict.k}"
+    )
+
+
+def models_in_words(verdict: Verdict) -> dict[str, str]:
+    """Say for each model what was found, under its name and column."""
+    return {
+        f"{found.model.name}: {printable(found.model.column)}": reached_in_words(found.to_dict(), "class")
+        for found in verdict.models
+    }
+
+
+def tell_plan(job: Job, files: Iterable[Path]) -> None:
+    """Print what would be done, having checked all that can be checked before cells are made."""
+    assert job.input is not None
+    with showing(f"reading {Path(job.input.path).name}", "") as _:
+        table = read(job.input.path, **job.input.reading())
+    schema, original = prepared(job, table)
+    bounds = bounds_of(original, schema, job.k, job.models)
+    lines = {
+        "would read": f"{job.input.path}: {table.n_records:,} records, {len(table.names)} columns",
+        "would group": f"by {job.method}, k = {job.k}, in {counted(int(bounds.strata.max()) + 1, 'stratum', 'strata')}",
+    }
+    for role in Role:
+        named = [f"{c.name} ({c.kind})" if role is Role.QUASI else c.name for c in schema.having(role)]
+        if named:
+            lines[str(role)] = ", ".join(named)
+    helpers = {"subject": job.roles.subject, "household": job.roles.household, "weights": job.roles.weights}
+    lines |= {title: name for title, name in helpers.items() if name}
+    lines |= {f"{model.name}: {printable(model.column)}": model.promise for model in job.models}
+    facts({**lines, "would write": ", ".join(map(str, files))})
+    click.echo("Nothing was written.")

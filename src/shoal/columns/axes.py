@@ -1,0 +1,261 @@
+"""Axes: how one column becomes coordinates, so that every column has the same spread.
+
+A number, a rank or a date becomes one coordinate. A nominal column becomes a few, placed so that two categories are as
+far apart as any two others: exactly where the dimensions allow it (`docs/space.md` says what happens where not).
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.columns.prepare import categories_in_order, date_units, decoded
+from shoal.columns.schema import Column, Kind
+from shoal.errors import SchemaError
+from shoal.typing import Matrix
+
+Scaling = Literal["zscore", "minmax", "none"]
+"""What makes columns comparable: unit variance, range 1, or nothing."""
+
+Vector = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Numbers = NDArray[np.int64] | NDArray[np.uint64] | Vector
+
+MOST_DIMS = 16
+"""A nominal column takes at most so many coordinates; `benchmarks/bench_nominal.py` measured what that costs."""
+
+
+def fit_axis(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NumberAxis | NominalAxis":
+    """Return the axis of a prepared column."""
+    return (NominalAxis if column.kind is Kind.NOMINAL else NumberAxis).fit(values, column, scaling)
+
+
+@dataclass(frozen=True)
+class NumberAxis:
+    """Numbers, ranks and dates: one coordinate, and a second one where values are missing.
+
+    A missing value lies at the mean, and apart from the others in the second coordinate: by as much as two records of
+    the column differ in the root mean square, or by the range under min-max.
+    """
+
+    column: Column
+    order: pa.Array | None  # the categories of an ordinal column
+    pivot: int | float  # taken away first, so that a large offset costs no digits
+    exponent: int  # then scaled by this power of two, so that nothing overflows when squared
+    shift: float
+    spread: float  # 0 if all present values are equal
+    mean: float  # of the present values, in the end
+    apart: float  # how far missing values lie from the others; 0 if none was missing
+    is_constant: bool  # whether all records have the same value, so that the column carries no distance
+
+    @staticmethod
+    def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NumberAxis":
+        """Measure where the values lie and how far they spread."""
+        order = categories_in_order(values, column) if column.kind is Kind.ORDINAL else None
+        present = _numbers(values, order).present
+        n_missing = len(values) - len(present)
+        pivot = halfway(present) if scaling != "none" else 0
+        moved = less(present, pivot)
+        largest = np.abs(moved).max(initial=0.0)
+        if scaling == "none" and largest > LARGEST_UNSCALED:
+            raise SchemaError(f"Column {column.name!r} has numbers too large to be squared. Choose a scaling for it.")
+        exponent = int(np.frexp(largest)[1]) if scaling != "none" else 0
+        moved = np.ldexp(moved, -exponent)
+        shift, spread = _shift_and_spread(moved, scaling)
+        scaled = (moved - shift) / (spread or 1.0)
+        mean = float(scaled.mean()) if len(scaled) else 0.0
+        apart = _missing_apart(scaled - mean, scaling) if n_missing else 0.0
+        constant = len(present) == 0 or (n_missing == 0 and present.min() == present.max())
+        return NumberAxis(column, order, pivot, exponent, shift, spread, mean, apart, bool(constant))
+
+    @property
+    def n_dims(self) -> int:
+        """One, or two where values are missing."""
+        return 2 if self.apart else 1
+
+    def encode(self, values: pa.ChunkedArray) -> Matrix:
+        """Return the coordinates of prepared values, shape (n_records, n_dims)."""
+        present, where = _numbers(values, self.order)
+        if not (self.apart or where.all()):
+            raise SchemaError(
+                f"Column {self.column.name!r} has missing values, but none was missing when the space was fixed."
+            )
+        weight = self.column.settings.weight
+        moved = np.ldexp(less(present, self.pivot), -self.exponent)
+        scaled = (moved - self.shift) / self.spread * weight if self.spread else np.zeros(len(moved))
+        if not self.apart:
+            return np.asarray(scaled.reshape(-1, 1))
+        X = np.tile([self.mean * weight, self.apart * weight], (len(values), 1))
+        X[where, 0] = scaled
+        X[where, 1] = 0.0
+        return X
+
+    def lookup(self, values: pa.ChunkedArray) -> "Lookup":
+        """Return the coordinates of all records, as they are."""
+        return Lookup(self.encode(values), None)
+
+
+class Lookup(NamedTuple):
+    """Points, and the number of each record's point; None where every record has its own."""
+
+    points: Matrix
+    numbers: Codes | None
+
+
+LARGEST_UNSCALED = 1e100
+"""Larger numbers have to be scaled: the squares of a hundred columns and a billion records still fit a float64."""
+
+
+class _Numbers(NamedTuple):
+    present: Numbers
+    where: NDArray[np.bool_]  # of shape (n_records,): which records have a value
+
+
+def _numbers(values: pa.ChunkedArray, order: pa.Array | None) -> _Numbers:
+    """Return the values that are not missing as numbers: of an ordinal column the ranks, of dates the time units."""
+    if order is not None:
+        values = pc.index_in(decoded(values), value_set=order)
+    return _Numbers(as_numbers(values.drop_null()), np.asarray(values.is_valid()))
+
+
+def as_numbers(values: pa.ChunkedArray | pa.Array) -> Numbers:
+    """Return numbers or dates that are all present: whole ones as int64 or uint64, others as float64."""
+    if pa.types.is_temporal(values.type):
+        return date_units(values)
+    if pa.types.is_integer(values.type):
+        return np.asarray(values.cast(pa.uint64() if pa.types.is_uint64(values.type) else pa.int64()))
+    return np.asarray(values.cast(pa.float64(), safe=False))
+
+
+def halfway(numbers: Numbers) -> int | float:
+    """Return a number halfway between the lowest and the highest, a whole one where they are."""
+    if len(numbers) == 0:
+        return 0
+    low, high = numbers.min(), numbers.max()
+    return (int(low) + int(high) + 1) // 2 if numbers.dtype.kind in "iu" else float(low / 2 + high / 2)
+
+
+def less(numbers: Numbers, pivot: int | float) -> Vector:
+    """Subtract the pivot, without rounding where whole numbers allow it."""
+    if numbers.dtype.kind in "iu" and isinstance(pivot, int) and len(numbers):
+        lowest, highest = int(numbers.min()) - pivot, int(numbers.max()) - pivot
+        if lowest >= -(2**63) and highest < 2**63 and -(2**63) <= pivot < 2**64:
+            # Unsigned numbers wrap around, and the difference read as a signed one is right again.
+            wrapped = numbers.view(np.uint64) - np.uint64(pivot % 2**64)
+            return wrapped.view(np.int64).astype(np.float64)
+    return numbers.astype(np.float64) - pivot
+
+
+def _shift_and_spread(numbers: Vector, scaling: Scaling) -> tuple[float, float]:
+    """Return what to subtract from numbers and what to divide them by."""
+    if scaling == "none":
+        return 0.0, 1.0
+    if len(numbers) == 0 or numbers.min() == numbers.max():
+        return 0.0, 0.0
+    if scaling == "minmax":
+        return float(numbers.min()), float(numbers.max() - numbers.min())
+    mean = float(numbers.mean())
+    return mean, float(np.sqrt(np.square(numbers - mean).mean()))
+
+
+def _missing_apart(deviations: Vector, scaling: Scaling) -> float:
+    """Return how far missing values lie from the others: 1 where the others do not differ."""
+    if scaling == "minmax" or len(deviations) == 0:
+        return 1.0
+    return float(np.sqrt(2 * np.square(deviations).mean())) or 1.0  # squares of very small numbers vanish
+
+
+@dataclass(frozen=True)
+class NominalAxis:
+    """Categories: points that are equally far from one another, missing being one of the categories.
+
+    Under z-score they are so far apart that the column has unit variance in all its coordinates together, as a numeric
+    column has; else they are 1 apart.
+    """
+
+    column: Column
+    categories: pa.Array  # sorted; the last is null where values were missing
+    points: Matrix  # of shape (n_categories, n_dims)
+    apart: float  # how far two categories are meant to be from one another
+
+    @staticmethod
+    def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NominalAxis":
+        """Find the categories and place them."""
+        categories = sorted_categories(values)
+        shares = np.bincount(category_codes(values, categories), minlength=len(categories)) / max(len(values), 1)
+        unlike = 1 - np.square(shares).sum()  # how often two records differ
+        apart = float(np.sqrt(2 / unlike)) if scaling == "zscore" and len(categories) > 1 else 1.0
+        return NominalAxis(column, categories, apart * _places(shares), apart)
+
+    @property
+    def n_dims(self) -> int:
+        """As many as the points have."""
+        return int(self.points.shape[1])
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all records have the same value, so that the column carries no distance."""
+        return len(self.categories) <= 1
+
+    def codes(self, values: pa.ChunkedArray) -> Codes:
+        """Return the number of each record's category, shape (n_records,)."""
+        return category_codes(values, self.categories)
+
+    def lookup(self, values: pa.ChunkedArray) -> Lookup:
+        """Return the points of the categories, and the number of each record's category."""
+        codes = self.codes(values)
+        if codes.min(initial=0) < 0:
+            raise SchemaError(
+                f"Column {self.column.name!r} has categories that did not occur when the space was fixed."
+            )
+        return Lookup(self.points * self.column.settings.weight, codes)
+
+    def encode(self, values: pa.ChunkedArray) -> Matrix:
+        """Return the coordinates of prepared values, shape (n_records, n_dims)."""
+        points, codes = self.lookup(values)
+        assert codes is not None
+        return np.asarray(points[codes])
+
+
+def sorted_categories(values: pa.ChunkedArray) -> pa.Array:
+    """Return the different values of a column in ascending order, null last if there is one."""
+    # Arrow sorts null to the end.
+    distinct = pc.unique(decoded(values))
+    return distinct.take(pc.sort_indices(distinct))
+
+
+def category_codes(values: pa.ChunkedArray, categories: pa.Array) -> Codes:
+    """Return the place of each value among the categories, -1 where it has none; shape (n_records,)."""
+    found = pc.index_in(decoded(values), value_set=categories)
+    return np.asarray(found.fill_null(-1), dtype=np.int64)
+
+
+def _places(shares: Vector) -> Matrix:
+    """Return points for categories, 1 apart from one another, in at most `MOST_DIMS` dimensions.
+
+    So many more categories than dimensions cannot all be equally far apart: the frequent ones are, exactly; the others
+    lie in random directions, the same in every run, and are so far apart on average.
+    """
+    n = len(shares)
+    n_dims = min(max(n - 1, 1), MOST_DIMS)
+    exact = min(n, n_dims + 1)
+    places = np.empty((n, n_dims))
+    by_share = np.argsort(-shares, kind="stable")
+    places[by_share[:exact]] = _simplex(exact, n_dims)
+    directions = np.random.default_rng(1).standard_normal((n - exact, n_dims))
+    directions /= np.sqrt(np.square(directions).sum(axis=1, keepdims=True))
+    places[by_share[exact:]] = directions * np.sqrt(0.5)
+    return places
+
+
+def _simplex(n_points: int, n_dims: int) -> Matrix:
+    """Return points that are exactly 1 apart from one another, around the origin."""
+    points = np.zeros((n_points, n_dims))
+    for i in range(1, n_points):
+        # The new point lies above the middle of those before it, 1 away from each of them.
+        points[i] = points[:i].mean(axis=0)
+        points[i, i - 1] += np.sqrt(1 - np.square(points[0] - points[i]).sum())
+    return np.asarray(points - points.mean(axis=0))

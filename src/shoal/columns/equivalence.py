@@ -1,0 +1,56 @@
+"""Classes: records that agree in some columns, a missing value being a value like any other."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.columns.prepare import decoded, one_missing
+from shoal.typing import Labels
+
+
+def class_ids(table: pa.Table) -> Labels:
+    """Return a number for each record, the same for records that look the same in all columns; shape (n_records,).
+
+    Numbers go from 0 without gaps. What a reader of the table can tell apart is apart: null and NaN, 0 and -0.
+    """
+    ids, n_ids = np.zeros(table.num_rows, dtype=np.int64), 1
+    for column in table.columns:
+        codes = value_codes(column)
+        n_codes = int(codes.max(initial=0)) + 1
+        if n_ids * n_codes >= 2**63:
+            ids, n_ids = _renumbered(ids)
+        ids, n_ids = ids * n_codes + codes, n_ids * n_codes
+    return _renumbered(ids)[0]
+
+
+def _renumbered(ids: Labels) -> tuple[Labels, int]:
+    """Return the numbers without gaps, and how many there are."""
+    numbers = _numbered(pa.chunked_array([pa.array(ids)]))
+    return numbers, int(numbers.max(initial=-1)) + 1
+
+
+def value_codes(values: pa.ChunkedArray) -> Labels:
+    """Return a number for each value, from 0 and without gaps, null being a value; shape (n_records,)."""
+    if pa.types.is_nested(values.type):
+        # Arrow does not number lists and structures.
+        seen: dict[str, int] = {}
+        return np.array([seen.setdefault(repr(value), len(seen)) for value in values.to_pylist()], dtype=np.int64)
+    return _numbered(decoded(values))
+
+
+def identity_codes(values: pa.ChunkedArray) -> Labels:
+    """Return a number for each person or household; missing ones count as one, whether null or NaN."""
+    return value_codes(one_missing(decoded(values)))
+
+
+def distinct_in_classes(classes: Labels, codes: Labels) -> NDArray[np.int64]:
+    """Count the different codes in each class, shape (n_classes,)."""
+    n_codes = codes.max() + 1
+    return np.bincount(np.unique(classes * n_codes + codes) // n_codes)
+
+
+def _numbered(values: pa.ChunkedArray) -> Labels:
+    """Return a number for each value, by the order in which values first occur."""
+    chunks = values.dictionary_encode(null_encoding="encode").chunks
+    # All chunks share one dictionary.
+    return np.concatenate([np.zeros(0, np.int64), *(np.asarray(chunk.indices) for chunk in chunks)]).astype(np.int64)

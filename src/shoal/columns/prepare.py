@@ -1,0 +1,181 @@
+"""Prepare: what is done to columns before records become points.
+
+Declared codes become missing values, extremes are coded, and what would silently spoil distances is refused: missing
+values without a policy, infinities, categories that no order names.
+"""
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.columns.schema import Column, Kind, Role, Schema, is_text
+from shoal.errors import SchemaError
+
+Missing = Literal["error", "own-value"]
+"""What to do with missing values: refuse them, or treat missing as a value of its own."""
+
+
+def prepare(table: pa.Table, schema: Schema, missing: Missing = "error") -> pa.Table:
+    """Return the table with its quasi-identifiers coded as asked, or say which column cannot be used as it is.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Holds at least the columns that `schema` needs. Not changed.
+    schema : Schema
+        Roles, kinds and settings of the columns.
+    missing : {"error", "own-value"}
+        What to do with missing quasi-identifiers.
+
+    Returns
+    -------
+    pyarrow.Table
+        Same records, same columns; in quasi-identifiers, missing values are null and nothing is NaN.
+
+    Raises
+    ------
+    SchemaError
+        If a quasi-identifier has infinities, missing values that `missing` does not allow, or categories that its
+        order does not name.
+    """
+    for column in schema.having(Role.QUASI, Role.BY):
+        place = table.schema.get_field_index(column.name)
+        table = table.set_column(place, column.name, _prepared(table.column(place), column))
+    if missing == "error":
+        _refuse_missing(table, schema)
+    return table
+
+
+def _prepared(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """Return one column, coded as its settings say."""
+    values = _with_plain_categories(values) if pa.types.is_dictionary(values.type) else one_missing(values)
+    if column.settings.missing_codes:
+        values = _without_codes(values, column)
+    for limit, beyond in ((column.settings.top, pc.greater), (column.settings.bottom, pc.less)):
+        if limit is not None:
+            values = _limited(values, column, limit, beyond)
+    if pa.types.is_floating(values.type):
+        _refuse_infinite(values, column)
+    if column.kind is Kind.ORDINAL:
+        _refuse_unordered(values, column)
+    return values
+
+
+def one_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values with null in place of NaN and 0 in place of -0, which would be one more thing to see."""
+    if not pa.types.is_floating(values.type):
+        return values
+    values = decoded(values)
+    return pc.add(pc.if_else(pc.is_nan(values), None, values), pa.scalar(0.0, values.type))
+
+
+def _with_plain_categories(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of categories with one list of them, in which each stands once and none is missing."""
+    categories = listed_categories(values)
+    indices = pc.index_in(one_missing(decoded(values)), value_set=categories).combine_chunks()
+    if len(categories) <= np.iinfo(values.type.index_type.to_pandas_dtype()).max:  # chunks may list more in all
+        indices = indices.cast(values.type.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, categories, ordered=values.type.ordered)])
+
+
+def listed_categories(values: pa.ChunkedArray) -> pa.Array:
+    """Return the categories that a column of them lists, used or not, in its order."""
+    lists = pa.chunked_array([chunk.dictionary for chunk in values.chunks], values.type.value_type)
+    return pc.unique(one_missing(lists)).drop_null()
+
+
+def _without_codes(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """Return the column with its missing codes made null."""
+    plain = decoded(values)
+    try:
+        codes = _as_values(column.settings.missing_codes, plain.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        raise SchemaError(
+            f"A missing code of column {column.name!r} cannot be a value of it: the column holds {plain.type}."
+        ) from None
+    return pc.if_else(pc.is_in(plain, value_set=codes), None, values)
+
+
+def _as_values(entries: tuple[str | int | float, ...], type_: pa.DataType) -> pa.Array:
+    """Return what a user wrote as values of a type; Arrow raises where one cannot be."""
+    # One by one, since a user may write -9 and "NA" side by side.
+    return pa.concat_arrays([pa.array([], type_), *(pa.array([entry]).cast(type_) for entry in entries)])
+
+
+def _refuse_infinite(values: pa.ChunkedArray, column: Column) -> None:
+    infinite = np.asarray(pc.fill_null(pc.is_inf(values), False))
+    if infinite.any():
+        raise SchemaError(
+            f"Column {column.name!r} has {infinite.sum():,} infinite values, the first in record {infinite.argmax()}. "
+            "Infinity has no distance: make these values missing, or limit them (top, bottom)."
+        )
+
+
+def _refuse_unordered(values: pa.ChunkedArray, column: Column) -> None:
+    order = categories_in_order(values, column)
+    strange = pc.and_(pc.is_valid(values), pc.invert(pc.is_in(decoded(values), value_set=order)))
+    count = pc.sum(strange).as_py() or 0
+    if count:
+        raise SchemaError(
+            f"Column {column.name!r} is ordinal, and {count:,} of its values are not among the {len(order)} categories "
+            "of its order. Add their categories to the order, or declare them as missing codes."
+        )
+
+
+def _limited(values: pa.ChunkedArray, column: Column, limit: float, beyond: object) -> pa.ChunkedArray:
+    """Return the column with the values beyond a limit replaced by it."""
+    try:
+        bound = pa.scalar(limit).cast(values.type)
+    except pa.ArrowInvalid:
+        raise SchemaError(
+            f"A top or bottom code of column {column.name!r} cannot be a value of it: the column holds {values.type}."
+        ) from None
+    assert callable(beyond)
+    return pc.if_else(beyond(values, bound), bound, values)
+
+
+def _refuse_missing(table: pa.Table, schema: Schema) -> None:
+    counts = {column.name: table[column.name].null_count for column in schema.quasi}
+    found = {name: count for name, count in counts.items() if count}
+    if found:
+        listed = ", ".join(f"{name!r} ({count:,})" for name, count in found.items())
+        raise SchemaError(
+            f"Missing values in quasi-identifiers: {listed}, of {table.num_rows:,} records. Say what to do with them: "
+            'missing="own-value" (--missing own-value) treats missing as a value of its own; or drop or fill these '
+            "records first."
+        )
+
+
+def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of categories as the values that they stand for, and in a type that Arrow computes on."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
+
+
+def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
+    """Return the categories of an ordinal column, lowest first: as given, as the type has them, or by size."""
+    plain = decoded(values).type
+    if column.settings.order is not None:
+        try:
+            order = _as_values(column.settings.order, plain)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            raise SchemaError(
+                f"The order of column {column.name!r} names categories that cannot be values of it: the column holds "
+                f"{'text' if is_text(plain) else plain}."
+            ) from None
+        if len(pc.unique(order)) < len(order):
+            raise SchemaError(f"The order of column {column.name!r} names a category twice.")
+        return order
+    if pa.types.is_dictionary(values.type) and values.type.ordered:
+        return listed_categories(values)
+    distinct = pc.unique(decoded(values)).drop_null()
+    return distinct.take(pc.sort_indices(distinct))
+
+
+def date_units(values: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return dates that are all present as the numbers that Arrow stores them as, in units of their type."""
+    return np.asarray(values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64()).cast(pa.int64()))

@@ -1,0 +1,434 @@
+"""Schema: what each column is for (its role) and what its values are (its kind).
+
+Nothing is guessed about roles: a column that nobody named is an error, because publishing it may identify people and
+dropping it in silence may ruin the study.
+"""
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from numbers import Real
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+import pyarrow as pa
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from shoal.errors import ParameterError, SchemaError
+from shoal.table.clean import check_names
+
+
+class Role(StrEnum):
+    """What a column is for."""
+
+    IDENTIFIER = "identifier"  # dropped
+    QUASI = "quasi-identifier"  # grouped and replaced
+    BY = "by"  # a quasi-identifier that no cell mixes, so it is published as it is
+    CONFIDENTIAL = "confidential"  # published as it is, protected by the models
+    OTHER = "other"  # published as it is, by explicit word
+
+
+class Kind(StrEnum):
+    """What the values of a column are."""
+
+    NUMERIC = "numeric"
+    ORDINAL = "ordinal"
+    NOMINAL = "nominal"
+    DATE = "date"
+
+
+PUBLISHED = (Role.QUASI, Role.BY, Role.CONFIDENTIAL, Role.OTHER)
+
+Aggregation = Literal["mean", "median", "mode"]
+"""How the records of a cell become one value."""
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise PydanticCustomError("whole_number", "it should be a whole number")
+    return operator.index(value)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise PydanticCustomError("number", "it should be a number")
+    return float(value)
+
+
+def _entry(value: object) -> str | int | float:
+    """Take a text or a number as it is: a code of True or "1" is not the number 1."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise PydanticCustomError("entry", "it should be a text or a number")
+    return operator.index(value) if hasattr(value, "__index__") else float(value)
+
+
+# Whole numbers and numbers of Python or NumPy; no texts or truth values that could be taken for some.
+Whole = Annotated[int, BeforeValidator(_whole)]
+Number = Annotated[float, BeforeValidator(_number)]
+Entry = Annotated[str | int | float, BeforeValidator(_entry)]
+
+
+class Settings(BaseModel):
+    """Something a user wrote down: an unknown key is an error, and nothing changes it afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ColumnSettings(Settings):
+    """What a user says about one column beyond its role; everything has a default.
+
+    Examples
+    --------
+    >>> ColumnSettings(kind="numeric", round=0, top=90).round
+    0
+    """
+
+    kind: Kind | None = Field(None, description="numeric, ordinal, nominal or date; by default what the type says")
+    order: tuple[Entry, ...] | None = Field(None, description="categories of an ordinal column, lowest first")
+    missing_codes: tuple[Entry, ...] = Field((), description="values that stand for a missing one")
+    weight: Number = Field(1.0, gt=0, le=1e6, description="how much the column counts in distances")
+    aggregate: Aggregation | None = Field(None, description="mean, median or mode; by default what the kind says")
+    round: Whole | None = Field(
+        None, ge=-12, le=12, description="decimals of the published value; 0 keeps whole numbers"
+    )
+    top: Number | None = Field(
+        None, allow_inf_nan=False, description="larger values become this one before anything else"
+    )
+    bottom: Number | None = Field(None, allow_inf_nan=False, description="smaller values become this one")
+    keep_zeros: bool = Field(False, strict=True, description="records with a zero share no cell with others")
+
+
+DEFAULT_AGGREGATE: dict[Kind, Aggregation] = {
+    Kind.NUMERIC: "mean",
+    Kind.ORDINAL: "median",
+    Kind.NOMINAL: "mode",
+    Kind.DATE: "mean",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table, with its role and its kind."""
+
+    name: str
+    role: Role
+    kind: Kind
+    type: pa.DataType
+    settings: ColumnSettings
+
+    @property
+    def aggregate(self) -> Aggregation:
+        """How the records of a cell become one value of this column."""
+        return self.settings.aggregate or DEFAULT_AGGREGATE[self.kind]
+
+
+class Roles(Settings):
+    """Who said what about which column, as a user wrote it down."""
+
+    identifiers: tuple[str, ...] = Field((), description="dropped")
+    quasi_identifiers: tuple[str, ...] = Field((), description="grouped and replaced")
+    by: tuple[str, ...] = Field((), description="never mixed in a cell, published as they are")
+    confidential: tuple[str, ...] = Field((), description="published as they are, protected by the models")
+    other: tuple[str, ...] = Field((), description="published as they are, by explicit word")
+    subject: str | None = Field(None, description="says which records belong to one person; dropped unless named above")
+    household: str | None = Field(None, description="says which records form a household; dropped unless named above")
+    household_level: tuple[str, ...] | None = Field(
+        None, description="quasi-identifiers that stay equal within a household; by default those that are"
+    )
+    weights: str | None = Field(None, description="survey weights; not published unless named in other")
+
+    def named(self) -> dict[Role, tuple[str, ...]]:
+        """Return the columns of each role, as they were given."""
+        return {
+            Role.IDENTIFIER: self.identifiers,
+            Role.QUASI: self.quasi_identifiers,
+            Role.BY: self.by,
+            Role.CONFIDENTIAL: self.confidential,
+            Role.OTHER: self.other,
+        }
+
+    def helpers(self) -> tuple[str, ...]:
+        """Return the columns that are used without being published for it."""
+        return tuple(name for name in (self.subject, self.household, self.weights) if name is not None)
+
+
+ALIASES = {
+    "qi": "quasi_identifiers",
+    "quasi": "quasi_identifiers",
+    "keyVars": "quasi_identifiers",
+    "numVars": "quasi_identifiers",
+    "sensitive": "confidential",
+    "drop": "identifiers",
+    "strataVar": "by",
+    "weightVar": "weights",
+    "hhId": "household",
+}
+"""Names that users of other tools know, and ours."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table with their roles, in the order of the table.
+
+    Examples
+    --------
+    >>> people = pa.schema({"name": pa.string(), "age": pa.int64(), "diagnosis": pa.string()})
+    >>> roles = Roles(identifiers=("name",), quasi_identifiers=("age",), confidential=("diagnosis",))
+    >>> schema = Schema.of(people, roles)
+    >>> [f"{column.name}: {column.role}, {column.kind}" for column in schema.columns]
+    ['name: identifier, nominal', 'age: quasi-identifier, numeric', 'diagnosis: confidential, nominal']
+    """
+
+    columns: tuple[Column, ...]
+    roles: Roles
+
+    @staticmethod
+    def of(
+        types: pa.Schema,
+        roles: Roles,
+        settings: Mapping[str, ColumnSettings] | None = None,
+    ) -> "Schema":
+        """Match the roles and settings with the columns of a table, or say what does not fit.
+
+        Parameters
+        ----------
+        types : pyarrow.Schema
+            Names and types of the columns.
+        roles : Roles
+            What the user said the columns are for.
+        settings : mapping of str to ColumnSettings, optional
+            What the user said about single columns.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing, named twice or not named at all, if there is no quasi-identifier, or if a setting
+            does not fit the kind or the role of its column.
+        """
+        settings = settings or {}
+        check_names(types.names)
+        role_of = _role_of(types.names, roles)
+        _check_known(types.names, settings, "columns")
+        columns = tuple(
+            _column(name, role_of[name], types.field(name).type, settings.get(name, ColumnSettings()))
+            for name in types.names
+            if name in role_of
+        )
+        schema = Schema(columns, roles)
+        for name in roles.household_level or ():
+            if name not in [column.name for column in schema.quasi]:
+                raise SchemaError(f"Column {name!r} is given as household-level, but it is not a quasi-identifier.")
+        if roles.household_level is not None and roles.household is None:
+            raise SchemaError(
+                "Household-level columns are given, but no column that says which records form a household."
+            )
+        return schema
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def having(self, *roles: Role) -> tuple[Column, ...]:
+        """Return the columns with one of these roles."""
+        return tuple(column for column in self.columns if column.role in roles)
+
+    @property
+    def quasi(self) -> tuple[Column, ...]:
+        """The columns that are grouped and replaced."""
+        return self.having(Role.QUASI)
+
+    @property
+    def quasi_names(self) -> list[str]:
+        """The names of what an intruder may know: quasi-identifiers and the columns of `by`."""
+        return [column.name for column in self.having(Role.QUASI, Role.BY)]
+
+    @property
+    def published(self) -> tuple[Column, ...]:
+        """The columns of the release, in the order of the table."""
+        return self.having(*PUBLISHED)
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns that have to be in memory to make the cells."""
+        names = {*self.quasi_names, *self.roles.helpers()}
+        return [column.name for column in self.columns if column.name in names]
+
+
+def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
+    """Return the role of each column, or say which columns have none, two, or do not exist."""
+    role_of: dict[str, Role] = {}
+    for role, given in roles.named().items():
+        _check_known(names, given, f"{role} columns")
+        for name in given:
+            if name in role_of:
+                raise SchemaError(
+                    f"Column {name!r} is named twice: as {role_of[name]} and as {role}. A column has one role."
+                )
+            role_of[name] = role
+    _check_known(names, roles.helpers(), "subject, household or weights")
+    if not roles.quasi_identifiers:
+        raise SchemaError(
+            "No quasi-identifier is named, so there is nothing to group records by. Name the columns that somebody "
+            f"could know about a person: quasi_identifiers=[...] or --quasi. Columns: {_listed(names)}."
+        )
+    without = [name for name in names if name not in role_of and name not in roles.helpers()]
+    if without:
+        raise SchemaError(
+            f"{len(without)} of {len(names)} columns have no role: {_listed(without)}. Say for each what it is: "
+            "identifiers (dropped), quasi_identifiers (grouped and replaced), confidential (published as it is) or "
+            "other (published as it is); on the command line --drop, --quasi, --confidential, --other. "
+            "`shoal inspect FILE` proposes roles."
+        )
+    for name in roles.helpers():
+        role_of.setdefault(name, Role.IDENTIFIER)
+    return role_of
+
+
+def _check_known(names: list[str], given: Iterable[str], what: str) -> None:
+    for name in given:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise SchemaError(
+                f"Column {name!r}, named in {what}, is not in the table.{hint} Columns: {_listed(names)}."
+            )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
+def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings) -> Column:
+    natural = natural_kind(type_)
+    kind = settings.kind or (Kind.ORDINAL if settings.order is not None else natural)
+    if kind is None:
+        if role in (Role.QUASI, Role.BY):
+            raise SchemaError(
+                f"Column {name!r} holds {type_}, which has no distance. Split it into plain columns, or "
+                "give it another role than quasi-identifier."
+            )
+        if role is Role.CONFIDENTIAL:
+            raise SchemaError(
+                f"Column {name!r} holds {type_}, of which neither l-diversity nor t-closeness can be measured. Split "
+                "it into plain columns, or give it the role other."
+            )
+        kind = Kind.NOMINAL
+    column = Column(name, role, kind, type_, settings)
+    _check_kind(column, natural)
+    _check_settings(column)
+    return column
+
+
+def natural_kind(type_: pa.DataType) -> Kind | None:
+    """Say which kind the values of a type are taken for, if any."""
+    types = pa.types
+    if types.is_dictionary(type_):
+        return Kind.ORDINAL if type_.ordered else Kind.NOMINAL
+    if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
+        return Kind.NUMERIC
+    if types.is_temporal(type_) and not types.is_interval(type_):
+        return Kind.DATE
+    if is_text(type_) or types.is_boolean(type_) or types.is_null(type_):
+        return Kind.NOMINAL
+    return None
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Tell whether the values are text, in whichever of Arrow's forms."""
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
+
+
+def _check_kind(column: Column, natural: Kind | None) -> None:
+    """Refuse a kind that the values of the column cannot have."""
+    if column.kind in (Kind.NUMERIC, Kind.DATE) and natural is not column.kind:
+        raise SchemaError(
+            f"Column {column.name!r} is declared {column.kind}, but it holds {_plain(column.type)}. Convert it first, "
+            "or leave the kind out."
+        )
+    if column.kind is Kind.ORDINAL and column.settings.order is None and natural is Kind.NOMINAL:
+        raise SchemaError(
+            f"Column {column.name!r} is declared ordinal, but nothing says in which order its categories stand. Give "
+            "them, lowest first: order=[...]."
+        )
+
+
+def _plain(type_: pa.DataType) -> str:
+    return "text" if is_text(type_) or pa.types.is_dictionary(type_) else str(type_)
+
+
+def _check_settings(column: Column) -> None:
+    """Refuse settings that would not do anything, or not what they say."""
+    given = column.settings.model_fields_set
+    numbers = {"round", "top", "bottom", "keep_zeros"}
+    if column.role is not Role.QUASI:
+        unused = sorted(given - {"kind", "order"})
+        if unused:
+            raise SchemaError(
+                f"{_listed(unused)} is set for column {column.name!r}, whose role is {column.role}. Only "
+                "quasi-identifiers are scaled and aggregated."
+            )
+    if column.kind is not Kind.NUMERIC and given & numbers:
+        raise SchemaError(
+            f"{_listed(sorted(given & numbers))} is set for column {column.name!r}, which is {column.kind}. It works "
+            "on numeric columns."
+        )
+    if "order" in given and column.kind is not Kind.ORDINAL:
+        raise SchemaError(f"An order is given for column {column.name!r}, which is {column.kind}, not ordinal.")
+    if column.aggregate == "mean" and column.kind in (Kind.ORDINAL, Kind.NOMINAL):
+        raise SchemaError(f"Column {column.name!r} is {column.kind} and has no mean. Use median or mode.")
+    if column.aggregate == "median" and column.kind is Kind.NOMINAL:
+        raise SchemaError(f"Column {column.name!r} is nominal and has no median. Use mode, or declare it ordinal.")
+    low, high = column.settings.bottom, column.settings.top
+    if low is not None and high is not None and low >= high:
+        raise SchemaError(f"The bottom code of column {column.name!r} is not below its top code.")
+
+
+def as_settings(settings: Mapping[str, Any] | None) -> dict[str, ColumnSettings]:
+    """Return the settings of columns as such, whether they came as plain mappings or not."""
+    return {
+        name: given if isinstance(given, ColumnSettings) else validated(ColumnSettings, given, f"columns.{name}")
+        for name, given in (settings or {}).items()
+    }
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def validated(model: type[S], content: object, where: str = "") -> S:
+    """Return the settings, or raise `ParameterError` with the first thing that is wrong, in our words."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join([*([where] if where else []), *map(str, first["loc"])])
+    if first["type"] == "extra_forbidden":
+        known = _keys_at(model, first["loc"][:-1])
+        key = str(first["loc"][-1])
+        near = [ALIASES[key]] if ALIASES.get(key) in known else get_close_matches(key, known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ParameterError(f"There is no key {place!r}.{hint} Known here: {', '.join(known)}.")
+    if first["type"] == "missing":
+        raise ParameterError(f"{place!r} is missing and has no default.")
+    raise ParameterError(f"{place or 'This'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}.")
+
+
+def _keys_at(model: Any, place: tuple[int | str, ...]) -> list[str]:
+    """Return the keys that settings know at a place."""
+    for key in place:
+        if key in model.model_fields:
+            annotation = model.model_fields[str(key)].annotation
+            nested = [annotation, *get_args(annotation)]
+            model = next((a for a in nested if isinstance(a, type) and issubclass(a, BaseModel)), model)
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def as_names(given: Sequence[str] | str) -> list[str]:
+    """Return one column name or several as a list."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise ParameterError(f"Columns are given by a name or a list of names, not by {type(given).__name__}.")
+    return list(given)

@@ -1,0 +1,79 @@
+"""Space: where records become points, so that distance means something.
+
+`Space` turns the quasi-identifiers of a table into the matrix that every algorithm works on.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.typing import Matrix
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.columns.axes import NominalAxis, NumberAxis, Scaling
+    from shoal.columns.schema import Schema
+
+
+_AT_ONCE = 8192  # records whose coordinates stay in the cache while one column after the other is written
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where the records of a table lie: one axis for each quasi-identifier, fixed once and for all.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from shoal.columns.schema import Roles, Schema
+    >>> people = pa.table({"age": [20, 40], "sex": ["f", "m"]})
+    >>> schema = Schema.of(people.schema, Roles(quasi_identifiers=("age", "sex")))
+    >>> Space.fit(people, schema).encode(people)
+    array([[-1., -1.],
+           [ 1.,  1.]])
+    """
+
+    axes: "tuple[NumberAxis | NominalAxis, ...]"
+
+    @staticmethod
+    def fit(table: "pa.Table", schema: "Schema", scaling: "Scaling" = "zscore") -> "Space":
+        """Measure the quasi-identifiers of a prepared table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            As `shoal.columns.prepare.prepare` returns it.
+        schema : Schema
+            Its roles, kinds and settings.
+        scaling : {"zscore", "minmax", "none"}
+            What makes columns comparable: unit variance, range 1, or nothing.
+
+        Notes
+        -----
+        Takes O(n log n) time in records and memory for one column at a time.
+        """
+        from shoal.columns.axes import fit_axis
+
+        return Space(tuple(fit_axis(table[column.name], column, scaling) for column in schema.quasi))
+
+    def encode(self, table: "pa.Table") -> Matrix:
+        """Return the points of the records of a prepared table, float64 of shape (n_records, n_dims)."""
+        X = np.empty((table.num_rows, sum(axis.n_dims for axis in self.axes)))
+        parts = [axis.lookup(table[axis.column.name]) for axis in self.axes]
+        for start in range(0, len(X), _AT_ONCE):
+            rows = slice(start, start + _AT_ONCE)
+            for (points, numbers), dims in zip(parts, self.dims(), strict=True):
+                X[rows, dims] = points[rows if numbers is None else numbers[rows]]
+        return X
+
+    def dims(self) -> list[slice]:
+        """Return which coordinates belong to which axis."""
+        ends = np.cumsum([axis.n_dims for axis in self.axes])
+        return [slice(int(end) - axis.n_dims, int(end)) for axis, end in zip(self.axes, ends, strict=True)]
+
+    @property
+    def constant(self) -> list[str]:
+        """The names of columns that carry no distance, because all records have the same value."""
+        return [axis.column.name for axis in self.axes if axis.is_constant]

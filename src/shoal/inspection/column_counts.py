@@ -1,0 +1,96 @@
+"""Facts: what can be counted about one column without showing any of its values."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.columns.equivalence import identity_codes
+from shoal.columns.prepare import one_missing
+from shoal.columns.schema import Kind, is_text, natural_kind
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Counts about one column.
+
+    Attributes
+    ----------
+    name : str
+    type : pyarrow.DataType
+    kind : Kind or None
+        What shoal takes its values for; None if they have no distance.
+    n_records, missing, distinct : int
+        Records, those without a value, and different values among the others.
+    alone : int
+        Records that are the only ones with their value, missing being a value.
+    length : float
+        Mean length of a text; 0 if the column holds none.
+    dense : bool
+        Whether the values are whole numbers with few gaps, as record numbers are.
+    """
+
+    name: str
+    type: pa.DataType
+    kind: Kind | None
+    n_records: int
+    missing: int
+    distinct: int
+    alone: int
+    length: float = 0.0
+    dense: bool = False
+
+    @property
+    def present(self) -> int:
+        """Records with a value."""
+        return self.n_records - self.missing
+
+    @property
+    def variety(self) -> float:
+        """Different values per record that has one."""
+        return self.distinct / self.present if self.present else 0.0
+
+    @property
+    def unique(self) -> float:
+        """Share of the records that this column alone makes unique."""
+        return self.alone / self.n_records if self.n_records else 0.0
+
+
+def count(name: str, values: pa.ChunkedArray) -> tuple[Facts, Codes | None]:
+    """Count a column; return the codes of its values too, or None if they cannot be told apart."""
+    kind = natural_kind(values.type)
+    n = len(values)
+    if kind is None:
+        return Facts(name, values.type, None, n, values.null_count, 0, 0), None
+    codes = identity_codes(values)
+    counts = np.bincount(codes, minlength=1)
+    missing = one_missing(values).null_count
+    facts = Facts(
+        name=name,
+        type=values.type,
+        kind=kind,
+        n_records=n,
+        missing=missing,
+        distinct=int(np.count_nonzero(counts)) - (missing > 0),
+        alone=int(np.count_nonzero(counts == 1)),
+        length=_mean_length(values),
+        dense=_is_dense(values),
+    )
+    return facts, codes
+
+
+def _mean_length(values: pa.ChunkedArray) -> float:
+    return float(pc.mean(pc.utf8_length(values)).as_py() or 0) if is_text(values.type) else 0.0
+
+
+def _is_dense(values: pa.ChunkedArray) -> bool:
+    if not pa.types.is_integer(values.type):
+        return False
+    ends = pc.min_max(values)
+    if not ends["min"].is_valid:
+        return False
+    return bool(ends["max"].as_py() - ends["min"].as_py() < 2 * len(values))

@@ -1,0 +1,98 @@
+"""Proposal: which role a column may have, by its name and its counts, and why.
+
+In doubt a column is proposed as a quasi-identifier, because what is grouped does least harm. A person decides.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from shoal.columns.schema import Kind, Role, is_text
+from shoal.inspection.column_counts import Facts
+from shoal.inspection.name_topics import Topic, is_code, topics_of
+
+_NEAR_UNIQUE = 0.9  # different values per record
+_OFTEN = 0.05  # a number or name that fewer than 20 records share
+_FREE_TEXT = 40  # letters
+_MOST = 0.5
+_SOME = 0.1  # of the records: published as it is, a column that makes more of them unique identifies
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A role, the reason for it, and what else may be said about the column.
+
+    Attributes
+    ----------
+    role : Role
+    reason : str
+    helper : {"weights", "household", None}
+        What the column is used for without being published.
+    kind : Kind or None
+        What to take the values for, if not what their type says.
+    """
+
+    role: Role
+    reason: str
+    helper: str | None = None
+    kind: Kind | None = None
+
+
+def propose(facts: Facts) -> Proposal:
+    """Return the role that a column may have."""
+    if facts.kind is None:
+        return Proposal(Role.IDENTIFIER, f"its values ({facts.type}) have no distance and cannot be grouped")
+    if facts.distinct <= 1:
+        return Proposal(Role.OTHER, "it says the same of every record")
+    topics = topics_of(facts.name)
+    return _by_name(facts, topics) or _by_counts(facts) or _quasi(facts, topics)
+
+
+def _by_name(facts: Facts, topics: set[Topic]) -> Proposal | None:
+    """Propose an identifier, a helper or a confidential column if the name says so and the counts agree."""
+    if Topic.WEIGHT in topics and facts.kind is Kind.NUMERIC:
+        return Proposal(Role.IDENTIFIER, f"{_name_says(Topic.WEIGHT)}; used, not published", "weights")
+    if Topic.HOUSEHOLD in topics and facts.variety < _NEAR_UNIQUE:
+        return Proposal(Role.IDENTIFIER, f"{_name_says(Topic.HOUSEHOLD)}; used, not published", "household")
+    if Topic.PERSON in topics:
+        return Proposal(Role.IDENTIFIER, _name_says(Topic.PERSON))
+    if Topic.NUMBER in topics and facts.variety >= _OFTEN and _can_number(facts):
+        repeated = "; as several records share one, perhaps --subject" if facts.variety < _NEAR_UNIQUE else ""
+        return Proposal(Role.IDENTIFIER, _name_says(Topic.NUMBER) + repeated)
+    if Topic.PRIVATE in topics and facts.unique <= _SOME:
+        return Proposal(Role.CONFIDENTIAL, _name_says(Topic.PRIVATE))
+    return None
+
+
+def _name_says(topic: Topic) -> str:
+    return f"by its name, {topic.value}"
+
+
+def _can_number(facts: Facts) -> bool:
+    """Amounts with decimals number nobody."""
+    return is_text(facts.type) or pa.types.is_integer(facts.type) or pa.types.is_dictionary(facts.type)
+
+
+def _by_counts(facts: Facts) -> Proposal | None:
+    """Propose an identifier if nearly every record has a value of its own that nobody can take for an amount."""
+    if is_text(facts.type) and facts.variety >= _NEAR_UNIQUE:
+        return Proposal(Role.IDENTIFIER, "nearly every record has a text of its own")
+    if facts.length >= _FREE_TEXT and facts.variety >= _MOST:
+        return Proposal(Role.IDENTIFIER, "long texts, mostly different: free text can name people")
+    if facts.dense and facts.distinct == facts.present and facts.present >= 20:
+        return Proposal(Role.IDENTIFIER, "whole numbers, all different and with few gaps, like record numbers")
+    return None
+
+
+def _quasi(facts: Facts, topics: set[Topic]) -> Proposal:
+    coded = pa.types.is_integer(facts.type) and is_code(facts.name)
+    kind = Kind.NOMINAL if coded else None
+    if Topic.KNOWN in topics:
+        reason = _name_says(Topic.KNOWN)
+    elif Topic.PRIVATE in topics:
+        reason = f"{_name_says(Topic.PRIVATE)}, but published as it is it would identify"
+    elif facts.unique > _MOST:
+        reason = "most records have a value of their own: who knows it knows the record"
+    else:
+        reason = "nothing tells what it is; in doubt it is grouped"
+    return Proposal(Role.QUASI, reason, kind=kind)

@@ -1,0 +1,186 @@
+"""Classes: the risk of records that look alike, from how many there are of them."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shoal.errors import ParameterError
+from shoal.metrics.bound.pairs import Vector, as_classes, as_weights
+from shoal.typing import Labels
+
+
+@dataclass(frozen=True)
+class ClassRisk:
+    """The risk of records that look alike, from how many they are.
+
+    Attributes
+    ----------
+    prosecutor_max, prosecutor_mean : float
+        Largest and mean 1/f, f being the number of records in the class: the intruder knows that the person is here.
+    prosecutor_above : float
+        Share of records with 1/f above the threshold.
+    n_highest : int
+        Number of records at the highest prosecutor's risk.
+    journalist_max, journalist_mean, journalist_above : float
+        The same with 1/F, F being the size of the class in the population: the intruder does not know who is here.
+    marketer : float
+        Expected share of records linked correctly by one who links all: the sum over classes of f/F, divided by n.
+    threshold : float
+        Above what a risk counts as high.
+    population : str
+        Where F comes from: ``weights``, or ``sample``, which takes F = f. The journalist's risk is then the
+        prosecutor's, an upper bound.
+    """
+
+    prosecutor_max: float
+    prosecutor_mean: float
+    prosecutor_above: float
+    n_highest: int
+    journalist_max: float
+    journalist_mean: float
+    journalist_above: float
+    marketer: float
+    threshold: float
+    population: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, for a report."""
+        return asdict(self)
+
+
+def class_risk(classes: ArrayLike, weights: ArrayLike | None = None, threshold: float = 0.1) -> ClassRisk:
+    """Measure the prosecutor's, the journalist's and the marketer's risk.
+
+    Parameters
+    ----------
+    classes : array_like of shape (n_records,)
+        Whole numbers; records with the same one look alike in the release.
+    weights : array_like of shape (n_records,), optional
+        How many people of the population each record stands for.
+    threshold : float, default 0.1
+        A risk above it counts as high.
+
+    Returns
+    -------
+    ClassRisk
+        The three risks.
+
+    Raises
+    ------
+    ParameterError
+        If the classes are no whole numbers, a weight is not positive, or the threshold is not between 0 and 1.
+
+    Notes
+    -----
+    The class of the population is estimated by the sum of the weights in the class, and taken to be no smaller than the
+    class itself.
+
+    References
+    ----------
+    K. El Emam, "Guide to the De-Identification of Personal Health Information", CRC Press, 2013.
+
+    Examples
+    --------
+    >>> class_risk([0, 0, 0, 1, 1]).prosecutor_max
+    0.5
+    >>> round(class_risk([0, 0, 0, 1, 1], weights=[10, 10, 10, 40, 40]).marketer, 4)
+    0.025
+    """
+    if not 0 <= threshold <= 1:
+        raise ParameterError("threshold must be between 0 and 1; a risk is a probability.")
+    numbers = as_classes(classes)
+    sizes = np.bincount(numbers)
+    population = np.maximum(_class_sums(numbers, weights), sizes)
+    prosecutor, journalist = 1 / sizes[numbers], 1 / population[numbers]
+    return ClassRisk(
+        prosecutor_max=float(prosecutor.max()),
+        prosecutor_mean=len(sizes) / len(numbers),
+        prosecutor_above=float(np.mean(prosecutor > threshold)),
+        n_highest=int(np.count_nonzero(prosecutor == prosecutor.max())),
+        journalist_max=float(journalist.max()),
+        journalist_mean=float(journalist.mean()),
+        journalist_above=float(np.mean(journalist > threshold)),
+        marketer=float(np.sum(sizes / population) / len(numbers)),
+        threshold=float(threshold),
+        population="sample" if weights is None else "weights",
+    )
+
+
+def _class_sums(classes: Labels, weights: ArrayLike | None) -> Vector:
+    """Sum the weights in each class; without weights every record stands for itself."""
+    if weights is None:
+        return np.bincount(classes).astype(np.float64)
+    return np.asarray(np.bincount(classes, _as_sampling_weights(weights, len(classes))), dtype=np.float64)
+
+
+def _as_sampling_weights(weights: ArrayLike, n_records: int) -> Vector:
+    array = as_weights(weights, n_records)
+    if not (array > 0).all():
+        raise ParameterError(
+            f"A sampling weight says how many people a record stands for; {np.count_nonzero(array <= 0)} records have "
+            "none. Give every record a positive weight."
+        )
+    return array
+
+
+@dataclass(frozen=True)
+class Uniqueness:
+    """How many records are alone with their values.
+
+    Attributes
+    ----------
+    sample : float
+        Share of records that no other record looks like.
+    population : float or None
+        Estimated share of records that nobody else in the population looks like; None without weights.
+    """
+
+    sample: float
+    population: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, for a report."""
+        return asdict(self)
+
+
+def uniqueness(classes: ArrayLike, weights: ArrayLike | None = None) -> Uniqueness:
+    """Count the records that are alone in their class, and estimate how many are alone in the population.
+
+    Parameters
+    ----------
+    classes, weights
+        As for `class_risk`; here usually of the original table.
+
+    Returns
+    -------
+    Uniqueness
+        Both shares.
+
+    Raises
+    ------
+    ParameterError
+        If the classes are no whole numbers, or a weight is not positive.
+
+    Notes
+    -----
+    In the model of Benedetti and Franconi, where F given f follows a negative binomial law with success probability
+    f / (sum of weights), a record that is alone in the sample and has weight w is alone in the population with
+    probability 1/w, or 1 where w is below 1.
+
+    References
+    ----------
+    R. Benedetti, L. Franconi, "Statistical and technological solutions for controlled data dissemination", 1998.
+
+    Examples
+    --------
+    >>> uniqueness([0, 0, 1, 2], weights=[5, 5, 2, 4])
+    Uniqueness(sample=0.5, population=0.1875)
+    """
+    numbers = as_classes(classes)
+    alone = np.bincount(numbers)[numbers] == 1
+    population = None
+    if weights is not None:
+        population = float((alone / np.maximum(_as_sampling_weights(weights, len(numbers)), 1)).mean())
+    return Uniqueness(sample=float(alone.mean()), population=population)

@@ -1,0 +1,105 @@
+"""Measures: risk and utility of a table and what is published for it, by the array metrics of `shoal.metrics`."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.columns.equivalence import class_ids, value_codes
+from shoal.columns.prepare import decoded
+from shoal.columns.schema import Kind, Role, Schema
+from shoal.columns.space import Space
+from shoal.metrics.linkage import Linkage, cell_linkage
+from shoal.metrics.risk import Risk, class_risk, interval_disclosure, uniqueness
+from shoal.metrics.utility import nominal_utility, numeric_utility
+from shoal.typing import Labels
+
+Vector = NDArray[np.float64]
+
+MOST_NUMBERS = 4_000_000
+"""Up to so many numbers in the matrix, the linkage of all records takes a second or so."""
+
+SAMPLE = 5_000
+"""Of larger tables, so many records are linked. The standard error of a share of 0.1 is then 0.004."""
+
+
+def table_risk(
+    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, labels: Labels | None, weights: Vector | None
+) -> Risk:
+    """Measure how well an intruder who holds the original values finds people in the release.
+
+    Parameters
+    ----------
+    original, replaced : pyarrow.Table
+        The prepared records, and what is published in place of their quasi-identifiers, in the same order.
+    schema, space : Schema and Space
+        Roles and kinds of the columns, and where distances are measured.
+    labels : ndarray of shape (n_records,), optional
+        Cell number of each record, if the records of a cell are published alike.
+    weights : ndarray of shape (n_records,), optional
+        Survey weights.
+    """
+    if weights is not None:
+        weights = np.maximum(weights, 1.0)  # a record stands for itself at least
+    columns = numeric_columns(schema)
+    published = {name: (replaced if name in replaced.column_names else original)[name] for name in schema.quasi_names}
+    return Risk(
+        linkage=table_linkage(original, replaced, schema, space, labels),
+        classes=class_risk(class_ids(pa.table(published)), weights),
+        uniqueness=uniqueness(class_ids(original.select(schema.quasi_names)), weights),
+        intervals=interval_disclosure(_numbers(original, columns), _numbers(replaced, columns)) if columns else {},
+    )
+
+
+def table_linkage(
+    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, labels: Labels | None
+) -> Linkage:
+    """Link all records where that is quick, else a sample of them, always the same one.
+
+    Columns of `by` are published as they are, so an intruder looks only among the records of the right stratum.
+    """
+    if labels is None:
+        labels = np.arange(original.num_rows)  # every record is published in its own way
+    first = np.unique(labels, return_index=True)[1]  # a record of each cell
+    X, points = space.encode(original), space.encode(replaced.take(pa.array(first)))
+    by = [column.name for column in schema.having(Role.BY)]
+    if by:
+        strata = class_ids(original.select(by))
+        # One more coordinate, in which strata are farther apart than any two records are in all others.
+        far = 2 * np.sqrt(X.shape[1]) * (1 + np.abs(X).max(initial=0.0))
+        X, points = (np.column_stack([Z, far * s]) for Z, s in ((X, strata), (points, strata[first])))
+    return cell_linkage(X, points, labels, sample=None if X.size <= MOST_NUMBERS else SAMPLE, seed=0)
+
+
+def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weights: Vector | None) -> dict[str, Any]:
+    """Measure what analysts still find: changes of means, variances and correlations, and of categories."""
+    numeric = numeric_columns(schema)
+    others = [column.name for column in schema.quasi if column.name not in numeric]
+    found: dict[str, Any] = {"numeric": None, "nominal": None}
+    if numeric:
+        changes = numeric_utility(_numbers(original, numeric), _numbers(replaced, numeric), weights)
+        found["numeric"] = changes.to_dict()
+    if others:
+        pairs = {name: _codes(original[name], replaced[name]) for name in others}
+        before, after = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
+        found["nominal"] = {name: change._asdict() for name, change in nominal_utility(before, after, weights).items()}
+    return found
+
+
+def numeric_columns(schema: Schema) -> list[str]:
+    """Name the quasi-identifiers that are numbers."""
+    return [column.name for column in schema.quasi if column.kind is Kind.NUMERIC]
+
+
+def _numbers(table: pa.Table, names: list[str]) -> dict[str, Vector]:
+    """Return numeric columns as floats, NaN where values are missing."""
+    return {name: np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan)) for name in names}
+
+
+def _codes(before: pa.ChunkedArray, after: pa.ChunkedArray) -> tuple[Labels, Labels]:
+    """Return two columns as numbers that are equal where the values are."""
+    before = decoded(before)
+    after = decoded(after).cast(before.type)
+    codes = value_codes(pa.chunked_array([*before.chunks, *after.chunks], before.type))
+    return codes[: len(before)], codes[len(before) :]

@@ -1,0 +1,115 @@
+"""Columns: models meet the confidential columns of a table.
+
+Whether values have an order comes from the kind of the column, a missing value is a value of its own, after all others.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal import kernels
+from shoal.columns.axes import category_codes, sorted_categories
+from shoal.columns.prepare import categories_in_order, decoded, one_missing
+from shoal.columns.schema import Column, Kind, Role, Schema
+from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.models.codes import Codes
+from shoal.models.model import Model
+from shoal.models.model_on_column import Guarded
+from shoal.typing import Labels
+
+
+class HasColumns(Protocol):
+    """A table, as far as models need it."""
+
+    def __getitem__(self, name: str, /) -> pa.ChunkedArray:
+        """Return one column."""
+
+
+def check_models(models: Sequence[Model], schema: Schema) -> None:
+    """Refuse models that are not about a confidential column, or that stand there twice.
+
+    Raises
+    ------
+    SchemaError
+        If a model's column is not in the table, or not confidential.
+    ParameterError
+        If a model is asked for twice.
+    """
+    roles = {column.name: column.role for column in schema.columns}
+    confidential = [name for name, role in roles.items() if role is Role.CONFIDENTIAL]
+    for place, model in enumerate(models):
+        if model.column not in confidential:
+            role = f", whose role is {roles[model.column]}" if model.column in roles else ""
+            near = get_close_matches(model.column, confidential, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "Name it there (confidential=[...], --confidential)."
+            raise SchemaError(
+                f"{model.name} is asked for column {model.column!r}{role}, but models speak of confidential columns. "
+                f"{hint} Confidential columns: {', '.join(map(repr, confidential)) or 'none'}."
+            )
+        if model in models[:place]:
+            raise ParameterError(f"{model.name} of column {model.column!r} is asked for twice. Say it once.")
+
+
+def codes_of(values: pa.ChunkedArray, column: Column) -> Codes:
+    """Return a column by the numbers of the values that occur in it, in the order of its kind, a missing one last.
+
+    Examples
+    --------
+    >>> from shoal.columns.schema import Roles
+    >>> table = pa.table({"age": [30, 40, 50], "salary": [10.0, None, 5.0]})
+    >>> schema = Schema.of(table.schema, Roles(quasi_identifiers=("age",), confidential=("salary",)))
+    >>> codes_of(table["salary"], schema["salary"])
+    Codes(codes=array([1, 2, 0]), n_values=3, ordered=True)
+    """
+    # The type of an ordinal column may tell its order.
+    values = one_missing(values if column.kind is Kind.ORDINAL else decoded(values))
+    codes = category_codes(values, categories_of(values, column))
+    occurs = np.bincount(codes) > 0
+    return Codes(np.cumsum(occurs)[codes] - 1, int(occurs.sum()), column.kind is not Kind.NOMINAL)
+
+
+def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
+    """Return the values of a column in the order of its kind, a missing one last."""
+    if column.kind is not Kind.ORDINAL:
+        return sorted_categories(values)
+    order = categories_in_order(values, column)
+    n_missing = decoded(values).null_count
+    if np.count_nonzero(category_codes(values, order) < 0) > n_missing:
+        raise SchemaError(
+            f"Column {column.name!r} is ordinal, and some of its values are not among the {len(order)} categories of "
+            "its order. Add their categories to the order."
+        )
+    return pa.concat_arrays([order, pa.nulls(1, order.type)]) if n_missing else order
+
+
+def guarded_by(models: Sequence[Model], schema: Schema, table: HasColumns) -> list[Guarded]:
+    """Return the models with the columns that they are about."""
+    columns = {name: codes_of(table[name], schema[name]) for name in {model.column for model in models}}
+    return [Guarded(model, *columns[model.column]) for model in models]
+
+
+def refuse_impossible(guarded: Sequence[Guarded], strata: Labels) -> None:
+    """Raise if a whole stratum, as one class, breaks a model: then so does a cell of every partition of it.
+
+    Raises
+    ------
+    GuaranteeError
+        It says in counts, without a value, which model cannot be kept and why.
+    """
+    for each in guarded:
+        failing = breaking([each], strata)
+        if failing.any():
+            part = each.part(np.flatnonzero(strata == failing.argmax()))
+            raise GuaranteeError(f"{each.model} cannot be kept: {each.model.why_impossible(part.column)}.")
+
+
+def breaking(guarded: Sequence[Guarded], labels: Labels) -> NDArray[np.bool_]:
+    """Say which cells break one of the models, shape (n_cells,)."""
+    vetoes = kernels.Guarantees()
+    for each in guarded:
+        each.model.guard(vetoes, each.column, np.bincount(each.codes, minlength=each.n_values))
+    return np.asarray(vetoes.excess(labels, int(labels.max()) + 1)) > 0

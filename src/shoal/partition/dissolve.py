@@ -1,0 +1,67 @@
+"""Scatter: the second phase of TFRP, which lowers the loss of any partition.
+
+Cells are tried in order of decreasing GSE, an order fixed at the start. A cell of fewer than 2k records hands each of
+its records to the nearest other centroid, as long as the cell there stays below 4k; if that lowers the SSE of the
+cells it touches, the cell is gone. In the end cells of 2k records or more are cut again.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from shoal import kernels
+from shoal.partition.cell_building import Cut, cut_large, unit_scaled
+from shoal.typing import Labels, Matrix, Seed
+
+
+def scatter(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
+    """Scatter the cells whose records are better off in the cells nearby.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_records, n_dims)
+        Records in the space.
+    labels : ndarray of shape (n_records,)
+        A partition: cell numbers from 0 without gaps, none fewer than `k` times.
+    k : int
+        Smallest cell size.
+    recut : callable
+        ``(X, k) -> labels``, which cuts a cell that has grown to 2k records or more.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_records,), int64
+        A partition. Scattering never raises the SSE; what the final cuts do to it is up to `recut`.
+
+    Notes
+    -----
+    Takes O(n^2 / k) time in records at worst, for one search among the n / k centroids for each record; an index of
+    the centroids that have not moved makes it much less. Nothing is random: of equal cells the lower number comes
+    first, and the records of a cell choose in order of decreasing distance from its centroid.
+
+    References
+    ----------
+    Chang, Li, Huang (2007), "TFRP: an efficient microaggregation algorithm for statistical disclosure control",
+    section 3.2 and appendix C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [17.0], [18.0], [19.0], [20.0]])
+    >>> scatter(X, np.array([0, 0, 0, 1, 1, 2, 2, 2]), 2, recut=lambda X, k: np.zeros(len(X), dtype=int))
+    array([0, 0, 0, 0, 1, 1, 1, 1])
+    """
+    X = unit_scaled(X)
+    return cut_large(X, kernels.scatter(X, labels, k), k, recut)
+
+
+def scattered(algorithm: Callable[..., Labels]) -> Callable[..., Labels]:
+    """Return the algorithm followed by `scatter`, with the algorithm itself for the final cuts: its ``+`` form."""
+
+    @wraps(algorithm)
+    def plus(X: Matrix, k: int, seed: Seed = None, **options: Any) -> Labels:
+        labels = algorithm(X, k, seed, **options)
+        return scatter(X, labels, k, lambda part, k: algorithm(part, k, seed, **options))
+
+    plus.__doc__ = f"Partition by `{algorithm.__name__}`, then `scatter` and cut large cells by the same."
+    return plus

@@ -1,0 +1,10 @@
+"""Pipe: lines in, k-anonymous lines out, for ``shoal stream``.
+
+`source` reads bytes, `lines` turns lines into columns and back, `sink` writes, and `loop` connects them and goes on
+where it was stopped.
+"""
+
+from shoal.stream.pipe.lines import Form
+from shoal.stream.pipe.loop import Ending, Pipe, Watching
+
+__all__ = ["Ending", "Form", "Pipe", "Watching"]

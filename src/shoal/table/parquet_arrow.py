@@ -1,0 +1,79 @@
+"""Columnar files: Parquet, of which only the columns asked for are read, and Arrow (Feather)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.errors import FileError
+from shoal.table.clean import check_names, check_wanted
+
+# What the readers raise on bytes that are no such file. The text of it can hold values, so it is not shown.
+UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeError)
+
+# The checksums let a reader notice damage, as ours does.
+PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
+    """Read a Parquet file, or the columns of it that are asked for."""
+    with _opened(path) as file:
+        names = file.schema_arrow.names
+        check_names(names)
+        wanted = names if columns is None else check_wanted(columns, names)
+        try:
+            return file.read(columns=wanted).select(wanted), None
+        except UNREADABLE:
+            raise damaged(path, "Parquet") from None
+
+
+def parquet_types(path: Path) -> tuple[pa.Schema, int]:
+    """Return names and types of the columns of a Parquet file, and the number of its records."""
+    with _opened(path) as file:
+        check_names(file.schema_arrow.names)
+        return file.schema_arrow, int(file.metadata.num_rows)
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path, page_checksum_verification=True)
+    except UNREADABLE:
+        raise damaged(path, "Parquet") from None
+
+
+def write_parquet(table: pa.Table, path: Path, ending: str = ".parquet", notes: object = None) -> None:
+    """Write a table to a Parquet file."""
+    pq.write_table(table, path, **PARQUET)
+
+
+def read_arrow(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
+    """Read an Arrow file, in the file format (Feather) or as a stream."""
+    try:
+        with pa.OSFile(str(path)) as file:
+            is_file = file.read(6) == b"ARROW1"
+            file.seek(0)
+            with (pa.ipc.open_file if is_file else pa.ipc.open_stream)(file) as reader:
+                table = reader.read_all()
+        # The reader trusts offsets and codes in the file; a damaged one would fail later, or never.
+        table.validate(full=True)
+    except UNREADABLE:
+        raise damaged(path, "Arrow") from None
+    check_names(table.column_names)
+    return table if columns is None else table.select(check_wanted(columns, table.column_names)), None
+
+
+def write_arrow(table: pa.Table, path: Path, ending: str = ".arrow", notes: object = None) -> None:
+    """Write a table to an Arrow file (Feather, version 2)."""
+    # The file format allows one dictionary per column.
+    table = table.unify_dictionaries()
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def damaged(path: Path, kind: str) -> FileError:
+    """Say that a file is not what its name says."""
+    return FileError(
+        f"{path.name!r} is not a whole {kind} file: it is cut short, damaged or of another kind. Write it again."
+    )

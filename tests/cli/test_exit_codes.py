@@ -1,0 +1,43 @@
+import click
+import pytest
+
+from shoal.cli.exit_codes import ended
+from shoal.errors import GuaranteeError
+
+
+def raising(error):
+    def work():
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (GuaranteeError("Too few\nrecords."), 2, "Error: Too few records.\n"),
+        (click.UsageError("No such thing"), 2, "Error: No such thing. `shoal --help` shows what can be said.\n"),
+        (KeyboardInterrupt(), 130, "Stopped.\n"),
+        (click.Abort(), 130, "Stopped.\n"),
+        (MemoryError(), 2, "Error: There is not enough memory for this table. Nothing was written.\n"),
+    ],
+)
+def test_every_end_has_a_message_and_a_code(error, code, words, capsys):
+    assert ended(raising(error)) == code
+    assert capsys.readouterr() == ("", words)
+
+
+def test_a_fault_names_its_place_but_not_its_text(capsys):
+    code = ended(raising(ValueError("could not convert 'Zyxwv1'")))
+    text = capsys.readouterr().err
+
+    assert code == 70
+    assert "ValueError" in text
+    assert "ending.py" in text
+    assert "Zyxwv" not in text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(("result", "code"), [(None, 0), (0, 0), (1, 1), ("text", 0)])
+def test_what_a_command_returns_is_its_exit_code(result, code):
+    assert ended(lambda: result) == code
