@@ -71,7 +71,8 @@ def command(
 
     Relative loss and time of 2MDAV, nearest neighbours with and without splits and inertia, and ours, over the share of
     late records, on Gaussian records of 5, 10 and 15 columns and on census records of 3, 6 and all columns, k = 10 and
-    100; the curves of the planner; and with --full the absolute times of table 5.2. Census records are looked for in the folder that SHOAL_DATA names.
+    100; the curves of the planner; and with --full the absolute times of table 5.2. Census records are looked for in
+    the folder that SHOAL_DATA names.
     """
     scale = THESIS if full else SMALL
     scale = scale._replace(n=n or scale.n)

@@ -78,7 +78,7 @@ def _of_data(results: Sequence[Result], data: str) -> list[Claim]:
 
 
 def _two_steps(curves: Curves, data: str) -> list[Claim]:
-    """Figures 5.1 and 5.2."""
+    """Hold figures 5.1 and 5.2 against ours."""
     both, late, bound = curves.both("2MDAV"), curves.late("2MDAV"), curves.bound()
     least = min(both, key=lambda nu: both[nu])
     apart = max(abs(y - nu**2) for nu, y in late.items())
@@ -136,7 +136,7 @@ def _influence_of_columns(results: Sequence[Result]) -> list[Claim]:
 
 
 def _losses(curves: Curves, data: str) -> list[Claim]:
-    """Figures 5.4, 5.5 and 5.6, and what 5.9 and 5.10 say of losses."""
+    """Hold figures 5.4, 5.5 and 5.6, and what 5.9 and 5.10 say of losses."""
     names = ("NN", "NN split-mid", "NN split-end", "NN split-end, inertial", "2MDAV")
     without, mid, end, inertial, two = (curves.delta(name) for name in names)
     least, last = min(end), max(end)
@@ -184,7 +184,7 @@ def _losses(curves: Curves, data: str) -> list[Claim]:
 
 
 def _nearest_times(curves: Curves, data: str) -> list[Claim]:
-    """Figures 5.7 and 5.8, and the model of section 4.2.2."""
+    """Hold figures 5.7 and 5.8 against ours, and the model of section 4.2.2."""
     end, mid, two, without = (curves.late(name) for name in ("NN split-end", "NN split-mid", "2MDAV", "NN"))
     least, last = min(end), max(end)
     high = [nu for nu in end if nu >= 0.7]
@@ -233,7 +233,7 @@ def _model(late: Curve, data: str) -> Claim:
 
 
 def _comparison(curves: Curves, data: str) -> list[Claim]:
-    """What figures 5.9, 5.10 and 6.3 say of both times and losses."""
+    """Hold times and losses together: figures 5.9, 5.10 and 6.3."""
     found = []
     figure = "5.9" if data == "gaussian" else "5.10"
     for k in curves.sizes:

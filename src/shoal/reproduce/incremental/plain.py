@@ -1,8 +1,7 @@
 """The thesis's algorithms as it timed them, in NumPy: plain MDAV, and late records assigned by matrix products.
 
-Nearest centroids are found as numerical libraries do: ``|c|^2 / 2 - <x, c>`` for a block of records and all centroids at
-once. A scan of the centroids for one record at a time takes ten to thirty times as long, and would time the
-interpreter instead of the algorithm.
+Nearest centroids are found as numerical libraries do: ``|c|^2 / 2 - <x, c>`` for a block of records and all centroids
+at once. A scan of the centroids for one record at a time would time the interpreter instead of the algorithm.
 """
 
 from collections.abc import Callable
