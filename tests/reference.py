@@ -197,8 +197,8 @@ def tfrp(X, k):
     return numbered(len(X), cells)
 
 
-def scatter(X, labels, k, recut):
-    """Scatter cells as phase II of TFRP does, as read in docs/design.md."""
+def dissolve(X, labels, k, recut):
+    """Dissolve cells as phase II of TFRP does, as read in docs/design.md."""
     X = X * unit_scale(X)
     cells = [np.flatnonzero(labels == c) for c in range(labels.max() + 1)]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cli.shell import shoal_command, write_csv
 from shoal import ParameterError, SchemaError, ShoalWarning, anonymize, audit
-from shoal.cells.aggregate import Cells, Scatter, aggregate
+from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.schema import ColumnSettings, Roles, Schema
 
 COLUMNS = ("age", "income")
@@ -72,7 +72,7 @@ def test_rho_1_and_songs_form_agree_in_distribution():
     table = pa.table({"x": np.tile(values, n_cells)})
     schema = Schema.of(table.schema, Roles(quasi_identifiers=("x",)))
     labels = np.repeat(np.arange(n_cells), 7)
-    ours = np.asarray(aggregate(table, schema, Cells(labels), scatter=Scatter(1.0, 5))["x"])
+    ours = np.asarray(aggregate(table, schema, Cells(labels), randomized=RandomAggregation(1.0, 5))["x"])
     theirs = np.concatenate([song(values, rng) for _ in range(n_cells)])
     # Both are uniform between the ends, whichever record of the cell: the two-sample Kolmogorov-Smirnov distance.
     grid = np.linspace(values.min(), values.max(), 200)
@@ -96,7 +96,7 @@ def test_the_mean_of_a_cell_moves_towards_its_midrange():
     table = pa.table({"x": np.tile(values, 5000)})
     schema = Schema.of(table.schema, Roles(quasi_identifiers=("x",)))
     cells = Cells(np.repeat(np.arange(5000), 4))
-    found = np.asarray(aggregate(table, schema, cells, scatter=Scatter(0.8, 0))["x"]).mean()
+    found = np.asarray(aggregate(table, schema, cells, randomized=RandomAggregation(0.8, 0))["x"]).mean()
 
     assert found == pytest.approx(2.5 + 0.8 * (5 - 2.5), abs=0.1)
 
@@ -104,7 +104,7 @@ def test_the_mean_of_a_cell_moves_towards_its_midrange():
 def test_whole_numbers_and_missing_values_are_treated_as_in_microaggregation():
     table = pa.table({"x": pa.array([2**60, 2**60 + 4, None, None, None, 2**60 + 9], pa.int64())})
     schema = Schema.of(table.schema, Roles(quasi_identifiers=("x",)), {"x": ColumnSettings(round=0)})
-    found = aggregate(table, schema, Cells(np.array([0, 0, 0, 1, 1, 1])), scatter=Scatter(1.0, 2))["x"]
+    found = aggregate(table, schema, Cells(np.array([0, 0, 0, 1, 1, 1])), randomized=RandomAggregation(1.0, 2))["x"]
 
     assert found.type == pa.int64()
     assert all(2**60 <= value <= 2**60 + 4 for value in found.to_pylist()[:3])

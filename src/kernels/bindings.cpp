@@ -203,8 +203,8 @@ Vector<std::int64_t> nearest_points(const Matrix& X, const Matrix& points, std::
     return as_array(std::move(nearest));
 }
 
-Vector<std::int64_t> scatter(const Matrix& X, const Labels& start, std::size_t k, std::size_t threads,
-                             const std::string& simd) {
+Vector<std::int64_t> dissolve_cells(const Matrix& X, const Labels& start, std::size_t k, std::size_t threads,
+                                    const std::string& simd) {
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(nb::none(), X.shape(0));
@@ -583,6 +583,8 @@ class TextWriter {
 }  // namespace
 
 NB_MODULE(_kernels, module) {
+    // An interpreter that ends while somebody still holds an object is no leak of ours, and pages of lines help nobody.
+    nb::set_leak_warnings(false);
     module.doc() = "The compiled loops of shoal. Callers have checked everything.";
     module.def("simd", [] { return std::string(loops()->name); }, "The instruction set the loops run with.");
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
@@ -605,7 +607,7 @@ NB_MODULE(_kernels, module) {
                "Split parts around their farthest pairs: labels of shape (n_records,).");
     module.def("assign", &nearest_points, "X"_a, "points"_a, "threads"_a, "simd"_a = "",
                "Number of the nearest point of each record, shape (n_records,).");
-    module.def("scatter", &scatter, "X"_a, "labels"_a, "k"_a, "threads"_a, "simd"_a = "",
+    module.def("dissolve_cells", &dissolve_cells, "X"_a, "labels"_a, "k"_a, "threads"_a, "simd"_a = "",
                "Scatter cells by phase II of TFRP: labels with gaps. No number of X exceeds 1 in magnitude.");
     module.def(
         "linkage", &linkage, "X"_a, "points"_a, "labels"_a, "asked_records"_a, "asked_points"_a, "threads"_a,

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.arrays import as_k
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
@@ -20,9 +19,7 @@ from shoal.models import Codes, Model, Reached
 from shoal.models.serialization import as_models
 from shoal.models.table_columns import check_models, codes_of
 from shoal.table import read
-from shoal.typing import Labels
-
-Vector = NDArray[np.float64]
+from shoal.typing import Labels, Vector
 
 
 class Columns(Protocol):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shoal.arrays import as_cell_size
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
-from shoal.cells.aggregate import Cells, Scatter, aggregate, check_scatter
+from shoal.cells.aggregate import Cells, RandomAggregation, aggregate, check_random_aggregation
 from shoal.cells.grouping import group
 from shoal.columns.equivalence import value_codes
 from shoal.columns.prepare import prepare
@@ -40,9 +40,8 @@ from shoal.models.table_columns import categories_of, check_models
 from shoal.report import render
 from shoal.report.notebook import to_summary
 from shoal.table import Table, format_of, read, rewrite_parquet, write_into
-from shoal.typing import Labels, Progress, Seed
+from shoal.typing import Labels, Progress, Seed, Vector
 
-Vector = NDArray[np.float64]
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
 
@@ -184,7 +183,7 @@ def anonymize(
         models=models,
         options=options,
     )
-    return carry_out(job, read(table, **(reading or {})), threads=threads, progress=progress)
+    return execute_job(job, read(table, **(reading or {})), threads=threads, progress=progress)
 
 
 def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -201,7 +200,7 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
     return roles
 
 
-def carry_out(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
+def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
     """Make the release that a job describes from a table that has been read."""
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
@@ -245,7 +244,7 @@ def prepared(job: Job, table: Table) -> Prepared:
             "there are no classes for a model to speak of. Leave one of them out."
         )
     if job.rho:
-        check_scatter(schema)
+        check_random_aggregation(schema)
     if job.output is not None and job.output.bound is not None:
         check_bound(job, schema)
     check_models(job.models, schema)
@@ -259,15 +258,15 @@ def prepared(job: Job, table: Table) -> Prepared:
 def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: Space, cells: Cells) -> "Release":
     """Make the release of records whose cells are known, or raise if the recount does not find what was asked for."""
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
-    scatter = Scatter(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
+    randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     weights = survey_weights(original, schema)
-    replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, scatter)})
+    replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
     published = Published(table, schema, replaced)
     verdict = recount(published, schema, job.k, _subjects(original, schema), job.models)
-    if scatter is not None:
-        verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=scatter.rho))
+    if randomized is not None:
+        verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=randomized.rho))
     verdict.require()
-    alike = {column.name: None if scatter else cells.of(column) for column in schema.quasi}
+    alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
     loss = table_loss(space, original, replaced, alike)
     release = Release(job, table, schema, space, original, replaced, cells, verdict, loss)
     for text in release.warnings:
@@ -316,7 +315,7 @@ def run(
         check_free(files_of(job.output.path, job.output.report, job.output.json_file), force)
     reading = job.input.reading() if job.input is not None else {}
     source = read(job.input.path if table is None and job.input is not None else table, **reading)
-    release = carry_out(job, source, threads=threads, progress=progress)
+    release = execute_job(job, source, threads=threads, progress=progress)
     if job.output is not None:
         out = job.output
         release.write(

@@ -11,6 +11,9 @@ Matrix = NDArray[np.float64]
 Labels = NDArray[np.int64]
 """Cell number of each record, from 0 and without gaps."""
 
+Vector = NDArray[np.float64]
+"""A number for each record, cell or point."""
+
 Seed = int | None
 """What repeats a result; None takes entropy from the operating system."""
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from shoal.attacks.differential import differential
-from shoal.cells.aggregate import Cells, Scatter, aggregate
+from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.schema import Roles, Schema
 from shoal.partition import partition
 
@@ -12,7 +12,7 @@ pa = pytest.importorskip("pyarrow")
 def scattered(X, labels, rho):
     table = pa.table({str(j): column for j, column in enumerate(X.T)})
     schema = Schema.of(table.schema, Roles(quasi_identifiers=tuple(table.column_names)))
-    made = aggregate(table, schema, Cells(labels), scatter=Scatter(rho, 1))
+    made = aggregate(table, schema, Cells(labels), randomized=RandomAggregation(rho, 1))
     return np.column_stack([np.asarray(column) for column in made.values()])
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.cells.merging import join_until_kept
-from shoal.models import Guarded, LDiversity
+from shoal.models import LDiversity, ModelOnColumn
 from shoal.partition.cell_building import members_of
 
 
@@ -18,7 +18,7 @@ def poor_cells(draw):
     codes[: n_strata * n_values] = np.repeat(np.arange(n_values), n_strata)
     labels = np.unique(strata * 100 + rng.integers(0, 8, n), return_inverse=True)[1]
     model = LDiversity("diagnosis", l=n_values)
-    return rng.normal(size=(n, 2)), labels, strata, [Guarded(model, codes, n_values, ordered=False)]
+    return rng.normal(size=(n, 2)), labels, strata, [ModelOnColumn(model, codes, n_values, ordered=False)]
 
 
 @given(poor_cells())
@@ -33,7 +33,7 @@ def test_whole_cells_are_joined_within_strata_until_the_models_are_kept(problem)
 
 def test_cells_that_keep_the_models_are_left_alone():
     labels = np.array([0, 0, 1, 1])
-    guarded = [Guarded(LDiversity("diagnosis", l=2), np.array([0, 1, 1, 0]), 2, ordered=False)]
+    guarded = [ModelOnColumn(LDiversity("diagnosis", l=2), np.array([0, 1, 1, 0]), 2, ordered=False)]
 
     assert join_until_kept(np.zeros((4, 1)), labels, np.zeros(4, dtype=np.int64), guarded) is labels
 

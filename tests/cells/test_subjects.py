@@ -4,9 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal import GuaranteeError, partition
+from shoal.cells.enforce import enforce
 from shoal.cells.merging import join_until_kept
-from shoal.cells.subjects import k_subjects, with_enough_subjects
+from shoal.cells.subjects import k_subjects
 from shoal.metrics.loss import loss
+
+
+def with_enough_subjects(X, labels, strata, subjects, k):
+    return enforce(X, labels, k, [k_subjects(subjects, strata, k)], strata=strata)
 
 
 @st.composite

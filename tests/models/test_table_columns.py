@@ -7,7 +7,7 @@ import pytest
 
 from shoal import GuaranteeError, LDiversity, ParameterError, SchemaError, TCloseness
 from shoal.columns.schema import Roles, Schema, as_settings
-from shoal.models import Guarded
+from shoal.models import ModelOnColumn
 from shoal.models.table_columns import breaking, check_models, codes_of, refuse_impossible
 
 
@@ -75,7 +75,10 @@ def test_models_that_do_not_fit_the_roles_are_refused(schema, models, error, mes
 
 def test_a_stratum_unlike_the_table_is_refused_in_counts():
     codes, strata = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1, 1])
-    guarded = [Guarded(TCloseness("salary", t=0.3), codes, 2, True), Guarded(LDiversity("salary", l=2), codes, 2, True)]
+    guarded = [
+        ModelOnColumn(TCloseness("salary", t=0.3), codes, 2, True),
+        ModelOnColumn(LDiversity("salary", l=2), codes, 2, True),
+    ]
 
     assert breaking(guarded[:1], strata).tolist() == [True, True]
     with pytest.raises(GuaranteeError, match=r"the 3 records of a stratum.*farther than t=0.3.*merge strata"):

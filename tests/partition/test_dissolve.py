@@ -1,4 +1,4 @@
-"""Scattering: never a higher loss, for any partition, and the labels of the naive twin."""
+"""Dissolving cells: never a higher loss, for any partition, and the labels of the naive twin."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from shoal import datasets, partition
 from shoal.arrays import standardize
 from shoal.metrics import loss
 from shoal.partition import ALGORITHMS
-from shoal.partition.dissolve import scatter
+from shoal.partition.dissolve import dissolve
 from strategies import FAMILIES, draw_problem
 
 
@@ -27,9 +27,9 @@ def test_the_cells_are_those_of_the_naive_twin(family):
     for number in range(15):
         X, k = draw_problem(rng, family, n_most=150)
         labels = partition(X, k, "mdav")
-        found = scatter(X, labels, k, reference.mdav)
+        found = dissolve(X, labels, k, reference.mdav)
 
-        assert same_cells(found, reference.scatter(X, labels, k, reference.mdav)), f"problem {number}"
+        assert same_cells(found, reference.dissolve(X, labels, k, reference.mdav)), f"problem {number}"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -37,7 +37,7 @@ def test_a_partition_at_random_loses_less_and_keeps_k(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(300, 3))
     labels = rng.permutation(np.arange(300) // 6)
-    found = scatter(X, labels, 6, as_one)
+    found = dissolve(X, labels, 6, as_one)
 
     assert loss(X, found).sse < loss(X, labels).sse
     assert np.bincount(found).min() >= 6
@@ -47,20 +47,20 @@ def test_a_partition_at_random_loses_less_and_keeps_k(seed):
 def test_one_cell_has_nowhere_to_go():
     X = np.random.default_rng(0).normal(size=(7, 2))
 
-    assert scatter(X, np.zeros(7, dtype=np.int64), 4, as_one).tolist() == [0] * 7
+    assert dissolve(X, np.zeros(7, dtype=np.int64), 4, as_one).tolist() == [0] * 7
 
 
 def test_cells_without_room_take_nobody_in():
     X = np.array([[0.0]] * 7 + [[1.0], [-1.0]])
     labels = np.array([0] * 7 + [1] * 2)
 
-    assert same_cells(scatter(X, labels, 2, as_one), labels)
+    assert same_cells(dissolve(X, labels, 2, as_one), labels)
 
 
 def test_a_cell_that_was_large_from_the_start_is_cut():
     X = np.arange(12.0).reshape(-1, 1)
 
-    assert np.bincount(scatter(X, np.zeros(12, dtype=np.int64), 3, ALGORITHMS["mdav"])).tolist() == [3] * 4
+    assert np.bincount(dissolve(X, np.zeros(12, dtype=np.int64), 3, ALGORITHMS["mdav"])).tolist() == [3] * 4
 
 
 @pytest.mark.parametrize("base", ["mdav", "diameter", "centroid"])

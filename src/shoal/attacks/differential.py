@@ -8,11 +8,8 @@ are distributed, and weighs every value that the last record could have by how l
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.typing import Labels, Matrix, Seed
-
-Vector = NDArray[np.float64]
+from shoal.typing import Labels, Matrix, Seed, Vector
 
 WITHIN = 0.05
 """A value counts as recovered if it is off by no more than this many standard deviations of its column."""

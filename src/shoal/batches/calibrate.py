@@ -51,7 +51,7 @@ class Part(NamedTuple):
     wall: float
 
 
-class Turn(NamedTuple):
+class Measurement(NamedTuple):
     """One measurement of a shape."""
 
     base: Part
@@ -68,14 +68,14 @@ class Turn(NamedTuple):
 class Nothing(NamedTuple):
     """Turns with hardly any records: what does not depend on the size."""
 
-    ordinary: Turn
-    reference: Turn
+    ordinary: Measurement
+    reference: Measurement
 
 
-Turns = dict[tuple[int, float], list[Turn]]
+Turns = dict[tuple[int, float], list[Measurement]]
 """By how many records and which late share."""
 
-Rehearse = Callable[[int, float], Turn]
+Rehearse = Callable[[int, float], Measurement]
 """Runs so many records with this share of them late; with share 0 the ordinary job, as the base."""
 
 
@@ -122,7 +122,7 @@ def calibrate(
     seed = secrets.randbits(63) if seed is None else seed
     samples = _Samples(matrix, k, seed)
 
-    def rehearse(n: int, share: float) -> Turn:
+    def rehearse(n: int, share: float) -> Measurement:
         return samples.turn(n, share, method, variant, threads)
 
     return measure(rehearse, n_records, k, variant, seconds)
@@ -237,7 +237,7 @@ class _Samples:
             self._made = n, enlarged(self._X, n, self._seed)
         return self._made[1]
 
-    def turn(self, n: int, share: float, method: str, variant: str, threads: int | None) -> Turn:
+    def turn(self, n: int, share: float, method: str, variant: str, threads: int | None) -> Measurement:
         """Run the base and the late records, or the ordinary job."""
         X, k = self._of(n), self._k
         parts: list[Part] = []
@@ -249,7 +249,7 @@ class _Samples:
                 with kernels.using(threads=threads):
                     options["neighbours"] = neighbours_of(X[:n_base], labels, k)
         if share == 0:
-            return Turn(parts[0], Part(0.0, 0.0), loss(X, labels).sse)
+            return Measurement(parts[0], Part(0.0, 0.0), loss(X, labels).sse)
         with timing(parts):
             labels = join(X, labels, k, variant, self._seed, threads=threads, **options)
-        return Turn(parts[0], parts[1], loss(X, labels).sse)
+        return Measurement(parts[0], parts[1], loss(X, labels).sse)

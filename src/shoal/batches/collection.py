@@ -21,7 +21,8 @@ from shoal.batches.growth import drift, extended, moved, news
 from shoal.batches.store import Store
 from shoal.batches.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.cells.aggregate import Cells
-from shoal.cells.grouping import borders_of, strata_of
+from shoal.cells.constraints import boundaries_of
+from shoal.cells.strata import strata_of
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Role, Roles, Schema
 from shoal.columns.space import Space
@@ -236,7 +237,7 @@ class Collection:
         before = [self._store.table(f"records-{i:04d}") for i in range(len(self._store.content["batches"]))]
         there = [self._prepared(batch, schema) for batch in before]
         try:
-            borders_of(pa.concat_tables([*there, late]).unify_dictionaries(), schema, ANY_SIZE)
+            boundaries_of(pa.concat_tables([*there, late]).unify_dictionaries(), schema, ANY_SIZE)
         except SchemaError as error:
             raise SchemaError(
                 f"With these records: {error} Nothing was added. Correct them, or begin with a household level that "
@@ -355,13 +356,13 @@ def _with_household_level(job: Job, records: pa.Table, schema: Schema) -> Job:
     """Write down what the households of the base share, so that it stays the same when others come."""
     if schema.roles.household is None or schema.roles.household_level is not None:
         return job
-    shared = tuple(borders_of(records, schema, ANY_SIZE).shared)
+    shared = tuple(boundaries_of(records, schema, ANY_SIZE).shared)
     return job.model_copy(update={"roles": job.roles.model_copy(update={"household_level": shared})})
 
 
 def _refuse_lack(records: pa.Table, schema: Schema, k: int) -> None:
     """Refuse a base of which no stratum can have a cell."""
-    strata, households, _ = borders_of(records, schema, ANY_SIZE)
+    strata, households, _ = boundaries_of(records, schema, ANY_SIZE)
     what, whom = strata_of(records, schema, ANY_SIZE)[1], "records"
     if households is not None:
         strata, whom = strata[np.unique(households, return_index=True)[1]], "households"

@@ -38,7 +38,7 @@ class Mates:
         self._sizes, self._starts = sizes[labels], (np.cumsum(sizes) - sizes)[labels]
         self._rng = rng
 
-    def lenders(self) -> Labels:
+    def donor_rows(self) -> Labels:
         """Return who lends the values of one more column: in copy 0 everybody to himself, else a random cell mate."""
         starts, sizes = self._starts[self.models], self._sizes[self.models]
         mates = self._order[starts + (self._rng.random(len(sizes)) * sizes).astype(np.int64)]
@@ -62,5 +62,5 @@ def enlarged(X: Matrix, n_records: int, seed: int) -> Matrix:
     order: NDArray[np.int64] = rng.permutation(n_records)
     result = np.empty((n_records, X.shape[1]))
     for column in range(X.shape[1]):
-        result[:, column] = X[mates.lenders()[order], column]
+        result[:, column] = X[mates.donor_rows()[order], column]
     return result

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrays import as_cell_size
-from shoal.batches.calibrate import Part, Turn, measure, refuse_few
+from shoal.batches.calibrate import Measurement, Part, measure, refuse_few
 from shoal.batches.enlarge import Mates
 from shoal.batches.planning import Measured
 from shoal.batches.two_stage_cells import ANY_SIZE
-from shoal.cells.grouping import strata_of
+from shoal.cells.strata import strata_of
 from shoal.columns.equivalence import identity_codes
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Schema
@@ -112,7 +112,7 @@ class Tables:
                 codes = identity_codes(source[name])
                 columns[name] = pa.array(codes[mates.models] + mates.copies * (codes.max() + 1))
             else:
-                columns[name] = source[name].take(pa.array(mates.lenders() if name in mixed else mates.models))
+                columns[name] = source[name].take(pa.array(mates.donor_rows() if name in mixed else mates.models))
         grown = pa.table(columns)
         return grown.take(pa.array(self._order(grown)[:n]))
 
@@ -146,15 +146,15 @@ class _Stage:
         self._variant = ("--variant", variant)
         self._threads = () if threads is None else ("--threads", str(threads))
 
-    def turn(self, base: pa.Table, late: pa.Table | None = None) -> Turn:
+    def turn(self, base: pa.Table, late: pa.Table | None = None) -> Measurement:
         """Run an evening with a base and a late batch, or the ordinary job."""
         with tempfile.TemporaryDirectory(dir=self._folder) as temporary:
             here = Path(temporary)
             write(base, here / "base.parquet")
             if late is None:
-                return Turn(self._ordinary(here), Part(0.0, 0.0), _lost(here))
+                return Measurement(self._ordinary(here), Part(0.0, 0.0), _lost(here))
             write(late, here / "late.parquet")
-            return Turn(self._begin(here), self._finish(here), _lost(here))
+            return Measurement(self._begin(here), self._finish(here), _lost(here))
 
     def _ordinary(self, here: Path) -> Part:
         paths = {"input": Input(path=str(here / "base.parquet")), "output": Output(path=str(here / RELEASE))}

@@ -56,7 +56,7 @@ def reopen(
     touched[labels[len(base) :]] = True
     labels, origins = _cut(X, labels, k)
     touched[n_cells : labels.max() + 1] = True
-    around = kernels.Touched(np.flatnonzero(touched), lists, origins)
+    around = kernels.RefineHints(np.flatnonzero(touched), lists, origins)
     with kernels.stage(0.3, 1.0):
         return kernels.refine_around(X, labels, around, k, rounds, n_neighbours(k), 0.005)
 

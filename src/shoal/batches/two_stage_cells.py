@@ -16,9 +16,11 @@ from shoal import kernels
 from shoal.batches import join
 from shoal.batches.reopen import neighbours_of
 from shoal.cells.aggregate import Cells
+from shoal.cells.constraints import Boundaries, Constraints, boundaries_of, constraints_of
 from shoal.cells.enforce import enforce
-from shoal.cells.grouping import Borders, Bounds, Cut, borders_of, bounds_of, coordinates, within
+from shoal.cells.grouping import coordinates
 from shoal.cells.merging import join_until_kept
+from shoal.cells.strata import Cut, within
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ShoalWarning
@@ -73,7 +75,7 @@ def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
     space, X : Space and ndarray of shape (n_records, n_dims)
         Where they lie.
     """
-    borders = borders_of(table, task.schema, ANY_SIZE)
+    borders = boundaries_of(table, task.schema, ANY_SIZE)
     units = _Units.of(borders, space, X)
     enough = np.bincount(units.strata)[units.strata] >= task.job.k
     points, strata = np.ascontiguousarray(units.X[enough]), renumbered(units.strata[enough])
@@ -98,8 +100,8 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
     GuaranteeError
         If a stratum has too few records, households or subjects, or if a model cannot be kept.
     """
-    bounds = bounds_of(table, task.schema, task.job.k, task.job.models)
-    units = _Units.of(Borders(*bounds[:3]), space, X)
+    bounds = constraints_of(table, task.schema, task.job.k, task.job.models)
+    units = _Units.of(Boundaries(*bounds[:3]), space, X)
     known = np.full(len(units.X), NO_CELL, dtype=np.int64)
     labels = base[units.name]
     known[units.of_record[: len(labels)]] = labels
@@ -130,7 +132,7 @@ class _Units(NamedTuple):
     """The coordinates in which members of a household differ."""
 
     @staticmethod
-    def of(borders: Borders, space: Space, X: Matrix) -> "_Units":
+    def of(borders: Boundaries, space: Space, X: Matrix) -> "_Units":
         if borders.households is None:
             return _Units("cells", X, borders.strata, np.arange(len(X)), [])
         first = np.unique(borders.households, return_index=True)[1]
@@ -140,11 +142,11 @@ class _Units(NamedTuple):
         return _Units("groups", shared, borders.strata[first], borders.households, rest)
 
 
-def _kept(X: Matrix, labels: Labels, k: int, bounds: Bounds, strata: Labels) -> Labels:
+def _kept(X: Matrix, labels: Labels, k: int, bounds: Constraints, strata: Labels) -> Labels:
     return enforce(X, labels, k, bounds.kept, strata=strata) if bounds.kept else labels
 
 
-def _mended(X: Matrix, labels: Labels, k: int, bounds: Bounds) -> Labels:
+def _mended(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
     """Return cells that keep every model: the cells that break one are made anew with those around, the others stay.
 
     The base's cells kept the models, and what late records have broken is little. Where it cannot be mended with the
@@ -179,7 +181,7 @@ def _kept_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, st
     """Return cells of the base that keep every model, or the cells as they are if only late records can bring that."""
     try:
         with kernels.using(threads=task.threads):
-            bounds = bounds_of(table, task.schema, task.job.k, task.job.models)
+            bounds = constraints_of(table, task.schema, task.job.k, task.job.models)
             return _kept(X, labels, task.job.k, bounds, strata)
     except GuaranteeError as error:
         if task.job.models:

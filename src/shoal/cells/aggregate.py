@@ -19,9 +19,7 @@ from shoal.columns.axes import as_numbers, category_codes, halfway, less, sorted
 from shoal.columns.prepare import categories_in_order, listed_categories
 from shoal.columns.schema import Column, Kind, Schema
 from shoal.errors import SchemaError
-from shoal.typing import Labels
-
-Vector = NDArray[np.float64]
+from shoal.typing import Labels, Vector
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class Cells:
         return self.labels
 
 
-class Scatter(NamedTuple):
+class RandomAggregation(NamedTuple):
     """Random aggregation: how far records go from the mean of their cell, and the seed that repeats it."""
 
     rho: float
@@ -61,7 +59,11 @@ class Scatter(NamedTuple):
 
 
 def aggregate(
-    table: pa.Table, schema: Schema, cells: Cells, weights: Vector | None = None, scatter: Scatter | None = None
+    table: pa.Table,
+    schema: Schema,
+    cells: Cells,
+    weights: Vector | None = None,
+    randomized: RandomAggregation | None = None,
 ) -> dict[str, pa.Array]:
     """Return the columns that are published in place of the quasi-identifiers.
 
@@ -75,7 +77,7 @@ def aggregate(
         The cell of each record.
     weights : ndarray of shape (n_records,), optional
         Survey weights: means, medians and modes are weighted by them.
-    scatter : Scatter, optional
+    randomized : RandomAggregation, optional
         Random aggregation: each record gets m + u in place of the mean m, with u uniform between rho (min - m) and
         rho (max - m) of its cell and column.
 
@@ -104,10 +106,10 @@ def aggregate(
     >>> {name: array.to_pylist() for name, array in released.items()}
     {'age': [20.5, 20.5, 42.0, 42.0], 'sex': ['f', 'f', 'f', 'f']}
     """
-    if scatter is not None:
-        check_scatter(schema)
-    noise = None if scatter is None else scatter.generator()
-    rho = 0.0 if scatter is None else scatter.rho
+    if randomized is not None:
+        check_random_aggregation(schema)
+    noise = None if randomized is None else randomized.generator()
+    rho = 0.0 if randomized is None else randomized.rho
     published = {}
     for column in schema.quasi:
         # The weights themselves are not weighted: the mean of the cell keeps their total, and all weighted totals.
@@ -116,7 +118,7 @@ def aggregate(
     return published
 
 
-def check_scatter(schema: Schema) -> None:
+def check_random_aggregation(schema: Schema) -> None:
     """Refuse random aggregation where there is no mean to scatter around, or records have to stay equal."""
     unfit = [column.name for column in schema.quasi if column.kind is not Kind.NUMERIC or column.aggregate != "mean"]
     if unfit:
@@ -149,7 +151,7 @@ def _published(
     if len(present) == 0:
         return pa.nulls(len(values), values.type)
     if noise is not None:
-        scattered = _scattered(present, column, members, labels, rho, noise)
+        scattered = _randomized(present, column, members, labels, rho, noise)
         return pc.if_else(pa.array(missing[labels]), None, scattered) if missing.any() else scattered
     if column.aggregate == "mean":
         found = _means(present, column, members)
@@ -234,7 +236,7 @@ def _means(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Arr
     )
 
 
-def _scattered(
+def _randomized(
     values: pa.ChunkedArray, column: Column, members: _Members, labels: Labels, rho: float, noise: np.random.Generator
 ) -> pa.Array:
     """Return m + u for each record, u uniform between rho (min - m) and rho (max - m) of its cell."""

@@ -16,7 +16,7 @@ from shoal.arrays import as_cell_size, as_matrix
 from shoal.cells.bucket_steering import steered
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.models.model import Model
-from shoal.models.model_on_column import Guarded
+from shoal.models.model_on_column import ModelOnColumn
 from shoal.models.t_closeness import TCloseness
 from shoal.partition import partition
 from shoal.partition.cell_building import members_of, renumbered
@@ -49,7 +49,7 @@ class Problem(NamedTuple):
 
     X: Matrix
     k: int
-    guarded: Sequence[Guarded]
+    guarded: Sequence[ModelOnColumn]
     vetoes: kernels.Guarantees
 
     def part(self, records: Labels) -> "Problem":
@@ -66,7 +66,7 @@ def enforce(
     X: Matrix,
     labels: Labels | None,
     k: int,
-    models: Sequence[Guarded | tuple[Model, Labels, int, bool]],
+    models: Sequence[ModelOnColumn | tuple[Model, Labels, int, bool]],
     method: str = "auto",
     seed: Seed = None,
     *,
@@ -117,7 +117,7 @@ def enforce(
     groups = np.zeros(len(matrix), dtype=np.int64) if strata is None else renumbered(strata)
     if labels is not None:
         labels = _valid(labels, groups, k)
-    guarded = [checked(Guarded(*each), len(matrix)) for each in models]
+    guarded = [checked(ModelOnColumn(*each), len(matrix)) for each in models]
     strict = [each for each in guarded if each.model.promised]
     vetoes = kernels.Guarantees()
     for each in strict:
@@ -168,7 +168,7 @@ def _mended(whole: Problem, labels: Labels, parts: Sequence[Labels]) -> Labels:
     return result
 
 
-def _recount(strict: Sequence[Guarded], labels: Labels) -> None:
+def _recount(strict: Sequence[ModelOnColumn], labels: Labels) -> None:
     """Count again, in another way than the search does, before anything is returned."""
     for each in strict:
         found = each.model.measure(labels, each.column)
@@ -179,7 +179,7 @@ def _recount(strict: Sequence[Guarded], labels: Labels) -> None:
             )
 
 
-def checked(guarded: Guarded, n_records: int) -> Guarded:
+def checked(guarded: ModelOnColumn, n_records: int) -> ModelOnColumn:
     """Refuse codes that do not fit the records."""
     codes = np.ascontiguousarray(guarded.codes, dtype=np.int64)
     if codes.shape != (n_records,):
@@ -194,7 +194,7 @@ def checked(guarded: Guarded, n_records: int) -> Guarded:
     return guarded._replace(codes=codes)
 
 
-def _start(problem: Problem, steering: Sequence[Guarded], method: str, seed: Seed) -> Labels:
+def _start(problem: Problem, steering: Sequence[ModelOnColumn], method: str, seed: Seed) -> Labels:
     """Return the partition to begin with: the method's, steered where a weight says so."""
     if len(steering) > 1:
         raise ParameterError(

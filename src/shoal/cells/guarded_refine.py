@@ -1,4 +1,4 @@
-"""Guarded refine: lower the loss of a partition by steps that no model forbids.
+"""ModelOnColumn refine: lower the loss of a partition by steps that no model forbids.
 
 `shoal.partition.refine` under a veto. What keeps every model at the start keeps it at the end.
 """
@@ -12,7 +12,7 @@ from shoal.arrays import as_cell_size, as_matrix
 from shoal.cells.enforce import checked
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.models.model import Model
-from shoal.models.model_on_column import Guarded
+from shoal.models.model_on_column import ModelOnColumn
 from shoal.typing import Labels, Matrix
 
 
@@ -20,7 +20,7 @@ def guarded_refine(
     X: Matrix,
     labels: Labels,
     k: int,
-    models: Sequence[Guarded | tuple[Model, Labels, int, bool]],
+    models: Sequence[ModelOnColumn | tuple[Model, Labels, int, bool]],
     *,
     rounds: int = 20,
     neighbours: int = 20,
@@ -77,7 +77,7 @@ def guarded_refine(
     if np.bincount(start).min() < k:
         raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest has {np.bincount(start).min()}.")
     vetoes = kernels.Guarantees()
-    for each in (checked(Guarded(*given), len(matrix)) for given in models):
+    for each in (checked(ModelOnColumn(*given), len(matrix)) for given in models):
         found = each.model.measure(start, each.column)
         if not found.holds:
             raise GuaranteeError(

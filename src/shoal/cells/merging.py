@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal import kernels
-from shoal.models import Guarded
+from shoal.models import ModelOnColumn
 from shoal.partition.cell_building import members_of, renumbered
-from shoal.typing import Labels, Matrix
+from shoal.typing import Labels, Matrix, Vector
 
 NEAREST = 48
 """So many of the nearest cells are looked at by a cell that has to join one."""
@@ -21,10 +20,8 @@ NEAREST = 48
 FARTHER = 48
 """And so many of the others, from near to far: what a cell lacks may be nowhere near."""
 
-Vector = NDArray[np.float64]
 
-
-def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence[Guarded]) -> Labels:
+def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence[ModelOnColumn]) -> Labels:
     """Join cells that break a model with others of their stratum, the cheapest that help, until all models are kept.
 
     Parameters
@@ -33,7 +30,7 @@ def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence
         Where the records lie.
     labels, strata : ndarray of shape (n_records,)
         The cell and the stratum of each record, numbered from 0 and without gaps. A whole stratum keeps every model.
-    guarded : sequence of Guarded
+    guarded : sequence of ModelOnColumn
         What to keep about which column.
 
     Returns
@@ -66,7 +63,7 @@ class _Cells(NamedTuple):
         return _Cells(members, sizes, means, np.array([strata[records[0]] for records in members]))
 
 
-def _joined(cells: _Cells, off: Vector, guarded: Sequence[Guarded], counts: list[Labels]) -> Labels:
+def _joined(cells: _Cells, off: Vector, guarded: Sequence[ModelOnColumn], counts: list[Labels]) -> Labels:
     """Return the new number of each cell, after each one that breaks a model, the worst first, has joined another."""
     target, free = np.arange(len(off)), np.ones(len(off), dtype=bool)
     for cell in np.argsort(-off, kind="stable")[: np.count_nonzero(off)]:
@@ -82,7 +79,7 @@ def _joined(cells: _Cells, off: Vector, guarded: Sequence[Guarded], counts: list
 
 
 def _partner(
-    cells: _Cells, cell: int, others: Labels, off: Vector, guarded: Sequence[Guarded], counts: list[Labels]
+    cells: _Cells, cell: int, others: Labels, off: Vector, guarded: Sequence[ModelOnColumn], counts: list[Labels]
 ) -> int:
     """Return the cell to join: the cheapest that makes good what is off, or the one that helps most for its loss."""
     apart = np.square(cells.means[others] - cells.means[cell]).sum(axis=1)
@@ -103,7 +100,7 @@ def _partner(
     return int(others[worth.argmax()])
 
 
-def _excess(guarded: Sequence[Guarded], counts: list[Labels], records: Labels, labels: Labels) -> Vector:
+def _excess(guarded: Sequence[ModelOnColumn], counts: list[Labels], records: Labels, labels: Labels) -> Vector:
     """Return what each cell of some records is off, summed over the models."""
     vetoes = kernels.Guarantees()
     for each, whole in zip(guarded, counts, strict=True):

@@ -3,14 +3,13 @@
 That is l-diversity of the column that names the person, with l = k: it is kept in the same way as any model.
 """
 
-from shoal.cells.enforce import enforce
 from shoal.columns.equivalence import distinct_in_classes
 from shoal.errors import GuaranteeError
-from shoal.models import Guarded, LDiversity
-from shoal.typing import Labels, Matrix
+from shoal.models import LDiversity, ModelOnColumn
+from shoal.typing import Labels
 
 
-def k_subjects(subjects: Labels, strata: Labels, k: int, name: str = "subject") -> Guarded:
+def k_subjects(subjects: Labels, strata: Labels, k: int, name: str = "subject") -> ModelOnColumn:
     """Return what makes every cell hold `k` different subjects.
 
     Parameters
@@ -34,24 +33,4 @@ def k_subjects(subjects: Labels, strata: Labels, k: int, name: str = "subject") 
             + (" in a stratum" if len(in_strata) > 1 else "")
             + ". Lower k, or leave the subject out if every record is a person of its own."
         )
-    return Guarded(LDiversity(name, l=k), subjects, int(subjects.max()) + 1, ordered=False)
-
-
-def with_enough_subjects(X: Matrix, labels: Labels, strata: Labels, subjects: Labels, k: int) -> Labels:
-    """Return cells with at least `k` different subjects each; the cells given where they have as many.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_records, n_dims)
-        Where the records lie.
-    labels, strata, subjects : ndarray of shape (n_records,)
-        The cell, the stratum and the subject of each record, numbered from 0 and without gaps.
-    k : int
-        How many subjects a cell needs.
-
-    Raises
-    ------
-    GuaranteeError
-        If a whole stratum has fewer than `k` subjects.
-    """
-    return enforce(X, labels, k, [k_subjects(subjects, strata, k)], strata=strata)
+    return ModelOnColumn(LDiversity(name, l=k), subjects, int(subjects.max()) + 1, ordered=False)

@@ -6,7 +6,7 @@ import click
 
 from shoal.cli import options
 from shoal.cli import parsing as typed
-from shoal.cli.execute import carry_out
+from shoal.cli.execute import execute_job
 from shoal.job import BoundEffort, Job, Order
 
 _EXAMPLES = """\b
@@ -101,7 +101,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
             "bound": given["bound"],
         },
     )
-    carry_out(
+    execute_job(
         job,
         force=given["force"],
         dry_run=given["dry_run"],

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from shoal.auditing import Verdict
-from shoal.cells.grouping import bounds_of
+from shoal.cells.constraints import constraints_of
 from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role
@@ -20,7 +20,7 @@ from shoal.table import read
 from shoal.table.clean import printable
 
 
-def carry_out(
+def execute_job(
     job: Job, *, force: bool = False, dry_run: bool = False, save_job: str | None = None, threads: int | None = None
 ) -> None:
     """Make and write the release of a job and say what came of it, or only say what would be done."""
@@ -111,7 +111,7 @@ def tell_plan(job: Job, files: Iterable[Path]) -> None:
     with showing(f"reading {Path(job.input.path).name}", "") as _:
         table = read(job.input.path, **job.input.reading())
     schema, original = prepared(job, table)
-    bounds = bounds_of(original, schema, job.k, job.models)
+    bounds = constraints_of(original, schema, job.k, job.models)
     lines = {
         "would read": f"{job.input.path}: {table.n_records:,} records, {len(table.names)} columns",
         "would group": f"by {job.method}, k = {job.k}, in {counted(int(bounds.strata.max()) + 1, 'stratum', 'strata')}",

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from shoal.columns.prepare import categories_in_order, date_units, decoded
 from shoal.columns.schema import Column, Kind
 from shoal.errors import SchemaError
-from shoal.typing import Matrix
+from shoal.typing import Matrix, Vector
 
 Scaling = Literal["zscore", "minmax", "none"]
 """What makes columns comparable: unit variance, range 1, or nothing."""
 
-Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Numbers = NDArray[np.int64] | NDArray[np.uint64] | Vector
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 from shoal.dp.budget import Budget
 from shoal.dp.declared import GRID, Nominal, Numeric, Public, declared
 from shoal.dp.dp_release import DpRelease
-from shoal.dp.totals import Vector, ascending, to_total
+from shoal.dp.totals import ascending, to_total
 from shoal.errors import ParameterError
-from shoal.typing import Labels
+from shoal.typing import Labels, Vector
 
 MECHANISM = "marginals: every column by itself, in an order of its own; no relation between columns is published"
 

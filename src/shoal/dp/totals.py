@@ -3,9 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.typing import Labels
-
-Vector = NDArray[np.float64]
+from shoal.typing import Labels, Vector
 
 
 def to_total(noisy: NDArray[np.int64], total: int) -> Labels:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shoal import _kernels
 from shoal.errors import ParameterError
-from shoal.typing import Labels, Matrix, Progress
+from shoal.typing import Labels, Matrix, Progress, Vector
 
 __all__ = [
     "Departures",
@@ -25,11 +25,11 @@ __all__ = [
     "Guarantees",
     "Interrupted",
     "Ranks",
+    "RefineHints",
     "Remaining",
     "Schedule",
     "TextReader",
     "TextWriter",
-    "Touched",
     "Tuples",
     "Watch",
     "Window",
@@ -40,6 +40,7 @@ __all__ = [
     "cell_neighbours",
     "cell_spread",
     "cell_sums",
+    "dissolve_cells",
     "distances",
     "farthest",
     "guarded_search",
@@ -53,7 +54,6 @@ __all__ = [
     "place",
     "refine",
     "refine_around",
-    "scatter",
     "simd",
     "split",
     "spread",
@@ -63,7 +63,6 @@ __all__ = [
     "using",
 ]
 
-Vector = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
 
@@ -188,7 +187,7 @@ def refine(
     return best
 
 
-class Touched(NamedTuple):
+class RefineHints(NamedTuple):
     """What is known of cells that are refined again: which have changed, and who was near whom before."""
 
     cells: Labels
@@ -208,7 +207,7 @@ def cell_neighbours(X: Matrix, labels: Labels, k: int, n_neighbours: int) -> Lab
 
 
 def refine_around(
-    X: Matrix, labels: Labels, touched: Touched, k: int, rounds: int, neighbours: int, least_gain: float
+    X: Matrix, labels: Labels, touched: RefineHints, k: int, rounds: int, neighbours: int, least_gain: float
 ) -> Labels:
     """Lower the loss around the cells that were touched, and open cells where others have records to spare.
 
@@ -286,12 +285,12 @@ def assign(X: Matrix, points: Matrix) -> Labels:
     return _as_labels(_kernels.assign(X, points, _current().threads))
 
 
-def scatter(X: Matrix, labels: Labels, k: int) -> Labels:
-    """Scatter cells whose records are better off nearby; the numbers of those cells are then missing.
+def dissolve_cells(X: Matrix, labels: Labels, k: int) -> Labels:
+    """Dissolve cells whose records are better off nearby; the numbers of those cells are then missing.
 
     No number of `X` exceeds 1 in magnitude. See `shoal.partition.dissolve`.
     """
-    return _as_labels(_kernels.scatter(X, labels, k, _current().threads))
+    return _as_labels(_kernels.dissolve_cells(X, labels, k, _current().threads))
 
 
 class Ranks(NamedTuple):

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.errors import ParameterError
-from shoal.metrics.bound.pairs import Vector, as_classes, as_weights
-from shoal.typing import Labels
+from shoal.metrics.pairs import as_classes, as_weights
+from shoal.typing import Labels, Vector
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.metrics.bound.pairs import Columns, Vector, as_pairs, moments
+from shoal.metrics.pairs import Columns, as_pairs, moments
+from shoal.typing import Vector
 
 
 class Interval(NamedTuple):

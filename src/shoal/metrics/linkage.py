@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shoal import kernels
 from shoal.arrays import as_matrix
 from shoal.errors import ParameterError
-from shoal.metrics.bound.pairs import as_classes
+from shoal.metrics.pairs import as_classes
 from shoal.typing import Labels, Matrix, Seed
 
 

@@ -9,14 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.columns.axes import NominalAxis, NumberAxis
 from shoal.columns.space import Space
-from shoal.typing import Labels
-
-Vector = NDArray[np.float64]
+from shoal.typing import Labels, Vector
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import decoded
@@ -13,9 +12,7 @@ from shoal.columns.space import Space
 from shoal.metrics.linkage import Linkage, cell_linkage
 from shoal.metrics.risk import Risk, class_risk, interval_disclosure, uniqueness
 from shoal.metrics.utility import nominal_utility, numeric_utility
-from shoal.typing import Labels
-
-Vector = NDArray[np.float64]
+from shoal.typing import Labels, Vector
 
 MOST_NUMBERS = 4_000_000
 """Up to so many numbers in the matrix, the linkage of all records takes a second or so."""

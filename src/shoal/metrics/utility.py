@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import ParameterError
-from shoal.metrics.bound.pairs import Columns, Pair, Vector, as_pairs, as_weights, check_lengths, moments
-from shoal.typing import Matrix
+from shoal.metrics.pairs import Columns, Pair, as_pairs, as_weights, check_lengths, moments
+from shoal.typing import Matrix, Vector
 
 
 class ColumnChange(NamedTuple):

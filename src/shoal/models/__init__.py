@@ -8,7 +8,7 @@ from shoal.models.codes import Codes, encode
 from shoal.models.delta_disclosure import DeltaDisclosure
 from shoal.models.l_diversity import LDiversity
 from shoal.models.model import Model, Reached
-from shoal.models.model_on_column import Guarded
+from shoal.models.model_on_column import ModelOnColumn
 from shoal.models.p_sensitive import PSensitive
 from shoal.models.t_closeness import TCloseness
 from shoal.typing import Labels
@@ -17,9 +17,9 @@ __all__ = [
     "MODELS",
     "Codes",
     "DeltaDisclosure",
-    "Guarded",
     "LDiversity",
     "Model",
+    "ModelOnColumn",
     "PSensitive",
     "Reached",
     "TCloseness",

@@ -9,7 +9,7 @@ from shoal.models.model import Model
 from shoal.typing import Labels
 
 
-class Guarded(NamedTuple):
+class ModelOnColumn(NamedTuple):
     """A model and the column it is about, as `shoal.models.encode` gives it."""
 
     model: Model
@@ -22,6 +22,6 @@ class Guarded(NamedTuple):
         """The column alone."""
         return Codes(self.codes, self.n_values, self.ordered)
 
-    def part(self, records: Labels) -> "Guarded":
+    def part(self, records: Labels) -> "ModelOnColumn":
         """Return the same for some of the records."""
         return self._replace(codes=np.ascontiguousarray(self.codes[records]))

@@ -18,7 +18,7 @@ from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.models.codes import Codes
 from shoal.models.model import Model
-from shoal.models.model_on_column import Guarded
+from shoal.models.model_on_column import ModelOnColumn
 from shoal.typing import Labels
 
 
@@ -86,13 +86,13 @@ def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
     return pa.concat_arrays([order, pa.nulls(1, order.type)]) if n_missing else order
 
 
-def guarded_by(models: Sequence[Model], schema: Schema, table: HasColumns) -> list[Guarded]:
+def models_on_columns(models: Sequence[Model], schema: Schema, table: HasColumns) -> list[ModelOnColumn]:
     """Return the models with the columns that they are about."""
     columns = {name: codes_of(table[name], schema[name]) for name in {model.column for model in models}}
-    return [Guarded(model, *columns[model.column]) for model in models]
+    return [ModelOnColumn(model, *columns[model.column]) for model in models]
 
 
-def refuse_impossible(guarded: Sequence[Guarded], strata: Labels) -> None:
+def refuse_impossible(guarded: Sequence[ModelOnColumn], strata: Labels) -> None:
     """Raise if a whole stratum, as one class, breaks a model: then so does a cell of every partition of it.
 
     Raises
@@ -107,7 +107,7 @@ def refuse_impossible(guarded: Sequence[Guarded], strata: Labels) -> None:
             raise GuaranteeError(f"{each.model} cannot be kept: {each.model.why_impossible(part.column)}.")
 
 
-def breaking(guarded: Sequence[Guarded], labels: Labels) -> NDArray[np.bool_]:
+def breaking(guarded: Sequence[ModelOnColumn], labels: Labels) -> NDArray[np.bool_]:
     """Say which cells break one of the models, shape (n_cells,)."""
     vetoes = kernels.Guarantees()
     for each in guarded:

@@ -18,7 +18,7 @@ from shoal.partition.auto import auto
 from shoal.partition.blocks import blocks
 from shoal.partition.centroid import centroid
 from shoal.partition.diameter import diameter
-from shoal.partition.dissolve import scattered
+from shoal.partition.dissolve import with_dissolving
 from shoal.partition.mdav import mdav
 from shoal.partition.options import check_options
 from shoal.partition.tfrp import tfrp
@@ -30,13 +30,13 @@ from shoal.typing import Labels, Progress, Seed
 ALGORITHMS: dict[str, Callable[..., Labels]] = {
     "auto": auto,
     "mdav": mdav,
-    "mdav+": scattered(mdav),
+    "mdav+": with_dissolving(mdav),
     "blocks": blocks,
     "tfrp": tfrp,
     "diameter": diameter,
-    "diameter+": scattered(diameter),
+    "diameter+": with_dissolving(diameter),
     "centroid": centroid,
-    "centroid+": scattered(centroid),
+    "centroid+": with_dissolving(centroid),
     "vmdav": vmdav,
     "topdown": topdown,
     "univariate": univariate,

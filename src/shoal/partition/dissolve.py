@@ -1,4 +1,4 @@
-"""Scatter: the second phase of TFRP, which lowers the loss of any partition.
+"""Dissolve: the second phase of TFRP, which lowers the loss of any partition.
 
 Cells are tried in order of decreasing GSE, an order fixed at the start. A cell of fewer than 2k records hands each of
 its records to the nearest other centroid, as long as the cell there stays below 4k; if that lowers the SSE of the
@@ -14,8 +14,8 @@ from shoal.partition.cell_building import Cut, cut_large, unit_scaled
 from shoal.typing import Labels, Matrix, Seed
 
 
-def scatter(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
-    """Scatter the cells whose records are better off in the cells nearby.
+def dissolve(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
+    """Dissolve the cells whose records are better off in the cells nearby.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def scatter(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
     Returns
     -------
     labels : ndarray of shape (n_records,), int64
-        A partition. Scattering never raises the SSE; what the final cuts do to it is up to `recut`.
+        A partition. Dissolving cells never raises the SSE; what the final cuts do to it is up to `recut`.
 
     Notes
     -----
@@ -48,20 +48,20 @@ def scatter(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
     --------
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [17.0], [18.0], [19.0], [20.0]])
-    >>> scatter(X, np.array([0, 0, 0, 1, 1, 2, 2, 2]), 2, recut=lambda X, k: np.zeros(len(X), dtype=int))
+    >>> dissolve(X, np.array([0, 0, 0, 1, 1, 2, 2, 2]), 2, recut=lambda X, k: np.zeros(len(X), dtype=int))
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
     X = unit_scaled(X)
-    return cut_large(X, kernels.scatter(X, labels, k), k, recut)
+    return cut_large(X, kernels.dissolve_cells(X, labels, k), k, recut)
 
 
-def scattered(algorithm: Callable[..., Labels]) -> Callable[..., Labels]:
-    """Return the algorithm followed by `scatter`, with the algorithm itself for the final cuts: its ``+`` form."""
+def with_dissolving(algorithm: Callable[..., Labels]) -> Callable[..., Labels]:
+    """Return the algorithm followed by `dissolve`, with the algorithm itself for the final cuts: its ``+`` form."""
 
     @wraps(algorithm)
     def plus(X: Matrix, k: int, seed: Seed = None, **options: Any) -> Labels:
         labels = algorithm(X, k, seed, **options)
-        return scatter(X, labels, k, lambda part, k: algorithm(part, k, seed, **options))
+        return dissolve(X, labels, k, lambda part, k: algorithm(part, k, seed, **options))
 
-    plus.__doc__ = f"Partition by `{algorithm.__name__}`, then `scatter` and cut large cells by the same."
+    plus.__doc__ = f"Partition by `{algorithm.__name__}`, then `dissolve` and cut large cells by the same."
     return plus

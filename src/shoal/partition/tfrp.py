@@ -11,7 +11,7 @@ import numpy as np
 from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.partition.cell_building import Cells, unit_scaled
-from shoal.partition.dissolve import scatter
+from shoal.partition.dissolve import dissolve
 from shoal.typing import Labels, Matrix, Seed
 
 
@@ -29,7 +29,7 @@ def tfrp(X: Matrix, k: int, seed: Seed = None, *, phases: int = 2) -> Labels:
     if phases not in (1, 2):
         raise ParameterError(f"TFRP has phases=1 (the first alone) or phases=2 (both), not {phases!r}.")
     labels = _phase_one(X, k)
-    return labels if phases == 1 else scatter(X, labels, k, _phase_one)
+    return labels if phases == 1 else dissolve(X, labels, k, _phase_one)
 
 
 def _phase_one(X: Matrix, k: int) -> Labels:

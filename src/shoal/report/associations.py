@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from shoal.auditing import Columns
 from shoal.columns.prepare import date_units
 from shoal.columns.schema import Kind, Role, Schema
+from shoal.typing import Vector
 
 Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 MOST_COLUMNS = 12
 """A map of correlations shows at most so many columns: those whose correlations changed most."""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.report.formatting import tick
+from shoal.typing import Vector
 
-Vector = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 MOST_BINS = 24

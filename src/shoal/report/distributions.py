@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from shoal.columns.prepare import categories_in_order, date_units, decoded
 from shoal.columns.schema import Column, Kind
 from shoal.report.binning import date_grid, joined, number_grid
 from shoal.report.formatting import significant
-
-Vector = NDArray[np.float64]
+from shoal.typing import Vector
 
 MOST_BARS = 15
 """A bar chart has at most so many bars, besides the one of all other categories."""

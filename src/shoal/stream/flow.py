@@ -27,9 +27,8 @@ from shoal.stream.quasi_identifiers import Encoded, Ordinal
 from shoal.stream.ranges import EPOCH
 from shoal.stream.rules import Rules, as_rules
 from shoal.stream.summary import Summary
-from shoal.typing import Labels, Seed
+from shoal.typing import Labels, Seed, Vector
 
-Vector = NDArray[np.float64]
 OnSide = Callable[[Any, list[str]], None]
 
 

@@ -10,10 +10,10 @@ from shoal import kernels
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
 from shoal.stream.keys import Keys, keys_of
-from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, Vector, as_quasi, indicator
+from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, as_quasi, indicator
 from shoal.stream.ranges import Ranges
 from shoal.stream.rules import Rules
-from shoal.typing import Labels, Matrix
+from shoal.typing import Labels, Matrix, Vector
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.errors import SchemaError
 from shoal.stream.keys import MISSING, Keys, keys_of
-from shoal.typing import Labels
+from shoal.typing import Labels, Vector
 
-Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 

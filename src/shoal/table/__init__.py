@@ -21,9 +21,9 @@ from shoal.table.csv import Reading, read_csv, write_csv
 from shoal.table.frames import Back, from_frame
 from shoal.table.parquet_arrow import parquet_types, read_arrow, read_parquet, write_arrow, write_parquet
 from shoal.table.parquet_rewrite import rewrite_parquet
-from shoal.table.spss_stata import Labels, read_dta, read_sav, write_dta, write_sav
+from shoal.table.spss_stata import ValueLabels, read_dta, read_sav, write_dta, write_sav
 
-__all__ = ["FORMATS", "Labels", "Reading", "Table", "format_of", "read", "rewrite_parquet", "write", "write_into"]
+__all__ = ["FORMATS", "Reading", "Table", "ValueLabels", "format_of", "read", "rewrite_parquet", "write", "write_into"]
 
 
 class Format(NamedTuple):
@@ -80,7 +80,7 @@ class Table:
         Where the file is.
     reading : Reading or None
         How a CSV file was read.
-    labels : Labels or None
+    labels : ValueLabels or None
         What an SPSS or Stata file says about its columns.
     index : tuple of str
         The columns that were the index of a pandas frame.
@@ -91,7 +91,7 @@ class Table:
     kind: str
     path: Path | None = None
     reading: Reading | None = None
-    labels: Labels | None = None
+    labels: ValueLabels | None = None
     index: tuple[str, ...] = ()
     _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
     _back: Back | None = field(default=None, kw_only=True)
@@ -282,7 +282,9 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
     except PermissionError:
         raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
     reading = notes if isinstance(notes, Reading) else None
-    return Table.of(arrow, kind.name, path=path, reading=reading, labels=notes if isinstance(notes, Labels) else None)
+    return Table.of(
+        arrow, kind.name, path=path, reading=reading, labels=notes if isinstance(notes, ValueLabels) else None
+    )
 
 
 def _unread_parquet(path: Path, columns: Sequence[str] | None) -> Table:

@@ -19,7 +19,7 @@ _INTEGERS = ("int8", "int16", "int32")
 
 
 @dataclass(frozen=True)
-class Labels:
+class ValueLabels:
     """What a labelled file says about its columns, each by the column's name.
 
     Attributes
@@ -39,7 +39,7 @@ class Labels:
     missing: dict[str, list[tuple[Any, Any]]] = field(default_factory=dict)
     measures: dict[str, str] = field(default_factory=dict)
 
-    def of(self, table: pa.Table) -> "Labels":
+    def of(self, table: pa.Table) -> "ValueLabels":
         """Keep what concerns the columns of a table and the values that occur in it."""
         occurring = {
             name: set(pc.unique(table[name]).to_pylist())
@@ -56,7 +56,7 @@ class Labels:
             for name in self.missing
             if name in occurring
         }
-        return Labels(
+        return ValueLabels(
             _only(self.variables, table.column_names),
             {name: labels for name, labels in values.items() if labels},
             {name: ranges for name, ranges in missing.items() if ranges},
@@ -64,12 +64,16 @@ class Labels:
         )
 
 
-def read_sav(path: Path, columns: Sequence[str] | None = None, encoding: str | None = None) -> tuple[pa.Table, Labels]:
+def read_sav(
+    path: Path, columns: Sequence[str] | None = None, encoding: str | None = None
+) -> tuple[pa.Table, ValueLabels]:
     """Read an SPSS file. Values declared missing are kept as they are, and named in the labels."""
     return _read(_pyreadstat(path).read_sav, path, columns, encoding, user_missing=True)
 
 
-def read_dta(path: Path, columns: Sequence[str] | None = None, encoding: str | None = None) -> tuple[pa.Table, Labels]:
+def read_dta(
+    path: Path, columns: Sequence[str] | None = None, encoding: str | None = None
+) -> tuple[pa.Table, ValueLabels]:
     """Read a Stata file. Missing values, the extended ones (.a to .z) included, are missing."""
     return _read(_pyreadstat(path).read_dta, path, columns, encoding)
 
@@ -107,7 +111,7 @@ def _pyreadstat(path: Path) -> Any:
 
 def _read(
     reader: Callable[..., Any], path: Path, columns: Sequence[str] | None, encoding: str | None, **options: Any
-) -> tuple[pa.Table, Labels]:
+) -> tuple[pa.Table, ValueLabels]:
     options |= {"encoding": encoding} if encoding else {}
     try:
         _, about = reader(path, metadataonly=True, **options)
@@ -138,14 +142,16 @@ def _column(values: list[Any], kind: str) -> pa.Array:
     return array.cast(pa.int64()) if kind in _INTEGERS and pa.types.is_floating(array.type) else array
 
 
-def _about(about: Any, names: list[str]) -> Labels:
+def _about(about: Any, names: list[str]) -> ValueLabels:
     measures = {name: kind for name, kind in about.variable_measure.items() if kind != "unknown"}
     ranges = {name: [(r["lo"], r["hi"]) for r in found] for name, found in about.missing_ranges.items()}
     said = {name: label for name, label in about.column_names_to_labels.items() if label}
-    return Labels(*(_only(part, names) for part in (said, about.variable_value_labels, ranges, measures)))
+    return ValueLabels(*(_only(part, names) for part in (said, about.variable_value_labels, ranges, measures)))
 
 
-def _write(writer: Callable[..., None], table: pa.Table, path: Path, labels: Labels, options: dict[str, Any]) -> None:
+def _write(
+    writer: Callable[..., None], table: pa.Table, path: Path, labels: ValueLabels, options: dict[str, Any]
+) -> None:
     check_flat(table.schema)
     frame = _frame(table)
     try:
@@ -199,8 +205,8 @@ def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _labels(notes: object, table: pa.Table) -> Labels:
-    return notes.of(table) if isinstance(notes, Labels) else Labels()
+def _labels(notes: object, table: pa.Table) -> ValueLabels:
+    return notes.of(table) if isinstance(notes, ValueLabels) else ValueLabels()
 
 
 def _any_within(values: Iterable[Any], low: Any, high: Any) -> bool:

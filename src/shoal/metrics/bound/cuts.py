@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from shoal.typing import Vector
+
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 

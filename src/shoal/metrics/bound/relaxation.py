@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.metrics.bound.cuts import Cuts, Indices, Vector, count, separate
-from shoal.typing import Matrix
+from shoal.metrics.bound.cuts import Cuts, Indices, count, separate
+from shoal.typing import Matrix, Vector
 
 _STEPS = 80
 """Steps of the solver between two looks for broken cuts in the first rounds."""

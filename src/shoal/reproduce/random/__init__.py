@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.attacks.differential import WITHIN, differential
-from shoal.cells.aggregate import Cells, Scatter, aggregate
+from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.schema import Roles, Schema
 from shoal.metrics.linkage import linkage
 from shoal.metrics.loss import loss
@@ -158,7 +158,7 @@ def partitions(data: str, X: Matrix, k: int, c: int, seeds: Iterable[int]) -> li
 
 
 def scattered(data: str, X: Matrix, k: int, seeds: Iterable[int]) -> list[Scattered]:
-    """Scatter the records of top-down cells, for each rho, and measure loss, linkage and the intruder."""
+    """RandomAggregation the records of top-down cells, for each rho, and measure loss, linkage and the intruder."""
     total = float(np.square(X - X.mean(axis=0)).sum())
     found = []
     for rho in RHOS:
@@ -178,7 +178,7 @@ def scatter(X: Matrix, labels: Labels, rho: float, seed: int) -> Matrix:
     """Return the records after random aggregation."""
     table = pa.table({str(j): column for j, column in enumerate(X.T)})
     schema = Schema.of(table.schema, Roles(quasi_identifiers=tuple(table.column_names)))
-    made = aggregate(table, schema, Cells(labels), scatter=Scatter(rho, seed))
+    made = aggregate(table, schema, Cells(labels), randomized=RandomAggregation(rho, seed))
     return np.column_stack([np.asarray(column) for column in made.values()])
 
 

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 from shoal import kernels
 from shoal.metrics import loss
 from shoal.partition import ALGORITHMS
-from shoal.partition.dissolve import scatter
+from shoal.partition.dissolve import dissolve
+from shoal.reproduce.data_and_results import one_thread, timed
+from shoal.reproduce.tfrp.plain import PLAIN, phase_two
 from shoal.typing import Labels, Matrix
 
 BASES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -54,7 +56,10 @@ class Limit(NamedTuple):
         return n**3 / k <= self.pairs if base == "Diameter" else n <= self.records
 
 
-def measure(data: str, X: Matrix, k: int, limit: Limit = Limit(1e10, 5_000)) -> list[Result]:
+SMALL_LIMIT = Limit(pairs=1e10, records=5_000)
+
+
+def measure(data: str, X: Matrix, k: int, limit: Limit = SMALL_LIMIT) -> list[Result]:
     """Run the six methods on standardised records, on one thread as in the paper; return them in their order."""
     n, n_dims = X.shape
     found: dict[str, Result] = {}

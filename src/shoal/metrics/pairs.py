@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import ParameterError
-from shoal.typing import Labels
-
-Vector = NDArray[np.float64]
+from shoal.typing import Labels, Vector
 
 Columns = Mapping[str, ArrayLike] | ArrayLike
 """Columns by name, or a matrix of shape (n_records, n_columns), whose columns go by their numbers."""
