@@ -23,8 +23,9 @@ from shoal.typing import Progress, Seed
 
 # Up to so many records a method takes part in "all": some ten seconds to a minute for each k on one core.
 LARGEST = {
-    **dict.fromkeys(("tfrp", "diameter", "diameter+", "centroid", "centroid+", "vmdav", "mdav+"), 200_000),
-    **dict.fromkeys(("mdav", "topdown"), 1_000_000),
+    "mst": 20_000,
+    **dict.fromkeys(("tfrp", "diameter", "diameter+", "centroid", "centroid+", "vmdav", "vmdav+", "mdav+"), 200_000),
+    **dict.fromkeys(("mdav", "topdown", "topdown+"), 1_000_000),
 }
 
 RISK = "share of the published records whose own original is the nearest of all (distance-linked disclosure)"

@@ -20,6 +20,7 @@ from shoal.partition.centroid import centroid
 from shoal.partition.diameter import diameter
 from shoal.partition.dissolve import with_dissolving
 from shoal.partition.mdav import mdav
+from shoal.partition.mst import mst
 from shoal.partition.options import check_options
 from shoal.partition.tfrp import tfrp
 from shoal.partition.topdown import topdown
@@ -38,7 +39,10 @@ ALGORITHMS: dict[str, Callable[..., Labels]] = {
     "centroid": centroid,
     "centroid+": with_dissolving(centroid),
     "vmdav": vmdav,
+    "vmdav+": with_dissolving(vmdav),
     "topdown": topdown,
+    "topdown+": with_dissolving(topdown),
+    "mst": mst,
     "univariate": univariate,
 }
 
