@@ -81,7 +81,9 @@ def test_the_page_fits_every_screen_without_sideways_scrolling(looks):
 
 
 def test_the_page_fits_with_a_wider_font(tmp_path):
-    wide = [render(at_risk(source()), "html", "internal").replace("</head>", WIDE_FONT) for source in (release, hostile)]
+    wide = [
+        render(at_risk(source()), "html", "internal").replace("</head>", WIDE_FONT) for source in (release, hostile)
+    ]
     found, _ = looked_at(wide, tmp_path)
 
     assert [page["width"] for page in found] == [*WIDTHS] * 2

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shoal.reproduce.fmdav.switches import numpy_mdav
-from shoal.typing import Labels, Matrix
+from shoal.typing import Labels, Matrix, Vector
 
 BLOCK = 512
 """Records that are assigned at once: their distances to some thousand centroids fit into a cache."""
@@ -88,8 +88,8 @@ def _centroids(X: Matrix, base: Labels) -> Matrix:
     return np.ascontiguousarray((np.stack(sums) / np.bincount(base)).T)
 
 
-def _half_norms(centroids: Matrix) -> Matrix:
-    return np.square(centroids).sum(axis=1) / 2
+def _half_norms(centroids: Matrix) -> Vector:
+    return np.asarray(np.square(centroids).sum(axis=1) / 2)
 
 
 def _with_room(centroids: Matrix, n: int) -> Matrix:

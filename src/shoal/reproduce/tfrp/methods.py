@@ -56,7 +56,7 @@ class Limit(NamedTuple):
         return n**3 / k <= self.pairs if base == "Diameter" else n <= self.records
 
 
-SMALL_LIMIT = Limit(pairs=1e10, records=5_000)
+SMALL_LIMIT = Limit(pairs=1.1e10, records=9_000)
 
 
 def measure(data: str, X: Matrix, k: int, limit: Limit = SMALL_LIMIT) -> list[Result]:
