@@ -7,6 +7,7 @@ import platform
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from time import process_time
@@ -77,14 +78,19 @@ def gaussian() -> Source:
     return Source("gaussian", f"standard normal, {GAUSSIAN_DIMS} columns", GAUSSIAN_DIMS, None)
 
 
+TWO_TYPES = "covertype, types 2 and 4"
+
+
 def covertype(n: int) -> Source | Missing:
-    """Return the covertype records: all seven types where `n` of them are at hand, else types 2 and 4."""
-    return _from_files("covertype", {"covertype_sample.csv.gz": 92_962, "covertype_two_class.csv.gz": 286_048}, n)
+    """Return the covertype records: all seven types where `n` of them are at hand, else types 2 and 4, named so."""
+    files = {"covertype_sample.csv.gz": 92_962, "covertype_two_class.csv.gz": 286_048}
+    source = _from_files("covertype", tuple(files.items()), n)
+    return source._replace(name=TWO_TYPES) if isinstance(source, Source) and "two_class" in source.origin else source
 
 
 def census(n: int) -> Source | Missing:
     """Return the nine numeric columns of the American Community Survey records."""
-    return _from_files("census", {"gov_census.csv.gz": 204_309}, n)
+    return _from_files("census", (("gov_census.csv.gz", 204_309),), n)
 
 
 def data_folder() -> Path | None:
@@ -104,17 +110,22 @@ def _usual_folders() -> Iterator[Path]:
         yield start / "shared" / "data"
 
 
-def _from_files(name: str, sizes: dict[str, int], n: int) -> Source | Missing:
+def _from_files(name: str, files: tuple[tuple[str, int], ...], n: int) -> Source | Missing:
     """Read the first file that is at hand and holds `n` records, else the largest there is."""
-    folder = data_folder()
+    sizes, folder = dict(files), data_folder()
     if folder is None:
         return Missing(name, "no data folder found; SHOAL_DATA may name one")
     there = [file for file in sizes if (folder / file).is_file()]
     if not there:
         return Missing(name, f"{' or '.join(sizes)} not in the data folder")
     file = next((file for file in there if sizes[file] >= n), there[-1])
-    records = read_columns(folder / file, CENSUS_COLUMNS if name == "census" else COVERTYPE_COLUMNS)
+    records = _read_once(folder / file, CENSUS_COLUMNS if name == "census" else COVERTYPE_COLUMNS)
     return Source(name, file, records.shape[1], records)
+
+
+@cache
+def _read_once(path: Path, columns: tuple[str, ...]) -> Matrix:
+    return read_columns(path, columns)
 
 
 def read_columns(path: Path, columns: tuple[str, ...]) -> Matrix:
