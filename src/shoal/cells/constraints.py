@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from shoal.cells.bucket_steering import refuse_second_weight
 from shoal.cells.households import households_of, refuse_split_households, shared_columns
 from shoal.cells.strata import strata_of
 from shoal.cells.subjects import k_subjects
@@ -71,11 +72,7 @@ def boundaries_of(table: pa.Table, schema: Schema, k: int) -> Boundaries:
 
 def _refuse_steering(steering: list[ModelOnColumn], in_households: bool) -> None:
     """Refuse weights that contradict each other, or that have nothing to lead."""
-    if len(steering) > 1:
-        raise ParameterError(
-            f"{len(steering)} models have a weight, but only one can steer: two would contradict each other. Leave the "
-            "weight of the others out; they are then enforced."
-        )
+    refuse_second_weight(steering)
     if steering and in_households:
         raise ParameterError(
             f"{steering[0].model.name} of column {steering[0].model.column!r} has a weight, which leads records one by "

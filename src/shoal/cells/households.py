@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from shoal.cells.strata import refuse_small_strata
 from shoal.columns.equivalence import distinct_in_classes, value_codes
-from shoal.columns.prepare import decoded, one_missing
+from shoal.columns.prepare import as_seen, decoded, one_missing
 from shoal.columns.schema import Schema
 from shoal.errors import SchemaError
 from shoal.typing import Labels
@@ -15,10 +15,10 @@ def households_of(table: pa.Table, schema: Schema) -> Labels:
     """Return the number of each record's household, or say that some have none."""
     name = schema.roles.household
     assert name is not None
-    values = one_missing(decoded(table[name]))
+    values = as_seen(one_missing(decoded(table[name])))
     if values.null_count:
         raise SchemaError(
-            f"The household column {name!r} is missing in {values.null_count:,} records. Give every record a "
+            f"The household column {name!r} is missing or blank in {values.null_count:,} records. Give every record a "
             "household; somebody who lives alone is one."
         )
     return value_codes(values)
