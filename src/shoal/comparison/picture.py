@@ -46,7 +46,7 @@ def svg(comparison: "Comparison") -> str:
     """Draw the map: risk to the right, loss upwards, the best choices at the lower left."""
     x = scale([100 * choice.risk for choice in comparison.choices], _LEFT, _RIGHT)
     y = scale([choice.loss for choice in comparison.choices], _BOTTOM, _TOP)
-    methods = list(dict.fromkeys(choice.method for choice in comparison.choices))
+    methods = list(dict.fromkeys(choice.name for choice in comparison.choices))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="map" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="Risk-utility map of {len(comparison.choices)} choices">',
@@ -107,8 +107,9 @@ def _front(choices: "Sequence[Choice]", x: Scale, y: Scale) -> str:
 
 
 def _point(choice: "Choice", methods: list[str], x: Scale, y: Scale) -> str:
-    told = f"{choice.method}, k = {choice.k}: loss {choice.loss:.2f} %, risk {100 * choice.risk:.2f} %"
-    mark = _mark(methods.index(choice.method), x.place(100 * choice.risk), y.place(choice.loss))
+    told = f"{choice.name}, k = {choice.k}: loss {choice.loss:.2f} %, risk {100 * choice.risk:.2f} %"
+    told += "" if choice.k_anonymous else "; not k-anonymous"
+    mark = _mark(methods.index(choice.name), x.place(100 * choice.risk), y.place(choice.loss))
     css = "undominated" if choice.undominated else "dominated"
     return f'<g class="{css}">{mark}<title>{escape(told)}</title></g>'
 

@@ -74,7 +74,9 @@ def _unchanged(results: Sequence[Result]) -> list[Claim]:
     ):
         mine = [result for title in titles for result in _of(results, title)]
         lowest = min(mine, key=lambda result: result.agreement)
-        text = f"{lowest.agreement:.1%} or more of the records in the same cell; fewest on {lowest.data}, {lowest.variant}"
+        text = (
+            f"{lowest.agreement:.1%} or more of the records in the same cell; fewest on {lowest.data}, {lowest.variant}"
+        )
         holds = lowest.agreement > 0.9 if "slightly" in says else lowest.agreement == 1.0
         found.append(Claim(where, says, text, holds, "" if holds else TIES))
     base = {(result.data, result.n): result.il for result in _of(results, TRADITIONAL)}
