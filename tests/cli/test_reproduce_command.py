@@ -150,11 +150,11 @@ def test_fmdav_says_what_holds_and_what_was_not_run(without_data, tmp_path):
 def test_covertype_of_two_types_is_named_so(monkeypatch, tmp_path):
     for file in ("covertype_sample.csv.gz", "covertype_two_class.csv.gz"):
         with gzip.open(tmp_path / file, "wt") as lines:
-            lines.write(",".join(material.COVERTYPE_COLUMNS) + "\n" + ",".join("1" * 10) + "\n")
+            lines.write(",".join(data_and_results.COVERTYPE_COLUMNS) + "\n" + ",".join("1" * 10) + "\n")
     monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
 
-    assert material.covertype(92_962).name == "covertype"
-    assert material.covertype(150_000).name == "covertype, types 2 and 4"
+    assert data_and_results.covertype(92_962).name == "covertype"
+    assert data_and_results.covertype(150_000).name == "covertype, types 2 and 4"
 
 
 def test_fmdav_refuses_an_output_folder_that_cannot_be_made(tmp_path):
