@@ -24,6 +24,7 @@ from shoal.cells.aggregate import Cells, RandomAggregation, aggregate, check_ran
 from shoal.cells.alike import joined_where_alike
 from shoal.cells.constraints import constraints_of
 from shoal.cells.grouping import group
+from shoal.cells.steering import check_steering, check_values
 from shoal.columns.equivalence import value_codes
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import ALIASES, Kind, Role, Schema, as_names, natural_kind
@@ -77,6 +78,7 @@ def anonymize(
     missing: str = "error",
     method: str = "auto",
     rho: float | Literal["song"] | None = None,
+    steer: Mapping[str, float] | None = None,
     seed: Seed = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -126,6 +128,9 @@ def anonymize(
     rho : float or "song", optional
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
+    steer : dict of str to float, optional
+        Columns that lead the grouping, whatever their role, and their weights: positive to keep equal values together,
+        negative to spread them over cells. Nothing is promised, and k is kept all the same: ``docs/steering.md``.
     seed : int, optional
         Repeats the release. By default a random one, kept in ``release.job``. With `rho` it should not be guessed.
     threads : int, optional
@@ -182,6 +187,7 @@ def anonymize(
         scaling=scaling,
         missing=missing,
         rho=rho,
+        steer=dict(steer or {}),
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
@@ -207,12 +213,17 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
 
 def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
     """Make the release that a job describes from a table that has been read."""
+    if job.late is not None:
+        raise ParameterError(
+            "The job says how late records join (late), which only a collection has. Leave it out, or begin a "
+            "collection with the job: shoal collect begin."
+        )
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     made = prepared(job, table.seal())
     k, original, schema = job.k, made.original, made.schema
     space = Space.fit(original, schema, job.scaling)
-    settings = {"models": job.models, "threads": threads, "progress": progress, **job.options}
+    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": progress, **job.options}
     cells = group(original, schema, space, k, job.method, job.seed, **settings)
     if schema.roles.subject is not None and schema.roles.household is None and job.models:
         cells = _kept_by_classes(job, made, space, cells)
@@ -269,9 +280,11 @@ def prepared(job: Job, table: Table) -> Prepared:
     if job.output is not None and job.output.bound is not None:
         check_bound(job, schema)
     check_models(job.models, schema)
+    check_steering(job.steer, schema, job.models)
     as_cell_size(job.k, table.n_records)
-    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models)])
+    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     original = prepare(table.load(list(needed)), schema, job.missing)
+    check_values(original, schema, job.steer, job.missing)
     survey_weights(original, schema)
     return Prepared(schema, original)
 
