@@ -24,6 +24,7 @@ __all__ = [
     "Departures",
     "Effort",
     "Guarantees",
+    "Half",
     "Interrupted",
     "Ranks",
     "RefineHints",
@@ -44,6 +45,7 @@ __all__ = [
     "dissolve_cells",
     "distances",
     "guarded_search",
+    "halves",
     "least_different",
     "linkage",
     "mdav",
@@ -313,14 +315,27 @@ def distances(X: Matrix, point: Vector) -> Vector:
     return _kernels.distances(X, point)
 
 
+class Half(NamedTuple):
+    """Numbers of records, ascending, and their rows."""
+
+    records: Labels
+    X: Matrix
+
+
+def halves(X: Matrix, direction: Vector, threads: int) -> tuple[Half, Half]:
+    """Cut records in two across a direction: the lower n // 2, of equal ones those with lower numbers, and the rest."""
+    low, high = _kernels.halves(X, direction, threads)
+    return Half(_as_labels(low[0]), low[1]), Half(_as_labels(high[0]), high[1])
+
+
 def cell_sums(X: Matrix, labels: Labels, n_cells: int) -> Matrix:
     """Return the sums of the records of each cell, correctly rounded, shape (n_cells, n_dims)."""
-    return _kernels.cell_sums(X, labels, n_cells)
+    return _kernels.cell_sums(X, labels, n_cells, n_threads())
 
 
 def cell_spread(X: Matrix, labels: Labels, n_cells: int) -> Vector:
     """Return, for each cell, the squared distances of its records from their mean, summed; shape (n_cells,)."""
-    return _kernels.cell_spread(X, labels, n_cells)
+    return _kernels.cell_spread(X, labels, n_cells, n_threads())
 
 
 class Remaining:
