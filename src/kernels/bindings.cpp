@@ -20,7 +20,7 @@
 #include "cells.hpp"
 #include "checks.hpp"
 #include "dissolve_cells.hpp"
-#include "guarded.hpp"
+#include "guarded_search.hpp"
 #include "halves.hpp"
 #include "keys.hpp"
 #include "lines.hpp"
@@ -356,6 +356,13 @@ class Guarantees {
         add(codes, std::make_unique<DeltaDisclosure>(span(counts), low, high));
     }
 
+    // Of the guarantee added last: the records of a person with the same value count once.
+    void persons_once(const Labels& pairs, const Labels& values) {
+        Guarded& last = guarded_.back();
+        last.codes.assign(span(pairs).begin(), span(pairs).end());
+        last.guarantee = std::make_shared<PersonsOnce>(last.guarantee, span(values));
+    }
+
     // The same about some of the records, without what the table was counted for.
     Guarantees part(const Labels& records) const {
         Guarantees part;
@@ -426,7 +433,7 @@ Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::s
     Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
     {
         nb::gil_scoped_release released;
-        GuardedSearch(rows(X), k, guarded, chosen, labels).run({rounds, neighbours, least_gain, at_any_cost}, watch);
+        GuardedSearch(rows(X), k, guarded, chosen, labels, watch).run({rounds, neighbours, least_gain, at_any_cost});
     }
     return as_array(std::move(labels));
 }
@@ -874,7 +881,7 @@ NB_MODULE(_kernels, module) {
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,
                "least_gain"_a, "at_any_cost"_a, "progress"_a.none(), "simd"_a = "",
-               "Mend the cells that break a guarantee, then lower the loss under the veto of all.");
+               "Repair the cells that break a guarantee, then lower the loss under the veto of all.");
     nb::class_<Guarantees>(module, "Guarantees", "What every cell must keep.")
         .def(nb::init<>())
         .def("ordered_closeness", &Guarantees::ordered_closeness, "codes"_a, "counts"_a, "over"_a, "under"_a)
@@ -883,6 +890,8 @@ NB_MODULE(_kernels, module) {
         .def("entropy", &Guarantees::entropy, "codes"_a, "l"_a)
         .def("recursive", &Guarantees::recursive, "codes"_a, "l"_a, "over"_a, "under"_a)
         .def("delta", &Guarantees::delta, "codes"_a, "counts"_a, "low"_a, "high"_a)
+        .def("persons_once", &Guarantees::persons_once, "pairs"_a, "values"_a,
+             "Count the records of a person with the same value once, for the guarantee added last.")
         .def("part", &Guarantees::part, "records"_a, "The same about some of the records.")
         .def("one", &Guarantees::one, "place"_a, "Only the guarantee at one place.")
         .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a,

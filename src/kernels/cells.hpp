@@ -33,6 +33,17 @@ class Members {
     std::vector<std::size_t> records_;
 };
 
+// Writes labels that number the cells in the order of their first records, without gaps.
+inline void number_by_first_record(std::span<const std::uint32_t> cell_of, std::size_t n_cells,
+                                   std::span<std::int64_t> labels) {
+    std::vector<std::int64_t> number(n_cells, -1);
+    std::int64_t next = 0;
+    for (std::size_t i = 0; i < cell_of.size(); ++i) {
+        if (number[cell_of[i]] < 0) number[cell_of[i]] = next++;
+        labels[i] = number[cell_of[i]];
+    }
+}
+
 // Correctly rounded sums of the records of a cell, scaled, into `out`.
 inline void exact_sum(Rows<const double> X, double scale, std::span<const std::size_t> members, std::span<double> out) {
     ExactSums sums(X.dims());

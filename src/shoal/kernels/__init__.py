@@ -44,7 +44,6 @@ __all__ = [
     "cell_sums",
     "dissolve_cells",
     "distances",
-    "farthest",
     "guarded_search",
     "halves",
     "least_different",
@@ -53,7 +52,6 @@ __all__ = [
     "mdav_alone",
     "most_frequent",
     "n_threads",
-    "nearest",
     "place",
     "refine",
     "refine_around",
@@ -250,11 +248,11 @@ class Effort(NamedTuple):
     neighbours: int
     least_gain: float
     at_any_cost: bool
-    """Mend every cell that breaks a guarantee, if need be by merging it with another."""
+    """Repair every cell that breaks a guarantee, if need be by merging it with another."""
 
 
 def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, effort: Effort) -> Labels:
-    """Mend cells that break a guarantee, then lower the loss by steps that keep them all; see `shoal.models`."""
+    """Repair cells that break a guarantee, then lower the loss by steps that keep them all; see `shoal.models`."""
     return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, _current().progress))
 
 
@@ -315,16 +313,6 @@ def linkage(X: Matrix, points: Matrix, labels: Labels, asked: Labels | None = No
 def distances(X: Matrix, point: Vector) -> Vector:
     """Return the squared distances of the records from a point, shape (n_records,)."""
     return _kernels.distances(X, point)
-
-
-def nearest(X: Matrix, point: Vector, k: int) -> Labels:
-    """Return the numbers of the k records nearest to a point, nearest first, ties by record number."""
-    return Remaining(X).nearest(point, k)[0]
-
-
-def farthest(X: Matrix, point: Vector) -> int:
-    """Return the number of the record farthest from a point, the lowest of equally far ones."""
-    return Remaining(X).farthest(point)
 
 
 class Half(NamedTuple):

@@ -42,26 +42,31 @@ def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> 
 def cut(X: Matrix, size: int) -> list[kernels.Half]:
     """Halve the records across their main direction, again and again, down to blocks of at most `size`."""
     threads = kernels.n_threads()
+    # An exact factor that moves no record, so that the largest numbers do not overflow when they are added.
+    scale = 2.0**-64 if np.abs(X).max(initial=0.0) > 2.0**900 else 1.0
     blocks = [kernels.Half(np.arange(len(X)), X)]
     while max(len(block.records) for block in blocks) > size:
         # At first all threads halve one block, in the end each halves one.
-        halve = partial(_halved, size=size, threads=max(threads // len(blocks), 1))
+        halve = partial(_halved, size=size, scale=scale, threads=max(threads // len(blocks), 1))
         blocks = [half for halves in side_by_side(halve, blocks, min(threads, len(blocks))) for half in halves]
     return blocks
 
 
-def _halved(block: kernels.Half, check: Callable[[], None], size: int, threads: int) -> list[kernels.Half]:
+def _halved(
+    block: kernels.Half, check: Callable[[], None], size: int, scale: float, threads: int
+) -> list[kernels.Half]:
     """Return the two halves of a block, or the block if it is small enough."""
     n = len(block.records)
     if n <= size:
         return [block]
-    direction = main_direction(block.X[:: max(n // 4096, 1)])
+    direction = main_direction(block.X[:: max(n // 4096, 1)]) * scale
     return [kernels.Half(block.records[half.records], half.X) for half in kernels.halves(block.X, direction, threads)]
 
 
 def main_direction(X: Matrix) -> NDArray[np.float64]:
-    """Return the unit vector along which the records spread most, scaled so that nothing overflows."""
-    centred = X - X.mean(axis=0)
+    """Return the unit vector along which the records spread most; nothing overflows on the way."""
+    centred = np.ldexp(X, -int(np.frexp(np.abs(X).max(initial=0.0))[1]))
+    centred -= centred.mean(axis=0)
     largest = np.abs(centred).max(initial=0.0)
     if largest == 0:
         return np.asarray(np.eye(X.shape[1])[0])
