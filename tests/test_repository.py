@@ -41,6 +41,7 @@ ROOMS = [
         "manifest",
         "attacks",
         "report",
+        "preparing",
         "writing",
         "release",
         "inspection",

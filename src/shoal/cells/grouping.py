@@ -31,6 +31,7 @@ def group(
     table: pa.Table,
     schema: Schema,
     space: Space,
+    X: Matrix,
     k: int,
     method: str = "auto",
     seed: Seed = None,
@@ -49,7 +50,9 @@ def group(
     schema : Schema
         Says which columns are never mixed (`by`, zeros kept apart), which one names the subject, which the household.
     space : Space
-        Where the records lie.
+        Where distances are measured.
+    X : ndarray of shape (n_records, n_dims)
+        The records in the space, as `space.encode` has them.
     models : sequence of Model
         What to keep about confidential columns. They speak of the whole table, strata or not.
     k, method, seed, threads, progress, **options
@@ -60,14 +63,14 @@ def group(
     GuaranteeError
         If a stratum has fewer than k records, households or subjects, or is too unlike the table for a model.
     SchemaError, ParameterError
-        If a model is not about a confidential column, or models, strata and households do not go together.
+        If models, strata and households do not go together. That each model is about a confidential column has been
+        checked (`shoal.models.table_columns.check_models`).
     """
     constraints = constraints_of(table, schema, k, models)
 
     def cut(X: Matrix, progress: Progress | None) -> Labels:
         return partition(X, k, method, seed, threads=_n_threads(threads, len(X)), progress=progress, **options)
 
-    X = space.encode(table)
     with kernels.using(threads=threads):
         if constraints.households is not None:
             return _within_households(constraints, schema, space, X, cut, k, progress)
@@ -84,13 +87,10 @@ def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | N
     assert isinstance(model, TCloseness)
     t, weight = model.t, model.weight or 0.0
 
-    def cut(Z: Matrix, told: Progress | None) -> Labels:
-        # The last column is what the model is about.
-        return steered(
-            np.ascontiguousarray(Z[:, :-1]), Z[:, -1].astype(np.int64), k, t, weight, progress=told, **settings
-        )
+    def cut(X: Matrix, told: Progress | None, codes: Labels) -> Labels:
+        return steered(X, codes, k, t, weight, progress=told, **settings)
 
-    return within(np.column_stack([X, constraints.steering[0].codes]), constraints.strata, cut, progress)
+    return within(X, constraints.strata, cut, progress, constraints.steering[0].codes)
 
 
 def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels) -> Labels:

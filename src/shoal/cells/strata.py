@@ -12,8 +12,11 @@ from shoal.errors import GuaranteeError
 from shoal.partition.cell_building import members_of
 from shoal.typing import Labels, Matrix, Progress
 
-Cut = Callable[[Matrix, Progress | None], Labels]
-"""Splits records into cells: the method, k, seed and options that were asked for."""
+Cut = Callable[..., Labels]
+"""Splits records into cells: the method, k, seed and options that were asked for.
+
+Takes the records, the progress, and whatever else there is to know of each record.
+"""
 
 
 def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
@@ -47,14 +50,18 @@ def refuse_small_strata(strata: Labels, what: str, k: int) -> None:
         )
 
 
-def within(X: Matrix, strata: Labels, cut: Cut, progress: Progress | None = None) -> Labels:
-    """Split the records of each stratum by themselves, and number all cells without gaps."""
+def within(X: Matrix, strata: Labels, cut: Cut, progress: Progress | None = None, *others: Labels) -> Labels:
+    """Split the records of each stratum by themselves, and number all cells without gaps.
+
+    `others` have an entry for each record, and `cut` gets those of its records.
+    """
     if not strata.any():
-        return cut(X, progress)
+        return cut(X, progress, *others)
     labels = np.empty(len(X), dtype=np.int64)
     n_cells = n_done = 0
     for members in members_of(strata):
-        cells = cut(X[members], _part(progress, n_done, len(members), len(X)))
+        part = _part(progress, n_done, len(members), len(X))
+        cells = cut(X[members], part, *(other[members] for other in others))
         labels[members] = cells + n_cells
         n_cells += int(cells.max()) + 1
         n_done += len(members)

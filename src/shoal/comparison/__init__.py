@@ -281,9 +281,9 @@ def _choice(release: Release) -> Choice:
     )
 
 
-def _linked(release: Release) -> float:
+def _linked(made: Release) -> float:
     """Link what is published with the originals by distance; the other risks of a release are not needed here."""
-    return table_linkage(release.original, release.replaced, release.schema, release.space, release.labels).dld
+    return table_linkage(made.original, made.replaced, made.schema, made.space, made.X, made.labels).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:
