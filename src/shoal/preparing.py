@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from shoal.arrays import as_cell_size
 from shoal.cells.aggregate import check_random_aggregation
+from shoal.cells.steering import check_steering, check_values
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Kind, Schema, natural_kind
 from shoal.errors import ParameterError, SchemaError
@@ -38,9 +39,11 @@ def prepared(job: Job, table: Table) -> Prepared:
     if job.output is not None and job.output.bound is not None:
         check_bound(job, schema)
     check_models(job.models, schema)
+    check_steering(job.steer, schema, job.models)
     as_cell_size(job.k, table.n_records)
-    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models)])
+    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     original = prepare(table.load(list(needed)), schema, job.missing)
+    check_values(original, schema, job.steer, job.missing)
     return Prepared(schema, original, survey_weights(original, schema))
 
 

@@ -20,6 +20,8 @@ import pyarrow as pa
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
+from shoal.cells.alike import joined_where_alike
+from shoal.cells.constraints import constraints_of
 from shoal.cells.grouping import group
 from shoal.columns.equivalence import value_codes
 from shoal.columns.schema import ALIASES, Role, Schema, as_names
@@ -73,6 +75,7 @@ def anonymize(
     missing: str = "error",
     method: str = "auto",
     rho: float | Literal["song"] | None = None,
+    steer: Mapping[str, float] | None = None,
     seed: Seed = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -100,8 +103,8 @@ def anonymize(
     by : sequence of str
         Quasi-identifiers that no cell mixes, so that they are published as they are; also `strataVar`.
     subject : str, optional
-        A column that tells which records belong to one person: then k counts different persons. Dropped unless it has
-        another role.
+        A column that tells which records belong to one person: then k counts different persons, and models also
+        hold with each person counted once for each value (``docs/models.md``). Dropped unless it has another role.
     household, household_level : str and sequence of str, optional
         A column that tells which records form a household, and the quasi-identifiers that stay equal within it; by
         default those that are equal within every household. Also `hhId`.
@@ -122,6 +125,9 @@ def anonymize(
     rho : float or "song", optional
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
+    steer : dict of str to float, optional
+        Columns that lead the grouping, whatever their role, and their weights: positive to keep equal values together,
+        negative to spread them over cells. Nothing is promised, and k is kept all the same: ``docs/steering.md``.
     seed : int, optional
         Repeats the release. By default a random one, kept in ``release.job``. With `rho` it should not be guessed.
     threads : int, optional
@@ -178,6 +184,7 @@ def anonymize(
         scaling=scaling,
         missing=missing,
         rho=rho,
+        steer=dict(steer or {}),
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
@@ -203,14 +210,34 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
 
 def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
     """Make the release that a job describes from a table that has been read."""
+    if job.late is not None:
+        raise ParameterError(
+            "The job says how late records join (late), which only a collection has. Leave it out, or begin a "
+            "collection with the job: shoal collect begin."
+        )
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     made = prepared(job, table.seal())
-    space = Space.fit(made.original, made.schema, job.scaling)
-    X = space.encode(made.original)
-    settings = {"models": job.models, "threads": threads, "progress": progress, **job.options}
-    cells = group(made.original, made.schema, space, X, job.k, job.method, job.seed, **settings)
+    schema, original = made.schema, made.original
+    space = Space.fit(original, schema, job.scaling)
+    X = space.encode(original)
+    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": progress, **job.options}
+    cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
+    if schema.roles.subject is not None and schema.roles.household is None and job.models:
+        cells = _kept_by_classes(job, made, X, cells)
     return conclude(job, table, made, space, X, cells)
+
+
+def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells:
+    """Return cells whose classes keep every model too, where persons count once."""
+    schema, original, weights = made
+    bounds = constraints_of(original, schema, job.k, job.models)
+    strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
+
+    def published(labels: Labels) -> pa.Table:
+        return pa.table({**strata, **aggregate(original, schema, Cells(labels), weights)})
+
+    return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.kept, published))
 
 
 def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, cells: Cells) -> "Release":

@@ -35,6 +35,10 @@ class Writable(ReleaseLike, Protocol):
         """The table that came in."""
 
     @property
+    def original(self) -> pa.Table:
+        """The columns that were used, prepared, in the order of the input."""
+
+    @property
     def replaced(self) -> pa.Table:
         """What is published in place of the quasi-identifiers, in the order of the input."""
 
@@ -105,7 +109,7 @@ def write_release(
     with replacing_all(files.paths, force, files.private, inputs_of(release.source)) as temporaries:
         beside = dict(zip(files.paths, temporaries, strict=True))
         _write_table(release, beside[files.table], rows)
-        recount_file(release, beside[files.table])
+        recount_file(release, beside[files.table], rows)
         output = sha256(beside[files.table])
         texts = {
             **reports,
@@ -141,25 +145,41 @@ def _write_table(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
         write_into(release.columns.select(names), path, like=source, order=rows)
 
 
-def recount_file(release: Writable, path: Path) -> None:
-    """Count once more, on the file that is about to leave."""
+def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
+    """Count once more, on the file that is about to leave, with the persons of its records in their order."""
     job = release.job
     schema = _counted(release)
     written = read(path, columns=[column.name for column in schema.columns]).arrow
+    n_records = release.verdict.n_records
+    if written.num_rows != n_records:
+        raise GuaranteeError(
+            f"The file that was written has {written.num_rows:,} records, read back, and not the {n_records:,} of "
+            "the release. Nothing was released. Choose another format."
+        )
     if not format_of(path)[1].tells_empty:
         written = empty_made_missing(written)
-    found = recount(written, schema, job.k, models=job.models)
-    short = found.smallest < job.k and release.verdict.withdrawn is None
-    if found.n_records != release.verdict.n_records or short:
+    subjects = _subjects(release, rows)
+    found = recount(written, schema, None if release.verdict.withdrawn else job.k, subjects, job.models)
+    if not found.k_holds:
+        persons = "" if subjects is None else f", and one has {found.subjects} different subjects"
         raise GuaranteeError(
             f"The file that was written does not keep k={job.k}: read back, its smallest class has "
-            f"{found.smallest} records. Nothing was released. Choose another format."
+            f"{found.smallest} records{persons}. Nothing was released. Choose another format."
         )
     for each in found.broken:
         raise GuaranteeError(
             f"The file that was written does not keep {each.model}: read back, {each.n_failing:,} of "
             f"{each.n_classes:,} classes break it. Nothing was released. Choose another format."
         )
+
+
+def _subjects(release: Writable, rows: NDArray[np.int64] | None) -> pa.ChunkedArray | None:
+    """Return the person of each written record, where persons are told apart."""
+    name = release.schema.roles.subject
+    if name is None:
+        return None
+    subjects = release.original[name]
+    return subjects if rows is None else subjects.take(pa.array(rows))
 
 
 def _counted(release: Writable) -> Schema:

@@ -91,6 +91,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         roles=options.taken(given, "role"),
         columns=options.column_settings(given),
         models=options.models_of(given),
+        steer=options.steering_of(given),
         options=options.method_options(given["options"]),
         input={"path": file, **options.taken(given, "reading")},
         output={
