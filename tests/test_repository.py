@@ -42,6 +42,7 @@ ROOMS = [
         "manifest",
         "attacks",
         "report",
+        "preparing",
         "writing",
         "release",
         "inspection",

@@ -12,22 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrays import as_cell_size
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
-from shoal.cells.aggregate import Cells, RandomAggregation, aggregate, check_random_aggregation
+from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.cells.alike import joined_where_alike
 from shoal.cells.constraints import constraints_of
 from shoal.cells.grouping import group
-from shoal.cells.steering import check_steering, check_values
 from shoal.columns.equivalence import value_codes
-from shoal.columns.prepare import prepare
-from shoal.columns.schema import ALIASES, Kind, Role, Schema, as_names, natural_kind
+from shoal.columns.schema import ALIASES, Role, Schema, as_names
 from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.files import check_free
@@ -37,11 +34,11 @@ from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.models.table_columns import check_models
+from shoal.preparing import Prepared, check_bound, prepared
 from shoal.report.notebook import to_summary
 from shoal.table import Table, read
 from shoal.table.clean import publishable
-from shoal.typing import Labels, Progress, Seed, Vector
+from shoal.typing import Labels, Matrix, Progress, Seed, Vector
 from shoal.writing import Files, write_release
 
 Names = Sequence[str] | str
@@ -221,79 +218,33 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     made = prepared(job, table.seal())
-    k, original, schema = job.k, made.original, made.schema
+    schema, original = made.schema, made.original
     space = Space.fit(original, schema, job.scaling)
+    X = space.encode(original)
     settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": progress, **job.options}
-    cells = group(original, schema, space, k, job.method, job.seed, **settings)
+    cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
     if schema.roles.subject is not None and schema.roles.household is None and job.models:
-        cells = _kept_by_classes(job, made, space, cells)
-    return conclude(job, table, schema, original, space, cells)
+        cells = _kept_by_classes(job, made, X, cells)
+    return conclude(job, table, made, space, X, cells)
 
 
-def _kept_by_classes(job: Job, made: "Prepared", space: Space, cells: Cells) -> Cells:
+def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells:
     """Return cells whose classes keep every model too, where persons count once."""
-    schema, original = made
+    schema, original, weights = made
     bounds = constraints_of(original, schema, job.k, job.models)
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
-    weights = survey_weights(original, schema)
 
     def published(labels: Labels) -> pa.Table:
         return pa.table({**strata, **aggregate(original, schema, Cells(labels), weights)})
 
-    X = space.encode(original)
     return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.kept, published))
 
 
-def check_bound(job: Job, schema: Schema) -> None:
-    """Refuse to look for a bound on the loss where none has been proven."""
-    nominal = [column.name for column in schema.quasi if column.kind is Kind.NOMINAL]
-    why = {
-        f"nominal columns are among the quasi-identifiers: {', '.join(map(repr, nominal))}": bool(nominal),
-        "columns that households share have other groups than the rest": schema.roles.household is not None,
-        "random aggregation does not publish means": bool(job.rho),
-    }
-    for reason, holds in why.items():
-        if holds:
-            raise ParameterError(
-                "A bound on the loss is proven for groups that are published as means of numbers, ranks and dates, but "
-                f"{reason}. Leave the bound out."
-            )
-
-
-class Prepared(NamedTuple):
-    """The columns with their roles, and the records as the cells are made of them."""
-
-    schema: Schema
-    original: pa.Table
-
-
-def prepared(job: Job, table: Table) -> Prepared:
-    """Make a table ready for the cells, and refuse what can be refused before they are made."""
-    schema = Schema.of(table.types, job.roles, job.columns)
-    if job.rho and job.models:
-        raise ParameterError(
-            "Random aggregation (rho) and privacy models do not go together: every record gets values of its own, so "
-            "there are no classes for a model to speak of. Leave one of them out."
-        )
-    if job.rho:
-        check_random_aggregation(schema)
-    if job.output is not None and job.output.bound is not None:
-        check_bound(job, schema)
-    check_models(job.models, schema)
-    check_steering(job.steer, schema, job.models)
-    as_cell_size(job.k, table.n_records)
-    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
-    original = prepare(table.load(list(needed)), schema, job.missing)
-    check_values(original, schema, job.steer, job.missing)
-    survey_weights(original, schema)
-    return Prepared(schema, original)
-
-
-def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: Space, cells: Cells) -> "Release":
+def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, cells: Cells) -> "Release":
     """Make the release of records whose cells are known, or raise if the recount does not find what was asked for."""
+    schema, original, weights = made
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
-    weights = survey_weights(original, schema)
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
     published = Published(table, schema, replaced)
     verdict = recount(published, schema, job.k, _subjects(original, schema), job.models)
@@ -302,7 +253,7 @@ def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: 
     verdict.require()
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
     loss = table_loss(space, original, replaced, alike)
-    release = Release(job, table, schema, space, original, replaced, cells, verdict, loss)
+    release = Release(job, table, schema, space, original, weights, X, replaced, cells, verdict, loss)
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=4)
     return release
@@ -392,24 +343,6 @@ class Published:
         return pa.table({name: self[name] for name in names})
 
 
-def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
-    """Return the survey weights, checked, or None if there are none."""
-    name = schema.roles.weights
-    if name is None:
-        return None
-    column = schema[name]
-    if natural_kind(column.type) is not Kind.NUMERIC:
-        raise SchemaError(f"The survey weights in column {name!r} must be numbers; the column holds {column.type}.")
-    weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        raise SchemaError(
-            f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not, the first "
-            f"in record {bad.argmax()}."
-        )
-    return weights
-
-
 def _subjects(table: pa.Table, schema: Schema) -> pa.ChunkedArray | None:
     return None if schema.roles.subject is None else table[schema.roles.subject]
 
@@ -422,6 +355,8 @@ class Release:
     ----------
     job : Job
         What was asked for, with the seed that repeats it.
+    X : ndarray of shape (n_records, n_dims)
+        The original records in the space where distances are measured.
     verdict : Verdict
         What the published table keeps, recounted.
     loss : TableLoss
@@ -433,6 +368,8 @@ class Release:
     schema: Schema = field(repr=False)
     space: Space = field(repr=False)
     original: pa.Table = field(repr=False)
+    weights: Vector | None = field(repr=False)
+    X: Matrix = field(repr=False)
     replaced: pa.Table = field(repr=False)
     cells: Cells = field(repr=False)
     verdict: Verdict
@@ -462,18 +399,18 @@ class Release:
     def risk(self) -> Risk:
         """How well an intruder who holds the original values finds people in the release."""
         alike = None if self.verdict.withdrawn else self.labels
-        return table_risk(self.original, self.replaced, self.schema, self.space, alike, self._weights)
+        return table_risk(self.original, self.replaced, self.schema, self.space, self.X, alike, self.weights)
 
     @cached_property
     def utility(self) -> dict[str, Any]:
         """What analysts still find: changes of means, variances, correlations, and of categories."""
-        return table_utility(self.original, self.replaced, self.schema, self._weights)
+        return table_utility(self.original, self.replaced, self.schema, self.weights)
 
     @cached_property
     def attacks(self) -> list[Attack]:
         """What an intruder learns without finding a record: from k - 1 known records, and from the groups."""
-        published = self.columns
-        return attacks_on(self.original, published, self.schema, self.space, self.labels, self.job.rho or 0.0)
+        rho = self.job.rho or 0.0
+        return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
         """Return what no release of these records with this k can lose less than; see `shoal.metrics.lower_bound`.
@@ -488,19 +425,14 @@ class Release:
         """
         check_bound(self.job, self.schema)
         if (effort, seconds) not in self._bounds:
-            X = self.space.encode(self.original)
-            self._bounds[effort, seconds] = lower_bound(X, self.job.k, effort=effort, seconds=seconds)
+            self._bounds[effort, seconds] = lower_bound(self.X, self.job.k, effort=effort, seconds=seconds)
         return self._bounds[effort, seconds]
 
     @cached_property
     def _bounds(self) -> dict[tuple[str, float], Bound]:
         return {}
 
-    @property
-    def _weights(self) -> Vector | None:
-        return survey_weights(self.original, self.schema)
-
-    @property
+    @cached_property
     def measures(self) -> dict[str, Any]:
         """Loss, risk, utility and attacks as plain values; they describe the original too, so they are not for all."""
         return {

@@ -46,10 +46,6 @@ class Writable(ReleaseLike, Protocol):
     def labels(self) -> Labels:
         """The cell of each record."""
 
-    @property
-    def published(self) -> pa.Table:
-        """The published columns, in the order of the input."""
-
 
 @dataclass(frozen=True)
 class Files:
@@ -142,12 +138,11 @@ def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
 
 def _write_table(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
     """Write the published table; what comes from a Parquet file and goes to one never has to fit into memory."""
-    source = release.source
+    source, names = release.source, [column.name for column in release.schema.published]
     if source.kind == "parquet" and source.path is not None and format_of(path)[1].name == "parquet":
-        names = [column.name for column in release.schema.published]
         rewrite_parquet_into(source.path, path, replaced=release.replaced, columns=names, order=rows)
     else:
-        write_into(release.published, path, like=source, order=rows)
+        write_into(release.columns.select(names), path, like=source, order=rows)
 
 
 def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:

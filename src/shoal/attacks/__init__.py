@@ -147,7 +147,7 @@ def attack(
 
 
 def attacks_on(
-    original: pa.Table, published: Columns, schema: Schema, space: Space, labels: Labels, rho: float
+    original: pa.Table, published: Columns, schema: Schema, space: Space, X: Matrix, labels: Labels, rho: float
 ) -> list[Attack]:
     """Try on a release in the making what a report shows: k - 1 known records, homogeneity and skewness.
 
@@ -158,7 +158,7 @@ def attacks_on(
     confidential = schema.having(Role.CONFIDENTIAL)
     if confidential:
         people = np.sort(np.random.default_rng(0).permutation(len(labels))[:MOST_PEOPLE])
-        X, Y = space.encode(original), space.encode(made)
+        Y = space.encode(made)
         before, after = own_classes(X, people), classes_near(X[people], Y)
         for column in confidential:
             codes = value_codes(published[column.name])
