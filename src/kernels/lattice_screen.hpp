@@ -245,9 +245,9 @@ class Core {
 
     // What one thread asks and finds in a query that is shared.
     struct alignas(128) Part {
-        std::size_t number = 0;  // of the last query it took part in
-        Query query;
+        std::size_t number = 0;    // of the last query it took part in
         std::size_t n_visits = 0;  // blocks that boxes have not ruled out
+        Query query;
         // The point as boxes see it.
         std::vector<float> low, high, outward;
         double radius = 0, shift = 0;
