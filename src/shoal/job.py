@@ -23,7 +23,7 @@ from shoal.models.serialization import as_model, settings_of
 from shoal.table import formats_in_words
 
 Order = Literal["shuffle", "keep"]
-"""In which order records are written: a random one, or that of the input."""
+"""In which order records are written: by a hash of what is published, or that of the input."""
 
 Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
 """How far random aggregation goes, from 0 to 1. Song et al.'s form is the same as 1 in distribution: an alias."""
@@ -91,6 +91,7 @@ class Input(Settings):
         None, description="the first line of a CSV file is a header though it looks like a record"
     )
     names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
+    max_unpacked_gb: Number | None = Field(None, gt=0, description="GB that a .gz file may unpack to; 2 by default")
 
     def reading(self) -> dict[str, Any]:
         """Return what was said about how to read the file."""

@@ -24,9 +24,6 @@ from shoal.models import Model, ModelOnColumn, TCloseness
 from shoal.partition import partition
 from shoal.typing import Labels, Matrix, Progress, Seed
 
-ALONE = 1000
-"""Fewer records are left to one thread."""
-
 
 def group(
     table: pa.Table,
@@ -68,15 +65,15 @@ def group(
     """
     constraints = constraints_of(table, schema, k, models)
 
-    def cut(X: Matrix, progress: Progress | None) -> Labels:
-        return partition(X, k, method, seed, threads=_n_threads(threads, len(X)), progress=progress, **options)
+    def cut(X: Matrix, threads: int, progress: Progress | None) -> Labels:
+        return partition(X, k, method, seed, threads=threads, progress=progress, **options)
 
     X = with_steering(space.encode(table), table, schema, steering or {})
     with kernels.using(threads=threads):
         if constraints.households is not None:
             return _within_households(constraints, schema, space, X, cut, k, progress)
         if constraints.steering:
-            labels = _steered(constraints, X, k, progress, method=method, seed=seed, threads=threads, **options)
+            labels = _steered(constraints, X, k, progress, method=method, seed=seed, **options)
         else:
             labels = within(X, constraints.strata, cut, progress)
         return Cells(_kept(X, labels, k, constraints.kept, constraints.strata))
@@ -88,11 +85,11 @@ def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | N
     assert isinstance(model, TCloseness)
     t, weight = model.t, model.weight or 0.0
 
-    def cut(Z: Matrix, told: Progress | None) -> Labels:
+    def cut(Z: Matrix, threads: int, told: Progress | None) -> Labels:
         # The last column is what the model is about.
-        return steered(
-            np.ascontiguousarray(Z[:, :-1]), Z[:, -1].astype(np.int64), k, t, weight, progress=told, **settings
-        )
+        codes = Z[:, -1].astype(np.int64)
+        X = np.ascontiguousarray(Z[:, :-1])
+        return steered(X, codes, k, t, weight, threads=threads, progress=told, **settings)
 
     return within(np.column_stack([X, constraints.steering[0].codes]), constraints.strata, cut, progress)
 
@@ -100,11 +97,6 @@ def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | N
 def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels) -> Labels:
     """Return cells that keep every model: those given, as long as they do."""
     return enforce(X, labels, k, kept, strata=strata) if kept else labels
-
-
-def _n_threads(threads: int | None, n_records: int) -> int | None:
-    # A few records are done before a second thread is awake, and there may be thousands of strata.
-    return 1 if threads is None and n_records < ALONE else threads
 
 
 def _within_households(

@@ -6,7 +6,7 @@ import click
 
 from shoal.cli import options
 from shoal.cli import parsing as typed
-from shoal.cli.execute import execute_job
+from shoal.cli.execute import run_and_tell
 from shoal.job import BoundEffort, Job, Order
 from shoal.table import formats_in_words
 
@@ -103,7 +103,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
             "bound": given["bound"],
         },
     )
-    execute_job(
+    run_and_tell(
         job,
         force=given["force"],
         dry_run=given["dry_run"],

@@ -140,12 +140,12 @@ class Comparison:
         return html(self)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the map to an .svg, .html or .json file, whole or not at all."""
+        """Write the map to an .svg, .html or .json file, whole or not at all, readable by its owner alone."""
         forms = {".svg": self.to_svg, ".html": self.to_html, ".json": self.to_json}
         form = forms.get(Path(path).suffix.lower())
         if form is None:
             raise FileError(f"{Path(path).name!r} has no ending that tells its format. Endings: {', '.join(forms)}.")
-        with replacing(path, force) as temporary:
+        with replacing(path, force, private=True) as temporary:
             temporary.write_text(form(), encoding="utf-8")
 
     def __str__(self) -> str:
