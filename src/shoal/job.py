@@ -65,6 +65,15 @@ Models = Annotated[
 """Privacy models, in the order of the registry."""
 
 
+class FieldSettings(Settings):
+    """How the fields of one column of a CSV file are read."""
+
+    null_values: tuple[str, ...] | None = Field(None, description="texts that stand for a missing value")
+    decimal: str | None = Field(None, description="decimal point or comma")
+    thousands: str | None = Field(None, description="mark between thousands")
+    date_format: str | None = Field(None, description="format of dates, such as %d.%m.%Y")
+
+
 class Input(Settings):
     """Which file to read, and how. What is left out is detected."""
 
@@ -78,10 +87,14 @@ class Input(Settings):
         None, description="the first line of a CSV file is a header though it looks like a record"
     )
     names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
+    thousands: str | None = Field(None, description="mark between the thousands of numbers in a CSV file")
+    date_format: str | None = Field(None, description="format of dates in a CSV file, such as %d.%m.%Y")
+    fields: dict[str, FieldSettings] = Field({}, description="null_values, decimal, thousands, date_format of a column")
 
     def reading(self) -> dict[str, Any]:
         """Return what was said about how to read the file."""
-        return self.model_dump(exclude={"path"}, exclude_none=True)
+        said = self.model_dump(exclude={"path"}, exclude_none=True)
+        return said if self.fields else {key: value for key, value in said.items() if key != "fields"}
 
 
 BoundEffort = Literal["cheap", "strong"]
@@ -127,6 +140,7 @@ class Job(Settings):
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
+    accept: tuple[str, ...] = Field((), description="findings that are known and accepted: NAME, or COLUMN=NAME")
     models: Models = Field((), description="what is promised about confidential columns, beyond k")
     options: dict[str, Plain] = Field({}, description="what the method itself takes")
     input: Input | None = Field(None, description="the file to read")

@@ -22,8 +22,11 @@ from shoal.arrays import as_cell_size
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate, check_random_aggregation
+from shoal.cells.contributors import Contribution, contributions, single_value_findings
 from shoal.cells.grouping import group
 from shoal.columns.equivalence import value_codes
+from shoal.columns.findings import SINGLE_VALUES, ColumnView, Finding, ask, check_accepted, findings_of
+from shoal.columns.metadata import described_schema, description_of
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import ALIASES, Column, Kind, Role, Roles, Schema, as_names, natural_kind
 from shoal.columns.space import Space
@@ -69,6 +72,7 @@ def anonymize(
     weights: str | None = None,
     columns: Mapping[str, Any] | None = None,
     models: Sequence[Model] | Model = (),
+    accept: Names = (),
     scaling: str = "zscore",
     missing: str = "error",
     method: str = "auto",
@@ -107,11 +111,15 @@ def anonymize(
     weights : str, optional
         A column of survey weights: means are weighted, so weighted totals are kept. Also `weightVar`.
     columns : dict of str to dict, optional
-        Settings of single columns: kind, order, missing_codes, weight, aggregate, round, top, bottom, keep_zeros; see
+        Settings of single columns: kind, order, missing_codes, fold, weight, aggregate, round, top, bottom,
+        keep_zeros; see
         `shoal.columns.schema.ColumnSettings`.
     models : sequence of Model
         What to promise about confidential columns beyond k, such as ``shoal.TCloseness("salary", t=0.1)`` or
         ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. Kept to the letter, or refused.
+    accept : sequence of str
+        Findings that are known and accepted, by name, for all columns or as ``"COLUMN=NAME"`` for one; see
+        `shoal.columns.findings.FINDINGS`.
     scaling : {"zscore", "minmax", "none"}
         What makes columns comparable.
     missing : {"error", "own-value"}
@@ -142,6 +150,9 @@ def anonymize(
     SchemaError
         If columns and roles do not fit the table, a quasi-identifier has values that cannot be used, or the column of a
         model is not confidential.
+    QuestionError
+        A `SchemaError`: if the likely reading of a quasi-identifier would publish single persons' values or averages of
+        codes, and nothing says how it is meant. It holds the findings, each with the settings that settle it.
     ParameterError
         If a setting cannot be used.
     GuaranteeError
@@ -181,6 +192,7 @@ def anonymize(
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
         models=models,
+        accept=as_names(accept),
         options=options,
     )
     return execute_job(job, read(table, **(reading or {})), threads=threads, progress=progress)
@@ -237,7 +249,8 @@ class Prepared(NamedTuple):
 
 def prepared(job: Job, table: Table) -> Prepared:
     """Make a table ready for the cells, and refuse what can be refused before they are made."""
-    schema = Schema.of(table.types, job.roles, job.columns)
+    check_accepted(job.accept)
+    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load)
     if job.rho and job.models:
         raise ParameterError(
             "Random aggregation (rho) and privacy models do not go together: every record gets values of its own, so "
@@ -252,7 +265,27 @@ def prepared(job: Job, table: Table) -> Prepared:
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models)])
     original = prepare(table.load(list(needed)), schema, job.missing)
     survey_weights(original, schema)
+    ask(column_findings(table, schema, original), job.accept)
     return Prepared(schema, original)
+
+
+def column_findings(table: Table, schema: Schema, original: pa.Table) -> list[Finding]:
+    """Return what is found about the prepared quasi-identifiers, less what their settings have settled."""
+    found = []
+    for column in schema.quasi:
+        about = description_of(table.labels, column.name)
+        view = ColumnView(column.name, original[column.name], table.kind == "csv", about)
+        found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
+    return found
+
+
+def _is_settled(finding: Finding, column: Column) -> bool:
+    """Tell whether what is set for a column answers a finding."""
+    if finding.name in ("numbers-as-text", "dates-as-text"):
+        return column.settings.kind is not None or pa.types.is_dictionary(column.type)
+    if finding.name in ("codes", "labelled-values"):
+        return column.settings.kind is not None
+    return finding.name == "near-unique-text" and column.aggregate == "withhold"
 
 
 def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: Space, cells: Cells) -> "Release":
@@ -269,9 +302,16 @@ def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: 
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
     loss = table_loss(space, original, replaced, alike)
     release = Release(job, table, schema, space, original, replaced, cells, verdict, loss)
+    near_unique = {f"{column}={SINGLE_VALUES}" for column in _accepted_columns(job, "near-unique-text", schema)}
+    ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=4)
     return release
+
+
+def _accepted_columns(job: Job, name: str, schema: Schema) -> list[str]:
+    """Return the quasi-identifiers for which a finding is accepted."""
+    return [column for column in schema.quasi_names if {name, f"{column}={name}"} & set(job.accept)]
 
 
 def run(
@@ -429,6 +469,18 @@ class Release:
         """How well an intruder who holds the original values finds people in the release."""
         alike = None if self.verdict.withdrawn else self.labels
         return table_risk(self.original, self.replaced, self.schema, self.space, alike, self._weights)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What was found about the quasi-identifiers and is accepted, or needs no answer."""
+        return column_findings(self.source, self.schema, self.original)
+
+    @cached_property
+    def contributions(self) -> list[Contribution]:
+        """The columns of which some published values rest on one record; none where every record has its own."""
+        if self.job.rho:
+            return []
+        return contributions(self.original, self.replaced, self.schema, self.cells, self._weights)
 
     @cached_property
     def utility(self) -> dict[str, Any]:
@@ -596,6 +648,9 @@ def _warnings(release: Release) -> list[str]:
     found += [
         f"Column {name!r} has the same value in all records: it carries no distance." for name in release.space.constant
     ]
+    found += [finding.sentence for finding in release.findings if finding.name != "constant"]
+    found += [one.sentence for one in release.contributions if one.is_telling]
+    found += _gone(release)
     found += [each.note for each in release.verdict.models if each.note]
     weights = release.schema.roles.weights
     for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
@@ -611,3 +666,13 @@ def _warnings(release: Release) -> list[str]:
                 f"The survey weights in column {column.name!r} are published: they can tell rare groups apart."
             )
     return found
+
+
+def _gone(release: Release) -> list[str]:
+    """Name the columns of which nothing, or less than half, is left."""
+    was_there = [column.name for column in release.schema.quasi if column.name not in release.space.constant]
+    wiped = [name for name in was_there if release.replaced[name].null_count == release.verdict.n_records]
+    most = [name for name in was_there if release.loss.columns[name].il > 50 and name not in wiped]
+    told = ", ".join(f"{name!r} ({release.loss.columns[name].il:.0f} %)" for name in most)
+    found = [f"Nothing of column {name!r} is published: most records of every cell miss it." for name in wiped]
+    return found + ([f"More than half of the differences between records are gone in {told}."] if most else [])

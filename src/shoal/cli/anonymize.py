@@ -90,8 +90,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         roles=options.taken(given, "role"),
         columns=options.column_settings(given),
         models=options.models_of(given),
+        accept=given["accept"],
         options=options.method_options(given["options"]),
-        input={"path": file, **options.taken(given, "reading")},
+        input={"path": file, **options.reading_of(given)},
         output={
             "path": output,
             "order": given["order"],

@@ -49,7 +49,7 @@ def command(file: str, as_json: bool, **given: Any) -> None:
             columns=options.column_settings(given),
             scaling=given["scaling"],
             seed=given["seed"],
-            reading=options.taken(given, "reading"),
+            reading=options.reading_of(given),
         )
     if as_json:
         click.echo(json.dumps([one.to_dict() for one in found], indent=1, ensure_ascii=False))

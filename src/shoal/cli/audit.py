@@ -42,7 +42,7 @@ def command(file: str, k: int | None, as_json: bool, **given: Any) -> int:
             columns=options.column_settings(given),
             models=options.models_of(given),
             **roles,
-            **options.taken(given, "reading"),
+            **options.reading_of(given),
         )
     if as_json:
         click.echo(json.dumps(verdict.to_dict(), indent=1, ensure_ascii=False))

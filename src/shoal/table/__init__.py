@@ -5,7 +5,7 @@ folder and a line in `FORMATS`.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +39,12 @@ _CSV = Format(
     "csv",
     read_csv,
     write_csv,
-    frozenset({"delimiter", "encoding", "decimal", "quote", "null_values", "header", "names"}),
+    frozenset(
+        {
+            *("delimiter", "encoding", "decimal", "quote", "null_values", "header", "names"),
+            *("thousands", "date_format", "fields"),
+        }
+    ),
 )
 _PARQUET = Format("parquet", read_parquet, write_parquet)
 _ARROW = Format("arrow", read_arrow, write_arrow)
@@ -139,6 +144,9 @@ def read(
     null_values: Sequence[str] | None = None,
     header: bool | None = None,
     names: Sequence[str] | None = None,
+    thousands: str | None = None,
+    date_format: str | None = None,
+    fields: Mapping[str, Any] | None = None,
 ) -> Table:
     r"""Read a table: a file by its path, or a frame.
 
@@ -163,6 +171,14 @@ def read(
         True: the first line of the CSV file is a header even if it looks like a record.
     names : sequence of str, optional
         Names for the columns of a CSV file without a header; with ``header=True``, in place of its header.
+    thousands : str, optional
+        Mark between the thousands of numbers in a CSV file, as in 1,234.50: ``,``, ``.``, ``'`` or a blank.
+    date_format : str, optional
+        Format of dates in a CSV file, such as ``%d.%m.%Y``, besides ISO 8601. Columns that it fits become dates.
+    fields : dict of str to dict, optional
+        ``null_values``, ``decimal``, ``thousands`` and ``date_format`` of single columns of a CSV file, as in
+        ``{"born": {"date_format": "%d.%m.%Y", "null_values": ["NA"]}}``. What is said for one column has to fit every
+        text of it. Null values of a column count whether they are quoted or not.
 
     Returns
     -------
@@ -189,6 +205,7 @@ def read(
     options = {
         **{"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "quote": quote},
         **{"null_values": null_values, "header": header, "names": names},
+        **{"thousands": thousands, "date_format": date_format, "fields": fields or None},
     }
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str | os.PathLike):
@@ -298,4 +315,4 @@ def _unread_parquet(path: Path, columns: Sequence[str] | None) -> Table:
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:
     unused = sorted(set(given) - known)
     if unused:
-        raise ParameterError(f"{', '.join(unused)} cannot be given for {what}; it has no such thing.")
+        raise ParameterError(f"{', '.join(unused)} cannot be given for {what}; only other formats have such options.")
