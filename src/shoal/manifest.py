@@ -47,12 +47,12 @@ def internal_manifest(
     }
 
 
-def public_manifest(job: Job, output_sha256: str, verdict: Verdict) -> dict[str, Any]:
+def public_manifest(job: Job, output_sha256: str, verdict: Verdict, codebook: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what may travel with the data."""
     told = job.to_dict(with_seed=False)
     # Paths tell about the machine, not about the data.
     kept = {key: value for key, value in told.items() if key not in ("input", "output")}
-    return {**_common(output_sha256, verdict), "job": kept}
+    return {**_common(output_sha256, verdict), "job": kept, "codebook": codebook}
 
 
 def _common(output_sha256: str, verdict: Verdict) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
 from shoal.models.table_columns import categories_of, check_models
 from shoal.report import render
+from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
 from shoal.table import Table, format_of, read, rewrite_parquet, write_into
 from shoal.typing import Labels, Progress, Seed, Vector
@@ -476,6 +477,14 @@ class Release:
         return column_findings(self.source, self.schema, self.original)
 
     @cached_property
+    def codebook(self) -> list[dict[str, Any]]:
+        """What each published column is called, holds and went through."""
+        labels = self.source.labels
+        described = {*labels.variables, *labels.values} if labels is not None else set()
+        needed = self.columns.select([column.name for column in self.schema.published if column.name in described])
+        return codebook(self.schema, labels, needed, bool(self.job.rho))
+
+    @cached_property
     def contributions(self) -> list[Contribution]:
         """The columns of which some published values rest on one record; none where every record has its own."""
         if self.job.rho:
@@ -580,7 +589,7 @@ class Release:
             self._write_table(table, self._order(order))
             self._recount(table)
             output = sha256(table)
-            public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
+            public.write_text(as_text(public_manifest(self.job, output, self.verdict, self.codebook)), encoding="utf-8")
             manifest = internal_manifest(self.job, self.source, output, self.labels, order, self.verdict, self.measures)
             internal.write_text(as_text(manifest), encoding="utf-8")
             formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
@@ -603,7 +612,9 @@ class Release:
     def _recount(self, path: Path) -> None:
         """Count once more, on the file that is about to leave."""
         schema = self._counted()
-        written = read(path, columns=[column.name for column in schema.columns]).arrow
+        # What stands in its first line is a header, whatever it looks like: the file is ours.
+        header = True if format_of(path)[1].name == "csv" else None
+        written = read(path, columns=[column.name for column in schema.columns], header=header).arrow
         found = recount(written, schema, self.job.k, models=self.job.models)
         short = found.smallest < self.job.k and self.verdict.withdrawn is None
         if found.n_records != self.verdict.n_records or short:

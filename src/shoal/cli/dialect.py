@@ -24,9 +24,7 @@ _FLAGS = {
     },
 }
 _LISTS = {"order": "COLUMN=A,B,.."}
-_ARGUMENT = re.compile(
-    rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|(?=[ .,;)]|$))"
-)
+_ARGUMENT = re.compile(rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|(?=[ .,;)]|$))")
 
 
 @contextmanager

@@ -75,6 +75,16 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     return said | ({"fields": fields} if fields else {})
 
 
+def release_reading_of(given: Iterable[str]) -> dict[str, Any]:
+    """Return how a file that is no input of a job is read, from ``NAME=VALUE``."""
+    found = method_options(given)
+    unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
+    if unknown:
+        raise click.BadParameter(f"{unknown[0]!r} is no way to read a file.", param_hint="--release-reading")
+    lists = ("null_values", "names")
+    return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+
+
 def columns(*wanted: str) -> Callable[[F], F]:
     """Add the options that set single columns."""
     return _from_model(ColumnSettings, "column", wanted or tuple(ColumnSettings.model_fields), of_columns=True)

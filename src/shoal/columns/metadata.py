@@ -23,9 +23,7 @@ def description_of(labels: ValueLabels | None, name: str) -> Description | None:
     """Return what a file says about one column, if anything."""
     if labels is None:
         return None
-    found = Description(
-        labels.values.get(name, {}), tuple(labels.missing.get(name, ())), labels.measures.get(name)
-    )
+    found = Description(labels.values.get(name, {}), tuple(labels.missing.get(name, ())), labels.measures.get(name))
     return found if found.values or found.missing or found.measure else None
 
 

@@ -92,7 +92,8 @@ class ColumnSettings(Settings):
     missing_codes: tuple[Entry, ...] = Field((), description="values that stand for a missing one")
     weight: Number = Field(1.0, gt=0, le=1e6, description="how much the column counts in distances")
     aggregate: Aggregation | None = Field(
-        None, description="mean, median, mode, or withhold: a mode of one record is missing; by default as the kind says"
+        None,
+        description="mean, median, mode, or withhold: a mode of one record is missing; by default as the kind says",
     )
     round: Whole | None = Field(
         None, ge=-12, le=12, description="decimals of the published value; 0 keeps whole numbers"

@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.schema import Kind, Role
 from shoal.columns.column_counts import Facts, count
 from shoal.columns.equivalence import value_codes
 from shoal.columns.findings import ColumnView, Finding, findings_of
 from shoal.columns.findings.finding import HIDDEN
 from shoal.columns.metadata import described_kind, description_of
+from shoal.columns.schema import Kind, Role
+from shoal.errors import ParameterError
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
-from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.table import Table, read
 from shoal.table.clean import printable
@@ -232,9 +232,7 @@ class Inspection:
         return self.to_text()
 
 
-def inspect(
-    table: Any, *, show_values: bool = False, progress: Progress | None = None, **reading: Any
-) -> Inspection:
+def inspect(table: Any, *, show_values: bool = False, progress: Progress | None = None, **reading: Any) -> Inspection:
     """Count what is in a table, say what may be misread, and propose a role for each column.
 
     Parameters
@@ -280,10 +278,7 @@ def inspect(
         view = _view(source, name, show_values)
         findings = findings_of(view)
         proposal = _proposal(facts, view, findings)
-        about_role = finding_of(facts, proposal)
-        # What identifies is dropped: how it is read makes no difference.
-        noted = findings if about_role is None else [about_role, *(f for f in findings if not f.question)]
-        found.append(InspectedColumn(facts, proposal, tuple(noted)))
+        found.append(InspectedColumn(facts, proposal, tuple(_with_role(findings, finding_of(facts, proposal)))))
         if codes is not None and proposal.role is Role.QUASI:
             together = codes if together is None else _renumbered(joined([together, codes]))
         if codes is not None and proposal.role is not Role.IDENTIFIER and facts.distinct > 1 and facts.unique < MOST:
@@ -306,6 +301,14 @@ def _view(source: Table, name: str, show_values: bool) -> ColumnView:
     """Return one column as findings look at it; of a Parquet file no more than one is in memory."""
     values = source.load([name])[name]
     return ColumnView(name, values, source.kind == "csv", description_of(source.labels, name), show_values)
+
+
+def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Finding]:
+    """Add what tells of a role. What identifies is dropped, so it makes no difference how it would be read."""
+    is_explained = any(finding.name == "near-unique-text" for finding in findings)
+    if about_role is None or (is_explained and about_role.name == "identifier"):
+        return findings
+    return [about_role, *(finding for finding in findings if not finding.question)]
 
 
 def _proposal(facts: Facts, view: ColumnView, findings: list[Finding]) -> Proposal:

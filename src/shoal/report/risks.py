@@ -129,7 +129,11 @@ def moved(utility: Mapping[str, Any], name: str) -> str:
         mean, variance = numeric["mean"], numeric["variance"]
         if mean is None or variance is None:
             return "was constant"
+        removed = numeric.get("removed") or 0.0
+        if removed == 1:
+            return "nothing is left"
         told = f"mean {mean:+.2f} sd" if abs(mean) >= 0.005 else "mean kept"
-        return f"{told}, variance {'+' if variance > 0 else ''}{percent(variance)}"
+        gone = f", {percent(removed)} of the values gone" if removed else ""
+        return f"{told}, variance {'+' if variance > 0 else ''}{percent(variance)}{gone}"
     nominal = (utility.get("nominal") or {}).get(name)
     return f"{percent(nominal['total_variation'])} of the shares" if nominal is not None else ""

@@ -81,7 +81,9 @@ def as_fields(given: Mapping[str, Any] | None, names: Sequence[str]) -> dict[str
     for name, settings in given.items():
         unknown = sorted(set(settings) - set(known))
         if unknown:
-            raise ParameterError(f"There is no key {unknown[0]!r} for the fields of a column. Known: {', '.join(known)}.")
+            raise ParameterError(
+                f"There is no key {unknown[0]!r} for the fields of a column. Known: {', '.join(known)}."
+            )
         null_values = settings.get("null_values") or ()
         if isinstance(null_values, str):
             raise ParameterError("null_values must be a list of texts, as in null_values=['NA'].")

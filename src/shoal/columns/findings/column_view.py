@@ -83,13 +83,16 @@ class ColumnView:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """The present values of a column of numbers or dates; empty of any other, and of infinite values."""
+        """The present values of a column of numbers or dates, less infinite ones and those declared missing."""
         if self.kind is Kind.DATE:
             return date_units(self.present).astype(np.float64)
         if self.kind is not Kind.NUMERIC:
             return np.empty(0)
-        found = np.asarray(self.present.cast(pa.float64(), safe=False))
-        return found[np.isfinite(found)]
+        found: NDArray[np.float64] = np.asarray(self.present.cast(pa.float64(), safe=False))
+        found = found[np.isfinite(found)]
+        for low, high in self.description.missing if self.description else ():
+            found = found[(found < low) | (found > high)]
+        return found
 
     @cached_property
     def texts(self) -> pa.Array:

@@ -13,7 +13,7 @@ def labelled_values(view: ColumnView) -> Finding | None:
     if about is None or view.kind is not Kind.NUMERIC or about.measure in ("nominal", "ordinal"):
         return None
     occurring = [value for value in set(about.values) if not about.is_missing(value) and (view.numbers == value).any()]
-    if not occurring or is_labelled(view, about) and about.measure is None:
+    if not occurring or (is_labelled(view, about) and about.measure is None):
         return None
     shown = sorted(occurring) if view.show_values else [HIDDEN] * len(occurring)
     says = "scale" if about.measure == "scale" else "nothing"

@@ -25,6 +25,8 @@ def codes(view: ColumnView) -> Finding | None:
     """Find whole numbers that number categories rather than count or measure."""
     if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS or is_count(view.name):
         return None
+    if view.description is not None and view.description.measure in ("nominal", "ordinal"):
+        return None
     named = is_code(view.name)
     values = _few_whole(view.numbers, _FEW_NAMED_CODES if named else _FEW_CODES)
     if values is None and not (named and _are_whole(view.numbers)):
@@ -88,7 +90,7 @@ def _position(view: ColumnView, side: str, values: NDArray[np.float64]) -> str:
 def _few_whole(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64] | None:
     """Return the different values if they are few and whole."""
     low, high = numbers.min(), numbers.max()
-    if not (-1000 < low and high < 1000) or not _are_whole(numbers):
+    if not (low > -1000 and high < 1000) or not _are_whole(numbers):
         return None
     counts = np.bincount((numbers - low).astype(np.int64))
     found = np.flatnonzero(counts) + low

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.findings.column_view import ColumnView
 from shoal.columns.findings.finding import HIDDEN, Finding, Remedy
+from shoal.columns.name_topics import is_code
 from shoal.table.csv_fields import as_dates, grouped_pattern, pattern_of
 
 _SAMPLE = 500  # different texts that decide whether all are looked at
@@ -40,11 +41,9 @@ class _Covered(NamedTuple):
 def numbers_as_text(view: ColumnView) -> Finding | None:
     """Find a column of texts that are numbers, but for a few."""
     texts = pc.utf8_trim_whitespace(view.texts)
-    if not _may_be(texts, r"^[-+]?[0-9]") or pc.any(pc.match_substring_regex(texts, _CODE)).as_py():
-        return None
-    found = [
-        (marks, _covered(view, pc.match_substring_regex(texts, grouped_pattern(*marks)))) for marks in _MARKS
-    ]
+    if is_code(view.name) or not _may_be(texts, r"^[-+]?[0-9]") or _some(texts, _CODE):
+        return None  # a postcode is rightly a text
+    found = [(marks, _covered(view, pc.match_substring_regex(texts, grouped_pattern(*marks)))) for marks in _MARKS]
     (thousands, decimal), covered = max(found, key=lambda one: one[1].n_records)
     if not _mostly(view, covered) or _has_digits(texts, covered.odd):
         return None
