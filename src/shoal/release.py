@@ -10,6 +10,7 @@ import secrets
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -40,6 +41,7 @@ from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
 from shoal.models.table_columns import categories_of, check_models
+from shoal.progress import OneTotal
 from shoal.report import render
 from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
@@ -48,6 +50,20 @@ from shoal.typing import Labels, Progress, Seed, Vector
 
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
+
+_SETTINGS = (
+    "columns",
+    "models",
+    "accept",
+    "scaling",
+    "missing",
+    "method",
+    "rho",
+    "seed",
+    "threads",
+    "progress",
+    "reading",
+)
 
 WITHDRAWN = (
     "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group values of its own around the "
@@ -135,7 +151,7 @@ def anonymize(
     threads : int, optional
         How many threads may work; all cores by default. The release does not depend on it.
     progress : callable, optional
-        Called now and then as ``progress(records_done, n_records)``.
+        Called now and then as ``progress(done, n_records)``: first with 0, always with the same total.
     reading : dict, optional
         How to read a file; see `shoal.table.read`.
     **options
@@ -200,8 +216,12 @@ def anonymize(
 
 
 def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Move what goes by a name of other tools from the options to the roles."""
+    """Move what goes by a name of other tools from the options to the roles; refuse a role that is misspelled."""
     roles = dict(given)
+    for name in options:
+        near = get_close_matches(name, [*roles, *_SETTINGS, *ALIASES], n=1, cutoff=0.8)
+        if near and name not in ALIASES:
+            raise ParameterError(f"There is no argument {name!r}. Did you mean {near[0]!r}?")
     for alias in [name for name in options if name in ALIASES]:
         name, value = ALIASES[alias], options.pop(alias)
         if isinstance(roles[name], list):
@@ -217,12 +237,15 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     """Make the release that a job describes from a table that has been read."""
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
+    whole = OneTotal(progress, table.n_records)
     made = prepared(job, table)
     k, original, schema = job.k, made.original, made.schema
     space = Space.fit(original, schema, job.scaling)
-    settings = {"models": job.models, "threads": threads, "progress": progress, **job.options}
+    settings = {"models": job.models, "threads": threads, "progress": whole.part(0.05, 0.9), **job.options}
     cells = group(original, schema, space, k, job.method, job.seed, **settings)
-    return conclude(job, table, schema, original, space, cells)
+    release = conclude(job, table, schema, original, space, cells)
+    whole.finish()
+    return release
 
 
 def check_bound(job: Job, schema: Schema) -> None:
@@ -444,6 +467,14 @@ class Release:
     cells: Cells = field(repr=False)
     verdict: Verdict
     loss: TableLoss
+
+    def __repr__(self) -> str:
+        verdict = self.verdict
+        holds = "k is not claimed" if verdict.withdrawn else "holds" if verdict.holds else "does not hold"
+        return (
+            f"Release(k={self.job.k}, {holds}: {verdict.n_records:,} records x {len(self.schema.published)} columns in "
+            f"{verdict.n_classes:,} classes of at least {verdict.smallest:,}, information loss {self.loss.il:.4g} %)"
+        )
 
     @property
     def published(self) -> pa.Table:

@@ -42,7 +42,7 @@ def test_a_category_that_a_single_record_of_the_table_has_is_not_published_unles
     table = pa.table({"x": np.r_[np.arange(9.0), rng.uniform(500, 900, 41)], "town": towns})
     roles = {"k": 3, "quasi_identifiers": ["x", "town"]}
 
-    with pytest.raises(QuestionError, match="only one record of the table has"):
+    with pytest.raises(QuestionError, match="one record has alone"):
         quiet(table, **roles)
     accepted = quiet(table, **roles, accept="single-record-values")
     withheld = quiet(table, **roles, columns={"town": {"aggregate": "withhold"}})

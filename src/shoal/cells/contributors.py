@@ -64,8 +64,7 @@ class Contribution:
 def contributions(
     original: pa.Table, replaced: pa.Table, schema: Schema, cells: Cells, weights: Vector | None
 ) -> list[Contribution]:
-    """Count, for each quasi-identifier, the cells whose published value rests on one record; columns without any are
-    left out.
+    """Count for each quasi-identifier the cells whose published value rests on one record, if there are any.
 
     Notes
     -----
@@ -84,7 +83,7 @@ def single_value_findings(found: Iterable[Contribution], schema: Schema) -> list
         Finding(
             SINGLE_VALUES,
             one.column,
-            f"{one.of_one_person:,} of {one.n_cells:,} cells would publish a text that only one record of the table has",
+            f"{one.of_one_person:,} of {one.n_cells:,} cells would publish a text that one record has alone",
             "Whoever knows the text knows the person, whatever k is",
             (
                 Remedy("column", one.column, {"aggregate": "withhold"}),

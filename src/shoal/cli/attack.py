@@ -39,8 +39,8 @@ from shoal.columns.axes import Scaling
 def command(file: str, as_json: bool, **given: Any) -> None:
     """Try attacks on RELEASE, and say what share of the people each would find out about.
 
-    The options about reading are for the original. Shares are for the originals published as they are, and for the release. What is printed describes the originals
-    too: do not publish it.
+    The options about reading are for the original. Shares are for the originals published as they are, and for the
+    release. What is printed describes the originals too: do not publish it.
     """
     roles = options.taken(given, "role")
     with showing("reading and attacking", ""):

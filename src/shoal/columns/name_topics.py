@@ -92,10 +92,10 @@ PLACES = _words(
 
 
 COUNTS = _words(
-    "age alter edad eta idade leeftijd wiek size count counts number children kids rooms bedrooms persons people members "
-    "siblings cars visits year years month months quarter week weeks day days hour hours minute minutes score grade "
-    "rating anzahl groesse jahr monat tag woche note zimmer kinder personen nombre taille annee mois jour semaine enfants "
-    "numero tamano anio mes dia semana hijos"
+    "age alter edad eta idade leeftijd wiek size count counts number children kids rooms bedrooms persons people "
+    "members siblings cars visits year years month months quarter week weeks day days hour hours minute minutes score "
+    "grade rating anzahl groesse jahr monat tag woche note zimmer kinder personen nombre taille annee mois jour "
+    "semaine enfants numero tamano anio mes dia semana hijos"
 )
 """Names whose numbers count or measure, however few they are."""
 

@@ -118,11 +118,16 @@ class Inspection:
                 roles.setdefault(_KEYS[column.proposal.role], []).append(column.facts.name)
         return roles
 
-    def settings(self) -> dict[str, dict[str, str]]:
+    def settings(self) -> dict[str, dict[str, Any]]:
         """Return what is proposed for single columns, as `shoal.anonymize` takes it."""
-        return {
+        found: dict[str, dict[str, Any]] = {
             column.facts.name: {"kind": str(column.proposal.kind)} for column in self.columns if column.proposal.kind
         }
+        for finding in self.findings:
+            codes = finding.remedies[0].settings.get("missing_codes") if finding.name == "missing-code" else None
+            if codes and HIDDEN not in codes:
+                found.setdefault(finding.column, {})["missing_codes"] = codes
+        return found
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -171,7 +176,10 @@ class Inspection:
 
     @property
     def _has_missing(self) -> bool:
-        return any(column.facts.missing and column.proposal.role is Role.QUASI for column in self.columns)
+        quasi = {column.facts.name: column.facts for column in self.columns if column.proposal.role is Role.QUASI}
+        by_text = {name for name, settings in self.reads().get("fields", {}).items() if settings.get("null_values")}
+        by_code = {name for name, settings in self.settings().items() if "missing_codes" in settings}
+        return any(facts.missing or name in by_text | by_code for name, facts in quasi.items())
 
     def command(self, k: int | None = None) -> str:
         """Return a command line with the proposed roles, to correct and run.
@@ -189,8 +197,8 @@ class Inspection:
         for helper in ("household", "weights"):
             if helper in roles:
                 words += [f"--{helper}", roles[helper]]
-        for name, setting in self.settings().items():
-            words += ["--kind", f"{as_listed(name)}={setting['kind']}"]
+        for name, settings in self.settings().items():
+            words += _column_options(name, settings)
         if self._has_missing:
             words += ["--missing", "own-value"]
         return shlex.join([*words, "-o", _OUTPUT["path"], "--report", _OUTPUT["report"]])
@@ -337,6 +345,14 @@ def reading_options(reading: dict[str, Any]) -> list[str]:
             words += [flag] if value else []
         else:
             words += [flag, value if isinstance(value, str) else ",".join(map(as_listed, value))]
+    return words
+
+
+def _column_options(column: str, settings: dict[str, Any]) -> list[str]:
+    """Return the settings of one column as options of the command line."""
+    words = ["--kind", f"{as_listed(column)}={settings['kind']}"] if "kind" in settings else []
+    if "missing_codes" in settings:
+        words += ["--missing-code", f"{as_listed(column)}={','.join(map(str, settings['missing_codes']))}"]
     return words
 
 

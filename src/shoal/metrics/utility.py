@@ -95,9 +95,9 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
     -----
     Means and variances are over all values that are there, each side for itself; variances divide by n. Correlations
     and covariances are over the records that are complete before and after, and leave out columns that were constant or
-    of which nothing is left; a column that has become constant correlates with nothing. Where a column was constant there is no unit to measure a
-    change in: all is 0 if nothing has changed, else infinite. Timestamps and numbers of any magnitude are as good as
-    others: offsets are gone before anything is squared.
+    of which nothing is left; a column that has become constant correlates with nothing. Where a column was constant
+    there is no unit to measure a change in: all is 0 if nothing has changed, else infinite. Timestamps and numbers of
+    any magnitude are as good as others: offsets are gone before anything is squared.
 
     References
     ----------
