@@ -45,7 +45,8 @@ def _first(calls, make, given):
 def test_parts_that_count_in_their_own_units_make_one_total():
     calls = []
     whole = OneTotal(lambda *call: calls.append(call), 10)
-    for part in (whole.part(0.0, 0.5), whole.part(0.5, 1.0)):
+    for begin in (0.0, 0.5):
+        part = whole.part(begin, begin + 0.5)
         part(1, 2)
         part(700, 700)
     whole.finish()

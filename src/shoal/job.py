@@ -110,6 +110,15 @@ class Output(Settings):
     form: Literal["internal", "public"] = Field("internal", description="of the report")
     json_file: str | None = Field(None, alias="json", description="JSON file for the report")
     bound: BoundEffort | None = Field(None, description="in the report, what no release can lose less than: how hard")
+    title: str | None = Field(None, description="of the report")
+    author: str | None = Field(None, description="who answers for the release, in the report")
+    date: str | None = Field(
+        None, description="in the report; never taken from the clock, so that a job repeats exactly"
+    )
+
+    def said(self) -> dict[str, Any]:
+        """Return what was said about the report that stands on its first page."""
+        return {name: getattr(self, name) for name in ("title", "author", "date")}
 
 
 class Job(Settings):

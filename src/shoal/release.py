@@ -388,6 +388,7 @@ def run(
             form=out.form,
             json=out.json_file,
             bound=out.bound,
+            **out.said(),
             order=out.order,
             force=force,
         )
@@ -576,6 +577,9 @@ class Release:
         form: Form = "internal",
         json: str | os.PathLike[str] | None = None,
         bound: BoundEffort | None = None,
+        title: str | None = None,
+        author: str | None = None,
+        date: str | None = None,
         order: Order = "shuffle",
         force: bool = False,
     ) -> list[Path]:
@@ -595,6 +599,9 @@ class Release:
         bound : {"cheap", "strong"}, optional
             Say in the internal report what no release can lose less than, and look for it so hard: "cheap" for any
             number of records, "strong" for some thousands, within a minute.
+        title, author, date : str, optional
+            What stands on the first page of the report. The date is never taken from the clock, so that the same
+            release gives the same bytes.
         order : {"shuffle", "keep"}
             Of the records. The order of the input can tell who is who, so it is given up unless asked for.
         force : bool
@@ -615,7 +622,8 @@ class Release:
         targets = files_of(path, report, json)
         if bound is not None and (form == "public" or len(targets) == 3):
             raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
-        said = {} if bound is None else {"bound": self.bound(bound).il}
+        said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
+        said |= {"title": title, "author": author, "date": date, "file": targets[0].name}
         with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
             self._write_table(table, self._order(order))
             self._recount(table)
@@ -625,7 +633,7 @@ class Release:
             internal.write_text(as_text(manifest), encoding="utf-8")
             formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
             for name, file in zip(formats, others, strict=True):
-                file.write_text(render(self, name, form, **said), encoding="utf-8")
+                file.write_text(render(self, name, form, **said, sha256=output), encoding="utf-8")
         return targets
 
     def _write_table(self, path: Path, order: NDArray[np.int64] | None) -> None:

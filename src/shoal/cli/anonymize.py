@@ -41,6 +41,9 @@ Examples:
     help="Say in the report what no release can lose less than: cheap for any number of records, strong for some "
     "thousands, within a minute.",
 )
+@click.option("--title", help="Of the report.")
+@click.option("--author", help="Who answers for the release, in the report.")
+@click.option("--date", help="In the report; never taken from the clock, so that a job repeats exactly.")
 @click.option(
     "--order",
     type=click.Choice(get_args(Order)),
@@ -80,6 +83,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         raise click.UsageError("--internal and --public are forms of a report; ask for one: --report report.html")
     if given["bound"] and (given["internal"] is False or not (given["report"] or given["json_file"])):
         raise click.UsageError("--bound stands in the internal report; ask for one: --report report.html")
+    told = [f"--{name}" for name in ("title", "author", "date") if given[name] is not None]
+    if told and not (given["report"] or given["json_file"]):
+        raise click.UsageError(f"{', '.join(told)} stands in a report; ask for one: --report report.html")
     job = Job.of(
         k=k,
         method=given["method"],
@@ -100,6 +106,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
             "form": "public" if given["internal"] is False else "internal",
             "json": given["json_file"],
             "bound": given["bound"],
+            **{name: given[name] for name in ("title", "author", "date")},
         },
     )
     execute_job(

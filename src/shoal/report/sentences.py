@@ -137,9 +137,9 @@ def _prepared(job: Job, schema: Schema) -> Iterable[str]:
         if limits:
             yield f"Extremes of {listed([column.name])} were cut: values {' and those '.join(limits)}."
     for entry in job.accept:
-        column, _, name = entry.rpartition("=")
-        where = f" in {listed([column])}" if column else ""
-        yield f"Accepted as it is, though it was asked about: {listed([name])}{where}."
+        where, _, finding = entry.rpartition("=")
+        told = f" in {listed([where])}" if where else ""
+        yield f"Accepted as it is, though it was asked about: {listed([finding])}{told}."
     if job.missing == "own-value":
         yield "A missing value counted as a value of its own when records were compared."
 
