@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -113,7 +115,7 @@ class LineReader {
 
     void read_line(std::string_view line, std::size_t begin, Parsed& out) {
         while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
-        if (std::all_of(line.begin(), line.end(), is_space)) return;
+        if (is_blank(line)) return;
         std::fill(seen_.begin(), seen_.end(), 0);
         fault_ = LineFault::malformed;
         const bool good = is_csv_ ? read_csv(line) : read_json(line);
@@ -135,6 +137,11 @@ class LineReader {
     bool fail(LineFault fault) {
         fault_ = fault;
         return false;
+    }
+
+    // A separator is no space: a record whose fields are all empty is a record.
+    bool is_blank(std::string_view line) const {
+        return std::ranges::all_of(line, [&](char c) { return is_space(c) && !(is_csv_ && c == separator_); });
     }
 
     static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -306,7 +313,8 @@ class LineReader {
             }
             if (static_cast<unsigned char>(*at) < 0x20) return false;
             if (*at == '\\') {
-                if (++at == end || !std::strchr("\"\\/bfnrtu", *at)) return false;
+                static constexpr std::string_view escaped = "\"\\/bfnrtu";
+                if (++at == end || escaped.find(*at) == std::string_view::npos) return false;
                 if (*at == 'u') {
                     for (int i = 0; i < 4; ++i)
                         if (++at == end || !is_hex(*at)) return false;
@@ -366,10 +374,11 @@ class LineReader {
             if (c == 'u') {
                 std::uint32_t code = hex(content, i + 1);
                 i += 4;
-                const bool pair = code >= 0xd800 && code < 0xdc00 && i + 6 < content.size() && content[i + 1] == '\\' &&
+                const bool high = code >= 0xd800 && code < 0xdc00 && i + 6 < content.size() && content[i + 1] == '\\' &&
                                   content[i + 2] == 'u';
-                if (pair) {
-                    code = 0x10000 + ((code - 0xd800) << 10) + (hex(content, i + 3) - 0xdc00);
+                const std::uint32_t low = high ? hex(content, i + 3) : 0;
+                if (low >= 0xdc00 && low < 0xe000) {
+                    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
                     i += 6;
                 }
                 add_utf8(code, out);
@@ -380,7 +389,9 @@ class LineReader {
         }
     }
     static std::uint32_t hex(std::string_view content, std::size_t at) {
-        return static_cast<std::uint32_t>(std::strtoul(std::string(content.substr(at, 4)).c_str(), nullptr, 16));
+        std::uint32_t code = 0;
+        std::from_chars(content.data() + at, content.data() + at + 4, code, 16);
+        return code;
     }
     static void add_utf8(std::uint32_t code, std::string& out) {
         const auto add = [&](std::uint32_t byte) { out += static_cast<char>(byte); };

@@ -6,20 +6,22 @@ knows no cells and no labels: what it counts is what an intruder sees, in shoal'
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.arrays import as_k
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
-from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
+from shoal.columns.schema import Column, Role, Roles, Schema, as_names, as_settings
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.models import Codes, Model, Reached
+from shoal.models.model import worse
 from shoal.models.serialization import as_models
+from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
 from shoal.table import read
-from shoal.typing import Labels, Vector
+from shoal.typing import Labels
 
 
 class Columns(Protocol):
@@ -56,6 +58,16 @@ class Diversity:
     recursive: float
     t: float
     mean_t: float
+
+    def or_worse(self, other: "Diversity") -> "Diversity":
+        """Return the worse of two in each respect."""
+        return Diversity(
+            min(self.distinct, other.distinct),
+            min(self.entropy, other.entropy),
+            max(self.recursive, other.recursive),
+            max(self.t, other.t),
+            max(self.mean_t, other.mean_t),
+        )
 
 
 @dataclass(frozen=True)
@@ -187,7 +199,8 @@ def audit(
     models : sequence of Model
         What every class has to keep about confidential columns, such as ``shoal.TCloseness("salary", t=0.1)``.
     subject : str, optional
-        A column that says which records belong to one person: then k counts different persons.
+        A column that says which records belong to one person: then k counts different persons, and models also
+        have to hold with each person counted once for each value.
     columns : dict of str to dict, optional
         Settings of single columns; an ordinal confidential column needs its order here.
     **reading
@@ -244,7 +257,8 @@ def recount(
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)
-    confidential = {column.name: codes_of(table[column.name], column) for column in schema.having(Role.CONFIDENTIAL)}
+    persons = None if subjects is None else identity_codes(subjects)
+    confidential = {column.name: _Counted.of(table, column, persons) for column in schema.having(Role.CONFIDENTIAL)}
     return Verdict(
         k=k,
         n_records=len(classes),
@@ -253,26 +267,56 @@ def recount(
         sizes={int(size): int(number) for size, number in zip(sizes, numbers, strict=True)},
         n_below=int(counts[counts < k].sum()) if k is not None else 0,
         quasi_identifiers=tuple(schema.quasi_names),
-        subjects=None if subjects is None else int(distinct_in_classes(classes, identity_codes(subjects)).min()),
+        subjects=None if persons is None else int(distinct_in_classes(classes, persons).min()),
         subject_asked=subjects is not None or schema.roles.subject is not None,
-        confidential={name: diversity(classes, codes) for name, codes in confidential.items()},
-        models=tuple(model.measure(classes, confidential[model.column]) for model in models),
+        confidential={name: counted.diversity(classes) for name, counted in confidential.items()},
+        models=tuple(confidential[model.column].measure(model, classes) for model in models),
     )
 
 
-def diversity(classes: Labels, column: Codes) -> Diversity:
-    """Measure what classes tell about a column; a missing value is a value of its own, after all others."""
-    codes, n_values, ordered = column
-    pairs, counts = np.unique(classes * n_values + codes, return_counts=True)
-    owners = pairs // n_values
-    sizes = np.bincount(classes)
+class _Counted(NamedTuple):
+    """A confidential column as it is counted: as it is and as it is seen, by records and, if there are any, persons."""
+
+    column: Codes
+    seen: Codes
+    persons: Labels | None
+
+    @staticmethod
+    def of(table: Columns, column: Column, persons: Labels | None) -> "_Counted":
+        values = table[column.name]
+        return _Counted(codes_of(values, column), codes_of(values, column, merged=True), persons)
+
+    def diversity(self, classes: Labels) -> Diversity:
+        found = diversity(classes, self.column, self.seen)
+        return found if self.persons is None else found.or_worse(diversity(classes, *self._by_persons))
+
+    def measure(self, model: Model, classes: Labels) -> Reached:
+        found = model.measure(classes, self.seen if model.merges_lookalikes else self.column)
+        if self.persons is None:
+            return found
+        return worse(found, model.measure(classes, self._by_persons[model.merges_lookalikes]))
+
+    @property
+    def _by_persons(self) -> tuple[Codes, Codes]:
+        return self.column._replace(subjects=self.persons), self.seen._replace(subjects=self.persons)
+
+
+def diversity(classes: Labels, column: Codes, seen: Codes) -> Diversity:
+    """Measure what classes tell about a column; a missing value is a value of its own, after all others.
+
+    Values are counted as `seen`, where those that look alike are one; distances are those of the `column` itself.
+    """
+    counted, codes = seen.counted_once(classes)
+    pairs, counts = np.unique(counted * seen.n_values + codes, return_counts=True)
+    owners = pairs // seen.n_values
+    sizes = np.bincount(counted)
     shares = counts / sizes[owners]
     entropy = -np.bincount(owners, shares * np.log(shares))
     most = np.zeros(len(sizes), dtype=np.int64)
     np.maximum.at(most, owners, counts)
     with np.errstate(divide="ignore"):
         recursive = np.where(most == sizes, np.inf, most / (sizes - most))
-    emd = ordered_emd(classes, codes, n_values) if ordered else equal_emd(classes, codes, n_values)
+    emd = earth_movers_distance(classes, column)
     return Diversity(
         distinct=int(np.bincount(owners).min()),
         entropy=float(np.exp(entropy.min())),
@@ -280,44 +324,3 @@ def diversity(classes: Labels, column: Codes) -> Diversity:
         t=float(emd.max()),
         mean_t=float((emd * sizes).sum() / sizes.sum()),
     )
-
-
-def ordered_emd(classes: Labels, codes: Labels, n_values: int) -> Vector:
-    """Return the earth mover's distance of each class from the table, neighbouring values being 1 / (m - 1) apart.
-
-    Equation 1 of seed 002: the mean over the values of the difference between the two running shares. Between two
-    neighbouring values of a class its running share is constant and that of the table grows, so the difference changes
-    sign once; running totals then give the sum without going through all values. O(n log n) in records.
-    """
-    n = len(codes)
-    if n_values < 2:
-        return np.zeros(int(classes.max()) + 1)
-    below = np.cumsum(np.bincount(codes, minlength=n_values))  # records with at most this value
-    running = np.concatenate([[0], np.cumsum(below)])
-    order = np.lexsort((codes, classes))
-    ranks, owners = codes[order], classes[order]
-    sizes = np.bincount(classes)
-    starts = np.cumsum(sizes) - sizes
-    position = np.arange(n) - starts[owners] + 1  # 1 for the lowest record of a class, 2 for the next
-    is_last = position == sizes[owners]
-    following = np.where(is_last, n_values, np.append(ranks[1:], 0))
-    size = sizes[owners]
-    # Where the table's running share reaches that of the class; in whole numbers, rounded up.
-    passing = np.searchsorted(below, -(-position * n // size))
-    passing = np.clip(passing, ranks, following)
-    share = position / size
-    before = share * (passing - ranks) - (running[passing] - running[ranks]) / n
-    after = (running[following] - running[passing]) / n - share * (following - passing)
-    total = np.bincount(owners, before + after) + running[ranks[starts]] / n
-    return np.asarray(np.maximum(total, 0.0) / (n_values - 1))
-
-
-def equal_emd(classes: Labels, codes: Labels, n_values: int) -> Vector:
-    """Return the distance of each class from the table, all values being equally far apart: half the L1 distance."""
-    table = np.bincount(codes, minlength=n_values) / len(codes)
-    sizes = np.bincount(classes)
-    pairs, counts = np.unique(classes * n_values + codes, return_counts=True)
-    owners, values = np.divmod(pairs, n_values)
-    # Only where a class has more of a value than the table; the other half of the differences is as large.
-    surplus = np.maximum(counts / sizes[owners] - table[values], 0.0)
-    return np.asarray(np.bincount(owners, surplus), dtype=np.float64)

@@ -17,36 +17,37 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.arrays import as_cell_size
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate, check_random_aggregation
+from shoal.cells.alike import joined_where_alike
+from shoal.cells.constraints import constraints_of
 from shoal.cells.contributors import Contribution, contributions, single_value_findings
 from shoal.cells.grouping import group
 from shoal.columns.equivalence import value_codes
 from shoal.columns.findings import SINGLE_VALUES, ColumnView, Finding, ask, check_accepted, findings_of
 from shoal.columns.metadata import described_schema, description_of
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import ALIASES, Column, Kind, Role, Roles, Schema, as_names, natural_kind
+from shoal.columns.schema import ALIASES, Column, Kind, Role, Schema, as_names, natural_kind
 from shoal.columns.space import Space
-from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
-from shoal.files import check_free, replacing_all, sha256
-from shoal.job import BoundEffort, Job, Order
-from shoal.manifest import as_text, internal_manifest, public_manifest, written_order
+from shoal.errors import ParameterError, SchemaError, ShoalWarning
+from shoal.files import check_free
+from shoal.job import BoundEffort, Job, Order, Output
 from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.models.table_columns import categories_of, check_models
+from shoal.models.table_columns import check_models
 from shoal.progress import OneTotal
-from shoal.report import render
 from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
-from shoal.table import Table, format_of, read, rewrite_parquet, write_into
+from shoal.table import Table, read
+from shoal.table.clean import publishable
 from shoal.typing import Labels, Progress, Seed, Vector
+from shoal.writing import Files, write_release
 
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
@@ -64,6 +65,9 @@ _SETTINGS = (
     "progress",
     "reading",
 )
+
+SMALL_SEED = 2**32
+"""Smaller seeds can be tried one after the other."""
 
 WITHDRAWN = (
     "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group values of its own around the "
@@ -105,7 +109,8 @@ def anonymize(
     Parameters
     ----------
     table : path or frame
-        A CSV, Parquet, Arrow, SPSS or Stata file; a pandas, polars or pyarrow table; a DuckDB relation. Not changed.
+        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation.
+        Not changed.
     k : int
         Every published combination of quasi-identifiers belongs to at least so many records.
     quasi_identifiers : sequence of str
@@ -120,8 +125,8 @@ def anonymize(
     by : sequence of str
         Quasi-identifiers that no cell mixes, so that they are published as they are; also `strataVar`.
     subject : str, optional
-        A column that tells which records belong to one person: then k counts different persons. Dropped unless it has
-        another role.
+        A column that tells which records belong to one person: then k counts different persons, and models also
+        hold with each person counted once for each value (``docs/models.md``). Dropped unless it has another role.
     household, household_level : str and sequence of str, optional
         A column that tells which records form a household, and the quasi-identifiers that stay equal within it; by
         default those that are equal within every household. Also `hhId`.
@@ -147,7 +152,7 @@ def anonymize(
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
     seed : int, optional
-        Repeats the release. By default a random one, kept in ``release.job``.
+        Repeats the release. By default a random one, kept in ``release.job``. With `rho` it should not be guessed.
     threads : int, optional
         How many threads may work; all cores by default. The release does not depend on it.
     progress : callable, optional
@@ -238,14 +243,30 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     whole = OneTotal(progress, table.n_records)
-    made = prepared(job, table)
+    made = prepared(job, table.seal())
     k, original, schema = job.k, made.original, made.schema
     space = Space.fit(original, schema, job.scaling)
     settings = {"models": job.models, "threads": threads, "progress": whole.part(0.05, 0.9), **job.options}
     cells = group(original, schema, space, k, job.method, job.seed, **settings)
+    if schema.roles.subject is not None and schema.roles.household is None and job.models:
+        cells = _kept_by_classes(job, made, space, cells)
     release = conclude(job, table, schema, original, space, cells)
     whole.finish()
     return release
+
+
+def _kept_by_classes(job: Job, made: "Prepared", space: Space, cells: Cells) -> Cells:
+    """Return cells whose classes keep every model too, where persons count once."""
+    schema, original = made
+    bounds = constraints_of(original, schema, job.k, job.models)
+    strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
+    weights = survey_weights(original, schema)
+
+    def published(labels: Labels) -> pa.Table:
+        return pa.table({**strata, **aggregate(original, schema, Cells(labels), weights)})
+
+    X = space.encode(original)
+    return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.kept, published))
 
 
 def check_bound(job: Job, schema: Schema) -> None:
@@ -343,6 +364,7 @@ def run(
     table: Any = None,
     *,
     force: bool = False,
+    save_job: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> "Release":
@@ -356,6 +378,8 @@ def run(
         What to anonymize, in place of the job's input.
     force : bool
         Replace files that are there already.
+    save_job : path, optional
+        TOML file for the job with the seed that was used, written together with the release.
     threads, progress
         As in `anonymize`.
 
@@ -375,10 +399,13 @@ def run(
         job = Job.load(job)
     if table is None and job.input is None:
         raise ParameterError("The job names no input. Give it a path in [input], or hand over a table.")
+    if save_job is not None and job.output is None:
+        raise ParameterError("The job is to be saved beside its release, but it names no output. Give it a path.")
+    given = job.input.path if table is None and job.input is not None else table
     if job.output is not None:
-        check_free(files_of(job.output.path, job.output.report, job.output.json_file), force)
-    reading = job.input.reading() if job.input is not None else {}
-    source = read(job.input.path if table is None and job.input is not None else table, **reading)
+        inputs = [given] if isinstance(given, str | os.PathLike) else []
+        check_free(output_files(job.output, save_job).paths, force, inputs)
+    source = read(given, **(job.input.reading() if job.input is not None else {}))
     release = execute_job(job, source, threads=threads, progress=progress)
     if job.output is not None:
         out = job.output
@@ -390,21 +417,15 @@ def run(
             bound=out.bound,
             **out.said(),
             order=out.order,
+            save_job=save_job,
             force=force,
         )
     return release
 
 
-def files_of(
-    path: str | os.PathLike[str],
-    report: str | os.PathLike[str] | None = None,
-    json: str | os.PathLike[str] | None = None,
-) -> list[Path]:
-    """Name the files that a release consists of: the table, its two manifests, and what was asked for besides."""
-    path = Path(path)
-    format_of(path)
-    manifests = (path.with_name(f"{path.name}.{kind}.json") for kind in ("public", "internal"))
-    return [path, *manifests, *(Path(target) for target in (report, json) if target is not None)]
+def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
+    """Name the files that a job writes."""
+    return Files.of(output.path, output.report, output.json_file, save_job, output.form)
 
 
 @dataclass(frozen=True)
@@ -479,8 +500,8 @@ class Release:
 
     @property
     def published(self) -> pa.Table:
-        """The published columns, in the order of the input."""
-        return self.columns.select([column.name for column in self.schema.published])
+        """The published columns, in the order of the input, with nothing in memory that no record has."""
+        return publishable(self.columns.select([column.name for column in self.schema.published]))
 
     @property
     def columns(self) -> Published:
@@ -581,6 +602,7 @@ class Release:
         author: str | None = None,
         date: str | None = None,
         order: Order = "shuffle",
+        save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
     ) -> list[Path]:
         """Write the release, its two manifests and, if asked for, its report: all of them or none.
@@ -588,8 +610,9 @@ class Release:
         Parameters
         ----------
         path : path
-            CSV, Parquet, Arrow, SPSS or Stata file for the published table. Beside it appear ``PATH.public.json``,
-            which may travel with the data, and ``PATH.internal.json``, which repeats the release and stays with you.
+            File, in one of the formats of `shoal.table.FORMATS`, for the published table. Beside it appear
+            ``PATH.public.json``, which may travel with the data, and ``PATH.internal.json``, which repeats the release
+            and stays with you.
         report : path, optional
             HTML file for the report.
         form : {"internal", "public"}
@@ -603,7 +626,10 @@ class Release:
             What stands on the first page of the report. The date is never taken from the clock, so that the same
             release gives the same bytes.
         order : {"shuffle", "keep"}
-            Of the records. The order of the input can tell who is who, so it is given up unless asked for.
+            Of the records. The order of the input can tell who is who, so it is given up unless asked for: shuffled
+            records are sorted by a hash of what is published, which has no secret to be guessed.
+        save_job : path, optional
+            TOML file for the job, with its seed.
         force : bool
             Replace files that are there already.
 
@@ -615,69 +641,18 @@ class Release:
         Raises
         ------
         FileError
-            If a file exists or cannot be written. Nothing half-written stays.
+            If a file exists, cannot be written or is the one that was read, or if that one has changed since. Nothing
+            half-written stays.
         GuaranteeError
             If the file, read back, does not keep what the verdict says.
         """
-        targets = files_of(path, report, json)
-        if bound is not None and (form == "public" or len(targets) == 3):
+        files = Files.of(path, report, json, save_job, form)
+        if bound is not None and (form == "public" or not files.reports):
             raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
         said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
-        said |= {"title": title, "author": author, "date": date, "file": targets[0].name}
-        with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
-            self._write_table(table, self._order(order))
-            self._recount(table)
-            output = sha256(table)
-            public.write_text(as_text(public_manifest(self.job, output, self.verdict, self.codebook)), encoding="utf-8")
-            manifest = internal_manifest(self.job, self.source, output, self.labels, order, self.verdict, self.measures)
-            internal.write_text(as_text(manifest), encoding="utf-8")
-            formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
-            for name, file in zip(formats, others, strict=True):
-                file.write_text(render(self, name, form, **said, sha256=output), encoding="utf-8")
-        return targets
-
-    def _write_table(self, path: Path, order: NDArray[np.int64] | None) -> None:
-        """Write the published table; what comes from a Parquet file and goes to one never has to fit into memory."""
-        if self.source.kind == "parquet" and self.source.path is not None and format_of(path)[1].name == "parquet":
-            names = [column.name for column in self.schema.published]
-            rewrite_parquet(self.source.path, path, replaced=self.replaced, columns=names, order=order, force=True)
-        else:
-            write_into(self.published, path, like=self.source, order=order)
-
-    def _order(self, order: Order) -> NDArray[np.int64] | None:
-        """Return the order in which records are written, None for that of the input."""
-        return written_order(order, self.job.seed or 0, self.verdict.n_records)
-
-    def _recount(self, path: Path) -> None:
-        """Count once more, on the file that is about to leave."""
-        schema = self._counted()
-        # What stands in its first line is a header, whatever it looks like: the file is ours.
-        header = True if format_of(path)[1].name == "csv" else None
-        written = read(path, columns=[column.name for column in schema.columns], header=header).arrow
-        found = recount(written, schema, self.job.k, models=self.job.models)
-        short = found.smallest < self.job.k and self.verdict.withdrawn is None
-        if found.n_records != self.verdict.n_records or short:
-            raise GuaranteeError(
-                f"The file that was written does not keep k={self.job.k}: read back, its smallest class has "
-                f"{found.smallest} records. Nothing was released. Choose another format."
-            )
-        for each in found.broken:
-            raise GuaranteeError(
-                f"The file that was written does not keep {each.model}: read back, {each.n_failing:,} of "
-                f"{each.n_classes:,} classes break it. Nothing was released. Choose another format."
-            )
-
-    def _counted(self) -> Schema:
-        """Return what is counted on a written file, with orders spelled out, since a file may not tell them."""
-        wanted = {*self.schema.quasi_names, *(model.column for model in self.job.models)}
-        columns = [column for column in self.schema.columns if column.name in wanted]
-        return Schema(tuple(map(self._with_order, columns)), Roles())
-
-    def _with_order(self, column: Column) -> Column:
-        if column.kind is not Kind.ORDINAL or column.role is not Role.CONFIDENTIAL:
-            return column
-        order = categories_of(self.columns[column.name], column).drop_null()
-        return replace(column, settings=column.settings.model_copy(update={"order": tuple(order.to_pylist())}))
+        said |= {"title": title, "author": author, "date": date}
+        write_release(self, files, order, force=force, said=said)
+        return files.paths
 
     def _repr_html_(self) -> str:
         """Return a summary for notebooks; it measures the risk, as `write` does."""
@@ -695,6 +670,11 @@ def _warnings(release: Release) -> list[str]:
         if release.verdict.withdrawn is None
         else ["Random aggregation was asked for, so the release is not k-anonymous; the verdict says what that means."]
     )
+    if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
+        found.append(
+            f"The seed is below {SMALL_SEED:,}, so that all such seeds can be tried: whoever finds it knows the random "
+            "part of every published value. Leave the seed out, and one of 63 bits is drawn and kept for you."
+        )
     found += [
         f"Column {name!r} has the same value in all records: it carries no distance." for name in release.space.constant
     ]

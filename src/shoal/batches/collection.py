@@ -21,13 +21,13 @@ from shoal.batches.growth import drift, extended, moved, news
 from shoal.batches.store import Store
 from shoal.batches.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.cells.aggregate import Cells
-from shoal.cells.grouping import boundaries_of, strata_of
+from shoal.cells.constraints import boundaries_of
+from shoal.cells.strata import strata_of
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Role, Roles, Schema
 from shoal.columns.space import Space
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.job import Job
-from shoal.manifest import input_sha256
 from shoal.partition import algorithm_of
 from shoal.release import Release, conclude, prepared, survey_weights
 from shoal.table import Table, read
@@ -122,8 +122,7 @@ class Collection:
         ShoalWarning
             If the records lie elsewhere than the base, or have categories that it did not have.
         """
-        source = read(table, **reading)
-        digest = input_sha256(source)
+        source = read(table, **reading).seal()
         schema = self._schema()
         records = conforming(source.arrow, self._store.content_schema(), schema)
         original = self._prepared(records, schema)
@@ -133,13 +132,14 @@ class Collection:
                 raise FileError(
                     "The collection is finished: its release has been made. Records that come now belong to a new one."
                 )
-            self._refuse_known(digest, original, schema)
+            self._refuse_known(source.sha256, original, schema)
             if source.n_records:
                 self._look(original, schema)
                 self._refuse_other_households(original, schema)
             batches = self._store.content["batches"]
             name = f"records-{len(batches):04d}"
-            self._store.content["batches"] = [*batches, {"records": source.n_records, "source_sha256": digest}]
+            source.check_unchanged()
+            self._store.content["batches"] = [*batches, {"records": source.n_records, "source_sha256": source.sha256}]
             self._store.save(tables={name: records})
 
     def finish(self, k: int | None = None, *, threads: int | None = None, progress: Progress | None = None) -> Release:
@@ -303,7 +303,7 @@ def begin(
     algorithm_of(job.method, job.options)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
-    source = read(table, **(reading or {}))
+    source = read(table, **(reading or {})).seal()
     if source.n_records < job.k:
         raise GuaranteeError(
             f"The base has {source.n_records} records, fewer than k={job.k}. Begin when more have arrived."
@@ -317,9 +317,10 @@ def begin(
     content = {
         "job": job.to_toml(),
         "variant": variant,
-        "batches": [{"records": source.n_records, "source_sha256": input_sha256(source)}],
+        "batches": [{"records": source.n_records, "source_sha256": source.sha256}],
         "finished": None,
     }
+    source.check_unchanged()
     collection = Collection(Store.create(Path(path), content, {"records-0000": records}, {"encoded": X}))
     collection.partition_base(threads=threads, progress=progress)
     return collection

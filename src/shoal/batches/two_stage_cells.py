@@ -16,9 +16,11 @@ from shoal import kernels
 from shoal.batches import join
 from shoal.batches.reopen import neighbours_of
 from shoal.cells.aggregate import Cells
+from shoal.cells.constraints import Boundaries, Constraints, boundaries_of, constraints_of
 from shoal.cells.enforce import enforce
-from shoal.cells.grouping import Boundaries, Constraints, Cut, boundaries_of, constraints_of, coordinates, within
+from shoal.cells.grouping import coordinates
 from shoal.cells.merging import join_until_kept
+from shoal.cells.strata import Cut, within
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ShoalWarning
@@ -57,8 +59,8 @@ class Task(NamedTuple):
     def cut(self) -> Cut:
         """Splits records by the method of the job."""
         job = self.job
-        return lambda X, told: partition(
-            X, job.k, job.method, job.seed, threads=self.threads, progress=told, **job.options
+        return lambda X, threads, told: partition(
+            X, job.k, job.method, job.seed, threads=threads, progress=told, **job.options
         )
 
 
@@ -77,7 +79,7 @@ def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
     units = _Units.of(borders, space, X)
     enough = np.bincount(units.strata)[units.strata] >= task.job.k
     points, strata = np.ascontiguousarray(units.X[enough]), renumbered(units.strata[enough])
-    labels = within(points, strata, task.cut, None if units.rest else task.progress)
+    labels = within(points, strata, task.cut, None if units.rest else task.progress, task.threads)
     if borders.households is None:
         labels = _kept_if_possible(task, table.filter(pa.array(enough)), points, labels, strata)
     found = {units.name: _spread(labels, enough)[units.of_record]}
@@ -208,7 +210,7 @@ def _join_strata(task: Task, units: _Units, known: Labels, neighbours: Labels | 
 def _join_one(task: Task, X: Matrix, known: Labels, neighbours: Labels | None) -> Labels:
     base = renumbered(known[known >= 0])
     if len(base) == 0:
-        return task.cut(X, task.progress)
+        return task.cut(X, task.threads or kernels.n_threads(), task.progress)
     settings: dict[str, Any] = {"threads": task.threads, "progress": task.progress}
     if task.variant == "reopen" and neighbours is not None:
         settings["neighbours"] = neighbours
@@ -225,7 +227,7 @@ def _people(task: Task, units: _Units, X: Matrix, groups: Labels, base: Arrays) 
         cells[same] = base["cells"][same[: len(base["cells"])]]
     new = ~same & (groups >= 0)
     if new.any():
-        found = within(coordinates(X, units.rest)[new], renumbered(groups[new]), task.cut, task.progress)
+        found = within(coordinates(X, units.rest)[new], renumbered(groups[new]), task.cut, task.progress, task.threads)
         cells[new] = int(cells.max()) + 1 + found
     return renumbered(cells) if (cells >= 0).all() else cells
 

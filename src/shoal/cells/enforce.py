@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.arrays import as_cell_size, as_matrix
-from shoal.cells.bucket_steering import steered
+from shoal.cells.bucket_steering import refuse_second_weight, steered
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.models.model import Model
-from shoal.models.model_on_column import ModelOnColumn
+from shoal.models.model_on_column import ModelOnColumn, excess_of, vetoes_of
 from shoal.models.t_closeness import TCloseness
 from shoal.partition import partition
 from shoal.partition.cell_building import members_of, renumbered
@@ -83,7 +83,8 @@ def enforce(
     k : int
         Smallest cell size.
     models : sequence of (model, codes, n_values, ordered)
-        What to keep about which column; see `shoal.models.encode`.
+        What to keep about which column; see `shoal.models.encode`. A `ModelOnColumn` may also name the person of each
+        record, who then counts once for each value.
     method, seed
         As in `shoal.partition`.
     strata : ndarray of shape (n_records,), optional
@@ -119,10 +120,7 @@ def enforce(
         labels = _valid(labels, groups, k)
     guarded = [checked(ModelOnColumn(*each), len(matrix)) for each in models]
     strict = [each for each in guarded if each.model.promised]
-    vetoes = kernels.Guarantees()
-    for each in strict:
-        each.model.guard(vetoes, each.column, np.bincount(each.codes, minlength=each.n_values))
-    whole = Problem(matrix, k, strict, vetoes)
+    whole = Problem(matrix, k, strict, vetoes_of(strict))
     steering = [each for each in guarded if not each.model.promised]
     parts = members_of(groups)
     if labels is not None and not steering:
@@ -196,11 +194,7 @@ def checked(guarded: ModelOnColumn, n_records: int) -> ModelOnColumn:
 
 def _start(problem: Problem, steering: Sequence[ModelOnColumn], method: str, seed: Seed) -> Labels:
     """Return the partition to begin with: the method's, steered where a weight says so."""
-    if len(steering) > 1:
-        raise ParameterError(
-            f"{len(steering)} models have a weight, but only one can steer: two would contradict each other. Leave the "
-            "weight of the others out; they are then enforced."
-        )
+    refuse_second_weight(steering)
     if steering:
         model = steering[0].model
         assert isinstance(model, TCloseness)
@@ -237,14 +231,15 @@ def _searched(problem: Problem, labels: Labels, effort: kernels.Effort) -> Label
 
 
 def _failing(vetoes: kernels.Guarantees, labels: Labels) -> NDArray[np.bool_]:
-    return np.asarray(vetoes.excess(labels, int(labels.max()) + 1)) > 0
+    return excess_of(vetoes, labels) > 0
 
 
 def _refuse_impossible(problem: Problem) -> None:
     """Raise if a model is broken by all records as one cell: then every partition has a cell that breaks it.
 
     A mixture of cells that keep a model keeps it: the distances of t-closeness are convex, entropy is concave, and more
-    records never have fewer values.
+    records never have fewer values. Where persons count once this is no proof, but then, too, one cell of everything is
+    what the search can fall back on.
     """
     everything = np.zeros(len(problem.X), dtype=np.int64)
     for place, each in enumerate(problem.guarded):

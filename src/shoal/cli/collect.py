@@ -17,8 +17,8 @@ from shoal.cli.progress import showing
 from shoal.errors import ShoalWarning
 from shoal.files import check_free
 from shoal.job import Order
-from shoal.release import files_of
 from shoal.table.clean import printable
+from shoal.writing import Files
 
 _EXAMPLES = """\b
 Examples:
@@ -104,7 +104,7 @@ def _status(folder: str) -> None:
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
     """Join the late records and write the one release."""
-    files = files_of(output, given["report"], given["json_file"])
+    files = Files.of(output, given["report"], given["json_file"]).paths
     check_free(files, force)
     collection = Collection.open(folder)
     with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:

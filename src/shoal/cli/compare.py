@@ -43,7 +43,7 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
     Every column needs a role, as for `shoal anonymize`. Nothing of the table is written.
     """
     if output is not None:
-        check_free([output], given["force"])
+        check_free([output], given["force"], [file])
     with showing(f"reading {Path(file).name}", "comparing", "finishing") as meter:
         found = compare(
             file,

@@ -41,7 +41,7 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
     from shoal import dp
 
     path = f"{output}.public.json"
-    check_free([output, path], force)
+    check_free([output, path], force, [file])
     settings = {
         "bounds": _per_column(given["bounds"], "--bounds"),
         "categories": _per_column(given["categories"], "--categories"),
@@ -61,10 +61,15 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
             "records": f"{release.published.num_rows:,}",
             "mechanism": release.mechanism,
             "epsilon": f"{release.epsilon:g}",
-            "spent": ", ".join(f"{what}: {cost:.4g}" for what, cost in release.spent.items()),
+            "spent on columns": _costs(release.spent["columns"]),
+            **({"spent on cells": _costs(release.spent["cells"])} if release.spent["cells"] else {}),
             "written": f"{output}, {path}",
         }
     )
+
+
+def _costs(book: dict[str, float]) -> str:
+    return ", ".join(f"{what}: {cost:.4g}" for what, cost in book.items())
 
 
 def _per_column(entries: tuple[str, ...], flag: str) -> dict[str, list[Any]]:

@@ -71,7 +71,8 @@ def command(**given: Any) -> None:
     if given["svg"]:
         from shoal.batches.planning.timeline_svg import timeline
 
-        with replacing(given["svg"], given["force"]) as temporary:
+        inputs = [file for file in (given["measure"], given["job"]) if file is not None]
+        with replacing(given["svg"], given["force"], inputs=inputs) as temporary:
             temporary.write_text(timeline(found), encoding="utf-8")
     click.echo(json.dumps(found.json(), indent=1) if given["as_json"] else "\n".join(_lines(found, ends)))
 

@@ -3,7 +3,7 @@
 import click
 
 from shoal.cli.dialect import speaking_of_keys
-from shoal.cli.execute import execute_job
+from shoal.cli.execute import run_and_tell
 from shoal.job import Job
 
 
@@ -19,4 +19,4 @@ def command(job: str, threads: int | None, force: bool, dry_run: bool) -> None:
     byte. Paths in the file are relative to the current folder.
     """
     with speaking_of_keys():
-        execute_job(Job.load(job), force=force, dry_run=dry_run, threads=threads)
+        run_and_tell(Job.load(job), force=force, dry_run=dry_run, threads=threads)

@@ -7,6 +7,7 @@ import click
 
 from shoal.cli.stream import asked_for, rules
 from shoal.errors import ParameterError
+from shoal.extras import install
 
 EXAMPLES = """\b
 Examples:
@@ -34,7 +35,7 @@ def command(k: int, **given: Any) -> int:
         from redis import Redis
         from redis.exceptions import ConnectionError as Lost
     except ModuleNotFoundError:
-        raise ParameterError("The worker needs redis: pip install 'shoal[redis]'") from None
+        raise ParameterError(f"The worker needs redis: {install('redis')}.") from None
     from shoal.stream.redis_worker import Names, Worker
 
     stream, dates = asked_for(k, given)

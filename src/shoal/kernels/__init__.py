@@ -1,12 +1,12 @@
 """The compiled loops, met by the rest of shoal only here: arrays in, arrays out.
 
-Callers have checked everything: matrices are C-contiguous float64 and finite, labels run from 0 without gaps, k is at
-most the number of records. Threads and progress travel in a context, so that an algorithm's signature stays
+Callers have checked what users give: matrices are C-contiguous float64 and finite, labels run from 0 without gaps, k is
+at most the number of records. The compiled module checks this once more, and a mistake in shoal is a ValueError there
+rather than a read outside of an array. Threads and progress travel in a context, so that an algorithm's signature stays
 ``(X, k, seed)``.
 """
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from shoal import _kernels
 from shoal.errors import ParameterError
+from shoal.kernels.cores import n_cores
 from shoal.typing import Labels, Matrix, Progress, Vector
 
 __all__ = [
     "Departures",
     "Effort",
     "Guarantees",
+    "Half",
     "Interrupted",
     "Ranks",
     "RefineHints",
@@ -42,15 +44,14 @@ __all__ = [
     "cell_sums",
     "dissolve_cells",
     "distances",
-    "farthest",
     "guarded_search",
+    "halves",
     "least_different",
     "linkage",
     "mdav",
     "mdav_alone",
     "most_frequent",
     "n_threads",
-    "nearest",
     "place",
     "refine",
     "refine_around",
@@ -81,7 +82,7 @@ def using(threads: int | None = None, progress: Progress | None = None) -> Itera
         raise ParameterError(f"threads must be a whole number of at least 1, or None for all cores; got {threads!r}.")
     if progress is not None and not callable(progress):
         raise ParameterError(f"progress must be callable or None, not {type(progress).__name__}.")
-    token = _setting.set(_Setting(threads or _n_cores(), progress))
+    token = _setting.set(_Setting(threads or n_cores(), progress))
     try:
         yield
     finally:
@@ -104,14 +105,8 @@ def stage(begin: float, end: float) -> Iterator[None]:
         _setting.reset(token)
 
 
-def _n_cores() -> int:
-    """Count the cores this process may use, which in a container is fewer than the machine has."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
 def _current() -> _Setting:
-    return _setting.get() or _Setting(_n_cores(), None)
+    return _setting.get() or _Setting(n_cores(), None)
 
 
 class Watch:
@@ -172,9 +167,9 @@ def mdav(X: Matrix, k: int) -> Labels:
     return _as_labels(_kernels.mdav(X, k, threads, progress))
 
 
-def mdav_alone(X: Matrix, k: int) -> Labels:
-    """Partition by MDAV on one thread, without a word of progress, for callers that run several at a time."""
-    return _as_labels(_kernels.mdav(X, k, 1, None))
+def mdav_alone(X: Matrix, k: int, check: Callable[[], None] | None = None) -> Labels:
+    """Partition by MDAV on one thread, for callers that run several side by side; `check` may stop it."""
+    return _as_labels(_kernels.mdav(X, k, 1, check and (lambda done, total: check())))
 
 
 def refine(
@@ -253,11 +248,11 @@ class Effort(NamedTuple):
     neighbours: int
     least_gain: float
     at_any_cost: bool
-    """Mend every cell that breaks a guarantee, if need be by merging it with another."""
+    """Repair every cell that breaks a guarantee, if need be by merging it with another."""
 
 
 def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, effort: Effort) -> Labels:
-    """Mend cells that break a guarantee, then lower the loss by steps that keep them all; see `shoal.models`."""
+    """Repair cells that break a guarantee, then lower the loss by steps that keep them all; see `shoal.models`."""
     return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, _current().progress))
 
 
@@ -320,24 +315,27 @@ def distances(X: Matrix, point: Vector) -> Vector:
     return _kernels.distances(X, point)
 
 
-def nearest(X: Matrix, point: Vector, k: int) -> Labels:
-    """Return the numbers of the k records nearest to a point, nearest first, ties by record number."""
-    return Remaining(X).nearest(point, k)[0]
+class Half(NamedTuple):
+    """Numbers of records, ascending, and their rows."""
+
+    records: Labels
+    X: Matrix
 
 
-def farthest(X: Matrix, point: Vector) -> int:
-    """Return the number of the record farthest from a point, the lowest of equally far ones."""
-    return Remaining(X).farthest(point)
+def halves(X: Matrix, direction: Vector, threads: int) -> tuple[Half, Half]:
+    """Cut records in two across a direction: the lower n // 2, of equal ones those with lower numbers, and the rest."""
+    low, high = _kernels.halves(X, direction, threads)
+    return Half(_as_labels(low[0]), low[1]), Half(_as_labels(high[0]), high[1])
 
 
 def cell_sums(X: Matrix, labels: Labels, n_cells: int) -> Matrix:
     """Return the sums of the records of each cell, correctly rounded, shape (n_cells, n_dims)."""
-    return _kernels.cell_sums(X, labels, n_cells)
+    return _kernels.cell_sums(X, labels, n_cells, n_threads())
 
 
 def cell_spread(X: Matrix, labels: Labels, n_cells: int) -> Vector:
     """Return, for each cell, the squared distances of its records from their mean, summed; shape (n_cells,)."""
-    return _kernels.cell_spread(X, labels, n_cells)
+    return _kernels.cell_spread(X, labels, n_cells, n_threads())
 
 
 class Remaining:

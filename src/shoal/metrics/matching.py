@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.errors import ParameterError
+from shoal.extras import install
 from shoal.metrics.linkage import Released, as_release, distinct_rows
 from shoal.typing import Labels, Matrix, Seed
 
@@ -64,7 +65,7 @@ def matching(
     Raises
     ------
     ParameterError
-        If the matrices are not of one shape, an option is below 1, or SciPy is missing (it comes with shoal[bound]).
+        If the matrices are not of one shape, an option is below 1, or SciPy is missing (the extra `bound`).
 
     Notes
     -----
@@ -98,13 +99,14 @@ def _assignment_solver() -> Any:
     try:
         from scipy.optimize import linear_sum_assignment
     except ImportError as error:
-        raise ParameterError("Matching needs SciPy, which is not installed. Install shoal[bound].") from error
+        raise ParameterError(f"Matching needs SciPy, which is not installed: {install('bound')}.") from error
     return linear_sum_assignment
 
 
 def _blocks(release: Released, most: int) -> list[Labels]:
     """Cut the records into blocks along the main direction of the released points, whole points together."""
-    points = release.points - release.points.mean(axis=0)
+    points = np.ldexp(release.points, -int(np.frexp(np.abs(release.points).max(initial=0.0))[1]))
+    points -= points.mean(axis=0)
     along = points @ np.linalg.svd(points, full_matrices=False)[2][0]
     order = np.argsort(along, kind="stable")
     sizes = np.bincount(release.labels)[order]

@@ -38,10 +38,16 @@ class PSensitive(Model):
     column: str
     p: int
     name: ClassVar[str] = "p-sensitivity"
+    merges_lookalikes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.p, bool) or not isinstance(self.p, int | np.integer) or self.p < 2:
             raise ParameterError(f"p must be a whole number of at least 2; got {self.p!r}.")
+
+    @property
+    def by_frequency(self) -> bool:
+        """Different values are counted, however frequent."""
+        return False
 
     @property
     def promise(self) -> str:
@@ -51,7 +57,7 @@ class PSensitive(Model):
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the different values of every class."""
         found = self._as_diversity().measure(class_ids, column)
-        return reached(self, found.values, found.values >= self.p, best="high")
+        return reached(self, found.values, found.values >= self.p)
 
     def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
         """Forbid steps after which a class has too few values."""

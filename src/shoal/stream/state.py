@@ -45,7 +45,7 @@ def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file beside its place and move it there: the old one stays until the new one is on the disk."""
-    with replacing(path, force=True) as beside:
+    with replacing(path, force=True, private=True) as beside:
         beside.write_bytes(content)
 
 

@@ -1,7 +1,7 @@
 """Table: any table in, the same kind of table out.
 
 Inside it is a `pyarrow.Table`. Files are known by their ending, frames by their type; each format is a file of this
-folder and a line in `FORMATS`.
+folder and an entry in `KINDS`.
 """
 
 import os
@@ -9,63 +9,43 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from shoal.errors import FileError, ParameterError
-from shoal.files import replacing
+from shoal.files import replacing, sha256
 from shoal.table.clean import as_permutation, check_wanted, plain, publishable, reordered
-from shoal.table.csv import Reading, read_csv, write_csv
-from shoal.table.frames import Back, from_frame
-from shoal.table.parquet_arrow import parquet_types, read_arrow, read_parquet, write_arrow, write_parquet
-from shoal.table.parquet_rewrite import rewrite_parquet
-from shoal.table.spss_stata import ValueLabels, read_dta, read_sav, write_dta, write_sav
+from shoal.table.csv import CSV, Reading
+from shoal.table.format import Format
+from shoal.table.frames import Back, from_frame, without_types
+from shoal.table.parquet_arrow import ARROW, PARQUET, parquet_types, read_parquet
+from shoal.table.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
+from shoal.table.source import Stamp, check_stamp, sha256_of_records
+from shoal.table.spss_stata import SPSS, STATA, ValueLabels
 
-__all__ = ["FORMATS", "Reading", "Table", "ValueLabels", "format_of", "read", "rewrite_parquet", "write", "write_into"]
+__all__ = [
+    "FORMATS",
+    "KINDS",
+    "Reading",
+    "Table",
+    "ValueLabels",
+    "format_of",
+    "formats_in_words",
+    "inputs_of",
+    "read",
+    "rewrite_parquet",
+    "rewrite_parquet_into",
+    "write",
+    "write_into",
+]
 
 
-class Format(NamedTuple):
-    """A kind of file: how it is read, how it is written, and the reading options it knows."""
+KINDS = (CSV, PARQUET, ARROW, SPSS, STATA)
+"""The kinds of files: one line here, one file in this folder."""
 
-    name: str
-    read: Callable[..., tuple[pa.Table, Any]]
-    write: Callable[..., None]
-    options: frozenset[str] = frozenset()
-
-
-_CSV = Format(
-    "csv",
-    read_csv,
-    write_csv,
-    frozenset(
-        {
-            *("delimiter", "encoding", "decimal", "quote", "null_values", "header", "names"),
-            *("thousands", "date_format", "fields"),
-        }
-    ),
-)
-_PARQUET = Format("parquet", read_parquet, write_parquet)
-_ARROW = Format("arrow", read_arrow, write_arrow)
-_SAV = Format("sav", read_sav, write_sav, frozenset({"encoding"}))
-_DTA = Format("dta", read_dta, write_dta, frozenset({"encoding"}))
-
-FORMATS = {
-    ".csv": _CSV,
-    ".tsv": _CSV,
-    ".txt": _CSV,
-    ".csv.gz": _CSV,
-    ".tsv.gz": _CSV,
-    ".txt.gz": _CSV,
-    ".parquet": _PARQUET,
-    ".arrow": _ARROW,
-    ".feather": _ARROW,
-    ".ipc": _ARROW,
-    ".sav": _SAV,
-    ".zsav": _SAV,
-    ".dta": _DTA,
-}
+FORMATS = {ending: kind for kind in KINDS for ending in kind.endings}
 """The kinds of files, by the ending of their names."""
 
 
@@ -89,6 +69,8 @@ class Table:
         What an SPSS or Stata file says about its columns.
     index : tuple of str
         The columns that were the index of a pandas frame.
+    stamp : Stamp or None
+        Size, time and place of the file when it was opened.
     """
 
     types: pa.Schema
@@ -98,6 +80,7 @@ class Table:
     reading: Reading | None = None
     labels: ValueLabels | None = None
     index: tuple[str, ...] = ()
+    stamp: Stamp | None = None
     _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
     _back: Back | None = field(default=None, kw_only=True)
 
@@ -119,15 +102,48 @@ class Table:
 
     def load(self, names: Sequence[str]) -> pa.Table:
         """Return some columns, without metadata. Of a Parquet file they are read now, and not kept."""
-        return self._load(names)
+        self._check_stamp()
+        found = self._load(names)
+        self._check_stamp()
+        return found
 
-    def like(self, arrow: pa.Table) -> Any:
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of the file's bytes, or of the records of a frame; taken when it is first asked for."""
+        if self.path is None:
+            return sha256_of_records(self.arrow)
+        found = sha256(self.path)
+        self._check_stamp()
+        return found
+
+    def seal(self) -> "Table":
+        """Take the SHA-256 now, of what is read now; `check_unchanged` compares."""
+        assert self.sha256
+        return self
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that has changed since it was opened, or a frame since its SHA-256 was taken."""
+        self._check_stamp()
+        if self.path is None and sha256_of_records(self.arrow) != self.sha256:
+            raise FileError(
+                "The frame has changed since it was handed over. Nothing was written. Start again, and leave it as it "
+                "is until the release is written."
+            )
+
+    def _check_stamp(self) -> None:
+        if self.path is not None and self.stamp is not None:
+            check_stamp(self.path, self.stamp)
+
+    def like(self, arrow: pa.Table, *, own_types: bool = True) -> Any:
         """Return `arrow` as the kind of frame that this table was; for a file, as a `pyarrow.Table`.
 
-        Metadata and categories that no record has are left out.
+        Metadata and categories that no record has are left out. Without `own_types`, the types of the frame that came
+        in, which one record can decide, are not looked at.
         """
         released = publishable(arrow)
-        return released if self._back is None else self._back(released)
+        if self._back is None:
+            return released
+        return (self._back if own_types else without_types(self._back))(released)
 
     def __repr__(self) -> str:
         return f"Table({self.kind!r}, {self.n_records} records x {len(self.names)} columns)"
@@ -147,6 +163,7 @@ def read(
     thousands: str | None = None,
     date_format: str | None = None,
     fields: Mapping[str, Any] | None = None,
+    max_unpacked_gb: float | None = None,
 ) -> Table:
     r"""Read a table: a file by its path, or a frame.
 
@@ -179,6 +196,8 @@ def read(
         ``null_values``, ``decimal``, ``thousands`` and ``date_format`` of single columns of a CSV file, as in
         ``{"born": {"date_format": "%d.%m.%Y", "null_values": ["NA"]}}``. What is said for one column has to fit every
         text of it. Null values of a column count whether they are quoted or not.
+    max_unpacked_gb : float, optional
+        How many GB (10^9 bytes) a .gz file may unpack to; 2 if not given.
 
     Returns
     -------
@@ -204,7 +223,7 @@ def read(
     """
     options = {
         **{"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "quote": quote},
-        **{"null_values": null_values, "header": header, "names": names},
+        **{"null_values": null_values, "header": header, "names": names, "max_unpacked_gb": max_unpacked_gb},
         **{"thousands": thousands, "date_format": date_format, "fields": fields or None},
     }
     given = {name: value for name, value in options.items() if value is not None}
@@ -258,8 +277,13 @@ def write(
     'city,size\nTurin,0.5\n,2.0\n'
     """
     format_of(path)
-    with replacing(path, force) as temporary:
+    with replacing(path, force, inputs=inputs_of(like)) as temporary:
         write_into(arrow, temporary, like=like, order=order)
+
+
+def inputs_of(table: Table | None) -> list[Path]:
+    """Name the file that a table was read from, which must not be written to; none for a frame."""
+    return [] if table is None or table.path is None else [table.path]
 
 
 def write_into(
@@ -285,6 +309,18 @@ def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
     raise FileError(f"{Path(path).name!r} has no ending that tells its format. Endings: {', '.join(FORMATS)}.")
 
 
+def formats_in_words() -> str:
+    """List the formats.
+
+    Examples
+    --------
+    >>> formats_in_words()
+    'CSV, Parquet, Arrow, SPSS or Stata'
+    """
+    titles = list(dict.fromkeys(kind.title for kind in KINDS))
+    return f"{', '.join(titles[:-1])} or {titles[-1]}"
+
+
 def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
     ending, kind = format_of(path)
     _refuse_unused(given, kind.options, f"a {ending} file")
@@ -292,24 +328,27 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
         raise FileError(f"{str(path)!r} is a folder. Give the path of one file.")
     if not path.is_file():
         raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
+    stamp = Stamp.of(path)
     try:
-        if kind is _PARQUET:
-            return _unread_parquet(path, columns)
+        if kind is PARQUET:
+            return _unread_parquet(path, columns, stamp)
         arrow, notes = kind.read(path, columns, **given)
     except PermissionError:
         raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
+    check_stamp(path, stamp)
     reading = notes if isinstance(notes, Reading) else None
-    return Table.of(
-        arrow, kind.name, path=path, reading=reading, labels=notes if isinstance(notes, ValueLabels) else None
-    )
+    labels = notes if isinstance(notes, ValueLabels) else None
+    return Table.of(arrow, kind.name, path=path, stamp=stamp, reading=reading, labels=labels)
 
 
-def _unread_parquet(path: Path, columns: Sequence[str] | None) -> Table:
+def _unread_parquet(path: Path, columns: Sequence[str] | None, stamp: Stamp) -> Table:
     """Return a Parquet file as a table whose columns are read when they are asked for."""
     types, n_records = parquet_types(path)
     wanted = types.names if columns is None else check_wanted(columns, types.names)
     types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
-    return Table(types, n_records, "parquet", path, _load=lambda names: plain(read_parquet(path, names)[0]))
+    return Table(
+        types, n_records, "parquet", path, stamp=stamp, _load=lambda names: plain(read_parquet(path, names)[0])
+    )
 
 
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:

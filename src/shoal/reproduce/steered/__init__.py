@@ -19,7 +19,7 @@ from shoal import datasets
 from shoal.cells.bucket_steering import bucket_attribute, n_buckets
 from shoal.cells.enforce import enforce
 from shoal.metrics import loss
-from shoal.models import Codes, TCloseness, encode
+from shoal.models import Codes, ModelOnColumn, TCloseness, encode
 from shoal.partition import partition
 from shoal.partition.steer import steer
 from shoal.reproduce.data_and_results import drawn, make_folder, save
@@ -146,7 +146,7 @@ def procedure(data: Data, t: float, weight: float, attribute: Matrix) -> Result:
 def strict(data: Data, t: float, seed: int) -> Result:
     """Run the model that keeps t."""
     begin = perf_counter()
-    labels = enforce(data.X, None, K, [(TCloseness("confidential", t=t), *data.column)], seed=seed)
+    labels = enforce(data.X, None, K, [ModelOnColumn(TCloseness("confidential", t=t), *data.column)], seed=seed)
     return _result(data, t, None, labels, perf_counter() - begin)
 
 

@@ -5,12 +5,14 @@ after the last checkpoint is cut off and written again.
 """
 
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from itertools import combinations
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.errors import FileError, ParameterError, SchemaError
+from shoal.files import is_same_file
 from shoal.stream import Stream, Summary
 from shoal.stream.flow import TupleError
 from shoal.stream.pipe.lines import Bad, Form, Read, Reader, Reading, Writer
@@ -58,6 +61,7 @@ class Pipe:
     def __init__(self, stream: Stream, reading: Reading, ends: Ends, watching: Watching | None = None) -> None:
         if ends.checkpoint is not None and (is_packed(ends.output) or is_packed(ends.side)):
             raise ParameterError("A packed file cannot be cut and written on; with a checkpoint, write plain files.")
+        _refuse_shared(ends)
         self.reading = reading
         self.ends = ends
         self._watching = watching or (lambda summary: None)
@@ -68,7 +72,7 @@ class Pipe:
         notes = self.stream.notes
         self._source = Source(ends.input, notes.get("bytes", 0) if ends.input is not None else 0)
         self._out = Sink(ends.output, notes.get("output"))
-        self._side = None if ends.side is None else Sink(ends.side, notes.get("side"))
+        self._side = None if ends.side is None else Sink(ends.side, notes.get("side"), private=True)
         self._reader = Reader(reading, notes.get("columns"))
         self._n_bytes, self._n_lines = notes.get("bytes", 0), notes.get("lines", 0)
         self._n_saved = self.stream.summary().n_in
@@ -77,7 +81,7 @@ class Pipe:
         """Return the stream of the checkpoint, if there is one and it is of the same rules."""
         if self.ends.checkpoint is None:
             return stream
-        self.ends.checkpoint.mkdir(parents=True, exist_ok=True)
+        self.ends.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._state.exists():
             return stream
         found = Stream.load(self._state, clock=stream.clock)
@@ -215,6 +219,21 @@ class Pipe:
         self.stream.notes = notes
         self.stream.save(self._state)
         self._n_saved = self.stream.summary().n_in
+
+
+def _refuse_shared(ends: Ends) -> None:
+    """Refuse to write over the file that is read, or two outputs to one file; a device may be both."""
+    named = {"input": ends.input, "output": ends.output, "side output": ends.side}
+    files = [(what, path) for what, path in named.items() if path is not None and _is_or_becomes_a_file(path)]
+    for (what, path), (other, second) in combinations(files, 2):
+        if is_same_file(path, second) or os.path.realpath(path) == os.path.realpath(second):
+            raise FileError(
+                f"{what.capitalize()} {path!r} and {other} {second!r} are the same file. Give each its own."
+            )
+
+
+def _is_or_becomes_a_file(path: str) -> bool:
+    return os.path.isfile(path) or not os.path.exists(path)
 
 
 def _as_json(value: Any, form: Form) -> Any:

@@ -10,13 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import FileError, ParameterError
+from shoal.files import open_private
 
 
 class Sink:
-    """A place to write to. `n_bytes` says how far it is."""
+    """A place to write to. `n_bytes` says how far it is; a private file is readable by its owner alone."""
 
-    def __init__(self, path: str | None, resume_at: int | None = None) -> None:
+    def __init__(self, path: str | None, resume_at: int | None = None, *, private: bool = False) -> None:
         self.path = path
+        self._opened = open_private if private else open
         self.n_bytes = 0
         try:
             self._plain = self._open(resume_at)
@@ -33,9 +35,9 @@ class Sink:
         if self.path is None:
             return sys.stdout.buffer
         if resume_at is None:
-            return open(self.path, "wb")
+            return self._opened(self.path, "wb")
         # What was written after the last checkpoint is written again.
-        file = open(self.path, "r+b")  # noqa: SIM115 - closed by close()
+        file = self._opened(self.path, "r+b")
         if os.fstat(file.fileno()).st_size < resume_at:
             raise ParameterError(f"{self.name} is shorter than it was at the checkpoint; it is another file.")
         file.truncate(resume_at)
