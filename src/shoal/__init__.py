@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalError, ShoalWarning
 from shoal.extras import DISTRIBUTION
 from shoal.partition import partition
+from shoal.partition.steer import steer
 
 if TYPE_CHECKING:
     from shoal.auditing import audit
@@ -64,6 +65,7 @@ __all__ = [
     "inspect",
     "partition",
     "run",
+    "steer",
 ]
 
 _HOMES = {

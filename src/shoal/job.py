@@ -3,6 +3,7 @@
 A job is frozen and knows its keys: an unknown one is an error that names the nearest known one.
 """
 
+import math
 import os
 import tomllib
 from pathlib import Path
@@ -26,6 +27,16 @@ Order = Literal["shuffle", "keep"]
 
 Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
 """How far random aggregation goes, from 0 to 1. Song et al.'s form is the same as 1 in distribution: an alias."""
+
+
+def _steering(weight: float) -> float:
+    if weight == 0 or not math.isfinite(weight):
+        raise PydanticCustomError("weight", "it should be a finite number other than 0, which steers nothing")
+    return weight
+
+
+Weight = Annotated[Number, AfterValidator(_steering)]
+"""What a steering column counts: how far apart its values are, negative to spread them."""
 
 
 def _plain(value: object) -> object:
@@ -124,6 +135,13 @@ class Output(Settings):
         return {name: getattr(self, name) for name in ("title", "author", "date")}
 
 
+class Late(Settings):
+    """How late records of a collection join the cells of the base; for `shoal collect` alone."""
+
+    variant: str | None = Field(None, description="one of shoal.batches.VARIANTS")
+    inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
+
+
 class Job(Settings):
     """Everything that makes a release, but the data.
 
@@ -159,7 +177,11 @@ class Job(Settings):
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
     accept: tuple[str, ...] = Field((), description="findings that are known and accepted: NAME, or COLUMN=NAME")
     models: Models = Field((), description="what is promised about confidential columns, beyond k")
+    steer: dict[str, Weight] = Field(
+        {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"
+    )
     options: dict[str, Plain] = Field({}, description="what the method itself takes")
+    late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
 

@@ -26,6 +26,7 @@ from shoal.cells.alike import joined_where_alike
 from shoal.cells.constraints import constraints_of
 from shoal.cells.contributors import Contribution, contributions, single_value_findings
 from shoal.cells.grouping import group
+from shoal.cells.steering import check_steering, check_values
 from shoal.columns.equivalence import value_codes
 from shoal.columns.findings import SINGLE_VALUES, ColumnView, Finding, ask, check_accepted, findings_of
 from shoal.columns.metadata import described_schema, description_of
@@ -56,6 +57,7 @@ _SETTINGS = (
     "columns",
     "models",
     "accept",
+    "steer",
     "scaling",
     "missing",
     "method",
@@ -98,6 +100,7 @@ def anonymize(
     missing: str = "error",
     method: str = "auto",
     rho: float | Literal["song"] | None = None,
+    steer: Mapping[str, float] | None = None,
     seed: Seed = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -151,6 +154,9 @@ def anonymize(
     rho : float or "song", optional
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
+    steer : dict of str to float, optional
+        Columns that lead the grouping, whatever their role, and their weights: positive to keep equal values together,
+        negative to spread them over cells. Nothing is promised, and k is kept all the same: ``docs/steering.md``.
     seed : int, optional
         Repeats the release. By default a random one, kept in ``release.job``. With `rho` it should not be guessed.
     threads : int, optional
@@ -210,6 +216,7 @@ def anonymize(
         scaling=scaling,
         missing=missing,
         rho=rho,
+        steer=dict(steer or {}),
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
@@ -240,13 +247,19 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
 
 def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
     """Make the release that a job describes from a table that has been read."""
+    if job.late is not None:
+        raise ParameterError(
+            "The job says how late records join (late), which only a collection has. Leave it out, or begin a "
+            "collection with the job: shoal collect begin."
+        )
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     whole = OneTotal(progress, table.n_records)
     made = prepared(job, table.seal())
     k, original, schema = job.k, made.original, made.schema
     space = Space.fit(original, schema, job.scaling)
-    settings = {"models": job.models, "threads": threads, "progress": whole.part(0.05, 0.9), **job.options}
+    told = whole.part(0.05, 0.9)
+    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": told, **job.options}
     cells = group(original, schema, space, k, job.method, job.seed, **settings)
     if schema.roles.subject is not None and schema.roles.household is None and job.models:
         cells = _kept_by_classes(job, made, space, cells)
@@ -306,9 +319,11 @@ def prepared(job: Job, table: Table) -> Prepared:
     if job.output is not None and job.output.bound is not None:
         check_bound(job, schema)
     check_models(job.models, schema)
+    check_steering(job.steer, schema, job.models)
     as_cell_size(job.k, table.n_records)
-    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models)])
+    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     original = prepare(table.load(list(needed)), schema, job.missing)
+    check_values(original, schema, job.steer, job.missing)
     survey_weights(original, schema)
     ask(column_findings(table, schema, original), job.accept)
     return Prepared(schema, original)

@@ -54,6 +54,7 @@ class Task(NamedTuple):
     variant: str
     threads: int | None = None
     progress: Progress | None = None
+    inertial: bool = False
 
     @property
     def cut(self) -> Cut:
@@ -112,7 +113,7 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
                 return Cells(_mended(X, joined, task.job.k, bounds))
             # Joining has undone what the models had made of the base's cells: late records by themselves then, and a
             # search over all of them.
-            apart = _join_strata(task._replace(variant="two-step"), units, known, None)
+            apart = _join_strata(task._replace(variant="two-step", inertial=False), units, known, None)
             return Cells(_kept(X, apart, task.job.k, bounds, bounds.strata))
         groups = join_until_kept(units.X[units.of_record], joined, bounds.strata, bounds.kept)
         people = _people(task, units, X, groups, base)
@@ -214,6 +215,8 @@ def _join_one(task: Task, X: Matrix, known: Labels, neighbours: Labels | None) -
     settings: dict[str, Any] = {"threads": task.threads, "progress": task.progress}
     if task.variant == "reopen" and neighbours is not None:
         settings["neighbours"] = neighbours
+    if task.inertial:
+        settings["inertial"] = True
     return join(X, base, task.job.k, task.variant, task.job.seed, **settings)
 
 

@@ -4,7 +4,7 @@ Strata are never mixed. The records of a person count once. Models about confide
 grouped first and their people within.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from shoal.cells.bucket_steering import steered
 from shoal.cells.constraints import Constraints, constraints_of
 from shoal.cells.enforce import enforce
 from shoal.cells.merging import join_until_kept
+from shoal.cells.steering import with_steering
 from shoal.cells.strata import Cut, within
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
@@ -33,6 +34,7 @@ def group(
     seed: Seed = None,
     *,
     models: Sequence[Model] = (),
+    steering: Mapping[str, float] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -49,6 +51,8 @@ def group(
         Where the records lie.
     models : sequence of Model
         What to keep about confidential columns. They speak of the whole table, strata or not.
+    steering : mapping of str to float, optional
+        Columns that lead records into the same cell, or apart, and their weights; see `shoal.cells.steering`.
     k, method, seed, threads, progress, **options
         As in `shoal.partition.partition`.
 
@@ -64,7 +68,7 @@ def group(
     def cut(X: Matrix, threads: int, progress: Progress | None) -> Labels:
         return partition(X, k, method, seed, threads=threads, progress=progress, **options)
 
-    X = space.encode(table)
+    X = with_steering(space.encode(table), table, schema, steering or {})
     with kernels.using(threads=threads):
         if constraints.households is not None:
             return _within_households(constraints, schema, space, X, cut, k, progress)

@@ -98,6 +98,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         columns=options.column_settings(given),
         models=options.models_of(given),
         accept=given["accept"],
+        steer=options.steering_of(given),
         options=options.method_options(given["options"]),
         input={"path": file, **options.reading_of(given)},
         output={

@@ -47,19 +47,27 @@ def command() -> None:
 @options.roles()
 @options.models
 @click.option("--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file.")
-@click.option(
-    "--variant", type=click.Choice(list(VARIANTS)), default="reopen", show_default=True, help="How late records join."
-)
+@click.option("--variant", type=click.Choice(list(VARIANTS)), help="How late records join.  [default: reopen]")
+@click.option("--inertial", is_flag=True, help="Prefer small cells, as the inertial coefficient does (NN variants).")
 @options.method
 @options.making
 @options.columns()
 @options.reading
 def _begin(folder: str, file: str, **given: Any) -> None:
     """Begin the collection FOLDER with the records of FILE."""
-    job = options.job_of(given, beside=("variant", "threads"))
+    job = options.job_of(given, beside=("variant", "inertial", "threads"))
     reading = (job.input.reading() if job.input else {}) | options.reading_of(given)
     with _telling(), showing(f"reading {Path(file).name}", "grouping records", "writing") as meter:
-        begin(folder, file, job, variant=given["variant"], threads=given["threads"], progress=meter, reading=reading)
+        begin(
+            folder,
+            file,
+            job,
+            variant=given["variant"],
+            inertial=given["inertial"],
+            threads=given["threads"],
+            progress=meter,
+            reading=reading,
+        )
     _tell(Collection.open(folder))
 
 
@@ -116,6 +124,7 @@ def _finish(folder: str, output: str, k: int | None, threads: int | None, force:
 def _tell(collection: Collection) -> None:
     base, *late = collection.n_records
     batches = counted(len(late), "batch", "batches")
+    with_inertia = ", inertial" if collection.inertial else ""
     facts(
         {
             "base": f"{base:,} records, k = {collection.job.k}, {collection.job.method}",
@@ -123,7 +132,7 @@ def _tell(collection: Collection) -> None:
             "cells": "made"
             if collection.is_partitioned
             else "not made yet; if `begin` was interrupted, `resume` makes them",
-            "late": f"{sum(late):,} records in {batches}, to join by {collection.variant}",
+            "late": f"{sum(late):,} records in {batches}, to join by {collection.variant}{with_inertia}",
             "release": "made; nothing can be added" if collection.is_finished else "not made yet",
         }
     )

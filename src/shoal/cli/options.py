@@ -147,6 +147,12 @@ def making(function: F) -> F:
             metavar="[COLUMN=]FINDING",
             help="Release a column as it is, though a finding asks how it is meant (docs/howto/findings.md).",
         ),
+        click.option(
+            "--steer",
+            multiple=True,
+            metavar="COLUMN=WEIGHT",
+            help="Lead equal values of a column into the same groups, or with a negative weight apart. Not promised.",
+        ),
         click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default."),
         click.option("--seed", type=click.IntRange(min=0), help="Repeats the release; by default a random one."),
         click.option(
@@ -270,6 +276,17 @@ def method_options(given: Iterable[str]) -> dict[str, Any]:
     return found
 
 
+def steering_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the weights of steering columns; one that is no number is left for the job to refuse."""
+    found: dict[str, Any] = {}
+    for text in given.get("steer", ()):
+        column, weight = typed.column_and_value(text, "--steer")
+        if column in found:
+            raise click.BadParameter(f"column {column!r} is given twice.", param_hint="--steer")
+        found[column] = typed.number(weight)
+    return found
+
+
 def job_of(given: dict[str, Any], beside: tuple[str, ...] = ()) -> Job:
     """Return the job of ``--job``, or the one that the options describe.
 
@@ -300,5 +317,6 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = ()) -> Job:
         columns=column_settings(given),
         models=models_of(given),
         accept=given.get("accept", ()),
+        steer=steering_of(given),
         options=method_options(given.get("options", ())),
     )
