@@ -8,8 +8,10 @@ import pyarrow as pa
 from shoal.arrays import as_cell_size
 from shoal.cells.aggregate import check_random_aggregation
 from shoal.cells.steering import check_steering, check_values
+from shoal.columns.findings import ColumnView, Finding, ask, check_accepted, findings_of
+from shoal.columns.metadata import described_schema, description_of
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import Kind, Schema, natural_kind
+from shoal.columns.schema import Column, Kind, Schema, natural_kind
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.models.table_columns import check_models
@@ -28,7 +30,8 @@ class Prepared(NamedTuple):
 
 def prepared(job: Job, table: Table) -> Prepared:
     """Make a table ready for the cells, and refuse what can be refused before they are made."""
-    schema = Schema.of(table.types, job.roles, job.columns)
+    check_accepted(job.accept)
+    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load)
     if job.rho and job.models:
         raise ParameterError(
             "Random aggregation (rho) and privacy models do not go together: every record gets values of its own, so "
@@ -44,7 +47,28 @@ def prepared(job: Job, table: Table) -> Prepared:
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     original = prepare(table.load(list(needed)), schema, job.missing)
     check_values(original, schema, job.steer, job.missing)
-    return Prepared(schema, original, survey_weights(original, schema))
+    weights = survey_weights(original, schema)
+    ask(column_findings(table, schema, original), job.accept)
+    return Prepared(schema, original, weights)
+
+
+def column_findings(table: Table, schema: Schema, original: pa.Table) -> list[Finding]:
+    """Return what is found about the prepared quasi-identifiers, less what their settings have settled."""
+    found = []
+    for column in schema.quasi:
+        about = description_of(table.labels, column.name)
+        view = ColumnView(column.name, original[column.name], table.kind == "csv", about)
+        found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
+    return found
+
+
+def _is_settled(finding: Finding, column: Column) -> bool:
+    """Tell whether what is set for a column answers a finding."""
+    if finding.name in ("numbers-as-text", "dates-as-text"):
+        return column.settings.kind is not None or pa.types.is_dictionary(column.type)
+    if finding.name in ("codes", "labelled-values"):
+        return column.settings.kind is not None
+    return finding.name == "near-unique-text" and column.aggregate == "withhold"
 
 
 def check_bound(job: Job, schema: Schema) -> None:

@@ -10,6 +10,7 @@ import secrets
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -22,8 +23,10 @@ from shoal.auditing import Verdict, recount
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.cells.alike import joined_where_alike
 from shoal.cells.constraints import constraints_of
+from shoal.cells.contributors import Contribution, contributions, single_value_findings
 from shoal.cells.grouping import group
 from shoal.columns.equivalence import value_codes
+from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import ALIASES, Role, Schema, as_names
 from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
@@ -34,7 +37,9 @@ from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.preparing import Prepared, check_bound, prepared
+from shoal.preparing import Prepared, check_bound, column_findings, prepared
+from shoal.progress import OneTotal
+from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
 from shoal.table import Table, read
 from shoal.table.clean import publishable
@@ -43,6 +48,21 @@ from shoal.writing import Files, write_release
 
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
+
+_SETTINGS = (
+    "columns",
+    "models",
+    "accept",
+    "steer",
+    "scaling",
+    "missing",
+    "method",
+    "rho",
+    "seed",
+    "threads",
+    "progress",
+    "reading",
+)
 
 SMALL_SEED = 2**32
 """Smaller seeds can be tried one after the other."""
@@ -71,6 +91,7 @@ def anonymize(
     weights: str | None = None,
     columns: Mapping[str, Any] | None = None,
     models: Sequence[Model] | Model = (),
+    accept: Names = (),
     scaling: str = "zscore",
     missing: str = "error",
     method: str = "auto",
@@ -111,11 +132,15 @@ def anonymize(
     weights : str, optional
         A column of survey weights: means are weighted, so weighted totals are kept. Also `weightVar`.
     columns : dict of str to dict, optional
-        Settings of single columns: kind, order, missing_codes, weight, aggregate, round, top, bottom, keep_zeros; see
+        Settings of single columns: kind, order, missing_codes, fold, weight, aggregate, round, top, bottom,
+        keep_zeros; see
         `shoal.columns.schema.ColumnSettings`.
     models : sequence of Model
         What to promise about confidential columns beyond k, such as ``shoal.TCloseness("salary", t=0.1)`` or
         ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. Kept to the letter, or refused.
+    accept : sequence of str
+        Findings that are known and accepted, by name, for all columns or as ``"COLUMN=NAME"`` for one; see
+        `shoal.columns.findings.FINDINGS`.
     scaling : {"zscore", "minmax", "none"}
         What makes columns comparable.
     missing : {"error", "own-value"}
@@ -133,7 +158,7 @@ def anonymize(
     threads : int, optional
         How many threads may work; all cores by default. The release does not depend on it.
     progress : callable, optional
-        Called now and then as ``progress(records_done, n_records)``.
+        Called now and then as ``progress(done, n_records)``: first with 0, always with the same total.
     reading : dict, optional
         How to read a file; see `shoal.table.read`.
     **options
@@ -149,6 +174,9 @@ def anonymize(
     SchemaError
         If columns and roles do not fit the table, a quasi-identifier has values that cannot be used, or the column of a
         model is not confidential.
+    QuestionError
+        A `SchemaError`: if the likely reading of a quasi-identifier would publish single persons' values or averages of
+        codes, and nothing says how it is meant. It holds the findings, each with the settings that settle it.
     ParameterError
         If a setting cannot be used.
     GuaranteeError
@@ -189,14 +217,19 @@ def anonymize(
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
         models=models,
+        accept=as_names(accept),
         options=options,
     )
     return execute_job(job, read(table, **(reading or {})), threads=threads, progress=progress)
 
 
 def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Move what goes by a name of other tools from the options to the roles."""
+    """Move what goes by a name of other tools from the options to the roles; refuse a role that is misspelled."""
     roles = dict(given)
+    for name in options:
+        near = get_close_matches(name, [*roles, *_SETTINGS, *ALIASES], n=1, cutoff=0.8)
+        if near and name not in ALIASES:
+            raise ParameterError(f"There is no argument {name!r}. Did you mean {near[0]!r}?")
     for alias in [name for name in options if name in ALIASES]:
         name, value = ALIASES[alias], options.pop(alias)
         if isinstance(roles[name], list):
@@ -217,15 +250,19 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
         )
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
+    whole = OneTotal(progress, table.n_records)
     made = prepared(job, table.seal())
     schema, original = made.schema, made.original
     space = Space.fit(original, schema, job.scaling)
     X = space.encode(original)
-    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": progress, **job.options}
+    part = whole.part(0.05, 0.9)
+    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": part, **job.options}
     cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
     if schema.roles.subject is not None and schema.roles.household is None and job.models:
         cells = _kept_by_classes(job, made, X, cells)
-    return conclude(job, table, made, space, X, cells)
+    release = conclude(job, table, made, space, X, cells)
+    whole.finish()
+    return release
 
 
 def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells:
@@ -254,9 +291,16 @@ def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, ce
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
     loss = table_loss(space, original, replaced, alike)
     release = Release(job, table, schema, space, original, weights, X, replaced, cells, verdict, loss)
+    near_unique = {f"{column}={SINGLE_VALUES}" for column in _accepted_columns(job, "near-unique-text", schema)}
+    ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=4)
     return release
+
+
+def _accepted_columns(job: Job, name: str, schema: Schema) -> list[str]:
+    """Return the quasi-identifiers for which a finding is accepted."""
+    return [column for column in schema.quasi_names if {name, f"{column}={name}"} & set(job.accept)]
 
 
 def run(
@@ -315,6 +359,7 @@ def run(
             form=out.form,
             json=out.json_file,
             bound=out.bound,
+            **out.said(),
             order=out.order,
             save_job=save_job,
             force=force,
@@ -375,6 +420,14 @@ class Release:
     verdict: Verdict
     loss: TableLoss
 
+    def __repr__(self) -> str:
+        verdict = self.verdict
+        holds = "k is not claimed" if verdict.withdrawn else "holds" if verdict.holds else "does not hold"
+        return (
+            f"Release(k={self.job.k}, {holds}: {verdict.n_records:,} records x {len(self.schema.published)} columns in "
+            f"{verdict.n_classes:,} classes of at least {verdict.smallest:,}, information loss {self.loss.il:.4g} %)"
+        )
+
     @property
     def published(self) -> pa.Table:
         """The published columns, in the order of the input, with nothing in memory that no record has."""
@@ -400,6 +453,26 @@ class Release:
         """How well an intruder who holds the original values finds people in the release."""
         alike = None if self.verdict.withdrawn else self.labels
         return table_risk(self.original, self.replaced, self.schema, self.space, self.X, alike, self.weights)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What was found about the quasi-identifiers and is accepted, or needs no answer."""
+        return column_findings(self.source, self.schema, self.original)
+
+    @cached_property
+    def codebook(self) -> list[dict[str, Any]]:
+        """What each published column is called, holds and went through."""
+        labels = self.source.labels
+        described = {*labels.variables, *labels.values} if labels is not None else set()
+        needed = self.columns.select([column.name for column in self.schema.published if column.name in described])
+        return codebook(self.schema, labels, needed, bool(self.job.rho))
+
+    @cached_property
+    def contributions(self) -> list[Contribution]:
+        """The columns of which some published values rest on one record; none where every record has its own."""
+        if self.job.rho:
+            return []
+        return contributions(self.original, self.replaced, self.schema, self.cells, self.weights)
 
     @cached_property
     def utility(self) -> dict[str, Any]:
@@ -450,6 +523,9 @@ class Release:
         form: Form = "internal",
         json: str | os.PathLike[str] | None = None,
         bound: BoundEffort | None = None,
+        title: str | None = None,
+        author: str | None = None,
+        date: str | None = None,
         order: Order = "shuffle",
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
@@ -471,6 +547,9 @@ class Release:
         bound : {"cheap", "strong"}, optional
             Say in the internal report what no release can lose less than, and look for it so hard: "cheap" for any
             number of records, "strong" for some thousands, within a minute.
+        title, author, date : str, optional
+            What stands on the first page of the report. The date is never taken from the clock, so that the same
+            release gives the same bytes.
         order : {"shuffle", "keep"}
             Of the records. The order of the input can tell who is who, so it is given up unless asked for: shuffled
             records are sorted by a hash of what is published, which has no secret to be guessed.
@@ -495,7 +574,8 @@ class Release:
         files = Files.of(path, report, json, save_job, form)
         if bound is not None and (form == "public" or not files.reports):
             raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
-        said = {} if bound is None else {"bound": self.bound(bound).il}
+        said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
+        said |= {"title": title, "author": author, "date": date}
         write_release(self, files, order, force=force, said=said)
         return files.paths
 
@@ -523,6 +603,9 @@ def _warnings(release: Release) -> list[str]:
     found += [
         f"Column {name!r} has the same value in all records: it carries no distance." for name in release.space.constant
     ]
+    found += [finding.sentence for finding in release.findings if finding.name != "constant"]
+    found += [one.sentence for one in release.contributions if one.is_telling]
+    found += _gone(release)
     found += [each.note for each in release.verdict.models if each.note]
     weights = release.schema.roles.weights
     for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
@@ -538,3 +621,13 @@ def _warnings(release: Release) -> list[str]:
                 f"The survey weights in column {column.name!r} are published: they can tell rare groups apart."
             )
     return found
+
+
+def _gone(release: Release) -> list[str]:
+    """Name the columns of which nothing, or less than half, is left."""
+    was_there = [column.name for column in release.schema.quasi if column.name not in release.space.constant]
+    wiped = [name for name in was_there if release.replaced[name].null_count == release.verdict.n_records]
+    most = [name for name in was_there if release.loss.columns[name].il > 50 and name not in wiped]
+    told = ", ".join(f"{name!r} ({release.loss.columns[name].il:.0f} %)" for name in most)
+    found = [f"Nothing of column {name!r} is published: most records of every cell miss it." for name in wiped]
+    return found + ([f"More than half of the differences between records are gone in {told}."] if most else [])

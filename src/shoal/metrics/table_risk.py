@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.columns.equivalence import class_ids, value_codes
-from shoal.columns.prepare import decoded
+from shoal.columns.prepare import date_units, decoded
 from shoal.columns.schema import Kind, Role, Schema
 from shoal.columns.space import Space
 from shoal.metrics.linkage import Linkage, cell_linkage
@@ -88,8 +88,11 @@ def table_linkage(
 
 
 def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weights: Vector | None) -> dict[str, Any]:
-    """Measure what analysts still find: changes of means, variances and correlations, and of categories."""
-    numeric = numeric_columns(schema)
+    """Measure what analysts still find: changes of means, variances and correlations, and of categories.
+
+    Dates are numbers here, since their means and differences are what is analysed.
+    """
+    numeric = [column.name for column in schema.quasi if column.kind in (Kind.NUMERIC, Kind.DATE)]
     others = [column.name for column in schema.quasi if column.name not in numeric]
     found: dict[str, Any] = {"numeric": None, "nominal": None}
     if numeric:
@@ -108,8 +111,16 @@ def numeric_columns(schema: Schema) -> list[str]:
 
 
 def _numbers(table: pa.Table, names: list[str]) -> dict[str, Vector]:
-    """Return numeric columns as floats, NaN where values are missing."""
-    return {name: np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan)) for name in names}
+    """Return columns of numbers or dates as floats, NaN where values are missing."""
+    return {name: _as_floats(table[name]) for name in names}
+
+
+def _as_floats(values: pa.ChunkedArray) -> Vector:
+    if not pa.types.is_temporal(values.type):
+        return np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
+    found = np.full(len(values), np.nan)
+    found[np.asarray(values.is_valid())] = date_units(values.drop_null())
+    return found
 
 
 def _codes(before: pa.ChunkedArray, after: pa.ChunkedArray) -> tuple[Labels, Labels]:
