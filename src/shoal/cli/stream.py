@@ -14,8 +14,9 @@ from shoal.cli import parsing as typed
 from shoal.columns.schema import ColumnSettings, Kind
 from shoal.errors import ParameterError
 from shoal.stream import Stream, Summary
-from shoal.stream.pipe.lines import Form, Reading
-from shoal.stream.pipe.loop import Ending, Ends, Pipe, watch_every
+from shoal.stream.pipe.ends import Ends
+from shoal.stream.pipe.lines import LINE, Form, Reading
+from shoal.stream.pipe.loop import Ending, Pipe, watch_every
 from shoal.stream.rules import ERROR_POLICIES, MISSING_POLICIES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,29 +81,46 @@ def rules(function: F) -> F:
 @click.option("--side", help="File for tuples that cannot be released, with the reason. They are unprotected.")
 @click.option("--checkpoint", type=click.Path(file_okay=False, path_type=Path), help="Folder to go on from.")
 @click.option("--checkpoint-every", type=click.IntRange(min=1), default=1_000_000, show_default=True, metavar="TUPLES")
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option(
+    "--drain",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long, once stopped, what was read may take to be delivered.",
+)
 @click.option("--stats", is_flag=True, help="Say on stderr how it goes.")
 def command(k: int, **given: Any) -> int:
     """Make a stream of lines k-anonymous.
 
     Every tuple waits until it is due, and leaves with its nearest in a cell of at least k that look the same. What
     cannot be released safely goes to the side output and is counted. SIGTERM and Ctrl-C end the stream: everything
-    is released, or, with a checkpoint, kept for the next run.
+    that was read is released, or, with a checkpoint, kept for the next run.
     """
-    stream, dates = asked_for(k, given)
+    stream, dates = asked_for(k, given, tracked=LINE)
     form = Form.CSV if given["is_csv"] else Form.NDJSON
     if len(given["delimiter"]) != 1:
         raise ParameterError("The delimiter is one character.")
     reading = Reading(stream.rules, dates, form, given["delimiter"])
     live = sys.stderr.isatty()
     watching = watch_every(1.0 if live else 10.0, lambda summary, seconds: _tell(summary, seconds, live))
-    ends = Ends(given["source"], given["output"], given["side"], given["checkpoint"], given["checkpoint_every"])
+    ends = Ends(
+        given["source"],
+        given["output"],
+        given["side"],
+        given["checkpoint"],
+        given["checkpoint_every"],
+        given["force"],
+        given["drain"],
+    )
     pipe = Pipe(stream, reading, ends, watching if given["stats"] else None)
     ending = pipe.run()
     _conclude(ending, pipe, given["stats"])
     return 0
 
 
-def asked_for(k: int, given: dict[str, Any]) -> tuple[Stream, tuple[str, ...]]:
+def asked_for(k: int, given: dict[str, Any], tracked: str) -> tuple[Stream, tuple[str, ...]]:
     """Return the stream that the options describe, and its columns that are dates."""
     roles = options.taken(given, "role")
     columns = {name: ColumnSettings(**settings) for name, settings in options.column_settings(given).items()}
@@ -130,6 +148,7 @@ def asked_for(k: int, given: dict[str, Any]) -> tuple[Stream, tuple[str, ...]]:
         diverse=dict(_least(text) for text in given["diverse"]),
         missing=given["missing"],
         on_error=given["on_error"],
+        tracked=[tracked],
         seed=given["seed"],
         **roles,
     )
@@ -177,5 +196,7 @@ def _conclude(ending: Ending, pipe: Pipe, stats: bool) -> None:
         click.echo(f"Nobody reads any more; {summary.n_buffered:,} tuples that waited were not released.", err=True)
         # Python would stumble over the closed pipe again when it ends.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
-    if ending is Ending.STOPPED and summary.n_buffered:
-        click.echo(f"Stopped; {summary.n_buffered:,} tuples wait in the checkpoint.", err=True)
+    if ending is Ending.STOPPED:
+        where = f"{summary.n_buffered:,} tuples wait in the checkpoint" if pipe.ends.checkpoint else "all is released"
+        cut = f" The beginning of that line ({pipe.n_cut:,} bytes) was read and dropped." if pipe.n_cut else ""
+        click.echo(f"Stopped before line {pipe.next_line:,} of the input; {where}.{cut}", err=True)

@@ -35,9 +35,9 @@ def command(k: int, **given: Any) -> int:
         from redis.exceptions import ConnectionError as Lost
     except ModuleNotFoundError:
         raise ParameterError("The worker needs redis: pip install 'shoal[redis]'") from None
-    from shoal.stream.redis_worker import Names, Worker
+    from shoal.stream.redis_worker import ID, Names, Worker
 
-    stream, dates = asked_for(k, given)
+    stream, dates = asked_for(k, given, tracked=ID)
     names = Names(given["source"], given["target"], given["side"], given["group"])
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

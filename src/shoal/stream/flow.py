@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
-from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.errors import InputError, ParameterError, RecountError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
@@ -43,7 +43,7 @@ class Reason(StrEnum):
     UNKNOWN_LEVEL = "unknown-level"
 
 
-class TupleError(SchemaError):
+class TupleError(InputError):
     """A tuple that cannot be used: its row in the batch, the column, and why."""
 
     def __init__(self, message: str, row: int, column: str, reason: Reason) -> None:
@@ -99,6 +99,8 @@ class Stream:
         What a missing quasi-identifier is.
     on_error : {"fail", "side"}
         Whether a tuple that cannot be used ends the push, with nothing taken in, or goes to the side output.
+    tracked : sequence of str
+        Columns that say where a tuple came from, such as the number of its line: only the side output gets them.
     on_side : callable, optional
         Called with tuples that could not be released, in the kind of frame that was pushed, and their reasons. They
         are unprotected. Without it they are counted only.
@@ -146,6 +148,7 @@ class Stream:
         diverse: Mapping[str, int] | None = None,
         missing: str = "error",
         on_error: str = "fail",
+        tracked: Sequence[str] = (),
         on_side: OnSide | None = None,
         clock: Callable[[], float] = time.time,
         seed: Seed = None,
@@ -241,6 +244,11 @@ class Stream:
         """Count what came but is no tuple at all, and went to the side output elsewhere."""
         self._n_in += len(reasons)
         self._reasons.update(reasons)
+
+    @property
+    def n_in(self) -> int:
+        """Number of tuples that have come."""
+        return self._n_in
 
     def __len__(self) -> int:
         """Count the tuples that wait."""
@@ -456,7 +464,7 @@ def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Label
         if (_changes(whole(released.column(column.name))) & ~begins[1:]).any():
             wrong.append(f"column {column.name!r} differs within a cell")
     if wrong:
-        raise GuaranteeError(
+        raise RecountError(
             f"The recount disagrees: {'; '.join(wrong)}. This is a fault in shoal; nothing was released."
         )
 

@@ -16,6 +16,9 @@ from shoal.stream.pipe.lines import Form, Reader, Reading, Writer
 if TYPE_CHECKING:
     from redis import Redis
 
+ID = "shoal:id"
+"""The column that holds the id of the entry of a tuple. It comes back on the side output only."""
+
 FIELD = b"data"
 """The field of an entry that holds a tuple, as one JSON object."""
 

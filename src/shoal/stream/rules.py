@@ -34,6 +34,7 @@ class Rules:
     diverse: dict[str, int]
     missing: str
     on_error: str
+    tracked: tuple[str, ...]
 
     def __post_init__(self) -> None:
         self._check_window()
@@ -68,7 +69,7 @@ class Rules:
                 raise ParameterError(f"{policy!r} is not a policy here. Policies: {', '.join(known)}.")
 
     def _check_columns(self) -> None:
-        roles = [*(self.quasi_identifiers or ()), *self.confidential, *self.other, *self.identifiers]
+        roles = [*(self.quasi_identifiers or ()), *self.confidential, *self.other, *self.identifiers, *self.tracked]
         twice = sorted({name for name in roles if roles.count(name) > 1})
         if twice:
             raise ParameterError(f"Column(s) {', '.join(twice)} have two roles; give each one.")
@@ -113,7 +114,7 @@ def as_rules(k: int, **options: Any) -> Rules:
             "weights": {str(name): weight for name, weight in (options["weights"] or {}).items()},
             "ordinal": {str(name): tuple(levels) for name, levels in (options["ordinal"] or {}).items()},
             "diverse": {str(name): least for name, least in (options["diverse"] or {}).items()},
-            **{name: _names(options[name]) for name in ("nominal", "confidential", "other", "identifiers")},
+            **{name: _names(options[name]) for name in ("nominal", "confidential", "other", "identifiers", "tracked")},
         },
     )
 

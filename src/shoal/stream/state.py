@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import FileError
-from shoal.files import replacing
+from shoal.files import replacing_all
 
 TITLE = b"shoal stream, version 1\n"
 
@@ -44,8 +44,8 @@ def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there: the old one stays until the new one is on the disk."""
-    with replacing(path, force=True) as beside:
+    """Write a file, for its owner alone: the old one stays until the new one is on the disk."""
+    with replacing_all([path], force=True, private=[path]) as (beside,):
         beside.write_bytes(content)
 
 
