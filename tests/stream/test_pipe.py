@@ -319,7 +319,7 @@ def test_a_checkpoint_of_other_options_is_refused(tmp_path):
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):
-    (tmp_path / "stream.state").write_bytes(b"shoal stream, version 1\nnonsense")
+    (tmp_path / "stream.state").write_bytes(b"shoal stream, version 2\nnonsense")
     code, _, said = here(tmp_path, *COMMON, "--checkpoint", tmp_path, text=as_ndjson(rows(5)))
 
     assert code == 2

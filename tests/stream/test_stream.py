@@ -433,7 +433,7 @@ def test_a_checkpoint_that_is_damaged_in_any_byte_is_refused(tmp_path):
         path.write_bytes(content[:size])
         with pytest.raises(FileError):
             Stream.load(path)
-    path.write_bytes(content.replace(b"version 1", b"version 9", 1))
+    path.write_bytes(content.replace(b"version 2", b"version 9", 1))
     with pytest.raises(FileError, match="another version"):
         Stream.load(path)
 

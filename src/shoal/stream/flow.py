@@ -166,6 +166,8 @@ class Stream:
         self._back: Back = lambda table: table
         self._n_in = 0
         self._reasons: Counter[str] = Counter()
+        self._smallest: int | None = None
+        self._early = np.empty(0)
         self._layout: Layout | None = None
 
     def _settle(self, layout: Layout) -> None:
@@ -257,28 +259,41 @@ class Stream:
     def summary(self) -> Summary:
         """Say what the stream has done so far."""
         if self._layout is None:
-            return Summary.of(Window(0, self.rules.k).tally(), self._n_in, 0, dict(self._reasons), {})
+            return Summary.of(Window(0, self.rules.k).tally(), self._n_in, 0, dict(self._reasons), {}, None)
         names = [column.name for column in self._layout.placed]
         outside = {name: int(n) for name, n in zip(names, self._outside, strict=True) if n}
-        return Summary.of(self._window.tally(), self._n_in, len(self), dict(self._reasons), outside)
+        return Summary.of(self._window.tally(), self._n_in, len(self), dict(self._reasons), outside, self._smallest)
 
     def dump(self) -> bytes:
         """Return everything that is needed to go on, as bytes, `notes` included; see `save`."""
-        kept: dict[str, Any] = {"rules": asdict(self.rules), "notes": self.notes}
-        kept |= {"n_in": self._n_in, "reasons": dict(self._reasons)}
-        if self._layout is None:
-            return state.pack(kept, pa.table({}))
-        positions, times = self._window.waiting()
-        kept |= {
-            "n_entered": self._n_entered,
-            "outside": self._outside.tolist(),
-            "ranges": self._ranges.as_lists(),
-            "tally": self._window.tally(),
-            "early": self._early.tolist(),
-            "positions": positions.tolist(),
-            "times": times.tolist(),
-        }
-        return state.pack(kept, self._waiting)
+        positions, times = self.positions()
+        kept = {"rules": asdict(self.rules), "notes": self.notes, **self.progress()}
+        kept |= {"positions": positions.tolist(), "times": times.tolist()}
+        return state.pack(kept, pa.table({}) if self._layout is None else self._waiting)
+
+    def progress(self) -> dict[str, Any]:
+        """Return what a stream has counted, measured and learned, in plain values: all but the rows that wait."""
+        kept: dict[str, Any] = {"n_in": self._n_in, "reasons": dict(self._reasons), "smallest": self._smallest}
+        if self._layout is not None:
+            kept |= {
+                "n_entered": self._n_entered,
+                "outside": self._outside.tolist(),
+                "ranges": self._ranges.as_lists(),
+                "tally": self._window.tally(),
+            }
+        return kept
+
+    def positions(self) -> tuple[Labels, Vector]:
+        """Return which tuples wait, by their numbers among all that could be used, and when they came."""
+        if self._layout is None or self._learning:
+            # As long as the ranges are unknown nobody leaves.
+            return np.arange(len(self)), self._early
+        return self._window.waiting()
+
+    @property
+    def waiting(self) -> pa.Table | None:
+        """The rows that wait, in order of arrival; None before the first batch."""
+        return None if self._layout is None else self._waiting
 
     @classmethod
     def restore(
@@ -289,24 +304,26 @@ class Stream:
         stream = cls.__new__(cls)
         stream._begin(as_rules(**kept["rules"]), on_side, clock)
         stream.notes = kept["notes"]
-        stream._n_in = kept["n_in"]
-        stream._reasons.update(kept["reasons"])
-        if "tally" in kept:
-            stream._settle(Layout(stream.rules, waiting.schema))
-            stream._resume(kept, waiting)
+        stream.resume(kept, waiting, np.array(kept["positions"], dtype=np.int64), np.array(kept["times"], dtype=float))
         return stream
 
-    def _resume(self, kept: dict[str, Any], waiting: pa.Table) -> None:
+    def resume(self, progress: dict[str, Any], waiting: pa.Table, positions: Labels, times: Vector) -> None:
+        """Take over from another stream of the same rules what `progress`, `waiting` and `positions` said."""
+        self._n_in = progress["n_in"]
+        self._reasons.update(progress["reasons"])
+        self._smallest = progress["smallest"]
+        if "tally" not in progress:
+            return
+        self._settle(Layout(self.rules, waiting.schema))
         assert self._layout is not None
-        self._n_entered = kept["n_entered"]
-        self._outside[:] = kept["outside"]
-        self._ranges.take_lists(kept["ranges"])
+        self._n_entered = progress["n_entered"]
+        self._outside[:] = progress["outside"]
+        self._ranges.take_lists(progress["ranges"])
         self._waiting = waiting
-        self._early = np.array(kept["early"], dtype=np.float64)
-        times = np.array(kept["times"], dtype=np.float64)
-        inside = waiting if len(times) else waiting.slice(0, 0)
-        tuples = self._layout.tuples(inside, self._ranges, times)
-        self._window.restore(tuples, np.array(kept["positions"], dtype=np.int64), kept["tally"])
+        if self._learning:
+            self._early, waiting, positions, times = times, waiting.slice(0, 0), positions[:0], times[:0]
+        tuples = self._layout.tuples(waiting, self._ranges, times)
+        self._window.restore(tuples, positions, progress["tally"])
 
     def save(self, path: str | Path) -> None:
         """Write everything that is needed to go on into a file: beside it first, then in its place."""
@@ -429,7 +446,10 @@ class Stream:
         reasons = [Reason.TOO_FEW_TUPLES, *(self._reason(name) for name in self._layout.tags)]
         if len(gone.side):
             self._to_side(together.take(gone.side), [str(reasons[reason]) for reason in gone.reasons])
-        return _publish(self._layout, together.take(gone.rows), gone.sizes)
+        released = _publish(self._layout, together.take(gone.rows), gone.sizes)
+        if len(gone.sizes):
+            self._smallest = min(int(gone.sizes.min()), self._smallest or int(gone.sizes.min()))
+        return released
 
     def _reason(self, name: str) -> Reason:
         return Reason.TOO_FEW_SUBJECTS if name == self.rules.subject else Reason.TOO_FEW_VALUES

@@ -14,7 +14,7 @@ import pyarrow as pa
 from shoal.errors import FileError
 from shoal.files import replacing_all
 
-TITLE = b"shoal stream, version 1\n"
+TITLE = b"shoal stream, version 2\n"
 
 
 def pack(kept: dict[str, Any], waiting: pa.Table) -> bytes:

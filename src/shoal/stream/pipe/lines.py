@@ -149,7 +149,7 @@ class Reader:
             # A level is what stands between the quotes of JSON.
             arrays[name] = pc.utf8_trim(arrays[name].cast(pa.large_string()), characters='"')
         numbers = lines.view(np.int64) + n_before + 1
-        read = Read(pa.table({**arrays, LINE: numbers}), numbers, begins.view(np.int64), n_bytes, n_lines, faults)
+        read = Read(pa.table(arrays), numbers, begins.view(np.int64), n_bytes, n_lines, faults)
         for name in self.reading.dates:
             read = self._with_dates(read, name, text)
         return read

@@ -261,7 +261,8 @@ class Pipe:
         if read.table.num_rows == 0:
             return
         try:
-            self._write(self.stream.push(read.table, self.stream.clock()))
+            table = read.table.append_column(LINE, pa.array(read.numbers))
+            self._write(self.stream.push(table, self.stream.clock()))
         except TupleError as error:
             number = int(read.numbers[error.row])
             self._push(read.before(number))
