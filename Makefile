@@ -23,8 +23,9 @@ help:
 demo: .venv/.ready
 	@.venv/bin/shoal demo
 
+# A file stays in one process, since its tests share fixtures.
 test: check
-	@$(PYTHON_IN_VENV) -m pytest -rs tests
+	@$(PYTHON_IN_VENV) -m pytest -rs -n auto --maxprocesses 8 --dist loadfile tests
 
 check: format-check lint types doctests fragments docs
 

@@ -107,7 +107,7 @@ def quantiles(X: Matrix, epsilon: float, number: int) -> Matrix:
 def record_laplace(X: Matrix, epsilon: float) -> Matrix:
     """Add noise to every value of every record: replacing one changes all of its columns by their whole ranges."""
     codes = np.rint(X * GRID).astype(np.int64)
-    noisy = Budget(epsilon).laplace("records", codes.ravel(), GRID * X.shape[1], Fraction(1))
+    noisy = Budget(epsilon).laplace(("columns", "records"), codes.ravel(), GRID * X.shape[1], Fraction(1))
     return np.clip(noisy.reshape(X.shape) / GRID, 0, 1)
 
 
@@ -116,7 +116,11 @@ def fixed_order(X: Matrix, epsilon: float, n_cells: int) -> Matrix:
     codes = np.rint(X * GRID).astype(np.int64)
     cells = np.array_split(np.argsort(codes.sum(axis=1), kind="stable"), n_cells)
     sums = np.concatenate([codes[cell].sum(axis=0) for cell in cells])
-    noisy = Budget(epsilon).laplace("sums", sums, GRID * X.shape[1] * n_cells, Fraction(1)).reshape(n_cells, -1)
+    noisy = (
+        Budget(epsilon)
+        .laplace(("columns", "sums"), sums, GRID * X.shape[1] * n_cells, Fraction(1))
+        .reshape(n_cells, -1)
+    )
     means = [np.clip(row / len(cell) / GRID, 0, 1) for row, cell in zip(noisy, cells, strict=True)]
     return np.repeat(means, [len(cell) for cell in cells], axis=0)
 

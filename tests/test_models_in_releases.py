@@ -379,3 +379,69 @@ def test_from_a_parquet_file_to_any_file(people, ending, tmp_path):
 
     assert release.verdict.holds
     assert (tmp_path / f"release.{ending}").exists()
+
+
+@pytest.mark.parametrize("roles", [{"subject": "who"}, {"other": ["who"], "models": [TCloseness("pay", t=0.2)]}])
+def test_a_code_for_missing_that_was_not_declared_does_not_keep_a_release_going(roles):
+    rng = np.random.default_rng(3)
+    rooms = np.where(rng.random(600) < 0.3, 99_999_999, rng.integers(1, 4, 600) / 10)
+    table = pa.table({"rooms": rooms, "who": rng.integers(0, 200, 600), "pay": rng.integers(0, 9, 600)})
+    release = shoal.anonymize(table, k=3, quasi_identifiers=["rooms"], confidential=["pay"], seed=1, **roles)
+
+    assert release.verdict.holds
+
+
+LOOKALIKES = {"missing": ["", None], "blanks": ["flu", "flu "], "accents": ["caf\u00e9", "cafe\u0301"]}
+
+
+@pytest.mark.parametrize("values", LOOKALIKES.values(), ids=LOOKALIKES)
+@pytest.mark.parametrize("model", [LDiversity("d", l=2), LDiversity("d", l=2, kind="entropy"), PSensitive("d", p=2)])
+def test_values_that_a_reader_cannot_tell_apart_are_no_diversity(values, model):
+    people = pa.table({"x": range(8), "d": values * 4})
+
+    with pytest.raises(
+        GuaranteeError, match=r"cannot be kept: the 8 records, taken together, have (the entropy of )?1"
+    ):
+        shoal.anonymize(people, k=2, quasi_identifiers=["x"], confidential=["d"], models=[model])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow", ".sav", ".dta"])
+def test_a_released_file_is_as_diverse_to_any_reader_as_was_promised(tmp_path, ending):
+    people = pa.table({"x": range(16), "d": ["", None, "flu", ""] * 4})
+    release = shoal.anonymize(
+        people, k=2, quasi_identifiers=["x"], confidential=["d"], models=[LDiversity("d", l=2)], seed=1
+    )
+    release.write(tmp_path / f"a{ending}")
+    written = shoal.table.read(tmp_path / f"a{ending}").arrow
+    seen = {}
+    for x, d in zip(written["x"].to_pylist(), written["d"].to_pylist(), strict=True):
+        seen.setdefault(x, set()).add(d or "")
+
+    assert min(len(values) for values in seen.values()) >= 2
+
+
+def test_the_recount_of_a_file_takes_an_empty_text_for_missing(tmp_path):
+    (tmp_path / "a.csv").write_text('x,d\n1,""\n1,\n')
+    verdict = shoal.audit(
+        tmp_path / "a.csv", quasi_identifiers=["x"], confidential=["d"], models=[LDiversity("d", l=2)]
+    )
+
+    assert verdict.confidential["d"].distinct == 1
+    assert not verdict.holds
+
+
+def test_closeness_tells_an_empty_text_from_a_missing_one():
+    table = pa.table({"x": [1, 1, 2, 2], "d": ["", "", None, None]})
+    verdict = shoal.audit(table, quasi_identifiers=["x"], confidential=["d"], models=[TCloseness("d", t=0.2)])
+
+    assert verdict.models[0].value == verdict.confidential["d"].t == 0.5
+    assert verdict.confidential["d"].distinct == 1
+
+
+def test_texts_that_a_file_turns_into_one_number_are_found_by_the_recount(tmp_path):
+    people = pa.table({"x": range(8), "d": ["1", "1.0"] * 4})
+    release = shoal.anonymize(people, k=2, quasi_identifiers=["x"], confidential=["d"], models=[LDiversity("d", l=2)])
+
+    with pytest.raises(GuaranteeError, match="The file that was written does not keep"):
+        release.write(tmp_path / "a.csv")
+    assert list(tmp_path.iterdir()) == []

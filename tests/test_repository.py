@@ -18,7 +18,20 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
-    *("errors", "typing", "datasets", "files", "arrays", "kernels", "table", "columns", "partition", "models", "cells"),
+    *(
+        "errors",
+        "extras",
+        "typing",
+        "datasets",
+        "files",
+        "arrays",
+        "kernels",
+        "table",
+        "columns",
+        "partition",
+        "models",
+        "cells",
+    ),
     *("metrics", "dp", "auditing", "job", "manifest", "attacks", "report", "release", "inspection", "comparison"),
     *("stream", "batches", "estimator", "reproduce", "cli"),
 ]

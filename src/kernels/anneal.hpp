@@ -21,8 +21,8 @@ namespace shoal {
 class Annealer {
   public:
     // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records.
-    Annealer(Rows<const double> X, std::size_t k, std::uint64_t seed, std::span<std::int64_t> labels)
-        : k_(k), n_(X.size()), m_(X.dims()), random_(seed), labels_(labels) {
+    Annealer(Rows<const double> X, std::size_t k, std::uint64_t seed, std::span<std::int64_t> labels, Watch& watch)
+        : k_(k), n_(X.size()), m_(X.dims()), random_(seed), labels_(labels), watch_(watch) {
         centre(X);
         std::int64_t n_cells = 0;
         for (const std::int64_t label : labels) n_cells = std::max(n_cells, label + 1);
@@ -34,19 +34,19 @@ class Annealer {
         find_neighbours();
     }
 
-    // So many random steps, from hot, in shares of the loss of a record, down to hot * e^-fall. The best is kept, also
-    // if `watch` stops the work.
-    void run(std::uint64_t n_steps, double hot, double fall, Watch& watch) {
-        now_ = best_ = loss();
+    // Takes `n_steps` random steps, from hot, in shares of the loss of a record, down to hot * e^-fall. The best is
+    // kept, also if the watch stops the work.
+    void run(std::uint64_t n_steps, double hot, double fall) {
+        now_ = best_ = loss_of(cells_);
         kept_ = cell_;
         try {
-            cool_down(n_steps, hot, fall, watch);
+            cool_down(n_steps, hot, fall);
         } catch (...) {
             write_best();
             throw;
         }
         write_best();
-        watch.finish(static_cast<std::size_t>(n_steps));
+        watch_.finish(static_cast<std::size_t>(n_steps));
     }
 
   private:
@@ -75,7 +75,7 @@ class Annealer {
             for (std::size_t j = 0; j < m_; ++j) floats[i * width + j] = static_cast<float>(rows_[i * m_ + j]);
         const std::size_t n_wanted = std::clamp<std::size_t>(2 * k_, 16, 64);
         Pool alone(1);
-        lists_ = nearest_neighbours({floats.data(), n_, width}, n_wanted, *loops(), alone);
+        lists_ = nearest_neighbours({floats.data(), n_, width}, n_wanted, *loops(), alone, watch_);
         n_listed_ = n_ > 0 ? lists_.size() / n_ : 0;
     }
 
@@ -91,9 +91,9 @@ class Annealer {
         return sum;
     }
 
-    double loss() const {
+    double loss_of(const std::vector<Cell>& cells) const {
         double sum = 0;
-        for (const Cell& cell : cells_)
+        for (const Cell& cell : cells)
             for (const std::uint32_t record : cell.members) sum += distance2(record, cell);
         return sum;
     }
@@ -276,14 +276,14 @@ class Annealer {
         return 0;
     }
 
-    void cool_down(std::uint64_t n_steps, double hot, double fall, Watch& watch) {
+    void cool_down(std::uint64_t n_steps, double hot, double fall) {
         const double typical = now_ / static_cast<double>(n_);
         if (!(typical > 0) || cells_.size() < 2) n_steps = 0;
         for (std::uint64_t step = 0; step < n_steps; ++step) {
             if (step % 1024 == 0) {
                 temperature_ =
                     hot * typical * exponential(-fall * static_cast<double>(step) / static_cast<double>(n_steps));
-                watch.tick(static_cast<std::size_t>(step));
+                watch_.tick(static_cast<std::size_t>(step));
             }
             now_ += propose();
             // Keeping is a copy: only when it is cold enough for a new best to last.
@@ -294,14 +294,27 @@ class Annealer {
         }
     }
 
+    // Where the loss, computed anew, is not below that of the start, the labels stay: the running one has rounded.
     void write_best() {
         const std::vector<std::uint32_t>& kept = now_ <= best_ ? cell_ : kept_;
+        const std::vector<std::uint32_t> start(labels_.begin(), labels_.end());
+        if (!(loss_of(kept) < loss_of(start))) return;
         std::vector<std::int64_t> number(cells_.size(), -1);
         std::int64_t next = 0;
         for (std::size_t i = 0; i < n_; ++i) {
             if (number[kept[i]] < 0) number[kept[i]] = next++;
             labels_[i] = number[kept[i]];
         }
+    }
+
+    double loss_of(const std::vector<std::uint32_t>& cell_of) const {
+        std::vector<Cell> cells(cells_.size());
+        for (Cell& cell : cells) cell.sums.assign(m_, 0.0);
+        for (std::uint32_t i = 0; i < n_; ++i) {
+            cells[cell_of[i]].members.push_back(i);
+            for (std::size_t j = 0; j < m_; ++j) cells[cell_of[i]].sums[j] += row(i)[j];
+        }
+        return loss_of(cells);
     }
 
     static constexpr std::uint32_t none = 0xffffffff;
@@ -311,6 +324,7 @@ class Annealer {
     std::size_t m_;
     std::mt19937_64 random_;
     std::span<std::int64_t> labels_;
+    Watch& watch_;
     std::vector<double> rows_;
     std::vector<Cell> cells_;
     std::vector<std::uint32_t> cell_;  // of each record

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "polling.hpp"
 #include "rows.hpp"
 
 namespace shoal {
@@ -23,9 +24,9 @@ class Spread {
         cut(codes, size, parts);
     }
 
-    void run(std::span<std::int64_t> labels) {
+    void run(std::span<std::int64_t> labels, Watch& watch) {
         std::int64_t next = 0;
-        halve(strata_, n_cells_, labels, next);
+        halve(strata_, n_cells_, labels, next, watch);
     }
 
   private:
@@ -51,7 +52,8 @@ class Spread {
     }
 
     void halve(const std::vector<Stratum>& strata, std::size_t n_cells, std::span<std::int64_t> labels,
-               std::int64_t& next) {
+               std::int64_t& next, Watch& watch) {
+        watch.tick();
         if (n_cells == 1) {
             for (const Stratum& stratum : strata)
                 for (std::size_t i = stratum.from; i < stratum.to; ++i) labels[records_[i]] = next;
@@ -73,8 +75,8 @@ class Spread {
                              begin + static_cast<std::ptrdiff_t>(to), before);
             low[s].to = high[s].from = middle;
         }
-        halve(low, n_cells / 2, labels, next);
-        halve(high, n_cells - n_cells / 2, labels, next);
+        halve(low, n_cells / 2, labels, next, watch);
+        halve(high, n_cells - n_cells / 2, labels, next, watch);
     }
 
     // The column with the greatest variance, in a sample.

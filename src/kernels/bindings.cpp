@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "balanced_cells.hpp"
 #include "cell_around_record.hpp"
 #include "cells.hpp"
+#include "checks.hpp"
 #include "dissolve_cells.hpp"
 #include "guarded.hpp"
 #include "keys.hpp"
@@ -24,6 +26,7 @@
 #include "linkage.hpp"
 #include "mdav.hpp"
 #include "model_vetoes.hpp"
+#include "pace.hpp"
 #include "refine.hpp"
 #include "split.hpp"
 #include "stream.hpp"
@@ -87,6 +90,8 @@ Watch python_watch(nb::object progress, std::size_t n_records) {
 
 Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, nb::object progress,
                           const std::string& simd) {
+    check_matrix(rows(X));
+    check_cell_size(k, X.shape(0));
     std::vector<std::int64_t> labels(X.shape(0));
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(std::move(progress), X.shape(0));
@@ -116,6 +121,11 @@ Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const L
                                    const Labels& neighbour_lists, const Labels& origins, std::size_t k,
                                    std::size_t rounds, std::size_t neighbours, double least_gain, std::size_t threads,
                                    nb::object progress, const std::string& simd) {
+    check_matrix(rows(X));
+    const std::size_t n_cells = check_partition(span(start), X.shape(0), k);
+    check_numbers(span(touched), n_cells);
+    check_neighbours(span(neighbour_lists), span(origins), n_cells);
+    check(neighbours >= 1, "at least one neighbour is needed");
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Refiner::Before before{numbers(touched), numbers(neighbour_lists), numbers(origins)};
     const Loops& chosen = chosen_loops(simd);
@@ -124,7 +134,6 @@ Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const L
         nb::gil_scoped_release released;
         // All cells of exactly k would be so many.
         const std::size_t n_most = X.shape(0) / k;
-        const auto n_cells = static_cast<std::size_t>(*std::max_element(labels.begin(), labels.end())) + 1;
         Pool pool(threads);
         Refiner(rows(X), k, pool, chosen, labels, n_most - n_cells)
             .run_around(before, {rounds, neighbours, least_gain}, watch);
@@ -135,19 +144,28 @@ Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const L
 // Numbers of cells, one list after the other; 0xffffffff where there are no more.
 Vector<std::int64_t> cell_neighbours(const Matrix& X, const Labels& labels, std::size_t k, std::size_t neighbours,
                                      std::size_t threads, const std::string& simd) {
+    check_matrix(rows(X));
+    check_partition(span(labels), X.shape(0), 1);
+    check_cell_size(k, X.shape(0));
+    check(neighbours >= 1, "at least one neighbour is needed");
     std::vector<std::int64_t> copy(span(labels).begin(), span(labels).end());
     const Loops& chosen = chosen_loops(simd);
     std::vector<std::uint32_t> lists;
+    Watch watch = python_watch(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, pool);
+        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, pool, watch);
     }
     return as_array(std::vector<std::int64_t>(lists.begin(), lists.end()));
 }
 
 Vector<std::int64_t> arrive(const Matrix& X, const Labels& base, std::size_t k, bool inertial, bool split_mid,
                             std::size_t threads, nb::object progress, const std::string& simd) {
+    check_matrix(rows(X));
+    check(base.shape(0) <= X.shape(0), "there are more labels than records");
+    check_cell_size(k, base.shape(0));
+    check_partition(span(base), base.shape(0), 1);
     std::vector<std::int64_t> labels(X.shape(0));
     std::copy(span(base).begin(), span(base).end(), labels.begin());
     const Loops& chosen = chosen_loops(simd);
@@ -163,12 +181,17 @@ Vector<std::int64_t> arrive(const Matrix& X, const Labels& base, std::size_t k, 
 // As with refine, the labels are changed in place.
 void anneal(const Matrix& X, const Changing& labels, std::size_t k, std::uint64_t steps, double hot, double fall,
             std::uint64_t seed, nb::object progress) {
+    check_matrix(rows(X));
+    check_partition(span(labels), X.shape(0), k);
     Watch watch = python_watch(std::move(progress), steps);
     nb::gil_scoped_release released;
-    Annealer(rows(X), k, seed, span(labels)).run(steps, hot, fall, watch);
+    Annealer(rows(X), k, seed, span(labels), watch).run(steps, hot, fall);
 }
 
 Vector<std::int64_t> univariate(const Point& values, std::size_t k, nb::object progress) {
+    check_matrix({values.data(), values.shape(0), 1});
+    check_cell_size(k, values.shape(0));
+    check(std::ranges::is_sorted(span(values)), "the values do not ascend");
     Watch watch = python_watch(std::move(progress), values.shape(0));
     std::vector<std::int64_t> sizes;
     {
@@ -180,6 +203,8 @@ Vector<std::int64_t> univariate(const Point& values, std::size_t k, nb::object p
 
 Vector<std::int64_t> split(const Matrix& X, const Labels& parts, std::size_t n_parts, std::size_t k,
                            std::size_t threads, nb::object progress, const std::string& simd) {
+    check_matrix(rows(X));
+    check(check_partition(span(parts), X.shape(0), k) == n_parts, "the number of parts is another");
     std::vector<std::int64_t> labels(X.shape(0));
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(std::move(progress), X.shape(0));
@@ -193,18 +218,26 @@ Vector<std::int64_t> split(const Matrix& X, const Labels& parts, std::size_t n_p
 
 Vector<std::int64_t> nearest_points(const Matrix& X, const Matrix& points, std::size_t threads,
                                     const std::string& simd) {
+    check_matrix(rows(X));
+    check_matrix(rows(points));
+    check_length(points.shape(1), X.shape(1));
     std::vector<std::int64_t> nearest(X.shape(0));
     const Loops& chosen = chosen_loops(simd);
+    Watch watch = python_watch(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        assign(rows(X), rows(points), pool, chosen, nearest);
+        assign(rows(X), rows(points), pool, chosen, nearest, watch);
     }
     return as_array(std::move(nearest));
 }
 
 Vector<std::int64_t> dissolve_cells(const Matrix& X, const Labels& start, std::size_t k, std::size_t threads,
                                     const std::string& simd) {
+    check_matrix(rows(X));
+    check_partition(span(start), X.shape(0), 1);
+    check_cell_size(k, X.shape(0));
+    check(unit_scale(rows(X).flat()) >= 0.5, "a number exceeds 1 in magnitude");
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(nb::none(), X.shape(0));
@@ -222,6 +255,13 @@ std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Lab
                                 const Labels& asked_records, const Labels& asked_points, std::size_t threads,
                                 nb::object progress, const std::string& simd) {
     const std::size_t n = X.shape(0);
+    check_matrix(rows(X));
+    check_matrix(rows(points));
+    check_length(points.shape(1), X.shape(1));
+    check_length(labels.shape(0), n);
+    check_numbers(span(labels), points.shape(0));
+    check_ascending(span(asked_records), n);
+    check_ascending(span(asked_points), points.shape(0));
     std::vector<std::int64_t> originals_ahead(n), originals_tied(n), released_ahead(n), released_tied(n);
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(std::move(progress), 2 * n);
@@ -237,12 +277,16 @@ std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Lab
 }
 
 Vector<double> distances(const Matrix& X, const Point& point) {
+    check_length(point.shape(0), X.shape(1));
     std::vector<double> out(X.shape(0));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = squared_distance(rows(X)[i], span(point));
     return as_array(std::move(out));
 }
 
 MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells) {
+    check_matrix(rows(X));
+    check_length(labels.shape(0), X.shape(0));
+    check_numbers(span(labels), n_cells);
     auto kept = std::make_unique<std::vector<double>>(n_cells * X.shape(1));
     double* data = kept->data();
     {
@@ -253,6 +297,9 @@ MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells) {
 }
 
 Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells) {
+    check_matrix(rows(X));
+    check_length(labels.shape(0), X.shape(0));
+    check_numbers(span(labels), n_cells);
     std::vector<double> out(n_cells);
     {
         nb::gil_scoped_release released;
@@ -267,17 +314,23 @@ class Guarantees {
     Guarantees() = default;
 
     void ordered_closeness(const Labels& codes, const Labels& counts, std::int64_t over, std::int64_t under) {
-        add(codes, std::make_unique<OrderedCloseness>(span(counts), Fraction{over, under}));
+        check_counted(codes, counts);
+        add(codes, std::make_unique<OrderedCloseness>(span(counts), fraction(over, under)));
     }
     void nominal_closeness(const Labels& codes, const Labels& counts, std::int64_t over, std::int64_t under) {
-        add(codes, std::make_unique<NominalCloseness>(span(counts), Fraction{over, under}));
+        check_counted(codes, counts);
+        add(codes, std::make_unique<NominalCloseness>(span(counts), fraction(over, under)));
     }
-    void distinct(const Labels& codes, std::int64_t l) { add(codes, std::make_unique<DistinctDiversity>(l)); }
-    void entropy(const Labels& codes, std::int64_t l) { add(codes, std::make_unique<EntropyDiversity>(l)); }
+    void distinct(const Labels& codes, std::int64_t l) {
+        add(codes, std::make_unique<DistinctDiversity>(at_least_1(l)));
+    }
+    void entropy(const Labels& codes, std::int64_t l) { add(codes, std::make_unique<EntropyDiversity>(at_least_1(l))); }
     void recursive(const Labels& codes, std::int64_t l, std::int64_t over, std::int64_t under) {
-        add(codes, std::make_unique<RecursiveDiversity>(l, Fraction{over, under}));
+        add(codes, std::make_unique<RecursiveDiversity>(at_least_1(l), fraction(over, under)));
     }
     void delta(const Labels& codes, const Labels& counts, double low, double high) {
+        check_counted(codes, counts);
+        check(low >= 0 && low <= high, "the bounds of delta-disclosure are no interval");
         add(codes, std::make_unique<DeltaDisclosure>(span(counts), low, high));
     }
 
@@ -285,6 +338,7 @@ class Guarantees {
     Guarantees part(const Labels& records) const {
         Guarantees part;
         for (const Guarded& each : guarded_) {
+            check_numbers(span(records), each.codes.size());
             std::vector<Code> codes;
             for (const std::int64_t i : span(records)) codes.push_back(each.codes[static_cast<std::size_t>(i)]);
             part.guarded_.push_back({std::move(codes), each.guarantee});
@@ -298,10 +352,13 @@ class Guarantees {
         return one;
     }
 
-    std::span<const Guarded> all() const { return guarded_; }
+    // A copy, so that a guarantee added by another thread does not disturb a search.
+    std::vector<Guarded> all() const { return guarded_; }
 
     // Of each cell, the sum of what it is off.
     Vector<double> excess(const Labels& labels, std::size_t n_cells) const {
+        check_numbers(span(labels), n_cells);
+        for (const Guarded& guarded : guarded_) check_length(labels.shape(0), guarded.codes.size());
         std::vector<double> out(n_cells, 0.0);
         const Members members(span(labels), n_cells);
         std::vector<Code> codes;
@@ -316,7 +373,22 @@ class Guarantees {
     }
 
   private:
+    // The codes number the values that were counted; the counts are of the whole table.
+    static void check_counted(const Labels& codes, const Labels& counts) {
+        check_numbers(span(codes), counts.shape(0));
+        check_numbers(span(counts), most_records + 1);
+    }
+    static Fraction fraction(std::int64_t over, std::int64_t under) {
+        check(over >= 0 && under > 0, "a bound is no fraction of whole numbers");
+        return {over, under};
+    }
+    static std::int64_t at_least_1(std::int64_t l) {
+        check(l >= 1, "l is below 1");
+        return l;
+    }
+
     void add(const Labels& codes, std::unique_ptr<const Guarantee> guarantee) {
+        check_numbers(span(codes), most_records);
         guarded_.push_back({{span(codes).begin(), span(codes).end()}, std::move(guarantee)});
     }
 
@@ -326,85 +398,142 @@ class Guarantees {
 Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
                                     std::size_t rounds, std::size_t neighbours, double least_gain, bool at_any_cost,
                                     nb::object progress, const std::string& simd) {
+    const std::vector<Guarded> guarded = guarantees.all();
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Loops& chosen = chosen_loops(simd);
     Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
     {
         nb::gil_scoped_release released;
-        GuardedSearch(rows(X), k, guarantees.all(), chosen, labels)
-            .run({rounds, neighbours, least_gain, at_any_cost}, watch);
+        GuardedSearch(rows(X), k, guarded, chosen, labels).run({rounds, neighbours, least_gain, at_any_cost}, watch);
     }
     return as_array(std::move(labels));
 }
 
 Vector<std::int64_t> spread_cells(const Matrix& X, const Labels& codes, std::size_t size, std::size_t parts) {
+    check_matrix(rows(X));
+    check_cell_size(size, X.shape(0));
+    check_cell_size(parts, size);
+    check_length(codes.shape(0), X.shape(0));
     std::vector<std::int64_t> labels(X.shape(0));
+    Watch watch = python_watch(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
-        Spread(rows(X), span(codes), size, parts).run(labels);
+        Spread(rows(X), span(codes), size, parts).run(labels, watch);
     }
     return as_array(std::move(labels));
 }
 
-// Remaining, with what it needs to live: the matrix, the threads, and room for points.
-class RemainingRecords {
-  public:
-    RemainingRecords(Matrix X, std::size_t threads, const std::string& simd)
-        : X_(std::move(X)), pool_(threads), remaining_(rows(X_), pool_, chosen_loops(simd)), point_(X_.shape(1)) {}
-
-    std::size_t size() const { return remaining_.size(); }
-    bool contains(std::uint32_t record) const { return record < X_.shape(0) && remaining_.contains(record); }
-
-    Vector<double> centroid() const {
-        std::vector<double> out(X_.shape(1));
-        remaining_.centroid(out);
-        for (double& value : out) value /= remaining_.scale();
-        return as_array(std::move(out));
-    }
-
-    std::pair<Vector<std::int64_t>, Vector<double>> nearest(const Point& point, std::size_t k) {
-        const auto found = search(point, k, false).nearest;
-        // The next question is often about a point nearby.
-        if (!found.empty()) home_ = remaining_.home(found.front().record);
-        std::vector<std::int64_t> records;
-        std::vector<double> squared;
-        for (const Candidate& candidate : found) {
-            records.push_back(candidate.record);
-            squared.push_back(unscaled(candidate.distance));
-        }
-        return {as_array(std::move(records)), as_array(std::move(squared))};
-    }
-
-    std::int64_t farthest(const Point& point) { return search(point, 0, true).farthest.record; }
-    std::int64_t farthest_from_centroid() { return remaining_.farthest_from_centroid(); }
-
-    void remove(const Labels& records) {
-        for (const std::int64_t record : span(records)) remaining_.remove(static_cast<std::uint32_t>(record));
-        remaining_.tidy();
-    }
-
-    Vector<std::int64_t> gather(std::uint32_t record, std::size_t k) {
-        std::vector<std::int64_t> members;
-        {
-            nb::gil_scoped_release released;
-            members = shoal::gather(remaining_, record, k, point_);
-        }
-        return as_array(std::move(members));
-    }
-
-    Vector<std::int64_t> grow(std::uint32_t record, std::size_t k) {
-        std::vector<std::int64_t> members;
-        {
-            nb::gil_scoped_release released;
-            members = shoal::grow(remaining_, record, k, point_);
-        }
-        return as_array(std::move(members));
+// One thread at a time works on an object; the others wait without the GIL, so that the one can have it.
+class OneAtATime {
+  protected:
+    template <class Work>
+    auto alone(const Work& work) const {
+        nb::gil_scoped_release released;
+        const std::lock_guard lock(mutex_);
+        return work();
     }
 
   private:
+    mutable std::mutex mutex_;
+};
+
+// Remaining, with what it needs to live: the matrix, the threads, and room for points.
+class RemainingRecords : OneAtATime {
+  public:
+    RemainingRecords(Matrix X, std::size_t threads, const std::string& simd)
+        : X_(checked(std::move(X))),
+          pool_(threads),
+          remaining_(rows(X_), pool_, chosen_loops(simd)),
+          point_(X_.shape(1)) {}
+
+    std::size_t size() const {
+        return alone([&] { return remaining_.size(); });
+    }
+    bool contains(std::int64_t record) const {
+        return alone([&] { return remains(record); });
+    }
+
+    Vector<double> centroid() const {
+        return as_array(alone([&] {
+            check(remaining_.size() > 0, "no record remains");
+            std::vector<double> out(X_.shape(1));
+            remaining_.centroid(out);
+            for (double& value : out) value /= remaining_.scale();
+            return out;
+        }));
+    }
+
+    std::pair<Vector<std::int64_t>, Vector<double>> nearest(const Point& point, std::size_t k) {
+        std::vector<std::int64_t> records;
+        std::vector<double> squared;
+        alone([&] {
+            check(k <= remaining_.size(), "fewer than k records remain");
+            const auto found = search(point, k, false).nearest;
+            // The next question is often about a point nearby.
+            if (!found.empty()) home_ = remaining_.home(found.front().record);
+            for (const Candidate& candidate : found) {
+                records.push_back(candidate.record);
+                squared.push_back(unscaled(candidate.distance));
+            }
+        });
+        return {as_array(std::move(records)), as_array(std::move(squared))};
+    }
+
+    std::int64_t farthest(const Point& point) {
+        return alone([&]() -> std::int64_t {
+            check(remaining_.size() > 0, "no record remains");
+            return search(point, 0, true).farthest.record;
+        });
+    }
+    std::int64_t farthest_from_centroid() {
+        return alone([&]() -> std::int64_t {
+            check(remaining_.size() > 0, "no record remains");
+            return remaining_.farthest_from_centroid();
+        });
+    }
+
+    void remove(const Labels& records) {
+        alone([&] {
+            for (const std::int64_t record : span(records)) {
+                check(remains(record), "a record to take out does not remain");
+                remaining_.remove(static_cast<std::uint32_t>(record));
+            }
+            remaining_.tidy();
+        });
+    }
+
+    Vector<std::int64_t> gather(std::int64_t record, std::size_t k) {
+        return as_array(alone([&] {
+            check_around(record, k);
+            return shoal::gather(remaining_, static_cast<std::uint32_t>(record), k, point_);
+        }));
+    }
+
+    Vector<std::int64_t> grow(std::int64_t record, std::size_t k) {
+        Watch watch = python_watch(nb::none(), k);
+        return as_array(alone([&] {
+            check_around(record, k);
+            return shoal::grow(remaining_, static_cast<std::uint32_t>(record), k, point_, watch);
+        }));
+    }
+
+  private:
+    static Matrix checked(Matrix X) {
+        check_matrix(rows(X));
+        return X;
+    }
+    bool remains(std::int64_t record) const {
+        return record >= 0 && static_cast<std::size_t>(record) < X_.shape(0) &&
+               remaining_.contains(static_cast<std::uint32_t>(record));
+    }
+    void check_around(std::int64_t record, std::size_t k) const {
+        check(remains(record), "the record does not remain");
+        check_cell_size(k, remaining_.size());
+    }
     Remaining::Answer search(const Point& point, std::size_t k, bool wants_farthest) {
+        check_length(point.shape(0), point_.size());
+        check_finite(span(point));
         for (std::size_t j = 0; j < point_.size(); ++j) point_[j] = point.data()[j] * remaining_.scale();
-        nb::gil_scoped_release released;
         return remaining_.search(point_, k, wants_farthest, home_);
     }
     double unscaled(double squared) const { return squared / remaining_.scale() / remaining_.scale(); }
@@ -421,7 +550,7 @@ using KeyMatrix = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig, nb
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // A window on a stream. What it has measured travels as a dictionary, so that it can be written down and read back.
-class StreamWindow {
+class StreamWindow : OneAtATime {
   public:
     using Gone = std::tuple<Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::int64_t>,
                             Vector<std::int64_t>>;
@@ -429,32 +558,46 @@ class StreamWindow {
     StreamWindow(std::size_t n_dims, std::size_t k, std::int64_t delay, double max_age, double order_weight,
                  std::size_t max_cell, std::vector<double> code_weights, std::vector<std::size_t> least,
                  const std::string& simd)
-        : stream_({k, delay, max_age, order_weight, max_cell, std::move(code_weights), std::move(least)}, n_dims,
-                  chosen_loops(simd)) {}
+        : n_dims_(n_dims),
+          n_codes_(code_weights.size()),
+          n_tags_(least.size()),
+          stream_(checked({k, delay, max_age, order_weight, max_cell, std::move(code_weights), std::move(least)}),
+                  n_dims, chosen_loops(simd)) {}
 
-    std::size_t size() const { return stream_.size(); }
+    std::size_t size() const {
+        return alone([&] { return stream_.size(); });
+    }
 
     Gone push(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times) {
-        nb::gil_scoped_release released;
-        return as_arrays(stream_.push(tuples(X, codes, tags, times)));
+        const Tuples batch = tuples(X, codes, tags, times);
+        return as_arrays(alone([&] { return stream_.push(batch); }));
     }
-    Gone advance(double now) { return as_arrays(stream_.advance(now)); }
+    Gone advance(double now) {
+        check_finite({&now, 1});
+        return as_arrays(alone([&] { return stream_.advance(now); }));
+    }
     Gone flush() {
-        nb::gil_scoped_release released;
-        return as_arrays(stream_.flush());
+        return as_arrays(alone([&] { return stream_.flush(); }));
     }
-    void recode(const Matrix& X) { stream_.recode(rows(X)); }
+    void recode(const Matrix& X) {
+        check_length(X.shape(1), n_dims_);
+        check_finite(rows(X).flat());
+        alone([&] {
+            check_length(X.shape(0), stream_.size());
+            stream_.recode(rows(X));
+        });
+    }
 
     std::pair<Vector<std::int64_t>, Vector<double>> waiting() const {
         std::vector<std::int64_t> positions;
         std::vector<double> times;
-        stream_.waiting(positions, times);
+        alone([&] { stream_.waiting(positions, times); });
         return {as_array(std::move(positions)), as_array(std::move(times))};
     }
 
     nb::dict tally() const {
         nb::dict out;
-        StreamTally tally = stream_.tally();
+        StreamTally tally = alone([&] { return stream_.tally(); });
         for_each_figure(tally, [&](const char* name, auto& value) { out[name] = value; });
         return out;
     }
@@ -464,34 +607,62 @@ class StreamWindow {
         for_each_figure(tally, [&](const char* name, auto& value) {
             value = nb::cast<std::remove_reference_t<decltype(value)>>(figures[name]);
         });
-        stream_.restore(tuples(X, codes, tags, times), span(positions), tally);
+        const Tuples waited = tuples(X, codes, tags, times);
+        check_length(positions.shape(0), X.shape(0));
+        check(tally.n_in >= 0, "a count is negative");
+        check_ascending(span(positions), static_cast<std::size_t>(tally.n_in));
+        check_length(tally.mean_x.size(), n_dims_);
+        check_length(tally.sst_x.size(), n_dims_);
+        alone([&] {
+            check(stream_.size() == 0 && stream_.tally().n_in == 0, "the window is in use");
+            stream_.restore(waited, span(positions), tally);
+        });
     }
 
   private:
-    static Tuples tuples(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times) {
+    static StreamRules checked(StreamRules rules) {
+        check(rules.k >= 1, "k is below 1");
+        check(rules.delay >= 0 && rules.max_age >= 0, "a delay is negative");
+        check_finite({&rules.order_weight, 1});
+        check_finite(rules.codes);
+        return rules;
+    }
+    // The tuples, if they fit together and into the window.
+    Tuples tuples(const Matrix& X, const KeyMatrix& codes, const KeyMatrix& tags, const Point& times) const {
+        check(X.shape(0) <= most_records, "more than 2^31 - 1 records");
+        for (const std::size_t n : {codes.shape(0), tags.shape(0), times.shape(0)}) check_length(n, X.shape(0));
+        check_length(X.shape(1), n_dims_);
+        check_length(codes.shape(1), n_codes_);
+        check_length(tags.shape(1), n_tags_);
+        check_finite(rows(X).flat());
+        check_finite(span(times));
         return {rows(X),
                 {codes.data(), codes.shape(0), codes.shape(1)},
                 {tags.data(), tags.shape(0), tags.shape(1)},
                 span(times)};
     }
     static Gone as_arrays(Departures gone) {
-        nb::gil_scoped_acquire gil;
         return {as_array(std::move(gone.rows)), as_array(std::move(gone.sizes)), as_array(std::move(gone.side)),
                 as_array(std::move(gone.reasons)), as_array(std::move(gone.kept))};
     }
 
+    std::size_t n_dims_;
+    std::size_t n_codes_;
+    std::size_t n_tags_;
     Stream stream_;
 };
 
 template <class Offset>
 Vector<std::uint64_t> keys_of_texts(
     const nb::ndarray<const Offset, nb::ndim<1>, nb::c_contig, nb::device::cpu>& offsets, const Bytes& bytes) {
+    check_offsets<Offset>({offsets.data(), offsets.shape(0)}, bytes.shape(0));
     std::vector<std::uint64_t> keys(offsets.shape(0) - 1);
     text_keys<Offset>({offsets.data(), offsets.shape(0)}, bytes.data(), keys);
     return as_array(std::move(keys));
 }
 
 Vector<double> means_of_cells(const Point& values, const Labels& sizes) {
+    check_sizes(span(sizes), values.shape(0));
     std::vector<double> means(values.shape(0));
     cell_means(span(values), span(sizes), means.data());
     return as_array(std::move(means));
@@ -499,6 +670,12 @@ Vector<double> means_of_cells(const Point& values, const Labels& sizes) {
 
 std::pair<MatrixOut, Vector<std::int64_t>> places(const std::vector<Point>& columns, std::size_t n, const Point& low,
                                                   const Point& high, const Point& weight) {
+    for (const Point& column : columns) check_length(column.shape(0), n);
+    for (const Point* ends : {&low, &high, &weight}) {
+        check_length(ends->shape(0), columns.size());
+        // Ranges may still be unknown as long as there is no value.
+        if (n > 0) check_finite(span(*ends));
+    }
     auto kept = std::make_unique<std::vector<double>>(n * columns.size());
     double* data = kept->data();
     std::vector<std::int64_t> outside(columns.size());
@@ -508,29 +685,36 @@ std::pair<MatrixOut, Vector<std::int64_t>> places(const std::vector<Point>& colu
 }
 
 std::size_t different_keys(const Keys& keys, const Labels& sizes) {
+    check_sizes(span(sizes), keys.shape(0));
     return least_different({keys.data(), keys.shape(0)}, span(sizes));
 }
 
 Vector<std::int64_t> winners_of_cells(const Keys& keys, const Labels& ranks, const Labels& sizes) {
+    check_sizes(span(sizes), keys.shape(0));
+    check_length(ranks.shape(0), keys.shape(0));
     std::vector<std::int64_t> winners(sizes.shape(0));
     most_frequent({keys.data(), keys.shape(0)}, span(ranks), span(sizes), winners);
     return as_array(std::move(winners));
 }
 
+// One byte that can stand between fields.
+char separator_of(const std::string& separator) {
+    check(separator.size() == 1 && std::string("\"\r\n").find(separator) == std::string::npos,
+          "the separator is not one byte other than a quote or a line break");
+    return separator[0];
+}
+
 // Lines of text as columns: numbers as arrays, texts as offsets, bytes and whether they are there.
-class TextReader {
+class TextReader : OneAtATime {
   public:
     TextReader(std::vector<std::string> names, std::vector<std::int64_t> reads, bool is_csv,
                const std::string& separator)
-        : reads_(reads), reader_(std::move(names), std::move(reads), is_csv, separator.at(0)) {}
+        : reads_(checked(reads, names.size())),
+          reader_(std::move(names), std::move(reads), is_csv, separator_of(separator)) {}
 
     nb::tuple read(nb::bytes text, bool is_end) {
-        Parsed parsed;
-        {
-            const std::string_view content(text.c_str(), text.size());
-            nb::gil_scoped_release released;
-            parsed = reader_.read(content, is_end);
-        }
+        const std::string_view content(text.c_str(), text.size());
+        Parsed parsed = alone([&] { return reader_.read(content, is_end); });
         nb::list columns;
         for (std::size_t j = 0; j < reads_.size(); ++j) {
             if (reads_[j] == 0)
@@ -548,6 +732,12 @@ class TextReader {
     }
 
   private:
+    static std::vector<std::int64_t> checked(const std::vector<std::int64_t>& reads, std::size_t n_names) {
+        check_length(reads.size(), n_names);
+        check_numbers(reads, 4);
+        return reads;
+    }
+
     std::vector<std::int64_t> reads_;
     LineReader reader_;
 };
@@ -556,19 +746,14 @@ class TextReader {
 class TextWriter {
   public:
     TextWriter(const std::vector<std::string>& names, bool is_csv, const std::string& separator)
-        : writer_(names, is_csv, separator.at(0)) {}
+        : n_names_(names.size()), writer_(names, is_csv, separator_of(separator)) {}
 
     nb::bytes write(const nb::list& columns, std::size_t n_rows) {
+        check_length(columns.size(), n_names_);
+        std::vector<Column> kept;
+        for (const nb::handle column : columns) kept.emplace_back(column, n_rows);
         std::vector<Written> written;
-        for (const nb::handle column : columns) {
-            if (nb::isinstance<nb::tuple>(column)) {
-                const auto parts = nb::cast<nb::tuple>(column);
-                written.push_back({nullptr, nb::cast<Labels>(parts[0]).data(), nb::cast<Bytes>(parts[1]).data(),
-                                   nb::cast<Bytes>(parts[2]).data()});
-            } else {
-                written.push_back({nb::cast<Point>(column).data()});
-            }
-        }
+        for (const Column& column : kept) written.push_back(column.written());
         std::string out;
         {
             nb::gil_scoped_release released;
@@ -578,14 +763,58 @@ class TextWriter {
     }
 
   private:
+    // Numbers, or texts with offsets and whether they are there. Holds the arrays: a conversion may have made them.
+    struct Column {
+        Column(nb::handle column, std::size_t n_rows) {
+            if (!nb::isinstance<nb::tuple>(column)) {
+                numbers = nb::cast<Point>(column);
+                check_length(numbers.shape(0), n_rows);
+                return;
+            }
+            const auto parts = nb::cast<nb::tuple>(column);
+            check(parts.size() == 3, "a column of texts has offsets, bytes and whether they are there");
+            offsets = nb::cast<Labels>(parts[0]);
+            bytes = nb::cast<Bytes>(parts[1]);
+            there = nb::cast<Bytes>(parts[2]);
+            check_length(offsets.shape(0), n_rows + 1);
+            check_length(there.shape(0), n_rows);
+            check_offsets(span(offsets), bytes.shape(0));
+        }
+
+        Written written() const {
+            if (numbers.is_valid()) return {numbers.data()};
+            return {nullptr, offsets.data(), bytes.data(), there.data()};
+        }
+
+        Point numbers;
+        Labels offsets;
+        Bytes bytes;
+        Bytes there;
+    };
+
+    std::size_t n_names_;
     LineWriter writer_;
 };
 
 }  // namespace
 
 NB_MODULE(_kernels, module) {
-    module.doc() = "The compiled loops of shoal. Callers have checked everything.";
+    // An interpreter that ends while somebody still holds an object is no leak of ours, and pages of lines help nobody.
+    nb::set_leak_warnings(false);
+    module.doc() = "The compiled loops of shoal. What does not fit together is a ValueError.";
     module.def("simd", [] { return std::string(loops()->name); }, "The instruction set the loops run with.");
+    module.def(
+        "least_share", [](double nanoseconds) { return Pace::least_share.exchange(nanoseconds); }, "nanoseconds"_a,
+        "Set the work that is worth a thread, and return what it was. For tests: with 0 everything is shared.");
+    nb::class_<Pace>(module, "Pace", "How many threads pay for rounds of one kind of work; for tests.")
+        .def(nb::init<double>(), "time_per_item"_a)
+        .def("threads", &Pace::threads, "n_items"_a, "most"_a)
+        .def(
+            "note",
+            [](Pace& pace, std::size_t n_items, std::size_t n_threads, std::size_t n_present, double time,
+               std::size_t own_items,
+               double own_time) { pace.note({n_items, n_threads, n_present, time, own_items, own_time}); },
+            "n_items"_a, "n_threads"_a, "n_present"_a, "time"_a, "own_items"_a, "own_time"_a);
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");
     module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a, "thorough"_a,

@@ -22,7 +22,7 @@ namespace shoal {
 class Crowd {
   public:
     // Takes the points times a power of two; floats are seen from a middle, which crowds that meet have in common.
-    Crowd(Rows<const double> points, double scale, std::span<const double> middle)
+    Crowd(Rows<const double> points, double scale, std::span<const double> middle, Pool& pool)
         : n_dims_(points.dims()),
           n_blocks_((points.size() + block_size - 1) / block_size),
           // What fills the last block up is not a number, so it is near nothing.
@@ -32,7 +32,7 @@ class Crowd {
           high_(n_blocks_ * n_dims_, -std::numeric_limits<float>::infinity()),
           lower_(low_.size()),
           upper_(low_.size()) {
-        order(points, scale, middle);
+        order(points, scale, middle, pool);
         for (std::size_t place = 0; place < order_.size(); ++place) put(place, points[order_[place]], scale, middle);
         for (std::size_t block = 0; block < n_blocks_; ++block)
             for (std::size_t j = 0; j < n_dims_; ++j) {
@@ -61,12 +61,12 @@ class Crowd {
     const float* upper() const { return upper_.data(); }
 
   private:
-    void order(Rows<const double> points, double scale, std::span<const double> middle) {
+    void order(Rows<const double> points, double scale, std::span<const double> middle, Pool& pool) {
         std::vector<float> near(points.size() * n_dims_);
         for (std::size_t i = 0; i < points.size(); ++i)
             for (std::size_t j = 0; j < n_dims_; ++j)
                 near[i * n_dims_ + j] = static_cast<float>(points[i][j] * scale - middle[j]);
-        order_ = spatial_order({near.data(), points.size(), n_dims_}, block_size);
+        order_ = spatial_order({near.data(), points.size(), n_dims_}, block_size, pool);
     }
 
     void put(std::size_t place, std::span<const double> point, double scale, std::span<const double> middle) {

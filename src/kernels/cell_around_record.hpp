@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "polling.hpp"
 #include "remaining.hpp"
 
 namespace shoal {
@@ -25,7 +26,7 @@ inline std::vector<std::int64_t> gather(Remaining& remaining, std::uint32_t reco
 
 // The record leaves, and after it, k-1 times, the one nearest to the mean of those that left.
 inline std::vector<std::int64_t> grow(Remaining& remaining, std::uint32_t record, std::size_t k,
-                                      std::span<double> point) {
+                                      std::span<double> point, Watch& watch) {
     std::vector<std::int64_t> members;
     std::vector<double> total(point.size(), 0.0);
     while (true) {
@@ -39,6 +40,7 @@ inline std::vector<std::int64_t> grow(Remaining& remaining, std::uint32_t record
             point[j] = total[j] / static_cast<double>(members.size());
         }
         record = remaining.search(point, 1, false, home).nearest.front().record;
+        watch.tick();
     }
     remaining.tidy();
     return members;

@@ -58,6 +58,24 @@ class CellTiles {
         return sum;
     }
 
+    // The same as float64 has it.
+    double precise_loss(std::size_t cell) const {
+        double sum = 0;
+        for (std::size_t i = 0; i < sizes_[cell]; ++i) sum += distance2(record(cell, i), cell);
+        return sum;
+    }
+    double precise_loss() const {
+        double sum = 0;
+        for (std::size_t c = 0; c < n_cells_; ++c) sum += precise_loss(c);
+        return sum;
+    }
+
+    // What rounding can make of a gain out of squares of this size: of the squares themselves, and, since coordinates
+    // and means of up to 1 are rounded too, of the differences squared. Less could be taken back and forth for ever.
+    double rounding(double squares) const {
+        return least_share * squares + coordinate_error * std::sqrt(static_cast<double>(n_dims_) * squares);
+    }
+
     // Squared distances of the records of a cell from a point, as float32 has them; `across` is room for a point.
     void distances_from(const float* point, std::size_t cell, const Loops& loops, float* across, float* out) const {
         const CellView from = view(cell, false);
@@ -103,7 +121,7 @@ class CellTiles {
     bool move(std::size_t from, std::size_t slot, std::size_t to) {
         const auto size = static_cast<double>(sizes_[from]);
         const double leave = size / (size - 1) * distance2(record(from, slot), from);
-        if (!(cost_to_join(record(from, slot), to) < leave * (1 - least_share))) return false;
+        if (!(cost_to_join(record(from, slot), to) < leave - rounding(leave))) return false;
         transfer(from, slot, to);
         return true;
     }
@@ -115,14 +133,14 @@ class CellTiles {
         const auto size_a = static_cast<double>(sizes_[a]);
         const auto size_b = static_cast<double>(sizes_[b]);
         double change = 0;
-        double apart2 = 0;
+        double squares = 0;
         for (std::size_t j = 0; j < n_dims_; ++j) {
             const double delta = value(y, j) - value(x, j);
             const double across = sums_[b * n_dims_ + j] / size_b - sums_[a * n_dims_ + j] / size_a;
             change += 2 * delta * across - delta * delta * (1 / size_a + 1 / size_b);
-            apart2 += delta * delta;
+            squares += delta * delta + across * across;
         }
-        if (!(change < -least_share * apart2)) return false;
+        if (!(change < -rounding(squares))) return false;
         put(a, slot_a, y);
         put(b, slot_b, x);
         add(a, x, -1.0);
@@ -156,8 +174,9 @@ class CellTiles {
     }
 
   private:
-    // A gain below this share is rounding, and could be taken back and forth for ever.
     static constexpr double least_share = 1e-9;
+    // Sums are carried along: they round at every step.
+    static constexpr double coordinate_error = 1e-14;
 
     const float* tile(std::size_t cell) const { return &tiles_[cell * n_dims_ * capacity_]; }
 

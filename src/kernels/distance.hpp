@@ -8,9 +8,15 @@
 #include <span>
 #include <vector>
 
+#include "pool.hpp"
 #include "rows.hpp"
 
 namespace shoal {
+
+// Slack for the rounding of the float64 arithmetic itself, which is of the order of 1e-16 a column.
+inline constexpr double slack = 1e-9;
+// Squares below this may have lost digits, or vanished: distances that small rule nothing out.
+inline constexpr double vanishing = 1e-290;
 
 inline double squared_distance(std::span<const double> a, std::span<const double> b) {
     double sum = 0.0;
@@ -22,13 +28,30 @@ inline double squared_distance(std::span<const double> a, std::span<const double
 }
 
 // The power of two that brings the largest magnitude into [1/2, 1), so that squares neither vanish nor overflow.
-inline double unit_scale(std::span<const double> values) {
-    double largest = 0.0;
-    for (const double value : values) largest = std::max(largest, std::abs(value));
+inline double unit_scale(double largest) {
     int exponent = 0;
     std::frexp(largest, &exponent);
     // 2^1023 is the largest power there is; data below 2^-1023 are then still far from where squares vanish at 1.
     return largest == 0.0 ? 1.0 : std::ldexp(1.0, std::min(-exponent, 1023));
+}
+
+inline double largest_magnitude(std::span<const double> values) {
+    double largest = 0.0;
+    for (const double value : values) largest = std::max(largest, std::abs(value));
+    return largest;
+}
+
+inline double unit_scale(std::span<const double> values) {
+    return unit_scale(largest_magnitude(values));
+}
+
+// The same on all threads.
+inline double unit_scale(std::span<const double> values, Pool& pool) {
+    std::vector<double> largest(pool.size(), 0.0);
+    pool.split(values.size(), 0.5, [&](std::size_t thread, std::size_t from, std::size_t to) {
+        largest[thread] = std::max(largest[thread], largest_magnitude(values.subspan(from, to - from)));
+    });
+    return unit_scale(*std::max_element(largest.begin(), largest.end()));
 }
 
 // A record and its squared distance from the point of a query; nearer first, then by record number.
@@ -76,6 +99,9 @@ class Nearest {
         limit_ = heap_.front();
         return true;
     }
+
+    // Starts anew, but below the same limit.
+    void forget() { heap_.clear(); }
 
     const Candidate& limit() const { return limit_; }
     std::size_t k() const { return k_; }

@@ -21,6 +21,15 @@ class ExactSums {
     void add(std::span<const double> row) { accumulate<false>(row); }
     void subtract(std::span<const double> row) { accumulate<true>(row); }
 
+    // Adds what others have summed.
+    void add(const ExactSums& other) {
+        n_added_ += other.n_added_;
+        for (std::size_t i = 0; i < digits_.size(); ++i) digits_[i] += other.digits_[i];
+        lowest_ = std::min(lowest_, other.lowest_);
+        highest_ = std::max(highest_, other.highest_);
+        if (n_added_ >= settle_after) settle_all();
+    }
+
     // The sum of a column, rounded once, to nearest and to even.
     double operator[](std::size_t column) const {
         if (highest_ < lowest_) return 0.0;  // nothing but zeros so far
@@ -43,7 +52,7 @@ class ExactSums {
 
     template <bool negate>
     void accumulate(std::span<const double> row) {
-        if (++n_added_ == settle_after) settle_all();
+        if (++n_added_ >= settle_after) settle_all();
         for (std::size_t j = 0; j < n_dims_; ++j) {
             const auto bits = std::bit_cast<std::uint64_t>(row[j]);
             const std::uint64_t exponent = bits >> 52 & 0x7ff;

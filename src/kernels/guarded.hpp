@@ -60,18 +60,19 @@ class GuardedSearch {
         most_ = std::max({largest, 2 * k - 1, 2 * n_ / std::max<std::size_t>(cells_.size(), 1)});
     }
 
-    // `watch` hears of the records gone through, n_records a round.
+    // Reports the records gone through to `watch`, n_records a round.
     void run(const Plan& plan, Watch& watch) {
+        watch_ = &watch;
         find_neighbours(plan.n_neighbours);
-        mend(plan, watch);
+        mend(plan);
         double before = loss();
         bool split = false;
         for (std::size_t round = 0; round < plan.n_rounds && n_alive() > 1; ++round) {
             if (round == 1) find_neighbours(plan.n_neighbours);
-            sweep(round, watch);
+            sweep(round);
             // As long as pairs of cells gain much, that takes less time.
             const bool slow = loss() > 0.9 * before;
-            if (slow && alike_) rotate(watch);
+            if (slow && alike_) rotate();
             const bool fresh = slow && !std::exchange(split, split || slow) && split_large();
             if (fresh) find_neighbours(plan.n_neighbours);
             const double after = loss();
@@ -96,8 +97,8 @@ class GuardedSearch {
     static constexpr std::size_t most_rotations = 50;
     // What a step must gain, of the squares it is made of, for rounding not to be the reason.
     static constexpr double least_share = 1e-10;
-    // The same where the squares themselves are rounding: numbers are at most 1.
-    static constexpr double least_gain = 1e-26;
+    // How far rounding puts a coordinate or a centroid off, a few times over: numbers are at most 1.
+    static constexpr double coordinate_error = 1e-15;
 
     // What one guarantee knows of a cell.
     struct Kept {
@@ -107,17 +108,21 @@ class GuardedSearch {
     };
     struct Cell {
         std::uint32_t number = 0;
-        std::vector<std::uint32_t> members;
-        std::vector<double> sums;
+        std::vector<std::uint32_t> members;  // ascending: what is computed from them depends on nothing else
         std::vector<double> centroid;
         std::vector<double> own2;  // squared distances of the members from the centroid
         std::vector<Kept> kept;    // of each guarantee
+        double loss = 0;
         double excess = 0;
         double radius = 0;
         std::uint32_t n_changes = 0;
 
         std::size_t size() const { return members.size(); }
         double weight() const { return static_cast<double>(members.size()); }
+    };
+    // A record leaves a cell for another, by their numbers.
+    struct Transfer {
+        std::uint32_t record, from, to;
     };
     // A record of a goes to b, one of b to a, or both; by their places in the cells.
     struct Step {
@@ -180,31 +185,62 @@ class GuardedSearch {
     Code code(std::size_t g, std::uint32_t record) const { return codes_[g][record]; }
 
     void enter(std::uint32_t record, Cell& cell) {
-        cell.members.push_back(record);
-        for (std::size_t j = 0; j < m_; ++j) cell.sums[j] += row(record)[j];
+        cell.members.insert(std::ranges::lower_bound(cell.members, record), record);
         for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             Kept& kept = cell.kept[g];
-            kept.codes.insert(std::upper_bound(kept.codes.begin(), kept.codes.end(), code(g, record)), code(g, record));
+            kept.codes.insert(std::ranges::upper_bound(kept.codes, code(g, record)), code(g, record));
             kept.sum += code(g, record);
         }
     }
-    void leave(std::size_t slot, Cell& cell) {
-        const std::uint32_t record = cell.members[slot];
-        cell.members[slot] = cell.members.back();
-        cell.members.pop_back();
-        for (std::size_t j = 0; j < m_; ++j) cell.sums[j] -= row(record)[j];
+    void leave(std::uint32_t record, Cell& cell) {
+        cell.members.erase(std::ranges::lower_bound(cell.members, record));
         for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             Kept& kept = cell.kept[g];
-            kept.codes.erase(std::lower_bound(kept.codes.begin(), kept.codes.end(), code(g, record)));
+            kept.codes.erase(std::ranges::lower_bound(kept.codes, code(g, record)));
             kept.sum -= code(g, record);
         }
     }
 
-    // Counts everything anew for the members there are.
+    // Carries out the transfers listed, whatever they cost.
+    void transfer() {
+        list_touched();
+        pass_over();
+        for (const std::uint32_t cell : touched_) ++cells_[cell].n_changes;
+    }
+    // Carries them out if that lowers the loss of the cells, computed anew; says whether it does. The loss of a cell
+    // depends on its records alone, so steps between two cells never lead back to where they began.
+    bool transfer_if_lower() {
+        list_touched();
+        const double before = loss_of_touched();
+        pass_over();
+        if (loss_of_touched() < before) {
+            for (const std::uint32_t cell : touched_) ++cells_[cell].n_changes;
+            return true;
+        }
+        for (Transfer& each : transfers_) std::swap(each.from, each.to);
+        pass_over();
+        return false;
+    }
+    void list_touched() {
+        touched_.clear();
+        for (const Transfer& each : transfers_)
+            for (const std::uint32_t cell : {each.from, each.to})
+                if (std::ranges::find(touched_, cell) == touched_.end()) touched_.push_back(cell);
+    }
+    double loss_of_touched() const {
+        double sum = 0;
+        for (const std::uint32_t cell : touched_) sum += cells_[cell].loss;
+        return sum;
+    }
+    void pass_over() {
+        for (const Transfer& each : transfers_) leave(each.record, cells_[each.from]);
+        for (const Transfer& each : transfers_) enter(each.record, cells_[each.to]);
+        for (const std::uint32_t cell : touched_) settle(cells_[cell]);
+    }
+
+    // Recounts everything for the members there are, in any order.
     void fill(Cell& cell) {
-        cell.sums.assign(m_, 0.0);
-        for (const std::uint32_t record : cell.members)
-            for (std::size_t j = 0; j < m_; ++j) cell.sums[j] += row(record)[j];
+        std::ranges::sort(cell.members);
         for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             Kept& kept = cell.kept[g];
             kept.codes.clear();
@@ -213,24 +249,43 @@ class GuardedSearch {
             kept.sum = std::accumulate(kept.codes.begin(), kept.codes.end(), std::int64_t{0});
         }
         settle(cell);
+        ++cell.n_changes;
     }
 
     // Recounts what depends on all members.
     void settle(Cell& cell) {
-        cell.centroid.resize(m_);
-        for (std::size_t j = 0; j < m_; ++j) {
-            cell.centroid[j] = cell.sums[j] / cell.weight();
-            centroids_[cell.number * width_ + j] = static_cast<float>(cell.centroid[j]);
-        }
-        cell.own2.resize(cell.size());
-        for (std::size_t i = 0; i < cell.size(); ++i) cell.own2[i] = distance2(cell.members[i], cell);
-        cell.radius = cell.size() > 0 ? std::sqrt(*std::ranges::max_element(cell.own2)) : 0;
         cell.excess = 0;
-        for (std::size_t g = 0; g < guarantees_.size() && cell.size() > 0; ++g) {
+        if (cell.size() == 0) return;
+        measure(cell);
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             cell.excess += guarantees_[g]->excess(cell.kept[g].codes);
             cell.kept[g].memory = guarantees_[g]->memory(cell.kept[g].codes);
         }
-        ++cell.n_changes;
+    }
+    // The centroid and the distances from it, seen from the first member: rounding does not grow with the coordinates.
+    void measure(Cell& cell) {
+        const double* first = row(cell.members.front());
+        shift_.assign(m_, 0.0);
+        for (const std::uint32_t record : cell.members)
+            for (std::size_t j = 0; j < m_; ++j) shift_[j] += row(record)[j] - first[j];
+        cell.centroid.resize(m_);
+        for (std::size_t j = 0; j < m_; ++j) {
+            shift_[j] /= cell.weight();
+            cell.centroid[j] = first[j] + shift_[j];
+            centroids_[cell.number * width_ + j] = static_cast<float>(cell.centroid[j]);
+        }
+        cell.own2.resize(cell.size());
+        cell.loss = 0;
+        for (std::size_t i = 0; i < cell.size(); ++i) {
+            double sum = 0;
+            for (std::size_t j = 0; j < m_; ++j) {
+                const double difference = row(cell.members[i])[j] - first[j] - shift_[j];
+                sum += difference * difference;
+            }
+            cell.own2[i] = sum;
+            cell.loss += sum;
+        }
+        cell.radius = std::sqrt(*std::ranges::max_element(cell.own2));
     }
 
     double distance2(std::uint32_t record, const Cell& cell) const {
@@ -250,11 +305,14 @@ class GuardedSearch {
         return sum;
     }
 
-    double loss(const Cell& cell) const { return std::accumulate(cell.own2.begin(), cell.own2.end(), 0.0); }
     double loss() const {
         double sum = 0;
-        for (const Cell& cell : cells_) sum += loss(cell);
+        for (const Cell& cell : cells_) sum += cell.loss;
         return sum;
+    }
+    // What rounding can make of squares of this size: of the squares themselves, and of the differences squared.
+    double rounding(double squares) const {
+        return least_share * squares + coordinate_error * std::sqrt(static_cast<double>(m_) * squares);
     }
     std::size_t n_alive() const {
         return static_cast<std::size_t>(std::ranges::count_if(cells_, [](const Cell& c) { return c.size() > 0; }));
@@ -271,7 +329,8 @@ class GuardedSearch {
                     if (a != b) lists_.push_back(b);
         } else {
             Pool alone(1);
-            lists_ = nearest_neighbours({centroids_.data(), n_cells, width_}, n_wanted, loops_, alone);
+            n_wanted = std::max<std::size_t>(n_wanted, 1);
+            lists_ = nearest_neighbours({centroids_.data(), n_cells, width_}, n_wanted, loops_, alone, *watch_);
             n_listed_ = lists_.size() / n_cells;
         }
         compared_.assign(lists_.size(), 0);
@@ -283,7 +342,7 @@ class GuardedSearch {
     // ---- lowering the loss
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
-    void sweep(std::size_t round, Watch& watch) {
+    void sweep(std::size_t round) {
         for (std::size_t a = 0; a < cells_.size(); ++a) {
             for (std::size_t i = 0; i < n_listed_ && sound(cells_[a]); ++i) {
                 const std::uint32_t b = lists_[a * n_listed_ + i];
@@ -291,12 +350,18 @@ class GuardedSearch {
                 if (b < a && listed(b, a)) continue;
                 std::uint32_t& compared = compared_[a * n_listed_ + i];
                 if (compared == cells_[a].n_changes + cells_[b].n_changes) continue;
-                while (improve(cells_[a], cells_[b])) {
-                }
-                compared = cells_[a].n_changes + cells_[b].n_changes;
+                if (improve_fully(cells_[a], cells_[b])) compared = cells_[a].n_changes + cells_[b].n_changes;
             }
-            if (a % 64 == 0) watch.tick(round * n_ + a * n_ / cells_.size());
+            watch_->tick(round * n_ + a * n_ / cells_.size());
         }
+    }
+    // Takes the best steps between two cells, one after the other, as many as two a record; says whether none is left.
+    bool improve_fully(Cell& a, Cell& b) {
+        for (std::size_t n_left = 2 * (a.size() + b.size()); n_left > 0; --n_left) {
+            if (!improve(a, b)) return true;
+            watch_->tick();
+        }
+        return false;
     }
     static bool sound(const Cell& cell) { return cell.size() > 0 && cell.excess <= 0; }
     bool listed(std::uint32_t a, std::size_t b) const {
@@ -325,8 +390,8 @@ class GuardedSearch {
         if (may_give(b, a)) find_move(b, a, pair, -1, best);
         find_swap(a, b, pair, best);
         if (!best) return false;
-        take(a, b, best);
-        return true;
+        list(a, b, best);
+        return transfer_if_lower();
     }
 
     // Products with the way from a's centroid to b's, seen from the own centroid.
@@ -358,8 +423,7 @@ class GuardedSearch {
         if (a.size() * b.size() <= many_pairs || !alike_would_gain(a, b, pair)) return false;
         by_class(a, lean_a_, -1, ranked_a_);
         by_class(b, lean_b_, 1, ranked_b_);
-        leaving_a_.clear();
-        leaving_b_.clear();
+        transfers_.clear();
         for (std::size_t i = 0, j = 0; i < ranked_a_.size() && j < ranked_b_.size();) {
             const auto [class_a, key_a, x] = ranked_a_[i];
             const auto [class_b, key_b, y] = ranked_b_[j];
@@ -367,10 +431,9 @@ class GuardedSearch {
                 ++(class_a < class_b ? i : j);
                 continue;
             }
-            const double rounding = least_share * (a.own2[x] + b.own2[y] + pair.apart2) + least_gain;
-            if (2 * (key_a + key_b + pair.apart2) < -rounding) {
-                leaving_a_.push_back(a.members[x]);
-                leaving_b_.push_back(b.members[y]);
+            if (2 * (key_a + key_b + pair.apart2) < -rounding(a.own2[x] + b.own2[y] + pair.apart2)) {
+                transfers_.push_back({a.members[x], a.number, b.number});
+                transfers_.push_back({b.members[y], b.number, a.number});
                 ++i;
                 ++j;
             } else {
@@ -378,16 +441,7 @@ class GuardedSearch {
                 while (i < ranked_a_.size() && std::get<0>(ranked_a_[i]) == class_a) ++i;
             }
         }
-        if (leaving_a_.empty()) return false;
-        for (std::size_t i = 0; i < leaving_a_.size(); ++i) {
-            leave(slot(a, leaving_a_[i]), a);
-            leave(slot(b, leaving_b_[i]), b);
-            enter(leaving_a_[i], b);
-            enter(leaving_b_[i], a);
-        }
-        settle(a);
-        settle(b);
-        return true;
+        return !transfers_.empty() && transfer_if_lower();
     }
     // Whether a record of some class that leans most to the other cell leans more than the one it would change with.
     bool alike_would_gain(const Cell& a, const Cell& b, const Pair& pair) {
@@ -405,9 +459,6 @@ class GuardedSearch {
         out.clear();
         for (std::uint32_t i = 0; i < cell.size(); ++i) out.emplace_back(class_of_[cell.members[i]], sign * lean[i], i);
         std::ranges::sort(out);
-    }
-    static std::size_t slot(const Cell& cell, std::uint32_t record) {
-        return static_cast<std::size_t>(std::ranges::find(cell.members, record) - cell.members.begin());
     }
 
     // Lists the records that steps between two cells are looked for among: all, or, where that would be many pairs, of
@@ -444,8 +495,9 @@ class GuardedSearch {
             const double to2 = from.own2[i] - 2 * sign * lean[i] + pair.apart2;
             const std::uint32_t record = from.members[i];
             const double change = join * to2 - leave * from.own2[i];
-            const double rounding = least_share * (from.own2[i] + pair.apart2) + least_gain;
-            if (!worthwhile(from, to, record, none, best.change - rounding, change)) continue;
+            if (change >= best.change) continue;
+            const double limit = best.change - rounding(from.own2[i] + pair.apart2);
+            if (!worthwhile(from, to, record, none, limit, change)) continue;
             best = sign > 0 ? Step{change, i, none} : Step{change, none, i};
         }
     }
@@ -468,8 +520,9 @@ class GuardedSearch {
                 const std::uint32_t record_b = b.members[y];
                 if (!within_bounds(record_a, record_b)) continue;
                 const double change = along - distance2(record_a, record_b) * pair.share;
-                const double rounding = least_share * (a.own2[x] + b.own2[y] + pair.apart2) + least_gain;
-                if (!worthwhile(a, b, record_a, record_b, best.change - rounding, change)) continue;
+                if (change >= best.change) continue;
+                const double limit = best.change - rounding(a.own2[x] + b.own2[y] + pair.apart2);
+                if (!worthwhile(a, b, record_a, record_b, limit, change)) continue;
                 best = {change, x, y};
             }
         }
@@ -532,20 +585,15 @@ class GuardedSearch {
         return changed_;
     }
 
-    void take(Cell& a, Cell& b, const Step& step) {
-        const std::uint32_t x = step.from_a == none ? none : a.members[step.from_a];
-        const std::uint32_t y = step.from_b == none ? none : b.members[step.from_b];
-        if (x != none) leave(step.from_a, a);
-        if (y != none) leave(step.from_b, b);
-        if (x != none) enter(x, b);
-        if (y != none) enter(y, a);
-        settle(a);
-        settle(b);
+    void list(const Cell& a, const Cell& b, const Step& step) {
+        transfers_.clear();
+        if (step.from_a != none) transfers_.push_back({a.members[step.from_a], a.number, b.number});
+        if (step.from_b != none) transfers_.push_back({b.members[step.from_b], b.number, a.number});
     }
 
     // Records of the same values change places all around: three and more cells each pass one on to the next, where no
     // two of them can gain any more by themselves. No guarantee can tell.
-    void rotate(Watch& watch) {
+    void rotate() {
         for (std::uint32_t kind = 0; kind < n_classes_; ++kind) {
             find_passes(kind);
             for (std::size_t round = 0; round < most_rotations; ++round) {
@@ -553,7 +601,7 @@ class GuardedSearch {
                 for (const auto& cycle : cycles_.find({n_listed_, lists_, pass_cost_})) pass_on(cycle);
                 if (dirty_.empty()) break;
                 for (const std::uint32_t cell : dirty_) renew_passes(cell);
-                watch.tick(0);
+                watch_->tick();
             }
         }
     }
@@ -568,7 +616,10 @@ class GuardedSearch {
             for (const std::uint32_t record : cell.members)
                 if (class_of_[record] == kind) of_kind_[cell.number].push_back(record);
         }
-        for (std::uint32_t way = 0; way < lists_.size(); ++way) find_pass(way);
+        for (std::uint32_t way = 0; way < lists_.size(); ++way) {
+            find_pass(way);
+            if (way % n_listed_ == 0) watch_->tick();
+        }
     }
     void find_pass(std::uint32_t way) {
         pass_cost_[way] = infinity;
@@ -594,38 +645,35 @@ class GuardedSearch {
             }
         }
     }
-    // The ways of a cycle lead backwards: each comes to where the one before it begins.
+    // Passes records on around a cycle if the loss falls.
     void pass_on(std::span<const std::uint32_t> cycle) {
         double cost = 0;
-        double rounding = least_gain;
-        const auto giver = [&](std::size_t i) -> Cell& { return cells_[cycle[i] / n_listed_]; };
-        const auto comes_from = [&](std::size_t i) { return (i + 1) % cycle.size(); };
-        for (std::size_t i = 0; i < cycle.size(); ++i) {
-            const std::uint32_t record = passed_[cycle[i]];
-            cost += pass_cost_[cycle[i]];
-            rounding += least_share * (distance2(record, giver(i)) + distance2(record, cells_[lists_[cycle[i]]]));
+        double squares = 0;
+        transfers_.clear();
+        for (const std::uint32_t way : cycle) {
+            const auto from = static_cast<std::uint32_t>(way / n_listed_);
+            transfers_.push_back({passed_[way], from, lists_[way]});
+            cost += pass_cost_[way];
+            squares += distance2(passed_[way], cells_[from]) + distance2(passed_[way], cells_[lists_[way]]);
         }
-        if (cost >= -rounding) return;
-        for (std::size_t i = 0; i < cycle.size(); ++i) {
-            const std::uint32_t goes = passed_[cycle[i]];
-            const std::uint32_t comes = passed_[cycle[comes_from(i)]];
-            leave(slot(giver(i), goes), giver(i));
-            enter(comes, giver(i));
-            std::ranges::replace(of_kind_[giver(i).number], goes, comes);
-            settle(giver(i));
-            dirty_.push_back(giver(i).number);
+        if (cost >= -rounding(squares) || !transfer_if_lower()) return;
+        for (const auto& [record, from, to] : transfers_) {
+            std::erase(of_kind_[from], record);
+            of_kind_[to].push_back(record);
         }
+        dirty_.insert(dirty_.end(), touched_.begin(), touched_.end());
     }
 
     // ---- mending
 
     // Cells in excess ask those near them, then farther away; they merge as the last resort.
-    void mend(const Plan& plan, Watch& watch) {
+    void mend(const Plan& plan) {
         std::vector<std::uint32_t> failing = in_excess();
         if (failing.empty()) return;
         for (const std::uint32_t c : failing) mend(c, neighbours(c));
         failing = in_excess();
-        for (std::size_t reach = 2 * plan.n_neighbours; !failing.empty() && n_alive() > 1; reach *= 4) {
+        for (std::size_t reach = 2 * std::max<std::size_t>(plan.n_neighbours, 1); !failing.empty() && n_alive() > 1;
+             reach *= 4) {
             const bool everywhere = reach >= cells_.size() && plan.at_any_cost;
             list_alive();
             for (const std::uint32_t c : failing) {
@@ -634,7 +682,6 @@ class GuardedSearch {
                 if (others.empty()) others = nearest_able(cells_[c], reach);
                 mend(c, others);
                 if (everywhere && cells_[c].excess > 0) merge(c);
-                watch.tick(0);
             }
             failing = in_excess();
             if (!plan.at_any_cost) break;
@@ -656,7 +703,8 @@ class GuardedSearch {
     }
 
     // Takes, as long as there is one, the step with another cell that brings most for its loss. All are asked once;
-    // then those again that had a good offer, until none of them has one any more.
+    // then those again that had a good offer, until none of them has one any more. Ends, since each step takes a share
+    // of the excess away (see `enough`).
     void mend(std::uint32_t c, std::span<const std::uint32_t> others) {
         Cell& a = cells_[c];
         for (bool all = true; a.size() > 0 && a.excess > 0;) {
@@ -668,7 +716,9 @@ class GuardedSearch {
             const Step best = best_offer(a, partner);
             if (partner == none && all) return;
             all = partner == none;
-            if (!all) take(a, cells_[partner], best);
+            if (all) continue;
+            list(a, cells_[partner], best);
+            transfer();
         }
     }
     // Asks the cells in the list for steps; keeps the best in it, with what they offer.
@@ -680,6 +730,7 @@ class GuardedSearch {
             if (b == none || b == a.number || cells_[b].size() == 0) continue;
             double limit = 1.3 * least;
             if (out_of_reach(a, cells_[b], limit)) continue;
+            watch_->tick();
             const Step step = mending_step(a, cells_[b], limit);
             if (!step) continue;
             found_.emplace_back(limit, b);
@@ -816,11 +867,14 @@ class GuardedSearch {
     // What a step that mends may leave: little, so that few are needed; but one record among many can only do so much.
     static double enough(const Cell& cell) { return cell.excess - std::min(0.3 * cell.excess, 0.25 / cell.weight()); }
 
-    // Merges a cell with the one that mends it for the least loss, or brings most for it.
+    // Merges a cell with the one that brings most for its loss; where none brings anything, with the nearest. The last
+    // cell there is has none to merge with.
     void merge(std::uint32_t c) {
         Cell& a = cells_[c];
         std::uint32_t partner = none;
+        std::uint32_t nearest = none;
         double least = infinity;
+        double least_cost = infinity;
         for (const Cell& b : cells_) {
             if (b.size() == 0 || b.number == c) continue;
             double apart2 = 0;
@@ -829,29 +883,39 @@ class GuardedSearch {
                 apart2 += difference * difference;
             }
             const double cost = a.weight() * b.weight() / (a.weight() + b.weight()) * apart2 + tiny_;
+            if (cost < least_cost) {
+                least_cost = cost;
+                nearest = b.number;
+            }
             if (cost >= least * (a.excess + b.excess)) continue;
             const double gone = a.excess + b.excess - excess_together(a, b);
-            if (gone < 0.1 * a.excess && partner != none) continue;
+            if (gone <= 0 || (gone < 0.1 * a.excess && partner != none)) continue;
             if (cost < least * gone) {
                 least = cost / gone;
                 partner = b.number;
             }
         }
+        if (partner == none) partner = nearest;
+        if (partner == none) return;
         Cell& b = cells_[partner];
         b.members.insert(b.members.end(), a.members.begin(), a.members.end());
-        a.members.clear();
-        a.own2.clear();
-        a.excess = 0;
         most_ = std::max(most_, b.size());
         fill(b);
+        empty(a);
+    }
+    void empty(Cell& cell) {
+        cell.members.clear();
+        cell.own2.clear();
+        cell.loss = 0;
+        cell.excess = 0;
+        ++cell.n_changes;
     }
     // Cuts cells of 2k records and more in two where both halves keep everything: that always lowers the loss. Says
     // whether any was.
     bool split_large() {
         const std::size_t n_before = cells_.size();
         for (std::size_t c = 0; c < cells_.size(); ++c)
-            while (cells_[c].size() >= 2 * k_ && cells_[c].excess <= 0 && split(c)) {
-            }
+            while (cells_[c].size() >= 2 * k_ && cells_[c].excess <= 0 && split(c)) watch_->tick();
         return cells_.size() > n_before;
     }
     // The upper half of each class goes, along the widest column. What is then off is mended between the two.
@@ -928,6 +992,7 @@ class GuardedSearch {
     std::size_t width_;  // columns in whole lanes, the surplus ones zero
     const Loops& loops_;
     std::span<std::int64_t> labels_;
+    Watch* watch_ = nullptr;
     std::vector<std::size_t> original_;  // the number in the table of each record
     std::vector<double> rows_;
     std::vector<const Guarantee*> guarantees_;
@@ -938,7 +1003,9 @@ class GuardedSearch {
     std::size_t n_listed_ = 0;
     std::vector<std::uint32_t> compared_;  // of each pair: the changes of both when they were last compared
     double tiny_ = 1e-12;
-    std::vector<double> across_, lean_a_, lean_b_, radius_;
+    std::vector<double> across_, lean_a_, lean_b_, radius_, shift_;
+    std::vector<Transfer> transfers_;     // the step at hand
+    std::vector<std::uint32_t> touched_;  // the cells of the last transfers
     std::vector<Interval> bounds_;
     std::vector<std::uint32_t> alive_;
     std::vector<float> apart2_;
@@ -954,7 +1021,7 @@ class GuardedSearch {
     bool alike_ = false;                               // whether records of a class have the same codes
     std::size_t n_classes_ = 1;
     std::vector<std::uint8_t> class_of_;  // of each record
-    std::vector<std::uint32_t> slots_a_, slots_b_, leaving_a_, leaving_b_;
+    std::vector<std::uint32_t> slots_a_, slots_b_;
     std::vector<std::pair<double, std::uint32_t>> top_;
     std::vector<Ranked> ranked_a_, ranked_b_;
 };

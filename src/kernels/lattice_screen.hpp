@@ -25,11 +25,6 @@
 
 namespace shoal {
 
-// Slack for the rounding of the float64 arithmetic itself, which is of the order of 1e-16 a column.
-inline constexpr double slack = 1e-9;
-// Squares below this may have lost digits, or vanished: distances that small rule nothing out.
-inline constexpr double vanishing = 1e-290;
-
 // A question and what has been found so far.
 struct Query {
     // So many records are measured at a time, and their rows fetched side by side.
@@ -72,7 +67,8 @@ class Core {
           pool_(pool),
           n_dims_(turn.n_kept()),
           quads_((n_dims_ + 3) / 4),
-          width_(4 * quads_) {}
+          width_(4 * quads_),
+          parts_(pool.size()) {}
 
     std::size_t size() const { return size_; }
     std::size_t size_when_laid_out() const { return size_laid_out_; }
@@ -92,20 +88,23 @@ class Core {
         lay_out();
     }
 
-    // Closes the gaps. Calls moved(from_block, first_place) for each block with the place its records now begin at.
-    template <class Moved>
-    void close_gaps(const Moved& moved) {
-        std::size_t next = 0;
-        for (std::size_t b = 0; b < n_blocks_; ++b) {
-            const std::size_t first = b * block_size;
-            moved(b, next);
-            if (next != first) {
-                std::copy_n(&turned_[first * width_], n_live_[b] * width_, &turned_[next * width_]);
-                std::copy_n(&records_[first], n_live_[b], &records_[next]);
-            }
-            next += n_live_[b];
-        }
+    // Closes the gaps. Returns for each block the place its records now begin at.
+    std::vector<std::uint32_t> close_gaps() {
+        std::vector<std::uint32_t> begins(n_blocks_, 0);
+        for (std::size_t b = 1; b < n_blocks_; ++b) begins[b] = begins[b - 1] + n_live_[b - 1];
+        std::vector<float> turned(whole_blocks(size_) * width_, 0.0f);
+        std::vector<std::uint32_t> records(whole_blocks(size_));
+        pool_.split(
+            n_blocks_, static_cast<double>(block_size * width_), [&](std::size_t, std::size_t from, std::size_t to) {
+                for (std::size_t b = from; b < to; ++b) {
+                    std::copy_n(&turned_[b * block_size * width_], n_live_[b] * width_, &turned[begins[b] * width_]);
+                    std::copy_n(&records_[b * block_size], n_live_[b], &records[begins[b]]);
+                }
+            });
+        turned_ = std::move(turned);
+        records_ = std::move(records);
         lay_out();
+        return begins;
     }
 
     // The last record of the block takes the place; returns it. What it leaves reads as the centre of the lattice,
@@ -161,18 +160,38 @@ class Core {
         return query;
     }
 
-    // Completes what the rim and the home block have to say by what the other blocks have.
-    void search(Query& query, std::size_t home) {
-        set_limits(query);
+    // Completes what the home block has to say, on all threads that pay. Each calls first(query), with the query as it
+    // is asked there, before it looks at its first block.
+    template <class First>
+    void search(Query& query, std::size_t home, const First& first) {
         std::size_t& skip = skip_boxes_[query.wants_farthest];
-        if (skip > 0) {
-            --skip;
-            sweep_shared(query, home);
-        } else if (!visit_within_reach(query, home)) {
-            // Boxes rule out too little here to be worth testing; try again later.
-            skip = 16;
-            sweep_shared(query, home);
+        const bool by_boxes = skip == 0;
+        if (!by_boxes) --skip;
+        ++n_queries_;
+        if (pool_.size() > 1) asked_ = query;
+        const auto look = [&](std::size_t thread, std::size_t from, std::size_t to) {
+            Part& part = parts_[thread];
+            // The calling thread asks the query itself.
+            Query& mine = thread == 0 ? query : part.query;
+            if (std::exchange(part.number, n_queries_) != n_queries_) {
+                if (thread != 0) mine = asked_;
+                if (thread != 0) mine.nearest.forget();
+                first(mine);
+                set_limits(mine);
+                part.n_visits = 0;
+                if (by_boxes) look_out(mine, part);
+            }
+            if (!by_boxes || !visit_within_reach(mine, part, from, to, home)) sweep(mine, from, to, home);
+        };
+        pool_.split(n_blocks_, paces_[by_boxes], look, backwards_);
+        std::size_t n_visits = 0;
+        for (const Part& part : parts_) {
+            if (part.number != n_queries_) continue;
+            n_visits += part.n_visits;
+            if (&part != &parts_.front()) gather(query, part.query);
         }
+        // Boxes rule out too little here to be worth testing; try again later.
+        if (by_boxes && is_most(n_visits, n_blocks_)) skip = 16;
         backwards_ = !backwards_;
     }
 
@@ -201,12 +220,21 @@ class Core {
 
   private:
     static constexpr std::uint8_t zero_code = 128;
+    static std::size_t whole_blocks(std::size_t n) { return (n + block_size - 1) / block_size * block_size; }
     // So many blocks are looked at in order of their distance, and so far ahead blocks are fetched.
     static constexpr std::ptrdiff_t n_first = 3;
     static constexpr std::size_t n_ahead = 4;
     static constexpr std::size_t stride_blocks = 64;
-    // Sharing fewer lines than this costs more than it saves.
-    static constexpr std::size_t min_lines_to_share = 1 << 13;
+
+    // What one thread asks and finds in a query that is shared.
+    struct alignas(128) Part {
+        std::size_t number = 0;  // of the last query it took part in
+        Query query;
+        std::size_t n_visits = 0;  // blocks that boxes have not ruled out
+        // The point as boxes see it.
+        std::vector<float> low, high, outward;
+        double radius = 0, shift = 0;
+    };
 
     // ------------------------------------------------------------------------------------------------ asking
 
@@ -266,23 +294,13 @@ class Core {
         if (query.nearest.limit().distance != limit || query.farthest.distance != farthest) set_limits(query);
     }
 
-    // All blocks but the home block, which has been scanned, shared among the threads.
-    void sweep_shared(Query& query, std::size_t home) {
-        if (pool_.size() == 1 || n_blocks_ * lines_per_block(quads_) < min_lines_to_share)
-            return sweep(query, 0, n_blocks_, home);
-        std::vector<Query> part(pool_.size(), query);
-        pool_.split(n_blocks_, [&](std::size_t t, std::size_t from, std::size_t to) {
-            part[t].nearest = Nearest(query.nearest.k(), query.nearest.limit());
-            set_limits(part[t]);
-            sweep(part[t], from, to, home);
-        });
-        for (const Query& other : part) {
-            for (const Candidate& candidate : other.nearest.found()) query.nearest.offer(candidate);
-            if (query.wants_farthest) query.farthest.offer({other.farthest.distance, other.farthest.record});
-        }
+    static void gather(Query& query, const Query& part) {
+        for (const Candidate& candidate : part.nearest.found()) query.nearest.offer(candidate);
+        if (query.wants_farthest) query.farthest.offer({part.farthest.distance, part.farthest.record});
     }
 
-    // To and fro: what was read last is still in the cache when the next query begins there.
+    // All blocks but the home block, which has been scanned. To and fro: what was read last is still in the cache when
+    // the next query begins there.
     void sweep(Query& query, std::size_t from, std::size_t to, std::size_t home) const {
         const std::size_t n_strides = (to - from + stride_blocks - 1) / stride_blocks;
         for (std::size_t i = 0; i < n_strides; ++i) {
@@ -294,12 +312,16 @@ class Core {
         measure_pending(query);
     }
 
-    // The blocks whose boxes come near enough, nearest first, or reach far enough; says no if these are most blocks.
-    bool visit_within_reach(Query& query, std::size_t home) {
-        const double radius = measure_boxes(query);
+    static bool is_most(std::size_t n, std::size_t n_all) { return n * 8 > n_all * 7; }
+
+    // Of some blocks those whose boxes come near enough, nearest first, or reach far enough; says no if they are most.
+    bool visit_within_reach(Query& query, Part& part, std::size_t from, std::size_t to, std::size_t home) {
+        const float* least2 = &least2_[from];
+        const float* greatest2 = &greatest2_[from];
+        measure_boxes(part, from, to);
         // Sums of products of floats, of a magnitude that the norms bound.
         const double rounding = 1.2e-7 * static_cast<double>(n_dims_ + 8);
-        const double largest2 = radius * radius + 4 * n_steps_ * n_steps_ * static_cast<double>(n_dims_);
+        const double largest2 = part.radius * part.radius + 4 * n_steps_ * n_steps_ * static_cast<double>(n_dims_);
         float near2 = 0;
         float far2 = 0;
         std::size_t n_limits = 0;
@@ -309,20 +331,21 @@ class Core {
             far2 = below(query.far_limit * query.far_limit - 8 * rounding * largest2);
         };
         take_limits();
-        const std::size_t n_visits =
-            loops_.select(least2_.data(), greatest2_.data(), n_blocks_, near2, far2, visit_.data());
-        if (n_visits * 8 > n_blocks_ * 7) return false;
-        const auto end = visit_.begin() + static_cast<std::ptrdiff_t>(n_visits);
-        const auto within_reach = [&](std::uint32_t b) { return least2_[b] <= near2 || !(greatest2_[b] < far2); };
-        const auto nearer = [&](std::uint32_t a, std::uint32_t b) { return least2_[a] < least2_[b]; };
+        const auto begin = visit_.begin() + static_cast<std::ptrdiff_t>(from);
+        const std::size_t n_visits = loops_.select(least2, greatest2, to - from, near2, far2, &*begin);
+        part.n_visits += n_visits;
+        if (is_most(n_visits, to - from)) return false;
+        const auto end = begin + static_cast<std::ptrdiff_t>(n_visits);
+        const auto within_reach = [&](std::uint32_t b) { return least2[b] <= near2 || !(greatest2[b] < far2); };
+        const auto nearer = [&](std::uint32_t a, std::uint32_t b) { return least2[a] < least2[b]; };
         std::size_t n_to_come = n_visits;
-        for (auto next = visit_.begin(); next != end; ++next) {
-            if (--n_to_come >= n_ahead && within_reach(next[n_ahead])) fetch_block(next[n_ahead]);
+        for (auto next = begin; next != end; ++next) {
+            if (--n_to_come >= n_ahead && within_reach(next[n_ahead])) fetch_block(from + next[n_ahead]);
             // The most promising ones first, then what is still within reach.
-            const bool early = next - visit_.begin() < n_first;
+            const bool early = next - begin < n_first;
             if (early) std::iter_swap(next, std::min_element(next, end, nearer));
-            if (*next == home || !within_reach(*next)) continue;
-            scan(query, *next, *next + 1);
+            if (from + *next == home || !within_reach(*next)) continue;
+            scan(query, from + *next, from + *next + 1);
             if (early) measure_pending(query);
             if (query.n_limits != n_limits) take_limits();
         }
@@ -330,24 +353,27 @@ class Core {
         return true;
     }
 
-    // Between what squared distances from the point the records of each block lie. Returns the point's distance from
-    // the middle.
-    double measure_boxes(const Query& query) {
+    // The point as boxes see it.
+    void look_out(const Query& query, Part& part) const {
+        for (auto* floats : {&part.low, &part.high, &part.outward}) floats->resize(n_dims_);
         double radius2 = 0;
-        double shift = 0;
+        part.shift = 0;
         for (std::size_t j = 0; j < n_dims_; ++j) {
-            low_[j] = below(query.turned[j]);
-            high_[j] = above(query.turned[j]);
+            part.low[j] = below(query.turned[j]);
+            part.high[j] = above(query.turned[j]);
             const double outward = query.turned[j] - middle_[j];
-            outward_[j] = static_cast<float>(outward);
+            part.outward[j] = static_cast<float>(outward);
             radius2 += outward * outward;
-            shift += middle_[j] * outward;
+            part.shift += middle_[j] * outward;
         }
-        const double radius = std::sqrt(radius2);
-        loops_.reach({n_blocks_, lower_.data(), upper_.data(), outer_.data()},
-                     {low_, high_, outward_, above(radius), static_cast<float>(shift)}, least2_.data(),
-                     greatest2_.data());
-        return radius;
+        part.radius = std::sqrt(radius2);
+    }
+
+    // Between what squared distances from the point the records of some blocks lie.
+    void measure_boxes(const Part& part, std::size_t from, std::size_t to) {
+        loops_.reach({to - from, n_blocks_, &lower_[from], &upper_[from], &outer_[from]},
+                     {part.low, part.high, part.outward, above(part.radius), static_cast<float>(part.shift)},
+                     &least2_[from], &greatest2_[from]);
     }
 
     static void fetch(std::span<const double> row) {
@@ -390,15 +416,46 @@ class Core {
         lower_.resize(n_dims_ * n_blocks_);
         upper_.resize(n_dims_ * n_blocks_);
         for (auto* floats : {&outer_, &least2_, &greatest2_}) floats->resize(n_blocks_);
-        for (auto* floats : {&low_, &high_, &outward_}) floats->resize(n_dims_);
         visit_.resize(n_blocks_ + group_size);
         skip_boxes_ = {};
         lay_lattice();
         std::vector<double> error2(pool_.size(), 0.0);
-        pool_.split(n_blocks_, [&](std::size_t t, std::size_t from, std::size_t to) {
+        const double time = 2.0 * static_cast<double>(block_size * width_);
+        pool_.split(n_blocks_, time, [&](std::size_t t, std::size_t from, std::size_t to) {
             for (std::size_t b = from; b < to; ++b) error2[t] = std::max(error2[t], code_block(b));
         });
         lattice_error_ = std::sqrt(*std::max_element(error2.begin(), error2.end())) * (1 + slack) + slack;
+    }
+
+    struct Ranges {
+        std::vector<float> least, greatest;
+        std::vector<double> sum;
+    };
+
+    // Of each turned coordinate of the core. How sums are rounded depends on the threads; they only ever rule out.
+    Ranges ranges_of_coordinates() {
+        constexpr float infinity = std::numeric_limits<float>::infinity();
+        const Ranges none{std::vector<float>(width_, infinity), std::vector<float>(width_, -infinity),
+                          std::vector<double>(width_, 0.0)};
+        std::vector<Ranges> parts(pool_.size(), none);
+        pool_.split(size_, static_cast<double>(width_), [&](std::size_t thread, std::size_t from, std::size_t to) {
+            Ranges& part = parts[thread];
+            for (std::size_t place = from; place < to; ++place)
+                for (std::size_t j = 0; j < width_; ++j) {
+                    const float value = turned_[place * width_ + j];
+                    part.least[j] = std::min(part.least[j], value);
+                    part.greatest[j] = std::max(part.greatest[j], value);
+                    part.sum[j] += value;
+                }
+        });
+        Ranges all = none;
+        for (const Ranges& part : parts)
+            for (std::size_t j = 0; j < width_; ++j) {
+                all.least[j] = std::min(all.least[j], part.least[j]);
+                all.greatest[j] = std::max(all.greatest[j], part.greatest[j]);
+                all.sum[j] += part.sum[j];
+            }
+        return all;
     }
 
     // A cube around the core, in steps that the sums of products of codes stay far from overflowing with.
@@ -406,25 +463,16 @@ class Core {
         n_steps_ = 127;
         while (n_steps_ > 1 && static_cast<double>(n_dims_) * (zero_code + n_steps_) * n_steps_ > 1e9)
             n_steps_ = std::floor(n_steps_ / 2);
-        std::vector<float> least(width_, std::numeric_limits<float>::infinity());
-        std::vector<float> greatest(width_, -std::numeric_limits<float>::infinity());
-        std::vector<double> sum(width_, 0.0);
-        for (std::size_t place = 0; place < size_; ++place)
-            for (std::size_t j = 0; j < width_; ++j) {
-                const float value = turned_[place * width_ + j];
-                least[j] = std::min(least[j], value);
-                greatest[j] = std::max(greatest[j], value);
-                sum[j] += value;
-            }
+        const Ranges ranges = ranges_of_coordinates();
         double half_range = 0;
         double magnitude = 0;
         centre_.assign(n_dims_, 0.0);
         middle_.assign(n_dims_, 0.0);
         for (std::size_t j = 0; j < n_dims_ && size_ > 0; ++j) {
-            const double low = least[j];
-            const double high = greatest[j];
+            const double low = ranges.least[j];
+            const double high = ranges.greatest[j];
             centre_[j] = (low + high) / 2;
-            middle_[j] = sum[j] / static_cast<double>(size_) - centre_[j];
+            middle_[j] = ranges.sum[j] / static_cast<double>(size_) - centre_[j];
             half_range = std::max(half_range, (high - low) / 2);
             magnitude = std::max({magnitude, std::abs(low), std::abs(high)});
         }
@@ -519,10 +567,14 @@ class Core {
     std::vector<float> lower_, upper_, outer_;
 
     // Room to work in.
-    std::vector<float> low_, high_, outward_, least2_, greatest2_;
+    std::vector<float> least2_, greatest2_;
     std::vector<std::uint32_t> visit_;
     std::array<std::size_t, 2> skip_boxes_{};
     bool backwards_ = false;
+    std::size_t n_queries_ = 0;
+    Query asked_;                                          // as all threads but the calling one ask it
+    std::vector<Part> parts_;                              // one for each thread
+    std::array<Pace, 2> paces_{Pace(500.0), Pace(100.0)};  // of a block that is swept, or tested by its box
 };
 
 }  // namespace shoal

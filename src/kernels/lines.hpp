@@ -139,11 +139,11 @@ class LineReader {
         return false;
     }
 
-    // A line of nothing but separators is a record whose fields are empty, also where the separator is a blank.
+    // A separator is no space: a record whose fields are all empty is a record.
     bool is_blank(std::string_view line) const {
-        return std::all_of(line.begin(), line.end(),
-                           [&](char c) { return is_space(c) && !(is_csv_ && c == separator_); });
+        return std::ranges::all_of(line, [&](char c) { return is_space(c) && !(is_csv_ && c == separator_); });
     }
+
     static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
     static std::string_view trimmed(std::string_view text) {
         while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
@@ -321,7 +321,8 @@ class LineReader {
             }
             if (static_cast<unsigned char>(*at) < 0x20) return false;
             if (*at == '\\') {
-                if (++at == end || !std::strchr("\"\\/bfnrtu", *at)) return false;
+                static constexpr std::string_view escaped = "\"\\/bfnrtu";
+                if (++at == end || escaped.find(*at) == std::string_view::npos) return false;
                 if (*at == 'u' && !take_escape(at, end)) return false;
             }
         }
@@ -440,10 +441,11 @@ class LineReader {
             if (c == 'u') {
                 std::uint32_t code = hex(content, i + 1);
                 i += 4;
-                const bool pair = code >= 0xd800 && code < 0xdc00 && i + 6 < content.size() && content[i + 1] == '\\' &&
+                const bool high = code >= 0xd800 && code < 0xdc00 && i + 6 < content.size() && content[i + 1] == '\\' &&
                                   content[i + 2] == 'u';
-                if (pair) {
-                    code = 0x10000 + ((code - 0xd800) << 10) + (hex(content, i + 3) - 0xdc00);
+                const std::uint32_t low = high ? hex(content, i + 3) : 0;
+                if (low >= 0xdc00 && low < 0xe000) {
+                    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
                     i += 6;
                 }
                 add_utf8(code, out);

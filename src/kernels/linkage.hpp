@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -69,7 +68,7 @@ struct Asked {
 // The points of a crowd that are asked for, as a crowd, with the numbers that they have there.
 class Some {
   public:
-    Some(const Crowd& all, const Asked& asked, double scale, std::span<const double> middle)
+    Some(const Crowd& all, const Asked& asked, double scale, std::span<const double> middle, Pool& pool)
         : crowd_(&all), asked_(asked.numbers) {
         if (asked_.size() == asked.rows.size()) return;
         std::vector<double> picked;
@@ -78,8 +77,8 @@ class Some {
             const auto row = asked.rows[static_cast<std::size_t>(number)];
             picked.insert(picked.end(), row.begin(), row.end());
         }
-        own_ =
-            std::make_unique<Crowd>(Rows<const double>(picked.data(), asked_.size(), asked.rows.dims()), scale, middle);
+        own_ = std::make_unique<Crowd>(Rows<const double>(picked.data(), asked_.size(), asked.rows.dims()), scale,
+                                       middle, pool);
         crowd_ = own_.get();
     }
 
@@ -104,15 +103,15 @@ class Linkage {
   public:
     Linkage(Rows<const double> X, Rows<const double> points, std::span<const std::int64_t> labels, Pool& pool,
             const Loops& loops)
-        : scale_(std::min(unit_scale(X.flat()), unit_scale(points.flat()))),
+        : scale_(std::min(unit_scale(X.flat(), pool), unit_scale(points.flat(), pool))),
           middle_(middle_of(X)),
-          records_(X, scale_, middle_),
-          points_(points, scale_, middle_),
+          records_(X, scale_, middle_, pool),
+          points_(points, scale_, middle_, pool),
           members_(labels, points.size()),
           own2_(X.size()),
           pool_(pool),
           loops_(loops) {
-        pool_.split(X.size(), [&](std::size_t, std::size_t from, std::size_t to) {
+        pool_.split(X.size(), 2.0 * static_cast<double>(X.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
             for (std::size_t i = from; i < to; ++i)
                 own2_[i] = scaled_distance(X[i], points[static_cast<std::size_t>(labels[i])]);
         });
@@ -121,7 +120,7 @@ class Linkage {
     // For each record released as one of the points asked for, how many originals are nearer to that point than it is
     // itself, 2 standing for more too, and how many as near, itself included; 0 as near where two are nearer.
     void rank_originals(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
-        const Some hosts(points_, asked, scale_, middle_);
+        const Some hosts(points_, asked, scale_, middle_, pool_);
         for_each_block(hosts.crowd(), records_, watch, [&](std::size_t block, Meeting& meeting) {
             const auto numbers = hosts.numbers(block);
             std::vector<TwoNearest> found;
@@ -145,7 +144,7 @@ class Linkage {
     // For each record asked for, how many released records are nearer to it than its own, and how many as near, that
     // one included.
     void rank_released(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
-        const Some hosts(records_, asked, scale_, middle_);
+        const Some hosts(records_, asked, scale_, middle_, pool_);
         for_each_block(hosts.crowd(), points_, watch, [&](std::size_t block, Meeting& meeting) {
             const auto numbers = hosts.numbers(block);
             std::array<double, block_size> limits;
@@ -161,22 +160,18 @@ class Linkage {
     }
 
   private:
-    // So many blocks for each thread between two looks at the watch.
-    static constexpr std::size_t n_at_once = 16;
-
     // Calls task(block, meeting) for each block of hosts, on all threads; each takes the next block when it is done
     // with one.
     template <class Task>
     void for_each_block(const Crowd& hosts, const Crowd& guests, Watch& watch, const Task& task) {
         std::vector<Meeting> meetings(pool_.size(), Meeting(hosts, guests, loops_));
-        for (std::size_t start = 0; start < hosts.n_blocks(); start += n_at_once * pool_.size()) {
-            const std::size_t end = std::min(start + n_at_once * pool_.size(), hosts.n_blocks());
-            std::atomic<std::size_t> next{start};
-            pool_.split(pool_.size(), [&](std::size_t thread, std::size_t, std::size_t) {
-                for (std::size_t block; (block = next.fetch_add(1)) < end;) task(block, meetings[thread]);
-            });
-            watch.tick(done_ + own2_.size() * end / hosts.n_blocks());
-        }
+        SharedWatch shared(watch);
+        // At least as long as it takes to look at every box.
+        pool_.each(hosts.n_blocks(), 1'000.0 + static_cast<double>(guests.n_blocks()) * 20.0,
+                   [&](std::size_t thread, std::size_t block) {
+                       if (shared.goes_on(thread, done_ + own2_.size() * block / hosts.n_blocks()))
+                           task(block, meetings[thread]);
+                   });
         done_ += own2_.size();
     }
 

@@ -6,11 +6,13 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "polling.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
@@ -24,14 +26,14 @@ namespace shoal {
 // farther away than all that was found are passed over, and most points are ruled out 64 at a time.
 class NeighbourSearch {
   public:
-    NeighbourSearch(Rows<const float> points, std::size_t n_wanted, const Loops& loops)
+    NeighbourSearch(Rows<const float> points, std::size_t n_wanted, const Loops& loops, Pool& pool)
         : points_(points),
           loops_(loops),
           n_wanted_(std::min(n_wanted, points.size() > 0 ? points.size() - 1 : 0)),
           n_dims_(n_used_columns()),
           rounding_(1 + 2.4e-7f * static_cast<float>(n_dims_ + 4)),
           n_tiles_((points.size() + block_size - 1) / block_size),
-          order_(spatial_order(points, block_size)),
+          order_(spatial_order(points, block_size, pool)),
           // What fills the last tile up is not a number, so it is near nothing.
           columns_(n_tiles_ * block_size * n_dims_, std::numeric_limits<float>::quiet_NaN()),
           low_(n_tiles_ * n_dims_, infinity),
@@ -40,12 +42,15 @@ class NeighbourSearch {
         for (std::size_t place = 0; place < order_.size(); ++place) put(place);
     }
 
-    std::vector<std::uint32_t> run(Pool& pool) const {
+    std::vector<std::uint32_t> run(Pool& pool, Watch& watch) const {
         std::vector<std::uint32_t> lists(points_.size() * n_wanted_, none);
         if (n_wanted_ == 0) return lists;
-        pool.split(n_tiles_, [&](std::size_t, std::size_t from, std::size_t to) {
-            Room room(*this);
-            for (std::size_t tile = from; tile < to; ++tile) search(tile, room, lists);
+        SharedWatch shared(watch);
+        std::vector<std::unique_ptr<Room>> rooms(pool.size());
+        pool.each(n_tiles_, 50'000.0, [&](std::size_t thread, std::size_t tile) {
+            if (!shared.goes_on(thread)) return;
+            if (!rooms[thread]) rooms[thread] = std::make_unique<Room>(*this);
+            search(tile, *rooms[thread], lists);
         });
         return lists;
     }
@@ -178,8 +183,8 @@ class NeighbourSearch {
 
 // `points` are in rows of a multiple of 8 columns, the surplus ones zero.
 inline std::vector<std::uint32_t> nearest_neighbours(Rows<const float> points, std::size_t n_wanted, const Loops& loops,
-                                                     Pool& pool) {
-    return NeighbourSearch(points, n_wanted, loops).run(pool);
+                                                     Pool& pool, Watch& watch) {
+    return NeighbourSearch(points, n_wanted, loops, pool).run(pool, watch);
 }
 
 }  // namespace shoal

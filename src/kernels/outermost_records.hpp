@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,17 +21,13 @@ class Rim {
     std::span<const std::uint32_t> records() const { return records_; }
     std::span<std::uint32_t> homes() { return homes_; }
 
-    void clear() {
-        records_.clear();
-        homes_.clear();
-    }
-
     // Takes a record in; it has the last slot.
     void insert(std::uint32_t record, std::span<const double> row, std::uint32_t home) {
         if (records_.size() == stride_) grow();
         for (std::size_t j = 0; j < n_dims_; ++j) columns_[j * stride_ + records_.size()] = row[j];
         records_.push_back(record);
         homes_.push_back(home);
+        radii_.push_back(seen_from_.empty() ? 0.0 : std::sqrt(squared_distance(row, seen_from_)));
     }
 
     // The last record takes the slot.
@@ -39,24 +36,65 @@ class Rim {
         for (std::size_t j = 0; j < n_dims_; ++j) columns_[j * stride_ + slot] = columns_[j * stride_ + last];
         records_[slot] = records_[last];
         homes_[slot] = homes_[last];
+        radii_[slot] = radii_[last];
         records_.pop_back();
         homes_.pop_back();
+        radii_.pop_back();
     }
 
-    // Squared distances of all its records from a point.
-    std::span<const double> distances(const Loops& loops, std::span<const double> point) {
-        loops.distances(columns_.data(), stride_, records_.size(), point, distances_.data());
-        return {distances_.data(), records_.size()};
+    // How many records are measured at a time: whole chunks of the loops.
+    static constexpr std::size_t n_at_once = 128;
+
+    // Squared distances of up to `n_at_once` records from a point, those from a multiple of that number on.
+    std::span<const double> distances(const Loops& loops, std::span<const double> point, std::size_t from) {
+        const std::size_t n = std::min(n_at_once, records_.size() - from);
+        loops.distances(columns_.data() + from, stride_, n, point, distances_.data() + from);
+        return {distances_.data() + from, n};
     }
 
+    // The farthest from a point that moves little between calls. What was about as far from where it was before is
+    // measured; when it has moved so much that this is more than a few records, all are.
     Farthest farthest(const Loops& loops, std::span<const double> point) {
+        if (seen_from_.empty()) return measure_all(loops, point);
+        const double moved = std::sqrt(squared_distance(point, seen_from_)) * (1 + slack);
+        const double top = records_.empty() ? 0.0 : *std::max_element(radii_.begin(), radii_.end());
+        const double least = top * (1 - slack) - 2 * moved;
+        // Squares that small may have lost digits.
+        if (top < 1e-140) return measure_all(loops, point);
         Farthest farthest;
-        const auto distance = distances(loops, point);
-        for (std::size_t i = 0; i < distance.size(); ++i) farthest.offer({distance[i], records_[i]});
+        std::size_t n_measured = 0;
+        for (std::size_t i = 0; i < records_.size(); ++i) {
+            if (radii_[i] < least) continue;
+            farthest.offer({distance(i, point), records_[i]});
+            ++n_measured;
+        }
+        if (n_measured > most_measured) seen_from_.clear();
         return farthest;
     }
 
   private:
+    static constexpr std::size_t most_measured = 32;
+
+    Farthest measure_all(const Loops& loops, std::span<const double> point) {
+        seen_from_.assign(point.begin(), point.end());
+        loops.distances(columns_.data(), stride_, records_.size(), point, distances_.data());
+        Farthest farthest;
+        for (std::size_t i = 0; i < records_.size(); ++i) {
+            farthest.offer({distances_[i], records_[i]});
+            radii_[i] = std::sqrt(distances_[i]);
+        }
+        return farthest;
+    }
+
+    double distance(std::size_t slot, std::span<const double> point) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            const double difference = columns_[j * stride_ + slot] - point[j];
+            sum += difference * difference;
+        }
+        return sum;
+    }
+
     void grow() {
         // Loops run over whole chunks of 64.
         const std::size_t stride = 2 * stride_ + 256;
@@ -75,6 +113,8 @@ class Rim {
     std::vector<double> distances_;
     std::vector<std::uint32_t> records_;
     std::vector<std::uint32_t> homes_;
+    std::vector<double> seen_from_;  // where the farthest was last looked for among all, or nothing
+    std::vector<double> radii_;      // distances from there
 };
 
 }  // namespace shoal

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -46,10 +45,9 @@ class Pairings {
     void tour(Pool& pool, const Play& play, const Rest& rest) {
         for (std::size_t round = 0; round < n_rounds(); ++round) {
             const auto games = games_of(round);
-            std::atomic<std::size_t> next = 0;
-            pool.split(pool.size(), [&](std::size_t thread, std::size_t, std::size_t) {
-                for (std::size_t g; (g = next.fetch_add(1, std::memory_order_relaxed)) < games.size();)
-                    for (Pair& pair : pairs_of(games[g])) play(thread, pair);
+            const double time = 500.0 * static_cast<double>(pairs_.size() / n_rounds() / games.size());
+            pool.each(games.size(), time, [&](std::size_t thread, std::size_t g) {
+                for (Pair& pair : pairs_of(games[g])) play(thread, pair);
             });
             rest(static_cast<double>(round + 1) / static_cast<double>(n_rounds()));
         }

@@ -9,18 +9,25 @@
 #include <vector>
 
 #include "cell_tiles.hpp"
+#include "polling.hpp"
 #include "simd.hpp"
 
 namespace shoal {
 
-// For partitions that moves and swaps no longer make better. Every step is taken only if float64 says that the loss
-// falls; `changed` is called for each cell that is another one afterwards.
+// For partitions that moves and swaps no longer make better. Every step is kept only if the loss, computed anew in
+// float64, falls; `changed` is called for each cell that is another one afterwards.
 class Polish {
   public:
     // `lists` holds the cells near each of the first `n_used` cells, as many for each.
     Polish(CellTiles& cells, std::size_t k, const Loops& loops, std::span<const std::uint32_t> lists,
-           std::size_t n_used)
-        : cells_(cells), k_(k), loops_(loops), lists_(lists), n_listed_(lists.size() / n_used), n_used_(n_used) {}
+           std::size_t n_used, Watch& watch)
+        : cells_(cells),
+          k_(k),
+          loops_(loops),
+          lists_(lists),
+          n_listed_(lists.size() / n_used),
+          n_used_(n_used),
+          watch_(watch) {}
 
     // A record moves on to a second cell and one from there to a third, which has room for it or gives one to the
     // first. Each cell takes part once.
@@ -29,9 +36,9 @@ class Polish {
         measure_ways();
         std::vector<bool> done(n_used_, false);
         for (std::uint32_t a = 0; a < n_used_; ++a) {
+            watch_.tick();
             const Chain chain = done[a] ? Chain{} : best_chain(a, done);
-            if (chain.gain <= 0) continue;
-            take(a, chain);
+            if (chain.gain <= 0 || !take(a, chain)) continue;
             for (const std::uint32_t cell : {a, chain.b, chain.c}) {
                 done[cell] = true;
                 changed(cell);
@@ -42,20 +49,21 @@ class Polish {
     // The records of two neighbouring cells are cut across the line between two that are far apart.
     template <class Changed>
     void cut_anew(const Changed& changed) {
-        for (std::uint32_t a = 0; a < n_used_; ++a)
+        for (std::uint32_t a = 0; a < n_used_; ++a) {
+            watch_.tick();
             for (std::size_t i = 0; i < std::min(n_nearest, n_listed_); ++i) {
                 const std::uint32_t b = lists_[a * n_listed_ + i];
                 if (!usable(a) || !usable(b) || !cut_pair(a, b)) continue;
                 changed(a);
                 changed(b);
             }
+        }
     }
 
   private:
     static constexpr std::uint32_t none = 0xffffffff;
     // Cells farther away are hardly ever cut in another way together.
     static constexpr std::size_t n_nearest = 3;
-    static constexpr double least_share = 1e-9;
 
     // The record of a cell that costs least in another one, and how much more it costs there.
     struct Way {
@@ -74,10 +82,12 @@ class Polish {
         ways_.assign(lists_.size(), Way{});
         std::vector<float> across(cells_.dims());
         std::vector<float> apart2(cells_.capacity());
-        for (std::uint32_t a = 0; a < n_used_; ++a)
+        for (std::uint32_t a = 0; a < n_used_; ++a) {
+            watch_.tick();
             for (std::size_t i = 0; i < n_listed_ && usable(a); ++i)
                 if (usable(lists_[a * n_listed_ + i]))
                     ways_[a * n_listed_ + i] = way(a, lists_[a * n_listed_ + i], across.data(), apart2.data());
+        }
     }
 
     Way way(std::uint32_t a, std::uint32_t b, float* across, float* apart2) const {
@@ -114,7 +124,7 @@ class Polish {
         const double before = size / (size - 1) * cells_.distance2(first.record, a);
         const double after = replaced(b, second.record, first.record) + cells_.cost_to_join(second.record, c);
         const double gain = before - after;
-        if (gain > best.gain && gain > least_share * before) best = {gain, b, c, first.record, second.record, none};
+        if (gain > best.gain && gain > cells_.rounding(before)) best = {gain, b, c, first.record, second.record, none};
     }
 
     void offer_closed(Chain& best, std::uint32_t a, std::uint32_t b, std::uint32_t c, const Way& first,
@@ -126,7 +136,7 @@ class Polish {
         if (!(first.cost + second.cost + third.cost < 0)) return;
         const double gain = -replaced(a, first.record, third.record) - replaced(b, second.record, first.record) -
                             replaced(c, third.record, second.record);
-        if (gain > best.gain && gain > least_share * cells_.distance2(first.record, a))
+        if (gain > best.gain && gain > cells_.rounding(cells_.distance2(first.record, a)))
             best = {gain, b, c, first.record, second.record, third.record};
     }
 
@@ -136,10 +146,22 @@ class Polish {
                cells_.apart2(in, out) / static_cast<double>(cells_.size(cell));
     }
 
-    void take(std::uint32_t a, const Chain& chain) {
-        cells_.transfer(a, slot(a, chain.to_b), chain.b);
-        cells_.transfer(chain.b, slot(chain.b, chain.to_c), chain.c);
-        if (chain.to_a != none) cells_.transfer(chain.c, slot(chain.c, chain.to_a), a);
+    bool take(std::uint32_t a, const Chain& chain) {
+        const double before = loss(a, chain);
+        transfer(a, chain.to_b, chain.b);
+        transfer(chain.b, chain.to_c, chain.c);
+        if (chain.to_a != none) transfer(chain.c, chain.to_a, a);
+        if (loss(a, chain) < before) return true;
+        if (chain.to_a != none) transfer(a, chain.to_a, chain.c);
+        transfer(chain.c, chain.to_c, chain.b);
+        transfer(chain.b, chain.to_b, a);
+        return false;
+    }
+    double loss(std::uint32_t a, const Chain& chain) const {
+        return cells_.precise_loss(a) + cells_.precise_loss(chain.b) + cells_.precise_loss(chain.c);
+    }
+    void transfer(std::uint32_t from, std::uint32_t record, std::uint32_t to) {
+        cells_.transfer(from, slot(from, record), to);
     }
 
     std::size_t slot(std::uint32_t cell, std::uint32_t record) const {
@@ -152,7 +174,8 @@ class Polish {
         pool(a, b);
         const std::size_t n_a = cells_.size(a);
         for (std::uint32_t i = 0; i < members_.size(); ++i) order_[i] = {0.0, i};
-        double best = cost_of_cut(n_a) * (1 - least_share);
+        double best = cost_of_cut(n_a);
+        best -= cells_.rounding(best);
         put_in_line();
         std::size_t cut = 0;
         for (std::size_t n = k_; n + k_ <= members_.size(); ++n) {
@@ -213,21 +236,21 @@ class Polish {
         return best;
     }
 
-    // What the first n in line and the others lose, but for what every cut has in common: the mean of all is 0, so that
-    // both parts have opposite sums.
-    double cost_of_cut(std::size_t n) const {
+    // What the first n in line and the others lose.
+    double cost_of_cut(std::size_t n) const { return cost_of_part(0, n) + cost_of_part(n, members_.size()); }
+    double cost_of_part(std::size_t from, std::size_t to) const {
         const std::size_t m = cells_.dims();
         double squares = 0;
-        for (const double value : rows_) squares += value * value;
-        double sum2 = 0;
         for (std::size_t j = 0; j < m; ++j) {
-            double sum = 0;
-            for (std::size_t i = 0; i < n; ++i) sum += rows_[order_[i].second * m + j];
-            sum2 += sum * sum;
+            double mean = 0;
+            for (std::size_t i = from; i < to; ++i) mean += rows_[order_[i].second * m + j];
+            mean /= static_cast<double>(to - from);
+            for (std::size_t i = from; i < to; ++i) {
+                const double difference = rows_[order_[i].second * m + j] - mean;
+                squares += difference * difference;
+            }
         }
-        const auto left = static_cast<double>(n);
-        const auto right = static_cast<double>(members_.size() - n);
-        return squares - sum2 * (1 / left + 1 / right);
+        return squares;
     }
 
     // The first `cut` in line make up cell a. Always from the larger cell, so that none gets too large in between.
@@ -243,7 +266,7 @@ class Polish {
             const bool a_gives = from_b.empty() || (!from_a.empty() && cells_.size(a) >= cells_.size(b));
             auto& leaving = a_gives ? from_a : from_b;
             const std::uint32_t from = a_gives ? a : b;
-            cells_.transfer(from, slot(from, leaving.back()), a_gives ? b : a);
+            transfer(from, leaving.back(), a_gives ? b : a);
             leaving.pop_back();
         }
     }
@@ -254,6 +277,7 @@ class Polish {
     std::span<const std::uint32_t> lists_;
     std::size_t n_listed_;
     std::size_t n_used_;
+    Watch& watch_;
     std::vector<Way> ways_;  // from each cell to each of those near it
     std::vector<std::uint32_t> members_;
     std::vector<double> rows_;

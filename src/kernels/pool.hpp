@@ -1,82 +1,239 @@
-// A few threads that wait for work of some microseconds: they spin for a moment before they sleep.
+// A few threads for work of some microseconds: they spin for a moment before they sleep, and nobody waits for a thread
+// that has not begun.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "pace.hpp"
+
 namespace shoal {
 
+// The calling thread, which is number 0, opens a round, works in it as the others do, and closes it when no piece is
+// left. A thread that comes late finds the round closed; one that is inside is waited for.
 class Pool {
   public:
-    explicit Pool(std::size_t n_threads) {
-        for (std::size_t t = 1; t < n_threads; ++t) workers_.emplace_back([this, t] { serve(t); });
-    }
+    // Called with a thread's number and a piece of the work, from and to; several times for each thread.
+    using Task = std::function<void(std::size_t, std::size_t, std::size_t)>;
+
+    // Threads are started when there is work for them. Where the system has no more, fewer do it.
+    explicit Pool(std::size_t n_threads)
+        : size_(std::clamp<std::size_t>(n_threads, 1, most_threads)), n_available_(size_), seats_(size_) {}
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
     ~Pool() {
-        publish([this] { stopping_ = true; });
-        for (auto& worker : workers_) worker.join();
+        stopping_.store(true);
+        for (std::size_t t = 1; t < n_started_; ++t) call(seats_[t]);
+        for (std::size_t t = 1; t < n_started_; ++t) seats_[t].thread.join();
     }
 
-    std::size_t size() const { return workers_.size() + 1; }
+    // Thread numbers are below this.
+    std::size_t size() const { return size_; }
 
-    // Calls task(thread, from, to) on each thread with its share of 0..n and waits for all of them.
-    void split(std::size_t n, const std::function<void(std::size_t, std::size_t, std::size_t)>& task) {
-        const std::size_t n_threads = size();
-        const auto share = [&](std::size_t t) { task(t, n * t / n_threads, n * (t + 1) / n_threads); };
-        if (n_threads == 1) return share(0);
-        busy_.store(workers_.size(), std::memory_order_relaxed);
-        publish([&] { task_ = share; });
-        guarded(share, 0);
-        for (int turn = 0; busy_.load(std::memory_order_acquire) != 0;)
-            if (++turn > n_spins) std::this_thread::yield();
-        task_ = nullptr;
-        if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
+    // Calls the task with pieces that together are 0..n, on as many threads as pay. Each thread begins with a share of
+    // its own, always the same part of 0..n, then takes pieces of others. `backwards` takes the last pieces first.
+    void split(std::size_t n, Pace& pace, const Task& task, bool backwards = false) {
+        const std::size_t n_threads = started(pace.threads(n, n_available_));
+        const Time begin = now();
+        if (n_threads == 1) {
+            if (n > 0) task(0, 0, n);
+            const double time = since(begin);
+            return pace.note({n, 1, 1, time, n, time});
+        }
+        const double share = pace.work(n) / static_cast<double>(n_threads);
+        const std::size_t most_pieces = std::max<std::size_t>(n / n_threads, 1);
+        share_out(
+            {n, n_threads,
+             std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces),
+             backwards, &task});
+        close_round(pace, begin);
+    }
+
+    // The same for items that take about so many nanoseconds each.
+    void split(std::size_t n, double time_per_item, const Task& task) {
+        Pace pace(time_per_item);
+        split(n, pace, task);
+    }
+
+    // Calls task(thread, item) for each item of 0..n, one by one: items are begun in this order. For unequal work.
+    void each(std::size_t n, double time_per_item, const std::function<void(std::size_t, std::size_t)>& task) {
+        std::atomic<std::size_t> next{0};
+        const std::size_t n_shares = std::min(n, size_);
+        if (n == 0) return;
+        const double share = time_per_item * static_cast<double>(n) / static_cast<double>(n_shares);
+        split(n_shares, share, [&](std::size_t thread, std::size_t, std::size_t) {
+            for (std::size_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < n;) task(thread, item);
+        });
     }
 
   private:
-    // About 50 microseconds: longer than the serial part of a round, shorter than anybody would notice.
-    static constexpr int n_spins = 20000;
+    using Time = std::chrono::steady_clock::time_point;
+    // Longer than the serial part of a round, about as long as it takes to wake a thread.
+    static constexpr double spin_time = 50'000;
+    // Pieces are not shorter, unless shares are.
+    static constexpr double least_piece = 3'000;
+    static constexpr std::size_t most_threads = 1024;
 
-    template <class Change>
-    void publish(const Change& change) {
-        {
-            const std::lock_guard lock(mutex_);
-            change();
-            generation_.fetch_add(1, std::memory_order_release);
-        }
-        if (!workers_.empty()) wake_.notify_all();
-    }
+    // What is shared: pieces of about equal size, so many for each thread.
+    struct Shares {
+        std::size_t n = 0, n_threads = 1, n_pieces = 1;
+        bool backwards = false;
+        const Task* task = nullptr;
+    };
 
-    void serve(std::size_t thread) {
-        for (std::size_t seen = 0;;) {
-            for (int turn = 0; turn < n_spins && generation_.load(std::memory_order_acquire) == seen; ++turn) pause();
-            if (generation_.load(std::memory_order_acquire) == seen) {
-                std::unique_lock lock(mutex_);
-                wake_.wait(lock, [&] { return generation_.load(std::memory_order_relaxed) != seen; });
-            }
-            seen = generation_.load(std::memory_order_acquire);
-            if (stopping_) return;
-            guarded(task_, thread);
-            busy_.fetch_sub(1, std::memory_order_release);
-        }
-    }
+    // What belongs to a thread, apart from what others write often.
+    struct alignas(128) Seat {
+        std::atomic<bool> inside{false};                // a round
+        std::size_t n_done = 0;                         // items in this round
+        std::uint64_t round = 0;                        // the last one it was inside
+        alignas(128) std::atomic<std::size_t> next{0};  // piece of its share
+        alignas(128) std::atomic<bool> asleep{false};
+        bool called = false;
+        std::mutex mutex;
+        std::condition_variable wake;
+        std::thread thread;
+    };
 
-    template <class Task>
-    void guarded(const Task& task, std::size_t thread) {
+    static Time now() { return std::chrono::steady_clock::now(); }
+    static double since(Time begin) { return std::chrono::duration<double, std::nano>(now() - begin).count(); }
+
+    // Starts threads up to a number; returns how many there are, if the system has no more.
+    std::size_t started(std::size_t n_wanted) {
         try {
-            task(thread);
+            for (; n_started_ < n_wanted; ++n_started_)
+                seats_[n_started_].thread = std::thread([this, t = n_started_] { serve(t); });
+        } catch (const std::system_error&) {
+            n_available_ = n_started_;
+        }
+        return std::min(n_wanted, n_available_);
+    }
+
+    void share_out(const Shares& shares) {
+        shares_ = shares;
+        for (std::size_t t = 0; t < shares.n_threads; ++t) seats_[t].next.store(0, std::memory_order_relaxed);
+        ++n_rounds_;
+        open_.store(n_rounds_ * most_threads * 2 + shares.n_threads);
+        for (std::size_t t = 1; t < shares.n_threads; ++t)
+            if (seats_[t].asleep.load()) call(seats_[t]);
+    }
+
+    // Works until no piece is left, then waits for those that are inside, and rethrows what they have thrown.
+    void close_round(Pace& pace, Time begin) {
+        const Time own_begin = now();
+        const std::uint64_t round = open_.load(std::memory_order_relaxed);
+        work(0);
+        const double own_time = since(own_begin);
+        open_.store(0);
+        wait_for_all();
+        std::size_t n_present = 1;
+        for (std::size_t t = 1; t < shares_.n_threads; ++t)
+            n_present += seats_[t].round == round && seats_[t].n_done > 0;
+        pace.note({shares_.n, shares_.n_threads, n_present, since(begin), seats_[0].n_done, own_time});
+        if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
+    }
+
+    void wait_for_all() {
+        const auto all_out = [this] {
+            return std::none_of(seats_.begin() + 1, seats_.begin() + static_cast<std::ptrdiff_t>(n_started_),
+                                [](const Seat& seat) { return seat.inside.load(); });
+        };
+        if (spin_until(all_out)) return;
+        std::unique_lock lock(mutex_);
+        waiting_.store(true);
+        all_out_.wait(lock, all_out);
+        waiting_.store(false);
+    }
+
+    void serve(std::size_t t) {
+        Seat& seat = seats_[t];
+        for (std::uint64_t seen = 0; (seen = next_round(t, seen)) != 0;) {
+            seat.inside.store(true);
+            // The caller closes the round before it looks who is inside: one of the two sees the other.
+            if (open_.load() == seen) {
+                seat.round = seen;
+                work(t);
+            }
+            seat.inside.store(false);
+            if (waiting_.load()) {
+                const std::lock_guard lock(mutex_);
+                all_out_.notify_one();
+            }
+        }
+    }
+
+    // Waits for an open round that has a share for this thread; 0 at the end.
+    std::uint64_t next_round(std::size_t t, std::uint64_t seen) {
+        std::uint64_t round = 0;
+        const auto is_open = [&] {
+            round = open_.load(std::memory_order_acquire);
+            return (round != seen && t < round % (2 * most_threads)) || stopping_.load(std::memory_order_relaxed);
+        };
+        Seat& seat = seats_[t];
+        while (!spin_until(is_open)) {
+            std::unique_lock lock(seat.mutex);
+            seat.asleep.store(true);
+            if (!is_open()) seat.wake.wait(lock, [&] { return seat.called; });
+            seat.asleep.store(false);
+            seat.called = false;
+        }
+        return stopping_.load() ? 0 : round;
+    }
+
+    static void call(Seat& seat) {
+        const std::lock_guard lock(seat.mutex);
+        seat.called = true;
+        seat.asleep.store(false);
+        seat.wake.notify_one();
+    }
+
+    // Pieces of the own share, then of the others'.
+    void work(std::size_t t) {
+        const Shares& shares = shares_;
+        seats_[t].n_done = 0;
+        try {
+            for (std::size_t i = 0; i < shares.n_threads; ++i) take_pieces((t + i) % shares.n_threads, t);
         } catch (...) {
             const std::lock_guard lock(mutex_);
             failure_ = std::current_exception();
         }
+    }
+
+    void take_pieces(std::size_t owner, std::size_t t) {
+        std::atomic<std::size_t>& next = seats_[owner].next;
+        const std::size_t first = shares_.n * owner / shares_.n_threads;
+        const std::size_t n = shares_.n * (owner + 1) / shares_.n_threads - first;
+        const std::size_t n_pieces = shares_.n_pieces;
+        while (next.load(std::memory_order_relaxed) < n_pieces) {
+            std::size_t piece = next.fetch_add(1, std::memory_order_relaxed);
+            if (piece >= n_pieces) return;
+            if (shares_.backwards) piece = n_pieces - 1 - piece;
+            const std::size_t from = first + n * piece / n_pieces;
+            const std::size_t to = first + n * (piece + 1) / n_pieces;
+            seats_[t].n_done += to - from;
+            if (from < to) (*shares_.task)(t, from, to);
+        }
+    }
+
+    // Says whether it came true before the time was over. Time, not turns: a pause takes 10 to 140 cycles.
+    template <class Condition>
+    static bool spin_until(const Condition& condition) {
+        for (const Time begin = now(); since(begin) < spin_time;)
+            for (int turn = 0; turn < 32; ++turn) {
+                if (condition()) return true;
+                pause();
+            }
+        return condition();
     }
 
     static void pause() {
@@ -87,14 +244,18 @@ class Pool {
 #endif
     }
 
-    std::vector<std::thread> workers_;
+    std::size_t size_;
+    std::size_t n_available_;    // of them, once the system has refused to start one
+    std::size_t n_started_ = 1;  // the calling thread is there
+    std::vector<Seat> seats_;
+    Shares shares_;
+    std::uint64_t n_rounds_ = 0;
+    alignas(128) std::atomic<std::uint64_t> open_{0};  // the round that is open and its threads, or 0
+    alignas(128) std::atomic<bool> waiting_{false};    // the caller sleeps until all are out
+    std::atomic<bool> stopping_{false};
     std::mutex mutex_;
-    std::condition_variable wake_;
-    std::atomic<std::size_t> generation_{0};
-    std::atomic<std::size_t> busy_{0};
-    std::function<void(std::size_t)> task_;
+    std::condition_variable all_out_;
     std::exception_ptr failure_;
-    bool stopping_ = false;
 };
 
 }  // namespace shoal

@@ -51,9 +51,9 @@ class Refiner {
         double before = cells_.loss();
         for (std::size_t round = 0; round < plan.n_rounds && n_used_ > 1; ++round) {
             // Cells move little once the first rounds are over, so their neighbours stay.
-            if (round == 0 || round == 2) find_neighbours(plan);
+            if (round == 0 || round == 2) find_neighbours(plan, watch);
             sweep(watch);
-            if (round % 2 == 0) dissolve_costly_cells();
+            if (round % 2 == 0) dissolve_costly_cells(watch);
             const double after = cells_.loss();
             if (!(after < before * (1 - plan.least_gain))) break;
             before = after;
@@ -75,41 +75,43 @@ class Refiner {
     };
 
     // The same around the cells that have been touched since a partition was refined: two others are not compared until
-    // one of them changes. First cells are opened out of what their neighbours have to spare.
+    // one of them changes. First cells are opened out of what their neighbours have to spare, which may cost more than
+    // the steps that follow win: then the labels stay.
     void run_around(const Before& before_now, const Plan& plan, Watch& watch) {
+        const double at_first = cells_.precise_loss();
         for (const std::uint32_t cell : before_now.touched) n_changes_[cell] = 1;
         looked_at_.assign(cells_.n_cells(), 0);
         if (n_used_ > 1) {
             if (before_now.neighbours.empty())
-                find_neighbours(plan);
+                find_neighbours(plan, watch);
             else
                 inherit_neighbours(before_now);
             const std::size_t n_before = n_used_;
-            open_cells();
+            open_cells(watch);
             // Where many are new, the lists that were passed on are poor.
             if (n_used_ - n_before > n_before / 8) {
-                find_neighbours(plan);
-                open_cells();
+                find_neighbours(plan, watch);
+                open_cells(watch);
             }
             list_pairs(0);
         }
         double before = cells_.loss();
         for (std::size_t round = 0; round < plan.n_rounds && n_used_ > 1; ++round) {
             sweep(watch);
-            dissolve_costly_cells();
+            dissolve_costly_cells(watch);
             const double after = cells_.loss();
             if (!(after < before * (1 - plan.least_gain))) break;
             before = after;
         }
-        cells_.write_labels();
+        if (cells_.precise_loss() < at_first) cells_.write_labels();
         watch.finish(plan.n_rounds * cells_.n_records());
     }
 
   private:
     static constexpr std::uint32_t none = 0xffffffff;
 
-    void open_cells() {
-        for (const auto& [cell, origin, givers] : NewCells(cells_, k_, loops_, lists_, n_used_).open(n_used_)) {
+    void open_cells(Watch& watch) {
+        for (const auto& [cell, origin, givers] : NewCells(cells_, k_, loops_, lists_, n_used_).open(n_used_, watch)) {
             ++n_changes_[cell];
             for (const std::uint32_t giver : givers) ++n_changes_[giver];
             settle_beside(origin);
@@ -137,30 +139,28 @@ class Refiner {
 
     std::span<std::uint32_t> near(std::size_t cell) { return std::span(lists_).subspan(cell * n_listed_, n_listed_); }
 
-    void find_neighbours(const Plan& plan) {
-        lists_ = nearest_neighbours(cells_.centroids(n_used_), plan.n_neighbours, loops_, pool_);
+    void find_neighbours(const Plan& plan, Watch& watch) {
+        lists_ = nearest_neighbours(cells_.centroids(n_used_), plan.n_neighbours, loops_, pool_, watch);
         n_listed_ = lists_.size() / n_used_;
         list_pairs(none);
     }
 
     // `compared` says what is known of all pairs.
     void list_pairs(std::uint32_t compared) {
-        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size), compared);
+        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size, pool_), compared);
     }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
     void sweep(Watch& watch) {
         const auto n_records = static_cast<double>(cells_.n_records());
+        SharedWatch shared(watch, 64);
         pairings_.tour(
             pool_,
             [&](std::size_t thread, Pair& pair) {
                 const auto [a, b, compared] = pair;
                 if (compared == n_changes_[a] + n_changes_[b] || cells_.size(a) == 0 || cells_.size(b) == 0) return;
-                while (improve(a, b, rooms_[thread].data())) {
-                    ++n_changes_[a];
-                    ++n_changes_[b];
-                }
-                pair.compared = n_changes_[a] + n_changes_[b];
+                if (shared.goes_on(thread) && improve_fully(a, b, rooms_[thread].data()))
+                    pair.compared = n_changes_[a] + n_changes_[b];
             },
             [&](double share) { watch.tick(static_cast<std::size_t>((n_sweeps_ + share) * n_records)); });
         ++n_sweeps_;
@@ -169,7 +169,7 @@ class Refiner {
     // Chains and new cuts, then moves and swaps where something has changed.
     void polish(Watch& watch) {
         const auto changed = [&](std::uint32_t cell) { ++n_changes_[cell]; };
-        Polish polish(cells_, k_, loops_, lists_, n_used_);
+        Polish polish(cells_, k_, loops_, lists_, n_used_, watch);
         polish.pass_on(changed);
         polish.cut_anew(changed);
         sweep(watch);
@@ -177,6 +177,16 @@ class Refiner {
 
     bool may_give(std::size_t from, std::size_t to) const {
         return cells_.size(from) > k_ && cells_.size(to) < cells_.most();
+    }
+
+    // Takes the best steps between two cells, one after the other, as many as two a record; says whether none is left.
+    bool improve_fully(std::size_t a, std::size_t b, float* room) {
+        for (std::size_t n_left = 2 * (cells_.size(a) + cells_.size(b)); n_left > 0; --n_left) {
+            if (!improve(a, b, room)) return true;
+            ++n_changes_[a];
+            ++n_changes_[b];
+        }
+        return false;
     }
 
     // Takes the best step between two cells if there is one that lowers the loss.
@@ -190,17 +200,21 @@ class Refiner {
     }
 
     // Scatters cells over their neighbours where that costs less than they lose by themselves; the costliest first.
-    void dissolve_costly_cells() {
+    void dissolve_costly_cells(Watch& watch) {
         std::vector<double> costs(n_used_, 0.0);
-        pool_.split(n_used_, [&](std::size_t, std::size_t from, std::size_t to) {
-            for (std::size_t c = from; c < to; ++c)
+        SharedWatch shared(watch, 16);
+        pool_.split(n_used_, 2'000.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
+            for (std::size_t c = from; c < to && shared.goes_on(thread); ++c)
                 if (cells_.size(c) > 0 && worth_a_look(c) && least_cost(c) < cells_.loss(c)) costs[c] = cells_.loss(c);
         });
         std::vector<std::pair<double, std::uint32_t>> costly;
         for (std::uint32_t c = 0; c < n_used_; ++c)
             if (costs[c] > 0) costly.emplace_back(-costs[c], c);
         std::sort(costly.begin(), costly.end());
-        for (const auto& [negative_loss, c] : costly) dissolve(c);
+        for (const auto& [negative_loss, c] : costly) {
+            dissolve(c);
+            watch.tick();
+        }
     }
 
     // Around touched cells only those that have changed since the last time.
@@ -230,7 +244,7 @@ class Refiner {
 
     // One record after the other, for real; taken back if it does not pay in the end.
     void dissolve(std::size_t c) {
-        const double own = cells_.loss(c);
+        const double own = cells_.precise_loss(c);
         std::vector<std::uint32_t> targets;
         double cost = 0;
         while (cells_.size(c) > 0) {
@@ -246,7 +260,7 @@ class Refiner {
                     best = b;
                 }
             }
-            if (best == none || cost + least >= own * (1 - 1e-9)) break;
+            if (best == none || cost + least >= own - cells_.rounding(own)) break;
             cost += least;
             cells_.transfer(c, last, best);
             targets.push_back(best);

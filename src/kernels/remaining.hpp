@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,7 @@ class Remaining {
   public:
     Remaining(Rows<const double> X, Pool& pool, const Loops& loops)
         : X_(X),
-          scale_(unit_scale(X.flat())),
+          scale_(unit_scale(X.flat(), pool)),
           pool_(pool),
           loops_(loops),
           n_dims_(X.dims()),
@@ -100,16 +101,22 @@ class Remaining {
     Answer search(std::span<const double> point, std::size_t k, bool wants_farthest, std::uint32_t home) {
         Query query = core_.pose(point, k, wants_farthest);
         // Near ones first, so that little of the rim gets past the limit; the rim before the rest, as it holds far
-        // ones.
+        // ones. Threads share both.
         if (core_.size() > 0) {
             home = std::min(home, core_.block_of(core_.n_places() - 1));
             core_.search_block(query, home);
         }
-        const auto distance = rim_.distances(loops_, point);
-        for (std::size_t i = 0; i < distance.size(); ++i) query.nearest.offer({distance[i], rim_.records()[i]});
-        if (wants_farthest)
-            for (std::size_t i = 0; i < distance.size(); ++i) query.farthest.offer({distance[i], rim_.records()[i]});
-        if (core_.size() > 0) core_.search(query, home);
+        std::atomic<std::size_t> next{0};
+        const auto measure_rim = [&](Query& asked) {
+            for (std::size_t from; (from = next.fetch_add(Rim::n_at_once)) < rim_.size();) {
+                const auto distance = rim_.distances(loops_, point, from);
+                for (std::size_t i = 0; i < distance.size(); ++i) asked.offer({distance[i], rim_.records()[from + i]});
+            }
+        };
+        if (core_.size() > 0)
+            core_.search(query, home, measure_rim);
+        else
+            measure_rim(query);
         return {query.nearest.sorted(), query.farthest};
     }
 
@@ -126,7 +133,13 @@ class Remaining {
     static constexpr std::uint32_t in_rim = 0x80000000;
 
     std::vector<double> mean_of_all() {
-        for (std::size_t i = 0; i < X_.size(); ++i) sums_.add(scaled(i, row_));
+        std::vector<ExactSums> parts(pool_.size(), ExactSums(n_dims_));
+        pool_.split(X_.size(), 5.0 * static_cast<double>(n_dims_),
+                    [&](std::size_t thread, std::size_t from, std::size_t to) {
+                        std::vector<double> row(n_dims_);
+                        for (std::size_t i = from; i < to; ++i) parts[thread].add(scaled(i, row));
+                    });
+        for (const ExactSums& part : parts) sums_.add(part);
         std::vector<double> mean(n_dims_);
         centroid(mean);
         return mean;
@@ -140,7 +153,7 @@ class Remaining {
         std::vector<float> turned(size_ * width, 0.0f);
         std::vector<double> radius2(size_);
         std::vector<double> hidden2(size_);
-        pool_.split(size_, [&](std::size_t, std::size_t from, std::size_t to) {
+        pool_.split(size_, 10.0 * static_cast<double>(n_dims_), [&](std::size_t, std::size_t from, std::size_t to) {
             std::vector<double> row(n_dims_);
             std::vector<double> coordinates(n_dims_);
             for (std::size_t i = from; i < to; ++i) {
@@ -149,13 +162,11 @@ class Remaining {
                 std::copy_n(coordinates.begin(), turn_.n_kept(), &turned[i * width]);
             }
         });
-        const std::vector<std::uint32_t> order = spatial_order({turned.data(), size_, width}, block_size);
+        const std::vector<std::uint32_t> order = spatial_order({turned.data(), size_, width}, block_size, pool_);
         const double limit = rim_radius2(radius2);
         std::vector<std::uint32_t> records;
-        std::vector<float> coordinates;
         double largest_hidden2 = 0;
         records.reserve(size_);
-        coordinates.reserve(size_ * width);
         for (const std::uint32_t record : order) {
             if (radius2[record] > limit) {
                 place_[record] = static_cast<std::uint32_t>(rim_.size()) | in_rim;
@@ -164,9 +175,13 @@ class Remaining {
                 place_[record] = static_cast<std::uint32_t>(records.size());
                 records.push_back(record);
                 largest_hidden2 = std::max(largest_hidden2, hidden2[record]);
-                coordinates.insert(coordinates.end(), &turned[record * width], &turned[(record + 1) * width]);
             }
         }
+        std::vector<float> coordinates(records.size() * width);
+        pool_.split(records.size(), static_cast<double>(width), [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t place = from; place < to; ++place)
+                std::copy_n(&turned[records[place] * width], width, &coordinates[place * width]);
+        });
         core_.lay_out(std::move(coordinates), std::move(records), std::sqrt(largest_hidden2));
     }
 
@@ -179,10 +194,11 @@ class Remaining {
     }
 
     void close_gaps() {
-        std::vector<std::uint32_t> begins;
-        core_.close_gaps([&](std::size_t, std::size_t place) { begins.push_back(static_cast<std::uint32_t>(place)); });
-        for (std::size_t place = 0; place < core_.size(); ++place)
-            place_[core_.record(place)] = static_cast<std::uint32_t>(place);
+        const std::vector<std::uint32_t> begins = core_.close_gaps();
+        pool_.split(core_.size(), 3.0, [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t place = from; place < to; ++place)
+                place_[core_.record(place)] = static_cast<std::uint32_t>(place);
+        });
         for (std::uint32_t& home : rim_.homes())
             home = begins.empty() ? 0 : core_.block_of(begins[std::min<std::size_t>(home, begins.size() - 1)]);
     }

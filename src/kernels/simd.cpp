@@ -30,8 +30,8 @@ namespace {
         float near2[chunk] = {};
         float away[chunk] = {};
         for (std::size_t j = 0; j < from.low.size(); ++j) {
-            const float* __restrict lower = boxes.lower + j * boxes.n + start;
-            const float* __restrict upper = boxes.upper + j * boxes.n + start;
+            const float* __restrict lower = boxes.lower + j * boxes.stride + start;
+            const float* __restrict upper = boxes.upper + j * boxes.stride + start;
             const float low = from.low[j];
             const float high = from.high[j];
             const float outward = from.outward[j];

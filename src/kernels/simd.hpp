@@ -36,10 +36,11 @@ struct Hits {
     std::uint64_t far = 0;
 };
 
-// The boxes of blocks, column by column: lower[j * n + b] and upper[j * n + b]; and the largest distances of their
-// records from the middle.
+// The boxes of n blocks, column by column: lower[j * stride + b] and upper[j * stride + b]; and the largest distances
+// of their records from the middle.
 struct Boxes {
     std::size_t n;
+    std::size_t stride;
     const float* lower;
     const float* upper;
     const float* outer;

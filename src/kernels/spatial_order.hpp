@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "pool.hpp"
 #include "rows.hpp"
 
 namespace shoal {
@@ -14,9 +15,21 @@ namespace shoal {
 // Halves the records along the column in which they spread most, again and again, down to runs of `leaf`.
 class SpatialOrder {
   public:
-    SpatialOrder(Rows<const float> X, std::size_t leaf) : X_(X), leaf_(leaf), keyed_(X.size()) {
+    SpatialOrder(Rows<const float> X, std::size_t leaf, Pool& pool) : X_(X), leaf_(leaf), keyed_(X.size()) {
         for (std::size_t i = 0; i < X.size(); ++i) keyed_[i].second = static_cast<std::uint32_t>(i);
-        halve(0, X.size());
+        std::vector<Run> runs{{0, X.size()}};
+        // Halves are halved side by side, until there are enough of them to be halved to the end.
+        for (std::size_t n_runs = 1; n_runs < 4 * pool.size() && X.size() / n_runs > worth_sharing; n_runs *= 2) {
+            std::vector<Run> halves(2 * n_runs);
+            pool.each(n_runs, time_of(X.size() / n_runs), [&](std::size_t, std::size_t r) {
+                const std::size_t middle = halve(runs[r]);
+                halves[2 * r] = {runs[r].from, middle};
+                halves[2 * r + 1] = {middle, runs[r].to};
+            });
+            runs = std::move(halves);
+        }
+        pool.each(runs.size(), 10 * time_of(X.size() / runs.size()),
+                  [&](std::size_t, std::size_t r) { halve_to_the_end(runs[r]); });
     }
 
     std::vector<std::uint32_t> records() const {
@@ -26,20 +39,33 @@ class SpatialOrder {
     }
 
   private:
-    void halve(std::size_t from, std::size_t to) {
-        while (to - from > leaf_) {
-            const std::size_t column = widest(from, to);
-            for (std::size_t i = from; i < to; ++i) {
-                if (i + 16 < to) __builtin_prefetch(&X_[keyed_[i + 16].second][column]);
-                keyed_[i].first = X_[keyed_[i].second][column];
-            }
-            const std::size_t n_leaves = (to - from + leaf_ - 1) / leaf_;
-            const std::size_t middle = from + n_leaves / 2 * leaf_;
-            // By value, then by record number: equal records stay in order.
-            std::nth_element(keyed_.begin() + from, keyed_.begin() + middle, keyed_.begin() + to);
-            halve(from, middle);
-            from = middle;
+    struct Run {
+        std::size_t from, to;
+    };
+    static constexpr std::size_t worth_sharing = 4096;
+    static double time_of(std::size_t n) { return 15.0 * static_cast<double>(n); }
+
+    void halve_to_the_end(Run run) {
+        while (run.to - run.from > leaf_) {
+            const std::size_t middle = halve(run);
+            halve_to_the_end({run.from, middle});
+            run.from = middle;
         }
+    }
+
+    // Where the second half begins. A run of no more than a leaf is all in the second.
+    std::size_t halve(const Run& run) {
+        const auto [from, to] = run;
+        const std::size_t column = widest(from, to);
+        for (std::size_t i = from; i < to; ++i) {
+            if (i + 16 < to) __builtin_prefetch(&X_[keyed_[i + 16].second][column]);
+            keyed_[i].first = X_[keyed_[i].second][column];
+        }
+        const std::size_t n_leaves = (to - from + leaf_ - 1) / leaf_;
+        const std::size_t middle = from + n_leaves / 2 * leaf_;
+        // By value, then by record number: equal records stay in order.
+        std::nth_element(keyed_.begin() + from, keyed_.begin() + middle, keyed_.begin() + to);
+        return middle;
     }
 
     // The column with the greatest range, in a sample.
@@ -65,8 +91,8 @@ class SpatialOrder {
     std::vector<std::pair<float, std::uint32_t>> keyed_;
 };
 
-inline std::vector<std::uint32_t> spatial_order(Rows<const float> X, std::size_t leaf) {
-    return SpatialOrder(X, leaf).records();
+inline std::vector<std::uint32_t> spatial_order(Rows<const float> X, std::size_t leaf, Pool& pool) {
+    return SpatialOrder(X, leaf, pool).records();
 }
 
 }  // namespace shoal

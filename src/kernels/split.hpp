@@ -7,6 +7,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -30,8 +31,15 @@ using Piece = std::vector<std::uint32_t>;  // record numbers
 // pairs the one with the lowest numbers is taken, of equally far or near records the one with the lowest number.
 class Splitter {
   public:
-    Splitter(Rows<const double> X, double scale, std::size_t k, const Loops& loops)
-        : X_(X), scale_(scale), k_(k), loops_(loops), point_(X.dims()), centroids_{point_, point_} {}
+    // `goes_on` is asked now and then; once it says no, the pieces no longer matter.
+    Splitter(Rows<const double> X, double scale, std::size_t k, const Loops& loops, std::function<bool()> goes_on)
+        : X_(X),
+          scale_(scale),
+          k_(k),
+          loops_(loops),
+          goes_on_(std::move(goes_on)),
+          point_(X.dims()),
+          centroids_{point_, point_} {}
 
     // At least 2k records become two pieces of at least k.
     std::pair<Piece, Piece> split(const Piece& piece) {
@@ -145,7 +153,7 @@ class Splitter {
         for (int turn = 0; turn < 3; ++turn) place = offer_all(place, pair);
         for (std::size_t t = 0; t < n_distinct; ++t) {
             const std::size_t to = reaching(pair.distance, t);
-            if (to <= t + 1) break;
+            if (to <= t + 1 || (t % 64 == 63 && !goes_on_())) break;
             measure(coordinates(t), t + 1, to);
             for (std::size_t u = t + 1; u < to; ++u) pair.offer(distances_[u], records_[t], records_[u]);
         }
@@ -219,6 +227,7 @@ class Splitter {
     double scale_;
     std::size_t k_;
     const Loops& loops_;
+    std::function<bool()> goes_on_;
     Piece records_, copies_;  // the piece at hand
     std::size_t stride_ = 0;
     std::vector<double> columns_, distances_, to_second_;
@@ -239,9 +248,11 @@ class Splits {
     // Each part has at least k records.
     void run(const Members& parts, Watch& watch) {
         for (std::size_t part = 0; part < parts.n_cells(); ++part) put(Piece(parts[part].begin(), parts[part].end()));
-        pool_.split(pool_.size(), [&](std::size_t thread, std::size_t, std::size_t) {
+        SharedWatch shared(watch);
+        const double time = 100.0 * static_cast<double>(X_.size() * X_.dims()) / static_cast<double>(pool_.size());
+        pool_.each(pool_.size(), time, [&](std::size_t thread, std::size_t) {
             try {
-                work(thread == 0 ? &watch : nullptr);
+                work([&] { return shared.goes_on(thread, n_done_); });
             } catch (...) {
                 stop();
                 throw;
@@ -252,14 +263,13 @@ class Splits {
     }
 
   private:
-    void work(Watch* watch) {
-        Splitter splitter(X_, scale_, k_, loops_);
-        for (Piece piece; take(piece, watch);) {
+    void work(const std::function<bool()>& goes_on) {
+        Splitter splitter(X_, scale_, k_, loops_, goes_on);
+        for (Piece piece; goes_on() && take(piece, goes_on);) {
             auto [one, other] = splitter.split(piece);
             put(std::move(one));
             put(std::move(other));
             finish();
-            if (watch) watch->tick(n_done_);
         }
     }
 
@@ -278,13 +288,12 @@ class Splits {
     }
 
     // Waits for a piece; says whether there is one, or ever will be.
-    bool take(Piece& piece, Watch* watch) {
+    bool take(Piece& piece, const std::function<bool()>& goes_on) {
         std::unique_lock lock(mutex_);
         while (waiting_.empty() && n_open_ > 0 && !stopping_) {
             changed_.wait_for(lock, std::chrono::milliseconds(50));
-            if (!watch) continue;
             lock.unlock();
-            watch->tick(n_done_);
+            goes_on();
             lock.lock();
         }
         if (waiting_.empty() || stopping_) return false;

@@ -358,7 +358,8 @@ class Stream {
     // of sixteen, of sixty-four, as long as there are enough.
     double enough_within(std::size_t wanted) {
         std::size_t n = (size_ + minima_block - 1) / minima_block * minima_block;
-        std::fill(&distance_[size_], &distance_[0] + n, std::numeric_limits<double>::infinity());
+        std::fill(distance_.begin() + static_cast<std::ptrdiff_t>(size_),
+                  distance_.begin() + static_cast<std::ptrdiff_t>(n), std::numeric_limits<double>::infinity());
         minima_.resize(n / 4);
         loops_.minima(distance_.data(), n / minima_block, minima_.data());
         n /= 4;

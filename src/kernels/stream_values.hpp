@@ -31,13 +31,13 @@ inline void cell_means(std::span<const double> values, std::span<const std::int6
 }
 
 // Where the values of a column lie on its range, from 0 to `weight`: those outside on the border, those that are
-// missing in the middle, all at 0 where the range has no width. Counts those outside.
+// missing in the middle, all at 0 where the range is too narrow to divide by. Counts those outside.
 inline void place(std::span<const double> column, double low, double high, double weight, Rows<double> X, std::size_t j,
                   std::int64_t& outside) {
     // Halved, since the difference of two numbers may exceed every double.
     const double half_low = low / 2;
     const double width = high / 2 - half_low;
-    const double per_unit = width > 0 ? 1 / width : 0.0;
+    const double per_unit = width > 0 && std::isfinite(1 / width) ? 1 / width : 0.0;
     double* out = X.flat().data() + j;
     std::int64_t n_outside = 0;
     for (std::size_t i = 0; i < column.size(); ++i) {

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalError, ShoalWarning
+from shoal.extras import DISTRIBUTION
 from shoal.partition import partition
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.release import Release, anonymize, run
     from shoal.stream import Stream
 
-__version__ = version("shoal")
+__version__ = version(DISTRIBUTION)
 
 __all__ = [
     "Comparison",

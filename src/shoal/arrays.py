@@ -59,6 +59,19 @@ def standardize(X: ArrayLike) -> Matrix:
     return Z
 
 
+MOST_RECORDS = 2**31 - 1
+"""How many records the kernels can number."""
+
+
+def check_n_records(n_records: int) -> None:
+    """Refuse more records than the kernels can number."""
+    if n_records > MOST_RECORDS:
+        raise ParameterError(
+            f"There are {n_records:,} records, and at most {MOST_RECORDS:,} can be partitioned together. Split the "
+            "table into parts, and release each."
+        )
+
+
 def as_matrix(X: ArrayLike) -> Matrix:
     """Return `X` as a C-contiguous float64 matrix of finite numbers, or say what is wrong with it."""
     try:
@@ -74,6 +87,7 @@ def as_matrix(X: ArrayLike) -> Matrix:
         raise ParameterError(
             f"X must have two dimensions, records by columns; it has {array.ndim}. One column is X.reshape(-1, 1)."
         )
+    check_n_records(array.shape[0])
     if array.shape[1] == 0 and array.shape[0] > 0:
         raise ParameterError(f"X has {array.shape[0]} records but no columns; there is nothing to tell them apart by.")
     with np.errstate(over="ignore"):

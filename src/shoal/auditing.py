@@ -17,9 +17,10 @@ from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.models import Codes, Model, Reached
 from shoal.models.serialization import as_models
+from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
 from shoal.table import read
-from shoal.typing import Labels, Vector
+from shoal.typing import Labels
 
 
 class Columns(Protocol):
@@ -244,7 +245,11 @@ def recount(
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)
-    confidential = {column.name: codes_of(table[column.name], column) for column in schema.having(Role.CONFIDENTIAL)}
+    confidential = {
+        (column.name, merged): codes_of(table[column.name], column, merged=merged)
+        for column in schema.having(Role.CONFIDENTIAL)
+        for merged in (False, True)
+    }
     return Verdict(
         k=k,
         n_records=len(classes),
@@ -255,16 +260,21 @@ def recount(
         quasi_identifiers=tuple(schema.quasi_names),
         subjects=None if subjects is None else int(distinct_in_classes(classes, identity_codes(subjects)).min()),
         subject_asked=subjects is not None or schema.roles.subject is not None,
-        confidential={name: diversity(classes, codes) for name, codes in confidential.items()},
-        models=tuple(model.measure(classes, confidential[model.column]) for model in models),
+        confidential={
+            column.name: diversity(classes, confidential[column.name, False], confidential[column.name, True])
+            for column in schema.having(Role.CONFIDENTIAL)
+        },
+        models=tuple(model.measure(classes, confidential[model.column, model.merges_lookalikes]) for model in models),
     )
 
 
-def diversity(classes: Labels, column: Codes) -> Diversity:
-    """Measure what classes tell about a column; a missing value is a value of its own, after all others."""
-    codes, n_values, ordered = column
-    pairs, counts = np.unique(classes * n_values + codes, return_counts=True)
-    owners = pairs // n_values
+def diversity(classes: Labels, column: Codes, seen: Codes) -> Diversity:
+    """Measure what classes tell about a column; a missing value is a value of its own, after all others.
+
+    Values are counted as `seen`, where those that look alike are one; distances are those of the `column` itself.
+    """
+    pairs, counts = np.unique(classes * seen.n_values + seen.codes, return_counts=True)
+    owners = pairs // seen.n_values
     sizes = np.bincount(classes)
     shares = counts / sizes[owners]
     entropy = -np.bincount(owners, shares * np.log(shares))
@@ -272,7 +282,7 @@ def diversity(classes: Labels, column: Codes) -> Diversity:
     np.maximum.at(most, owners, counts)
     with np.errstate(divide="ignore"):
         recursive = np.where(most == sizes, np.inf, most / (sizes - most))
-    emd = ordered_emd(classes, codes, n_values) if ordered else equal_emd(classes, codes, n_values)
+    emd = earth_movers_distance(classes, column)
     return Diversity(
         distinct=int(np.bincount(owners).min()),
         entropy=float(np.exp(entropy.min())),
@@ -280,44 +290,3 @@ def diversity(classes: Labels, column: Codes) -> Diversity:
         t=float(emd.max()),
         mean_t=float((emd * sizes).sum() / sizes.sum()),
     )
-
-
-def ordered_emd(classes: Labels, codes: Labels, n_values: int) -> Vector:
-    """Return the earth mover's distance of each class from the table, neighbouring values being 1 / (m - 1) apart.
-
-    Equation 1 of seed 002: the mean over the values of the difference between the two running shares. Between two
-    neighbouring values of a class its running share is constant and that of the table grows, so the difference changes
-    sign once; running totals then give the sum without going through all values. O(n log n) in records.
-    """
-    n = len(codes)
-    if n_values < 2:
-        return np.zeros(int(classes.max()) + 1)
-    below = np.cumsum(np.bincount(codes, minlength=n_values))  # records with at most this value
-    running = np.concatenate([[0], np.cumsum(below)])
-    order = np.lexsort((codes, classes))
-    ranks, owners = codes[order], classes[order]
-    sizes = np.bincount(classes)
-    starts = np.cumsum(sizes) - sizes
-    position = np.arange(n) - starts[owners] + 1  # 1 for the lowest record of a class, 2 for the next
-    is_last = position == sizes[owners]
-    following = np.where(is_last, n_values, np.append(ranks[1:], 0))
-    size = sizes[owners]
-    # Where the table's running share reaches that of the class; in whole numbers, rounded up.
-    passing = np.searchsorted(below, -(-position * n // size))
-    passing = np.clip(passing, ranks, following)
-    share = position / size
-    before = share * (passing - ranks) - (running[passing] - running[ranks]) / n
-    after = (running[following] - running[passing]) / n - share * (following - passing)
-    total = np.bincount(owners, before + after) + running[ranks[starts]] / n
-    return np.asarray(np.maximum(total, 0.0) / (n_values - 1))
-
-
-def equal_emd(classes: Labels, codes: Labels, n_values: int) -> Vector:
-    """Return the distance of each class from the table, all values being equally far apart: half the L1 distance."""
-    table = np.bincount(codes, minlength=n_values) / len(codes)
-    sizes = np.bincount(classes)
-    pairs, counts = np.unique(classes * n_values + codes, return_counts=True)
-    owners, values = np.divmod(pairs, n_values)
-    # Only where a class has more of a value than the table; the other half of the differences is as large.
-    surplus = np.maximum(counts / sizes[owners] - table[values], 0.0)
-    return np.asarray(np.bincount(owners, surplus), dtype=np.float64)

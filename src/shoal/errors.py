@@ -1,5 +1,8 @@
 """What shoal raises: one family, each member saying what was asked, what was found and what to do next."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class ShoalError(Exception):
     """Anything that shoal refuses to do."""
@@ -35,3 +38,16 @@ class OutageError(ShoalError):
 
 class ShoalWarning(UserWarning):
     """Something to look at before a release is published."""
+
+
+def did_you_mean(*names: object, known: Iterable[str]) -> str:
+    """Return a sentence that suggests the known names nearest to those given, with a space before it; or nothing.
+
+    Examples
+    --------
+    >>> did_you_mean("agee", known=["age", "zip"])
+    " Did you mean 'age'?"
+    """
+    known = list(known)
+    near = [match for name in names for match in get_close_matches(str(name), known, n=1)]
+    return f" Did you mean {', '.join(map(repr, near))}?" if near else ""

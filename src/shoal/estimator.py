@@ -16,13 +16,14 @@ from shoal.columns.axes import Scaling
 from shoal.columns.schema import Roles, Schema
 from shoal.columns.space import Space
 from shoal.errors import ParameterError
+from shoal.extras import install
 from shoal.typing import Labels, Matrix
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:  # pragma: no cover (the tests have it)
-    raise ImportError("shoal.Microaggregator needs scikit-learn: pip install 'shoal[sklearn]'.") from error
+    raise ImportError(f"shoal.Microaggregator needs scikit-learn: {install('sklearn')}.") from error
 
 
 class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import tomli_w
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
@@ -18,6 +19,7 @@ from shoal.columns.schema import ColumnSettings, Number, Roles, Settings, Whole,
 from shoal.errors import FileError, ParameterError
 from shoal.models import MODELS, Model
 from shoal.models.serialization import as_model, settings_of
+from shoal.table import formats_in_words
 
 Order = Literal["shuffle", "keep"]
 """In which order records are written: a random one, or that of the input."""
@@ -68,7 +70,7 @@ Models = Annotated[
 class Input(Settings):
     """Which file to read, and how. What is left out is detected."""
 
-    path: str = Field(description="CSV, Parquet, Arrow, SPSS or Stata file")
+    path: str = Field(description=f"{formats_in_words()} file")
     delimiter: str | None = Field(None, description="between the fields of a CSV file")
     encoding: str | None = Field(None, description="of a CSV file that is not UTF-8")
     decimal: str | None = Field(None, description="decimal point or comma of a CSV file")
@@ -91,7 +93,7 @@ BoundEffort = Literal["cheap", "strong"]
 class Output(Settings):
     """Which files to write."""
 
-    path: str = Field(description="CSV, Parquet, Arrow, SPSS or Stata file for the release")
+    path: str = Field(description=f"{formats_in_words()} file for the release")
     order: Order = Field("shuffle", description="of the records: shuffle, or keep that of the input, which can leak")
     report: str | None = Field(None, description="HTML file for the report")
     form: Literal["internal", "public"] = Field("internal", description="of the report")
@@ -110,8 +112,13 @@ class Job(Settings):
     seed = 7
     <BLANKLINE>
     [roles]
-    identifiers = ["name"]
-    quasi_identifiers = ["age", "zip"]
+    identifiers = [
+        "name",
+    ]
+    quasi_identifiers = [
+        "age",
+        "zip",
+    ]
     <BLANKLINE>
     >>> Job.from_toml(job.to_toml()) == job
     True
@@ -161,55 +168,15 @@ class Job(Settings):
         content = self.model_dump(by_alias=True, exclude_defaults=True)
         if not with_seed:
             content.pop("seed", None)
-        return _toml(content)
+        return tomli_w.dumps(_without_none(content))
 
     def to_dict(self, *, with_seed: bool = True) -> dict[str, Any]:
         """Return the job as plain values, for JSON."""
         return self.model_dump(mode="json", by_alias=True, exclude=None if with_seed else {"seed"})
 
 
-def _toml(content: dict[str, Any], prefix: str = "") -> str:
-    """Write nested plain values as TOML: first the values of a table, then the tables in it."""
-    # TOML has no word for None: what is None is left out.
-    content = {key: value for key, value in content.items() if value is not None}
-    lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in content.items() if not _is_inner(value)]
-    text = "".join(f"{line}\n" for line in lines)
-    for key, value in content.items():
-        name = f"{prefix}{_toml_key(key)}"
-        if _is_tables(value):
-            text += "".join(f"\n[[{name}]]\n{_toml(entry, f'{name}.')}" for entry in value)
-        elif isinstance(value, dict):
-            has_values = any(not _is_inner(entry) for entry in value.values())
-            text += (f"\n[{name}]\n" if has_values or not value else "") + _toml(value, f"{name}.")
-    return text
-
-
-def _is_inner(value: Any) -> bool:
-    """Tell whether a value has lines of its own: a table, or a list of tables."""
-    return isinstance(value, dict) or _is_tables(value)
-
-
-def _is_tables(value: Any) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(isinstance(entry, dict) for entry in value)
-
-
-def _toml_key(key: str) -> str:
-    plain = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
-    return key if plain else _toml_value(key)
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml_value, value))}]"
-    escaped = "".join(_toml_character(character) for character in str(value))
-    return f'"{escaped}"'
-
-
-def _toml_character(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
-    return f"\\u{ord(character):04x}" if ord(character) < 32 or ord(character) == 127 else character
+def _without_none(value: Any) -> Any:
+    """Leave out what is None, for which TOML has no word."""
+    if isinstance(value, dict):
+        return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
+    return [_without_none(entry) for entry in value] if isinstance(value, list | tuple) else value

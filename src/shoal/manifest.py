@@ -7,17 +7,19 @@ undo the shuffle, nor a hash of the input, which would confirm a guess of the la
 import base64
 import hashlib
 import json
+import os
 import platform
 import zlib
 from importlib.metadata import version
-from typing import Any, get_args
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.auditing import Verdict
-from shoal.errors import ParameterError
+from shoal.errors import FileError, ParameterError
 from shoal.files import sha256
 from shoal.job import Job, Order
 from shoal.table import Table
@@ -93,6 +95,30 @@ def unpacked(labels: dict[str, str]) -> Labels:
     array([0, 1, 0])
     """
     return np.frombuffer(zlib.decompress(base64.b64decode(labels["data"])), dtype="<i4").astype(np.int64)
+
+
+class Internal(NamedTuple):
+    """What an internal manifest says about which record became which."""
+
+    labels: Labels
+    order: Order
+    seed: int
+    rho: float
+
+
+def read_internal(manifest: str | os.PathLike[str]) -> Internal:
+    """Read the internal manifest of a release."""
+    try:
+        content = json.loads(Path(manifest).read_text(encoding="utf-8"))
+        job, labels = content["job"], unpacked(content["labels"])
+        order, seed, rho = content["order"], job["seed"], float(job["rho"] or 0)
+        if order not in get_args(Order) or not isinstance(seed, int) or seed < 0 or (labels < 0).any() or not rho >= 0:
+            raise ValueError
+    except OSError as error:
+        raise FileError(f"The manifest {os.fspath(manifest)!r} cannot be read: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
+        raise ParameterError(f"{os.fspath(manifest)!r} is not the internal manifest of a release.") from None
+    return Internal(labels, order, seed, rho)
 
 
 def written_order(order: Order, seed: int, n_records: int) -> NDArray[np.int64] | None:

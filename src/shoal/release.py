@@ -40,6 +40,7 @@ from shoal.models.table_columns import categories_of, check_models
 from shoal.report import render
 from shoal.report.notebook import to_summary
 from shoal.table import Table, format_of, read, rewrite_parquet, write_into
+from shoal.table.clean import publishable
 from shoal.typing import Labels, Progress, Seed, Vector
 
 Names = Sequence[str] | str
@@ -84,7 +85,8 @@ def anonymize(
     Parameters
     ----------
     table : path or frame
-        A CSV, Parquet, Arrow, SPSS or Stata file; a pandas, polars or pyarrow table; a DuckDB relation. Not changed.
+        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation.
+        Not changed.
     k : int
         Every published combination of quasi-identifiers belongs to at least so many records.
     quasi_identifiers : sequence of str
@@ -406,8 +408,8 @@ class Release:
 
     @property
     def published(self) -> pa.Table:
-        """The published columns, in the order of the input."""
-        return self.columns.select([column.name for column in self.schema.published])
+        """The published columns, in the order of the input, with nothing in memory that no record has."""
+        return publishable(self.columns.select([column.name for column in self.schema.published]))
 
     @property
     def columns(self) -> Published:
@@ -492,8 +494,9 @@ class Release:
         Parameters
         ----------
         path : path
-            CSV, Parquet, Arrow, SPSS or Stata file for the published table. Beside it appear ``PATH.public.json``,
-            which may travel with the data, and ``PATH.internal.json``, which repeats the release and stays with you.
+            File, in one of the formats of `shoal.table.FORMATS`, for the published table. Beside it appear
+            ``PATH.public.json``, which may travel with the data, and ``PATH.internal.json``, which repeats the release
+            and stays with you.
         report : path, optional
             HTML file for the report.
         form : {"internal", "public"}

@@ -160,8 +160,8 @@ def test_a_household_is_grouped_among_k_persons_too(households):
 @pytest.mark.parametrize(
     ("change", "settings", "message"),
     [
-        ({"h": [None, *["a", "b", "c", "d"] * 2]}, {}, "'h' is missing in 1 records"),
-        ({"h": [float("nan"), *[1.0, 2.0, 3.0, 4.0] * 2]}, {}, "'h' is missing in 1 records"),
+        ({"h": [None, *["a", "b", "c", "d"] * 2]}, {}, "'h' is missing or blank in 1 records"),
+        ({"h": [float("nan"), *[1.0, 2.0, 3.0, 4.0] * 2]}, {}, "'h' is missing or blank in 1 records"),
         ({}, {"household_level": ["age"]}, r"vary within households: 'age' \(in 3\)"),
         ({"rent": range(9)}, {}, "no quasi-identifier is the same"),
         ({"g": ["p", "q", "q"] * 3}, {"by": ["g"]}, "some households have records in several strata"),

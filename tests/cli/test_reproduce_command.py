@@ -105,7 +105,7 @@ def test_fmdav_without_matplotlib_says_how_to_get_the_pictures(monkeypatch, with
 
     assert result.exit_code == 0, result.output
     assert "traditional" in result.stdout
-    assert "pip install 'shoal[plot]'" in result.stderr
+    assert "pip install 'shoal-privacy[plot]'" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -69,3 +69,10 @@ def test_the_different_codes_of_each_class_are_counted():
     counted = [len(set(codes[classes == c])) for c in itertools.islice(itertools.count(), 5)]
 
     assert distinct_in_classes(classes, codes).tolist() == counted
+
+
+def test_persons_whose_names_look_alike_are_one_and_nameless_ones_are_one():
+    names = pa.chunked_array([["Ann", "Ann ", "Jos\u00e9", "Jose\u0301", "", None, "  "]])
+
+    assert identity_codes(names).tolist() == [0, 0, 1, 1, 2, 2, 2]
+    assert identity_codes(names.dictionary_encode()).tolist() == [0, 0, 1, 1, 2, 2, 2]

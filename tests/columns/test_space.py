@@ -231,3 +231,12 @@ def test_k_fits_the_records():
         as_cell_size(1, 10)
     with pytest.raises(GuaranteeError, match="only 2 records"):
         as_cell_size(3, 2)
+
+
+def test_more_records_than_the_kernels_can_number_are_refused_before_anything_is_copied():
+    endless = np.lib.stride_tricks.as_strided(np.zeros(1), (2**31, 1), (0, 0))
+
+    with pytest.raises(ParameterError, match=r"2,147,483,648 records, and at most 2,147,483,647"):
+        as_matrix(endless)
+    with pytest.raises(ParameterError, match=r"2,147,483,648 records, and at most 2,147,483,647"):
+        Space(()).encode(pa.table({"x": pa.nulls(2**31)}))

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -78,3 +79,63 @@ def test_no_message_shows_a_value_of_the_table():
 def test_an_empty_table_is_refused():
     with pytest.raises(ParameterError, match="no records"):
         marginals(PEOPLE.slice(0, 0), 1.0, {"age": (0, 120)}, categories={"sex": ["f", "m"]})
+
+
+@pytest.mark.parametrize("odd", ["2.5", "x", "", "01", "1.0", "true"])
+@pytest.mark.parametrize("categories", [[1, 2, 3], ["1", "2", "3"], [1.0, 2.0, 3.0]])
+def test_published_types_and_spellings_come_from_the_declaration_alone(odd, categories, tmp_path):
+    made = []
+    for last in ("3", odd):
+        (tmp_path / "in.csv").write_text("c,x\n" + "1,1\n2,2\n" * 30 + f"{last},3\n")
+        settings = {"bounds": {"x": (0, 10)}, "categories": {"c": categories}, "reading": {"delimiter": ","}}
+        made.append(marginals(tmp_path / "in.csv", 1e4, **settings))
+        made[-1].write(tmp_path / f"out-{last}.csv")
+    texts = [(tmp_path / f"out-{last}.csv").read_text().split() for last in ("3", odd)]
+
+    assert made[0].published.schema == made[1].published.schema
+    assert made[0].published.schema.field("c").type == pa.array(categories).type
+    assert made[0].manifest == made[1].manifest
+    spelled = [{line.split(",")[0] for line in lines[1:]} for lines in texts]
+    assert spelled[0] == {str(value) for value in categories}
+    assert spelled[1] <= spelled[0] | {""}
+    assert {str(value) for value in categories[:2]} <= spelled[1]
+
+
+@pytest.mark.parametrize("release", [marginals, joint])
+@pytest.mark.parametrize("categories", [[1, 2], ["1", "2"]])
+def test_one_missing_value_does_not_change_the_frame_that_is_published(release, categories):
+    made = [
+        release(
+            pd.DataFrame({"c": [1, 2] * 30 + [last], "x": [1, 2] * 30 + [last]}),
+            1e4,
+            {"x": (0, 10)},
+            categories={"c": categories},
+        )
+        for last in (2, None)
+    ]
+
+    assert made[0].published.schema == made[1].published.schema
+    assert made[0].manifest == made[1].manifest
+    assert set(made[1].published["c"].drop_null().to_pylist()) == set(categories)
+    assert set(made[1].table["c"].dropna()) == set(categories)
+
+
+def test_the_dtypes_that_came_in_are_not_looked_at():
+    made = [
+        marginals(pd.DataFrame({"c": pd.Series([1, 2] * 30, dtype=dtype)}), 1e4, categories={"c": [1, 2]}).table
+        for dtype in ("int64", "float64", "Int64", "category", "int64[pyarrow]")
+    ]
+
+    assert {str(frame["c"].dtype) for frame in made} == {"int64"}
+
+
+def test_categories_that_are_one_value_in_another_type_are_refused():
+    with pytest.raises(ParameterError, match=r"1, 1\.0 and '1' are the same value"):
+        marginals(PEOPLE, 1.0, {"age": (0, 120)}, categories={"sex": ["1", "1.0"]})
+    with pytest.raises(ParameterError, match="of one type"):
+        marginals(PEOPLE, 1.0, {"age": (0, 120)}, categories={"sex": [1, "f"]})
+
+
+def test_categories_that_no_value_of_the_column_could_be_are_refused():
+    with pytest.raises(SchemaError, match=r"'age' do not fit its type, int64"):
+        marginals(PEOPLE, 1.0, categories={"age": ["f", "m"], "sex": ["f"]})

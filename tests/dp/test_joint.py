@@ -60,7 +60,7 @@ def test_the_release_has_as_many_records_and_spends_no_more_than_epsilon():
 
     assert release.table.num_rows == 2000
     assert release.table.column_names == ["age", "pay", "sex"]
-    assert 0.99 < sum(release.spent.values()) <= 1.0
+    assert 0.99 < release.total_spent <= 1.0
 
 
 def test_with_much_epsilon_the_relation_between_columns_stays():
@@ -81,7 +81,18 @@ def test_few_kinds_of_records_are_published():
 def test_without_a_cut_nothing_is_spent_on_cuts():
     release = joint(PEOPLE, 1.0, **PUBLIC, depth=0)
 
-    assert set(release.spent) == {"age", "pay", "sex"}
+    assert set(release.spent["columns"]) == {"age", "pay", "sex"}
+    assert release.spent["cells"] == {}
+
+
+def test_columns_named_like_steps_are_paid_for_beside_them():
+    names = ["sizes", "cuts of level 1"]
+    release = joint(PEOPLE.select(["age", "pay"]).rename_columns(names), 1.0, dict.fromkeys(names, (0, 1000)), depth=1)
+
+    assert set(release.spent["columns"]) == set(names)
+    assert set(release.spent["cells"]) == set(names)
+    assert release.manifest["spent"] == release.spent
+    assert 0.99 < release.total_spent <= 1.0
 
 
 @given(st.integers(1, 10**9), st.floats(1e-9, 1e9), st.integers(1, 1000))

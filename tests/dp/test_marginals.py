@@ -48,8 +48,8 @@ def test_the_release_has_the_records_columns_and_epsilon_that_were_asked_for():
 
     assert release.table.num_rows == 1000
     assert release.table.column_names == ["age", "sex"]
-    assert release.spent["age"] == pytest.approx(1.5)
-    assert release.spent["sex"] == pytest.approx(0.5)
+    assert release.spent["columns"]["age"] == pytest.approx(1.5)
+    assert release.spent["columns"]["sex"] == pytest.approx(0.5)
 
 
 def test_values_stay_within_the_bounds_and_categories():

@@ -11,11 +11,11 @@ from shoal.models import ModelOnColumn
 from shoal.models.table_columns import breaking, check_models, codes_of, refuse_impossible
 
 
-def coded(values, **settings):
+def coded(values, merged=False, **settings):
     table = pa.table({"x": range(len(values)), "c": values})
     roles = Roles(quasi_identifiers=("x",), confidential=("c",))
     schema = Schema.of(table.schema, roles, as_settings({"c": settings} if settings else {}))
-    return codes_of(table["c"], schema["c"])
+    return codes_of(table["c"], schema["c"], merged=merged)
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,27 @@ def test_a_stratum_unlike_the_table_is_refused_in_counts():
     with pytest.raises(GuaranteeError, match=r"the 3 records of a stratum.*farther than t=0.3.*merge strata"):
         refuse_impossible(guarded, strata)
     refuse_impossible(guarded, np.zeros(6, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("values", "settings", "codes"),
+    [
+        (["", None, "flu", "cold"], {}, [2, 2, 1, 0]),
+        (["flu", "flu ", " flu", "  ", ""], {}, [1, 1, 1, 0, 0]),
+        (["caf\u00e9", "cafe\u0301", None], {}, [0, 0, 1]),
+        (["mild", "", None], {"order": ["", "mild"]}, [1, 0, 0]),
+        ([30, 10, None, 30], {}, [1, 0, 2, 1]),
+    ],
+)
+@pytest.mark.parametrize("type_", [None, "categories", pa.large_string()])
+def test_values_that_look_alike_can_be_counted_as_one(values, settings, codes, type_):
+    array = pa.array(values)
+    if isinstance(values[0], str) and type_ is not None:
+        array = array.dictionary_encode() if type_ == "categories" else array.cast(type_)
+    found = coded(array, merged=True, **settings)
+
+    def same(numbers):
+        return [[one == other for other in numbers] for one in numbers]
+
+    assert same(found.codes.tolist()) == same(codes)
+    assert found.n_values == len(set(codes))

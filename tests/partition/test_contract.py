@@ -4,25 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from sharing import everything_shared
 from shoal.partition import ALGORITHMS, partition
 from strategies import problems, untied_problems
 
 every_method = pytest.mark.parametrize("method", ALGORITHMS)
 
-# What a method cannot promise, and why.
-PROMISES_NOT = {
-    # Its search draws records by their numbers, and stops where a step gains too little to survive rounding.
-    "auto": {"order", "shift"},
-    # Of the two records farthest apart, the one with the lower number forms its cell first: nothing else tells them
-    # apart, and with any other rule the losses are farther from those that are printed.
-    "diameter": {"order"},
-    "diameter+": {"order"},
-}
-
 
 def every_method_that_promises(what):
     """Parametrize over the methods that do not except themselves."""
-    return pytest.mark.parametrize("method", [name for name in ALGORITHMS if what not in PROMISES_NOT.get(name, ())])
+    return pytest.mark.parametrize("method", [name for name in ALGORITHMS if what not in ALGORITHMS[name].not_promised])
 
 
 def same_cells(labels, others):
@@ -65,9 +56,11 @@ def test_the_input_is_unchanged(method, problem):
 @given(problem=problems())
 def test_a_seed_repeats_the_labels_on_any_number_of_threads(method, problem):
     X, k = problem
-    first, second = (partition(X, k, method, seed=7, threads=threads) for threads in (1, 3))
+    alone = partition(X, k, method, seed=7, threads=1)
 
-    np.testing.assert_array_equal(first, second)
+    with everything_shared():
+        for threads in (2, 3, 16):
+            np.testing.assert_array_equal(partition(X, k, method, seed=7, threads=threads), alone)
 
 
 @every_method_that_promises("order")

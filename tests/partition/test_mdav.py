@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import reference
+from sharing import everything_shared
 from shoal import _kernels, datasets, partition
 from shoal.arrays import standardize
 from shoal.metrics import loss
@@ -56,11 +57,15 @@ def test_left_over_records_form_a_cell_or_join_one(n, cells):
     assert sorted(np.bincount(partition(X, 5, "mdav"))) == cells
 
 
-@pytest.mark.parametrize("threads", [2, 5])
-def test_threads_do_not_change_a_label_where_they_share_the_work(threads):
-    X = np.random.default_rng(3).normal(size=(40_000, 15))
-
-    np.testing.assert_array_equal(partition(X, 200, "mdav", threads=1), partition(X, 200, "mdav", threads=threads))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_threads_do_not_change_a_label_where_they_share_the_work(family):
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        X, k = draw_problem(rng, family, n_most=2_000)
+        alone = partition(X, k, "mdav", threads=1)
+        with everything_shared():
+            for threads in (2, 3, 16):
+                np.testing.assert_array_equal(partition(X, k, "mdav", threads=threads), alone)
 
 
 PRINTED = {

@@ -163,6 +163,12 @@ def test_a_start_that_breaks_k_is_refused():
         refine(np.zeros((5, 1)), [0, 0, 0, 1, 1], 3)
 
 
+@pytest.mark.parametrize("k", [-1, 0, 1, 2.0, True, None])
+def test_a_k_that_is_no_cell_size_is_refused(k):
+    with pytest.raises(ParameterError, match="k must be"):
+        refine(np.zeros((5, 1)), [0, 0, 0, 1, 1], k)
+
+
 @pytest.mark.parametrize("labels", [[0, 0], [0.0] * 5, [-1, 0, 0, 0, 0], [0, 0, 0, 0, 99]])
 def test_labels_that_number_no_cells_are_refused(labels):
     with pytest.raises(ParameterError, match="labels"):

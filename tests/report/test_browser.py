@@ -14,6 +14,9 @@ from shoal.report import render
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WIDTHS = (390, 768, 1280)
 
+# Stock fonts differ: DejaVu Sans is a fifth wider than Liberation Sans. This makes any font wider than all of them.
+WIDE_FONT = "<style>* { letter-spacing: 0.07em !important; }</style></head>"
+
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium to look at the report with")
 
 # Each page stands in a frame as wide as a screen, where its own rules for that width hold; then it is asked.
@@ -27,6 +30,7 @@ function ask(frame) {
     width: frame.clientWidth, needs: root.scrollWidth, title: page.title, papers: [before, paper()],
     buttons: [said, button.textContent], hidden: button.hidden, scripts: page.scripts.length,
     requests: frame.contentWindow.performance.getEntriesByType("resource").length,
+    scrolling: [...page.querySelectorAll(".card")].filter(card => card.scrollWidth > card.clientWidth).length,
     drawn: [...page.querySelectorAll("svg.figure")].filter(svg => svg.getBoundingClientRect().height > 20).length,
   };
 }
@@ -73,7 +77,17 @@ def test_the_page_fits_every_screen_without_sideways_scrolling(looks):
     found, _ = looks
 
     assert [page["width"] for page in found] == [*WIDTHS] * 4
-    assert [page for page in found if page["needs"] > page["width"]] == []
+    assert [page for page in found if page["needs"] > page["width"] or page["scrolling"]] == []
+
+
+def test_the_page_fits_with_a_wider_font(tmp_path):
+    wide = [
+        render(at_risk(source()), "html", "internal").replace("</head>", WIDE_FONT) for source in (release, hostile)
+    ]
+    found, _ = looked_at(wide, tmp_path)
+
+    assert [page["width"] for page in found] == [*WIDTHS] * 2
+    assert [page for page in found if page["needs"] > page["width"] or page["scrolling"]] == []
 
 
 def test_the_page_asks_for_nothing_and_the_browser_complains_about_nothing(looks):

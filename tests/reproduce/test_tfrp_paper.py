@@ -109,7 +109,7 @@ def test_pictures_are_left_out_where_scikit_image_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "skimage", None)
 
     assert isinstance(picture("camera"), Missing)
-    assert all("shoal[images]" in data.reason for data in block_sets(32))
+    assert all("shoal-privacy[images]" in data.reason for data in block_sets(32))
 
 
 def test_pictures_are_grey_and_of_the_size_asked_for():

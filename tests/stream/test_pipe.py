@@ -436,3 +436,12 @@ def test_zstd_on_the_command_line_can_read_what_was_written(tmp_path):
 
     assert done.returncode == 0
     assert from_lines(unpacked.stdout) == by_object(rows(50))
+
+
+def test_a_range_that_is_not_finite_is_refused_in_one_paragraph(tmp_path):
+    lines = as_ndjson(rows(40))
+    code, out, said = here(tmp_path, "-k", 3, "--delay", 9, "--quasi", "x", "--range", "x=-inf:0", text=lines)
+
+    assert (code, out) == (2, b"")
+    assert "column 'x' has an end that is not finite" in said
+    assert "\n\n" not in said.strip()

@@ -3,6 +3,7 @@ import importlib
 import json
 import resource
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -464,3 +465,75 @@ def test_the_summary_is_plain_values():
     stream.push(np.array([[1.0], [2.0], [3.0], [4.0], [5.0]]))
 
     assert json.loads(json.dumps(asdict(stream.summary())))["n_in"] == 5
+
+
+@pytest.mark.parametrize("ends", [(-np.inf, 0), (0, np.inf), (np.float32(-np.inf), 0.0), (0, 10**400)])
+def test_a_range_that_is_not_finite_is_refused(ends):
+    with pytest.raises(ParameterError, match="'x' has an end that is not finite"):
+        Stream(2, delay=2, quasi_identifiers=["x"], ranges={"x": ends})
+
+
+@pytest.mark.parametrize("ends", [(0, 5e-324), (-1.7e308, 1.7e308), (0, 1e-310)])
+def test_a_range_of_any_finite_width_keeps_k_and_every_tuple(ends):
+    values = np.array([*ends, 0.0, 1.0] * 6).reshape(-1, 1)
+    released = through(Stream(3, delay=5, ranges=[ends]), values)
+
+    assert len(released) == len(values)
+    assert np.unique(released, return_counts=True)[1].min() >= 3
+
+
+def test_ranges_that_move_stay_finite_wherever_the_values_go():
+    stream = Stream(2, delay=4, adapt=0.5)
+    one_epoch = flow.EPOCH // 2
+    X = np.concatenate([np.tile([[-1.7e308], [-1.6e308]], (one_epoch, 1)), np.tile([[1.6e308], [1.7e308]], (6000, 1))])
+    released = through(stream, X, range(1000, len(X), 1000))
+
+    assert np.isfinite([stream._ranges.low, stream._ranges.high]).all()
+    assert len(released) == len(X)
+
+
+def test_time_that_is_not_finite_is_refused():
+    stream = Stream(2, max_age=10, ranges=[(0, 10)])
+    stream.push(np.ones((1, 1)), now=0.0)
+
+    with pytest.raises(ParameterError, match="finite number of seconds"):
+        stream.advance(np.nan)
+
+
+def test_threads_may_share_a_stream_and_every_tuple_leaves_once_in_a_cell_of_k():
+    stream = Stream(3, delay=10, quasi_identifiers=["x"], other=["number"], ranges={"x": (0, 1)})
+    x = np.random.default_rng(8).random(2000)
+    batches = [pa.table({"x": x[i : i + 25], "number": np.arange(i, i + 25)}) for i in range(0, 2000, 25)]
+    with ThreadPoolExecutor(4) as threads:
+        released = pa.concat_tables([*threads.map(stream.push, batches), stream.flush()])
+
+    assert sorted(released["number"].to_pylist()) == list(range(2000))
+    assert min(released.group_by("x").aggregate([([], "count_all")])["count_all"].to_pylist()) >= 3
+    assert balanced(stream)
+
+
+def test_categories_of_tuples_that_wait_do_not_leave_before_them():
+    town = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), ["Ulm", "Turin", "SECRET"])
+    stream = Stream(k=2, delay=2, quasi_identifiers=["x"], confidential=["town"], ranges={"x": (0, 10)})
+    released = stream.push(pa.table({"x": [1.0, 1.0, 9.0], "town": town}))
+
+    assert released["town"].to_pylist() == ["Ulm", "Turin"]
+    assert released["town"].chunk(0).dictionary.to_pylist() == ["Ulm", "Turin"]
+
+
+@pytest.mark.parametrize("values", [["", None], ["flu", "flu "]])
+def test_values_that_look_alike_do_not_make_a_cell_of_a_stream_diverse(values):
+    aside = []
+    stream = Stream(
+        k=2,
+        delay=2,
+        quasi_identifiers=["x"],
+        confidential=["d"],
+        diverse={"d": 2},
+        ranges={"x": (0, 10)},
+        on_side=lambda rows, why: aside.extend(why),
+    )
+    stream.push(pa.table({"x": [1.0, 1.0, 1.0, 1.0], "d": values * 2}))
+
+    assert stream.flush().num_rows == 0
+    assert len(aside) == 4

@@ -7,11 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hiding import HARMLESS, HIDING, NOT_IN_PARQUET, SECRET, unused_category
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shoal import FileError, ParameterError, SchemaError
 from shoal.table import parquet_rewrite, read, rewrite_parquet
+from shoal.table.clean import publishable
 from strategies import arrow_tables
 
 
@@ -168,3 +170,23 @@ print(pa.default_memory_pool().max_memory())
 
     assert most < 40e6
     assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_rows == 40_000
+
+
+@pytest.mark.parametrize("hiding", [each for each in HIDING if each not in NOT_IN_PARQUET])
+@pytest.mark.parametrize("order", [None, [2, 0, 1]])
+def test_columns_that_pass_through_carry_nothing_that_no_record_has(tmp_path, hiding, order):
+    for text in (SECRET, HARMLESS):
+        array, source = hiding(text), tmp_path / f"in-{text}.parquet"
+        schema = pa.schema([pa.field("a", array.type, metadata={"by": text})], metadata={"by": text})
+        try:
+            pq.write_table(pa.table([array], schema=schema), source)
+        except pa.ArrowNotImplementedError:  # Parquet has neither runs nor views
+            pq.write_table(publishable(pa.table({"a": array})), source)
+        given = {"replaced": pa.table({"b": unused_category(text)}), "columns": ["a", "b"], "order": order}
+        rewrite_parquet(source, tmp_path / f"out-{text}.parquet", **given)
+    found = pq.read_table(tmp_path / f"out-{SECRET}.parquet")
+
+    assert found["a"].to_pylist() == [array.to_pylist()[i] for i in order or range(3)]
+    written = [(tmp_path / f"out-{text}.parquet").read_bytes() for text in (SECRET, HARMLESS)]
+    assert SECRET.encode() not in written[0]
+    assert written[0] == written[1]

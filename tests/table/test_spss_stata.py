@@ -157,5 +157,5 @@ def test_integers_of_stata_stay_integers_with_gaps(tmp_path):
 def test_without_pyreadstat_the_extra_is_named(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
 
-    with pytest.raises(FileError, match=r"pip install 'shoal\[spss\]'"):
+    with pytest.raises(FileError, match=r"pip install 'shoal-privacy\[spss\]'"):
         read(path)

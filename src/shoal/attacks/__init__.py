@@ -5,7 +5,6 @@ describes each intruder; what is measured is a share of the people, before (the 
 after.
 """
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,8 +22,8 @@ from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import decoded, prepare
 from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
 from shoal.columns.space import Space
-from shoal.errors import FileError, ParameterError, SchemaError, ShoalError
-from shoal.manifest import unpacked, written_order
+from shoal.errors import ParameterError, SchemaError, ShoalError
+from shoal.manifest import read_internal, written_order
 from shoal.metrics.risk import linkage, matching
 from shoal.metrics.table_risk import numeric_columns
 from shoal.table import Table, read
@@ -210,17 +209,10 @@ def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, 
         manifest = beside if beside.is_file() else None
     if manifest is None:
         return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
-    try:
-        content = json.loads(Path(manifest).read_text(encoding="utf-8"))
-        job, labels = content["job"], unpacked(content["labels"])
-        order, rho = content["order"], float(job["rho"] or 0)
-    except OSError as error:
-        raise FileError(f"The manifest {os.fspath(manifest)!r} cannot be read: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError):
-        raise ParameterError(f"{os.fspath(manifest)!r} is not the internal manifest of a release.") from None
+    labels, order, seed, rho = read_internal(manifest)
     if len(labels) != table.n_records:
         raise ParameterError(f"The manifest is of {len(labels):,} records, and the release has {table.n_records:,}.")
-    written = written_order(order, job["seed"], table.n_records)
+    written = written_order(order, seed, table.n_records)
     row = np.arange(table.n_records)
     if written is not None:
         row[written] = np.arange(table.n_records)

@@ -21,7 +21,8 @@ from shoal.batches.growth import drift, extended, moved, news
 from shoal.batches.store import Store
 from shoal.batches.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.cells.aggregate import Cells
-from shoal.cells.grouping import boundaries_of, strata_of
+from shoal.cells.constraints import boundaries_of
+from shoal.cells.strata import strata_of
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Role, Roles, Schema
 from shoal.columns.space import Space

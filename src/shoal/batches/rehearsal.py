@@ -22,7 +22,7 @@ from shoal.batches.calibrate import Measurement, Part, measure, refuse_few
 from shoal.batches.enlarge import Mates
 from shoal.batches.planning import Measured
 from shoal.batches.two_stage_cells import ANY_SIZE
-from shoal.cells.grouping import strata_of
+from shoal.cells.strata import strata_of
 from shoal.columns.equivalence import identity_codes
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Schema

@@ -16,9 +16,11 @@ from shoal import kernels
 from shoal.batches import join
 from shoal.batches.reopen import neighbours_of
 from shoal.cells.aggregate import Cells
+from shoal.cells.constraints import Boundaries, Constraints, boundaries_of, constraints_of
 from shoal.cells.enforce import enforce
-from shoal.cells.grouping import Boundaries, Constraints, Cut, boundaries_of, constraints_of, coordinates, within
+from shoal.cells.grouping import coordinates
 from shoal.cells.merging import join_until_kept
+from shoal.cells.strata import Cut, within
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ShoalWarning

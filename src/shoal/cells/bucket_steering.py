@@ -4,6 +4,7 @@ Records are numbered within buckets of the confidential column so that records w
 and come from different buckets; the number, weighted, steers the partition. It promises nothing.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.errors import ParameterError
 from shoal.models.model import as_fraction
+from shoal.models.model_on_column import ModelOnColumn
 from shoal.partition import partition
 from shoal.partition.steer import steer
 from shoal.typing import Labels, Matrix, Seed
@@ -59,3 +62,12 @@ def steered(
     widest = float((X.max(axis=0) - X.min(axis=0)).max(initial=0.0))
     unit = X / widest if widest > 0 else X
     return partition(steer(unit, bucket_attribute(unit, codes, n), weight), n, method, seed, **options)
+
+
+def refuse_second_weight(steering: Sequence[ModelOnColumn]) -> None:
+    """Refuse more than one model with a weight."""
+    if len(steering) > 1:
+        raise ParameterError(
+            f"{len(steering)} models have a weight, but only one can steer: two would contradict each other. Leave the "
+            "weight of the others out; they are then enforced."
+        )

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.arrays import as_cell_size, as_matrix
-from shoal.cells.bucket_steering import steered
+from shoal.cells.bucket_steering import refuse_second_weight, steered
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.models.model import Model
-from shoal.models.model_on_column import ModelOnColumn
+from shoal.models.model_on_column import ModelOnColumn, excess_of, vetoes_of
 from shoal.models.t_closeness import TCloseness
 from shoal.partition import partition
 from shoal.partition.cell_building import members_of, renumbered
@@ -119,10 +119,7 @@ def enforce(
         labels = _valid(labels, groups, k)
     guarded = [checked(ModelOnColumn(*each), len(matrix)) for each in models]
     strict = [each for each in guarded if each.model.promised]
-    vetoes = kernels.Guarantees()
-    for each in strict:
-        each.model.guard(vetoes, each.column, np.bincount(each.codes, minlength=each.n_values))
-    whole = Problem(matrix, k, strict, vetoes)
+    whole = Problem(matrix, k, strict, vetoes_of(strict))
     steering = [each for each in guarded if not each.model.promised]
     parts = members_of(groups)
     if labels is not None and not steering:
@@ -196,11 +193,7 @@ def checked(guarded: ModelOnColumn, n_records: int) -> ModelOnColumn:
 
 def _start(problem: Problem, steering: Sequence[ModelOnColumn], method: str, seed: Seed) -> Labels:
     """Return the partition to begin with: the method's, steered where a weight says so."""
-    if len(steering) > 1:
-        raise ParameterError(
-            f"{len(steering)} models have a weight, but only one can steer: two would contradict each other. Leave the "
-            "weight of the others out; they are then enforced."
-        )
+    refuse_second_weight(steering)
     if steering:
         model = steering[0].model
         assert isinstance(model, TCloseness)
@@ -237,7 +230,7 @@ def _searched(problem: Problem, labels: Labels, effort: kernels.Effort) -> Label
 
 
 def _failing(vetoes: kernels.Guarantees, labels: Labels) -> NDArray[np.bool_]:
-    return np.asarray(vetoes.excess(labels, int(labels.max()) + 1)) > 0
+    return excess_of(vetoes, labels) > 0
 
 
 def _refuse_impossible(problem: Problem) -> None:

@@ -12,7 +12,7 @@ from shoal.arrays import as_cell_size, as_matrix
 from shoal.cells.enforce import checked
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.models.model import Model
-from shoal.models.model_on_column import ModelOnColumn
+from shoal.models.model_on_column import ModelOnColumn, vetoes_of
 from shoal.typing import Labels, Matrix
 
 
@@ -76,13 +76,12 @@ def guarded_refine(
         )
     if np.bincount(start).min() < k:
         raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest has {np.bincount(start).min()}.")
-    vetoes = kernels.Guarantees()
-    for each in (checked(ModelOnColumn(*given), len(matrix)) for given in models):
+    kept = [checked(ModelOnColumn(*given), len(matrix)) for given in models]
+    for each in kept:
         found = each.model.measure(start, each.column)
         if not found.holds:
             raise GuaranteeError(
                 f"{each.model} is broken by {found.n_failing} of {found.n_classes} cells to begin with. Use enforce."
             )
-        each.model.guard(vetoes, each.column, np.bincount(each.codes, minlength=each.n_values))
     effort = kernels.Effort(rounds, neighbours, least_gain, at_any_cost=False)
-    return kernels.guarded_search(matrix, start, k, vetoes, effort)
+    return kernels.guarded_search(matrix, start, k, vetoes_of(kept), effort)

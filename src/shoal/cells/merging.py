@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal import kernels
-from shoal.models import ModelOnColumn
+from shoal.models.model_on_column import ModelOnColumn, excess_of, vetoes_of
 from shoal.partition.cell_building import members_of, renumbered
 from shoal.typing import Labels, Matrix, Vector
 
@@ -102,7 +102,4 @@ def _partner(
 
 def _excess(guarded: Sequence[ModelOnColumn], counts: list[Labels], records: Labels, labels: Labels) -> Vector:
     """Return what each cell of some records is off, summed over the models."""
-    vetoes = kernels.Guarantees()
-    for each, whole in zip(guarded, counts, strict=True):
-        each.model.guard(vetoes, each.part(records).column, whole)
-    return np.asarray(vetoes.excess(labels, int(labels.max()) + 1))
+    return excess_of(vetoes_of([each.part(records) for each in guarded], counts), labels)

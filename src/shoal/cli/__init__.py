@@ -5,7 +5,6 @@ when it is asked for, so that ``shoal --help`` is quick. `shoal.cli.exit_codes` 
 """
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
@@ -13,6 +12,7 @@ from typing import Any, cast
 import click
 
 from shoal.cli.exit_codes import ended
+from shoal.errors import did_you_mean
 
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",
@@ -63,8 +63,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one was meant, perhaps."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}."
+            hint = did_you_mean(args[0], known=COMMANDS) or f" Commands: {', '.join(COMMANDS)}."
             ctx.fail(f"There is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 

@@ -8,6 +8,7 @@ from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.cli.execute import execute_job
 from shoal.job import BoundEffort, Job, Order
+from shoal.table import formats_in_words
 
 _EXAMPLES = """\b
 Examples:
@@ -25,7 +26,7 @@ Examples:
 @click.command("anonymize", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
 @click.option("-k", "k", type=int, required=True, help="Smallest cell size, at least 2.")
-@click.option("-o", "--output", metavar="FILE", help="The release: CSV, Parquet, Arrow, SPSS or Stata by its ending.")
+@click.option("-o", "--output", metavar="FILE", help=f"The release: {formats_in_words()} by its ending.")
 @options.roles()
 @options.models
 @click.option("--report", metavar="FILE", help="HTML file for the report.")

@@ -61,10 +61,15 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
             "records": f"{release.published.num_rows:,}",
             "mechanism": release.mechanism,
             "epsilon": f"{release.epsilon:g}",
-            "spent": ", ".join(f"{what}: {cost:.4g}" for what, cost in release.spent.items()),
+            "spent on columns": _costs(release.spent["columns"]),
+            **({"spent on cells": _costs(release.spent["cells"])} if release.spent["cells"] else {}),
             "written": f"{output}, {path}",
         }
     )
+
+
+def _costs(book: dict[str, float]) -> str:
+    return ", ".join(f"{what}: {cost:.4g}" for what, cost in book.items())
 
 
 def _per_column(entries: tuple[str, ...], flag: str) -> dict[str, list[Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from shoal.auditing import Verdict
-from shoal.cells.grouping import constraints_of
+from shoal.cells.constraints import constraints_of
 from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role

@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from shoal.cli.stream import asked_for, rules
 from shoal.errors import ParameterError
+from shoal.extras import install
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -68,7 +69,7 @@ def command(k: int, **given: Any) -> int:
     try:
         from shoal.stream.redis_worker import ID, Limits, Names, Worker
     except ModuleNotFoundError:
-        raise ParameterError("The worker needs redis: pip install 'shoal[redis]'") from None
+        raise ParameterError(f"The worker needs redis: {install('redis')}.") from None
 
     stream, dates = asked_for(k, given, tracked=ID)
     limits = Limits(

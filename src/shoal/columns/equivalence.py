@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.prepare import decoded, one_missing
+from shoal.columns.prepare import as_seen, decoded, one_missing
 from shoal.typing import Labels
 
 
@@ -39,8 +39,8 @@ def value_codes(values: pa.ChunkedArray) -> Labels:
 
 
 def identity_codes(values: pa.ChunkedArray) -> Labels:
-    """Return a number for each person or household; missing ones count as one, whether null or NaN."""
-    return value_codes(one_missing(decoded(values)))
+    """Return a number for each person or household; names that look alike are one, and so are all missing ones."""
+    return value_codes(as_seen(one_missing(decoded(values))))
 
 
 def distinct_in_classes(classes: Labels, codes: Labels) -> NDArray[np.int64]:

@@ -72,6 +72,20 @@ def one_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.add(pc.if_else(pc.is_nan(values), None, values), pa.scalar(0.0, values.type))
 
 
+def as_seen(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts as a reader sees them: without blanks around them, accents in one form, and an empty one missing.
+
+    Most readers of a CSV file take `""` for missing, SPSS and Stata have no other missing text and cut blanks off.
+    """
+    values = decoded(values)
+    if not is_text(values.type):
+        return values
+    # Arrow computes on views only after a cast.
+    text = values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values
+    text = pc.utf8_trim_whitespace(pc.utf8_normalize(text, form="NFC"))
+    return pc.if_else(pc.equal(text, ""), None, text)
+
+
 def _with_plain_categories(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column of categories with one list of them, in which each stands once and none is missing."""
     categories = listed_categories(values)

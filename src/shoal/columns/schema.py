@@ -7,7 +7,6 @@ dropping it in silence may ruin the study.
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from numbers import Real
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -16,7 +15,7 @@ import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from shoal.errors import ParameterError, SchemaError
+from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.table.clean import check_names
 
 
@@ -290,8 +289,7 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
 def _check_known(names: list[str], given: Iterable[str], what: str) -> None:
     for name in given:
         if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known=names)
             raise SchemaError(
                 f"Column {name!r}, named in {what}, is not in the table.{hint} Columns: {_listed(names)}."
             )
@@ -407,8 +405,8 @@ def validated(model: type[S], content: object, where: str = "") -> S:
     if first["type"] == "extra_forbidden":
         known = _keys_at(model, first["loc"][:-1])
         key = str(first["loc"][-1])
-        near = [ALIASES[key]] if ALIASES.get(key) in known else get_close_matches(key, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        meant = ALIASES[key] if ALIASES.get(key) in known else key
+        hint = did_you_mean(meant, known=known)
         raise ParameterError(f"There is no key {place!r}.{hint} Known here: {', '.join(known)}.")
     if first["type"] == "missing":
         raise ParameterError(f"{place!r} is missing and has no default.")

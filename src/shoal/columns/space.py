@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shoal.arrays import check_n_records
 from shoal.typing import Matrix
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Space:
 
     def encode(self, table: "pa.Table") -> Matrix:
         """Return the points of the records of a prepared table, float64 of shape (n_records, n_dims)."""
+        check_n_records(table.num_rows)
         X = np.empty((table.num_rows, sum(axis.n_dims for axis in self.axes)))
         parts = [axis.lookup(table[axis.column.name]) for axis in self.axes]
         for start in range(0, len(X), _AT_ONCE):

@@ -21,12 +21,6 @@ from shoal.table import read
 from shoal.table.clean import printable
 from shoal.typing import Progress, Seed
 
-# Up to so many records a method takes part in "all": some ten seconds to a minute for each k on one core.
-LARGEST = {
-    **dict.fromkeys(("tfrp", "diameter", "diameter+", "centroid", "centroid+", "vmdav", "mdav+"), 200_000),
-    **dict.fromkeys(("mdav", "topdown"), 1_000_000),
-}
-
 RISK = "share of the published records whose own original is the nearest of all (distance-linked disclosure)"
 
 
@@ -256,9 +250,9 @@ def _as_methods(methods: Sequence[str] | str) -> list[str]:
 
 def _affordable(names: Iterable[str], n_records: int) -> tuple[list[str], list[Skipped]]:
     """Part the methods into those that are quick enough for so many records, and the others."""
-    slow = [name for name in names if n_records > LARGEST.get(name, n_records)]
+    slow = {name: limit for name in names if (limit := ALGORITHMS[name].largest) and n_records > limit}
     reason = "slow for {:,} records (more than {:,}); name it in methods to try it all the same"
-    skipped = [Skipped(name, None, reason.format(n_records, LARGEST[name])) for name in slow]
+    skipped = [Skipped(name, None, reason.format(n_records, limit)) for name, limit in slow.items()]
     return [name for name in names if name not in slow], skipped
 
 

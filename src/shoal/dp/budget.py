@@ -8,15 +8,34 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from math import inf, nextafter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.extras import install
 from shoal.typing import Labels
 
 _LARGEST_SCALE = 2.0**52
 """Noise beyond this would not fit into 64 bits."""
+
+
+Entry = tuple[Literal["columns", "cells"], str]
+"""A book, and what is paid for in it."""
+
+Spent = dict[str, dict[str, float]]
+"""What was paid for the values of each column, and for each step that finds the cells."""
+
+
+def total(spent: Spent) -> Fraction:
+    """Return what all steps cost together, exactly.
+
+    Examples
+    --------
+    >>> float(total({"columns": {"age": 0.5}, "cells": {"sizes": 0.25}}))
+    0.75
+    """
+    return sum((Fraction(cost) for book in spent.values() for cost in book.values()), Fraction(0))
 
 
 def as_epsilon(epsilon: float) -> float:
@@ -34,21 +53,23 @@ def as_epsilon(epsilon: float) -> float:
 class Budget:
     """What may be spent, and what has been; counted exactly.
 
+    There are two books, so that no name of a column is that of a step: one for the columns, one for the cells.
+
     Examples
     --------
     >>> budget = Budget(1.0)
-    >>> len(budget.laplace("counts", np.array([3, 4]), sensitivity=2, share=Fraction(1, 2)))
+    >>> len(budget.laplace(("columns", "age"), np.array([3, 4]), sensitivity=2, share=Fraction(1, 2)))
     2
     >>> budget.spent
-    {'counts': 0.5}
+    {'columns': {'age': 0.5}, 'cells': {}}
     """
 
     def __init__(self, epsilon: float) -> None:
         self.epsilon = as_epsilon(epsilon)
-        self.spent: dict[str, float] = {}
+        self.spent: Spent = {"columns": {}, "cells": {}}
         _opendp()  # missing: say so before anything is done
 
-    def laplace(self, what: str, values: Labels, sensitivity: int, share: Fraction) -> Labels:
+    def laplace(self, what: Entry, values: Labels, sensitivity: int, share: Fraction) -> Labels:
         """Add discrete Laplace noise to whole numbers that one record changes by `sensitivity` in all."""
         dp = _opendp()
         allowed = self._at_most(share)
@@ -61,7 +82,7 @@ class Budget:
         self._spend(what, cost)
         return np.array(measurement(values.tolist()), dtype=np.int64)
 
-    def choose(self, what: str, scores: Sequence[Labels], share: Fraction) -> list[int]:
+    def choose(self, what: Entry, scores: Sequence[Labels], share: Fraction) -> list[int]:
         """Choose a place with a high score in each of several lists.
 
         One record may change the scores of one list by 2, or those of two lists by 1 each.
@@ -86,9 +107,12 @@ class Budget:
         allowed = float(exact)
         return allowed if Fraction(allowed) <= exact else nextafter(allowed, 0.0)
 
-    def _spend(self, what: str, cost: float) -> None:
-        self.spent[what] = cost
-        if sum(map(Fraction, self.spent.values())) > Fraction(self.epsilon):
+    def _spend(self, what: Entry, cost: float) -> None:
+        book, name = what
+        if name in self.spent[book]:
+            raise AssertionError("The same step was paid for twice.")
+        self.spent[book][name] = cost
+        if total(self.spent) > Fraction(self.epsilon):
             raise AssertionError("More epsilon was spent than there is.")
 
 
@@ -113,8 +137,7 @@ def _opendp() -> Any:
         import opendp.prelude as dp
     except ModuleNotFoundError as error:
         raise ParameterError(
-            "Differential privacy takes its noise from OpenDP, which is not installed. Install shoal with its extra "
-            "`dp`: pip install 'shoal[dp]'"
+            f"Differential privacy takes its noise from OpenDP, which is not installed: {install('dp')}."
         ) from error
     dp.enable_features("contrib")  # OpenDP's word for mechanisms whose proofs are still being vetted
     return dp

@@ -5,7 +5,6 @@ A record becomes whole numbers, each by itself: so replacing one record replaces
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Kind, as_names, natural_kind
-from shoal.errors import ParameterError, SchemaError
+from shoal.dp.comparable import Form, as_floats, comparables, form_of
+from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.table import Table, read
 from shoal.typing import Labels
 
@@ -33,7 +33,7 @@ class Numeric:
 
     def codes(self, values: pa.ChunkedArray) -> Labels:
         """Return each value as a step between the bounds, 0 to `GRID`."""
-        numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
+        numbers = np.asarray(as_floats(values).fill_null(np.nan))
         shares = (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low)
         steps = np.rint(np.where(np.isnan(shares), 0.5, shares) * GRID)
         return np.asarray(np.clip(steps, 0, GRID), dtype=np.int64)
@@ -50,15 +50,21 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Nominal:
-    """A column with public categories; whatever is none of them, or is missing, is published as missing."""
+    """A column with public categories; whatever is none of them, or is missing, is published as missing.
+
+    Type and spelling are those of the categories, whatever the column holds.
+    """
 
     name: str
     categories: pa.Array
 
     def codes(self, values: pa.ChunkedArray) -> Labels:
         """Return the number of each value's category; one more than the last for any other value."""
-        found = pc.index_in(decoded(values), value_set=self.categories).fill_null(len(self.categories))
-        return np.asarray(found).astype(np.int64)
+        numbers = {value: number for number, value in enumerate(comparables(self.categories))}
+        distinct = pc.unique(decoded(values))
+        codes = [numbers.get(value, len(self.categories)) for value in comparables(distinct)]
+        places = pc.index_in(decoded(values), value_set=distinct)
+        return np.array(codes, dtype=np.int64).take(np.asarray(places))
 
     def values(self, codes: Labels) -> pa.Array:
         """Return the categories with these numbers."""
@@ -101,8 +107,7 @@ def declared(
 def _check_names(source: Table, given: Sequence[str]) -> None:
     for name in given:
         if name not in source.names:
-            near = get_close_matches(name, source.names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known=source.names)
             raise SchemaError(f"Column {name!r} is not in the table.{hint} Columns: {', '.join(source.names)}.")
         if given.count(name) > 1:
             raise SchemaError(f"Column {name!r} is named twice. It has bounds, or categories, or is dropped.")
@@ -146,12 +151,20 @@ def _as_bounds(name: str, given: Any) -> tuple[float, float]:
 
 
 def _as_categories(name: str, given: Any, type_: pa.DataType) -> pa.Array:
-    values = list(given) if not isinstance(given, str) else []
-    value_type = type_.value_type if pa.types.is_dictionary(type_) else type_
     try:
-        found = pa.array(values).cast(value_type)
+        found = pa.array([] if isinstance(given, str) else list(given))
     except (pa.ArrowException, TypeError):
-        raise SchemaError(f"The categories of column {name!r} do not fit its type, {value_type}.") from None
-    if len(found) == 0 or found.null_count or len(found.unique()) < len(found):
-        raise ParameterError(f"The categories of column {name!r} have to be a list of different values, at least one.")
+        raise ParameterError(f"The categories of column {name!r} have to be a list of values of one type.") from None
+    if form_of(found.type) is None:
+        raise ParameterError(f"The categories of column {name!r} have to be texts, numbers, dates or truth values.")
+    values = comparables(found)
+    if not values or None in values or len(set(values)) < len(values):
+        raise ParameterError(
+            f"The categories of column {name!r} have to be a list of different values, at least one and none of them "
+            "missing; 1, 1.0 and '1' are the same value, since the type of a column can depend on one record."
+        )
+    # A column of text may hold anything, and a null column nothing.
+    form = form_of(type_)
+    if form is None or (form is not Form.TEXT and form not in {value[0] for value in values if value}):
+        raise SchemaError(f"The categories of column {name!r} do not fit its type, {type_}: no value could be one.")
     return found

@@ -9,14 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from shoal.dp.budget import Spent, total
 from shoal.files import replacing_all, sha256
 from shoal.table import Table, format_of, write_into
 
 NOTES = (
     "Two tables of the same number of records that differ in one record, in all of its values, give any outcome of "
     "this release with probabilities that differ by a factor of at most e to the power of epsilon.",
-    "Public, and taken as known: the number of records, the names and types of the columns, the bounds and the "
-    "categories declared here.",
+    "Public, and taken as known: the number of records, the names of the columns, the bounds and the categories "
+    "declared here, from which types and spellings come.",
     "Values outside the bounds count as the bound, missing numbers as the middle of the bounds, values that are no "
     "declared category as missing; whether there were any is not said.",
     "Rows are in random order and belong to nobody. Nothing else of the original is published: no loss, no risk, no "
@@ -37,8 +38,9 @@ class DpRelease:
         What was done, in a sentence.
     epsilon : float
         What was allowed.
-    spent : dict of str to float
-        What each step cost, as OpenDP states it; their sum is at most epsilon.
+    spent : dict of str to dict of str to float
+        What each column cost (``columns``) and each step that found the cells (``cells``), as OpenDP states it; the sum
+        is at most epsilon.
     settings : dict
         What is public besides: of the columns, and of the mechanism.
     """
@@ -47,13 +49,18 @@ class DpRelease:
     published: pa.Table = field(repr=False)
     mechanism: str
     epsilon: float
-    spent: dict[str, float]
+    spent: Spent
     settings: dict[str, Any] = field(repr=False)
 
     @property
+    def total_spent(self) -> float:
+        """What all steps cost together: at most epsilon."""
+        return float(total(self.spent))
+
+    @property
     def table(self) -> Any:
-        """The published table: the kind of frame that came in."""
-        return self.source.like(self.published)
+        """The published table: the kind of frame that came in, with types that come from the declaration alone."""
+        return self.source.like(self.published, own_types=False)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -76,7 +83,7 @@ class DpRelease:
         Parameters
         ----------
         path : path
-            CSV, Parquet, Arrow, SPSS or Stata file.
+            File, in one of the formats of `shoal.table.FORMATS`.
         force : bool
             Replace files that are there already.
         """

@@ -63,7 +63,7 @@ def joint(
     SchemaError
         If a column is neither declared nor dropped, if its declaration does not fit, or if no column is numeric.
     ParameterError
-        If epsilon, bounds or depth cannot be used, or OpenDP is missing (it comes with shoal[dp]).
+        If epsilon, bounds or depth cannot be used, or OpenDP is missing (it comes with the extra `dp`).
 
     Notes
     -----
@@ -73,7 +73,7 @@ def joint(
     --------
     >>> people = pa.table({"age": [20, 30, 40, 50] * 50, "pay": [1, 2, 3, 4] * 50})
     >>> release = joint(people, epsilon=1.0, bounds={"age": (0, 120), "pay": (0, 10)})
-    >>> release.table.num_rows, sum(release.spent.values()) <= 1.0
+    >>> release.table.num_rows, release.total_spent <= 1.0
     (200, True)
     """
     budget = Budget(epsilon)
@@ -117,7 +117,7 @@ def cut(score: Labels, highest: int, depth: int, budget: Budget) -> Labels:
     for level in range(depth):
         places = [low + (high - low) * np.arange(1, N_CUTS, dtype=np.int64) // N_CUTS for low, high in ends]
         scores = [balance(score[labels == cell], candidates) for cell, candidates in enumerate(places)]
-        chosen = budget.choose(f"cuts of level {level + 1}", scores, CUTS / depth)
+        chosen = budget.choose(("cells", f"cuts of level {level + 1}"), scores, CUTS / depth)
         at = np.array([candidates[place] for candidates, place in zip(places, chosen, strict=True)])
         labels = 2 * labels + (score >= at[labels])
         ends = [
@@ -142,16 +142,16 @@ def _sizes(labels: Labels, n_cells: int, budget: Budget) -> Labels:
     if n_cells == 1:
         return np.array([len(labels)])
     counts = np.bincount(labels, minlength=n_cells).astype(np.int64)
-    return to_total(budget.laplace("sizes", counts, 2, SIZES), len(labels))
+    return to_total(budget.laplace(("cells", "sizes"), counts, 2, SIZES), len(labels))
 
 
 def _filled(column: Public, codes: Labels, labels: Labels, sizes: Labels, budget: Budget, part: Fraction) -> pa.Array:
     """Return one column, cell after cell."""
     if isinstance(column, Numeric):
-        noisy = budget.laplace(column.name, centred_sums(codes, labels, len(sizes)), GRID, part)
+        noisy = budget.laplace(("columns", column.name), centred_sums(codes, labels, len(sizes)), GRID, part)
         means = np.clip(noisy / np.maximum(sizes, 1) + GRID // 2, 0, GRID)
         return column.values(np.repeat(means, sizes))
-    noisy = budget.laplace(column.name, cell_counts(codes, labels, len(sizes), column), 2, part)
+    noisy = budget.laplace(("columns", column.name), cell_counts(codes, labels, len(sizes), column), 2, part)
     generator = np.random.default_rng()
     drawn = [
         generator.permutation(np.repeat(np.arange(column.n_codes), to_total(row, size)))

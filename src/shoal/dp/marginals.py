@@ -44,7 +44,8 @@ def marginals(
     bounds : dict of str to (low, high)
         What a numeric column can hold, known without looking at it. Values outside count as the bound.
     categories : dict of str to list
-        What a nominal column can hold, known without looking at it. Other values become missing.
+        What a nominal column can hold, known without looking at it; published in this type and spelling. 1, 1.0 and
+        "1" are the same value. Other values become missing.
     drop : sequence of str
         Columns that are not published. Every column is declared or dropped.
     shares : dict of str to float, optional
@@ -64,7 +65,7 @@ def marginals(
     SchemaError
         If a column is neither declared nor dropped, or its declaration does not fit.
     ParameterError
-        If epsilon, bounds, shares or k cannot be used, or OpenDP is missing (it comes with shoal[dp]).
+        If epsilon, bounds, shares or k cannot be used, or OpenDP is missing (it comes with the extra `dp`).
 
     Notes
     -----
@@ -75,7 +76,7 @@ def marginals(
     --------
     >>> people = pa.table({"age": [20, 30, 40, 50] * 50, "sex": ["f", "m"] * 100})
     >>> release = marginals(people, epsilon=1.0, bounds={"age": (0, 120)}, categories={"sex": ["f", "m"]})
-    >>> release.table.num_rows, release.spent
+    >>> release.table.num_rows, release.spent["columns"]
     (200, {'age': 0.5, 'sex': 0.5})
     """
     budget = Budget(epsilon)
@@ -128,7 +129,7 @@ def cell_sums(codes: Labels, k: int) -> Labels:
 def ranked(codes: Labels, k: int, budget: Budget, name: str, part: Fraction) -> Vector:
     """Return the noisy mean of each cell, once for each of its records, in ascending order."""
     sizes = cell_sizes(len(codes), k)
-    noisy = budget.laplace(name, cell_sums(codes, k), GRID, part)
+    noisy = budget.laplace(("columns", name), cell_sums(codes, k), GRID, part)
     # The true means ascend with the ranks, so the nearest ascending ones are nearer to the truth.
     means = ascending(noisy / sizes, sizes.astype(np.float64))
     return np.repeat(np.clip(means, 0, GRID), sizes)
@@ -138,7 +139,7 @@ def counted(codes: Labels, column: Nominal, budget: Budget, part: Fraction) -> L
     """Return noisy counts of the categories that add up to the number of records."""
     counts = np.bincount(codes, minlength=column.n_codes).astype(np.int64)
     # A record that is replaced leaves one count and enters another.
-    return to_total(budget.laplace(column.name, counts, 2, part), len(codes))
+    return to_total(budget.laplace(("columns", column.name), counts, 2, part), len(codes))
 
 
 def _parts(names: Sequence[str], shares: Mapping[str, float] | None) -> dict[str, Fraction]:

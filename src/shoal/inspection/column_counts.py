@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.columns.equivalence import identity_codes
-from shoal.columns.prepare import one_missing
+from shoal.columns.equivalence import value_codes
+from shoal.columns.prepare import decoded, one_missing
 from shoal.columns.schema import Kind, is_text, natural_kind
 
 Codes = NDArray[np.int64]
@@ -66,7 +66,7 @@ def count(name: str, values: pa.ChunkedArray) -> tuple[Facts, Codes | None]:
     n = len(values)
     if kind is None:
         return Facts(name, values.type, None, n, values.null_count, 0, 0), None
-    codes = identity_codes(values)
+    codes = value_codes(one_missing(decoded(values)))
     counts = np.bincount(codes, minlength=1)
     missing = one_missing(values).null_count
     facts = Facts(

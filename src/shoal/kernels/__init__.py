@@ -1,12 +1,12 @@
 """The compiled loops, met by the rest of shoal only here: arrays in, arrays out.
 
-Callers have checked everything: matrices are C-contiguous float64 and finite, labels run from 0 without gaps, k is at
-most the number of records. Threads and progress travel in a context, so that an algorithm's signature stays
+Callers have checked what users give: matrices are C-contiguous float64 and finite, labels run from 0 without gaps, k is
+at most the number of records. The compiled module checks this once more, and a mistake in shoal is a ValueError there
+rather than a read outside of an array. Threads and progress travel in a context, so that an algorithm's signature stays
 ``(X, k, seed)``.
 """
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal import _kernels
 from shoal.errors import ParameterError
+from shoal.kernels.cores import n_cores
 from shoal.typing import Labels, Matrix, Progress, Vector
 
 __all__ = [
@@ -81,7 +82,7 @@ def using(threads: int | None = None, progress: Progress | None = None) -> Itera
         raise ParameterError(f"threads must be a whole number of at least 1, or None for all cores; got {threads!r}.")
     if progress is not None and not callable(progress):
         raise ParameterError(f"progress must be callable or None, not {type(progress).__name__}.")
-    token = _setting.set(_Setting(threads or _n_cores(), progress))
+    token = _setting.set(_Setting(threads or n_cores(), progress))
     try:
         yield
     finally:
@@ -104,14 +105,8 @@ def stage(begin: float, end: float) -> Iterator[None]:
         _setting.reset(token)
 
 
-def _n_cores() -> int:
-    """Count the cores this process may use, which in a container is fewer than the machine has."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
 def _current() -> _Setting:
-    return _setting.get() or _Setting(_n_cores(), None)
+    return _setting.get() or _Setting(n_cores(), None)
 
 
 class Watch:
@@ -172,9 +167,9 @@ def mdav(X: Matrix, k: int) -> Labels:
     return _as_labels(_kernels.mdav(X, k, threads, progress))
 
 
-def mdav_alone(X: Matrix, k: int) -> Labels:
-    """Partition by MDAV on one thread, without a word of progress, for callers that run several at a time."""
-    return _as_labels(_kernels.mdav(X, k, 1, None))
+def mdav_alone(X: Matrix, k: int, check: Callable[[], None] | None = None) -> Labels:
+    """Partition by MDAV on one thread, for callers that run several side by side; `check` may stop it."""
+    return _as_labels(_kernels.mdav(X, k, 1, check and (lambda done, total: check())))
 
 
 def refine(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal.errors import ParameterError
+from shoal.extras import install
 from shoal.metrics.linkage import Released, as_release, distinct_rows
 from shoal.typing import Labels, Matrix, Seed
 
@@ -64,7 +65,7 @@ def matching(
     Raises
     ------
     ParameterError
-        If the matrices are not of one shape, an option is below 1, or SciPy is missing (it comes with shoal[bound]).
+        If the matrices are not of one shape, an option is below 1, or SciPy is missing (the extra `bound`).
 
     Notes
     -----
@@ -98,7 +99,7 @@ def _assignment_solver() -> Any:
     try:
         from scipy.optimize import linear_sum_assignment
     except ImportError as error:
-        raise ParameterError("Matching needs SciPy, which is not installed. Install shoal[bound].") from error
+        raise ParameterError(f"Matching needs SciPy, which is not installed: {install('bound')}.") from error
     return linear_sum_assignment
 
 

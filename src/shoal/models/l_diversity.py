@@ -47,6 +47,7 @@ class LDiversity(Model):
     kind: Literal["distinct", "entropy", "recursive"] = "distinct"
     c: float | None = None
     name: ClassVar[str] = "l-diversity"
+    merges_lookalikes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.l, bool) or not isinstance(self.l, int | np.integer) or self.l < 2:

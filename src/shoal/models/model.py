@@ -74,6 +74,10 @@ class Model(ABC):
     column: str
     """The confidential column it is about."""
 
+    merges_lookalikes: ClassVar[bool] = False
+    """Whether values count as one that some readers cannot tell apart. What a model promises has to hold for those who
+    can and for those who cannot: fewer values are worse for diversity, more are for closeness."""
+
     @property
     def promised(self) -> bool:
         """Whether the release is refused if it does not hold; else what was reached is only reported."""

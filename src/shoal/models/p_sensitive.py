@@ -38,6 +38,7 @@ class PSensitive(Model):
     column: str
     p: int
     name: ClassVar[str] = "p-sensitivity"
+    merges_lookalikes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.p, bool) or not isinstance(self.p, int | np.integer) or self.p < 2:

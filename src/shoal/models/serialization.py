@@ -6,12 +6,11 @@ it bounds, then what has a default.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
-from difflib import get_close_matches
 from numbers import Integral, Real
 from types import NoneType
 from typing import Any, get_args
 
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, did_you_mean
 from shoal.models import MODELS, Model
 from shoal.models.model import plain
 
@@ -109,5 +108,4 @@ def _check_type(name: str, setting: Field[Any], value: Any) -> None:
 def _unknown(what: str, name: object, known: Mapping[str, Any]) -> str:
     if name is None:
         return f"A {what} is not named."
-    near = get_close_matches(str(name), known, n=1)
-    return f"There is no {what} {str(name)!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+    return f"There is no {what} {str(name)!r}.{did_you_mean(name, known=known)}"

@@ -15,7 +15,7 @@ from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.models.codes import Codes
 from shoal.models.model import Model, Reached, Sorted, as_fraction, is_number, reached
-from shoal.typing import Labels
+from shoal.typing import Labels, Vector
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,10 @@ class TCloseness(Model):
 
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the distance of every class from the table, in whole numbers."""
-        work, whole = (ordered_work if column.ordered else nominal_work)(class_ids, column.codes, column.n_values)
+        work, whole = _work(class_ids, column)
         t = as_fraction(self.t)
         kept = np.array([w * t.denominator <= a * t.numerator for w, a in zip(work, whole, strict=True)], dtype=bool)
-        values = np.array([w / a if a else 0.0 for w, a in zip(work, whole, strict=True)])
+        values = _divided(work, whole)
         note = ""
         if column.n_values < 2:
             note = (
@@ -95,6 +95,19 @@ class TCloseness(Model):
 
 Work = tuple[list[int], list[int]]
 """Of each class, the distance as a fraction of two whole numbers."""
+
+
+def earth_movers_distance(class_ids: Labels, column: Codes) -> Vector:
+    """Return the distance of each class from all records: over the ranks, or with all values equally far apart."""
+    return _divided(*_work(class_ids, column))
+
+
+def _work(class_ids: Labels, column: Codes) -> Work:
+    return (ordered_work if column.ordered else nominal_work)(class_ids, column.codes, column.n_values)
+
+
+def _divided(work: list[int], whole: list[int]) -> Vector:
+    return np.array([w / a if a else 0.0 for w, a in zip(work, whole, strict=True)])
 
 
 def ordered_work(class_ids: Labels, codes: Labels, n_values: int) -> Work:

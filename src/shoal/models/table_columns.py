@@ -1,24 +1,24 @@
 """Columns: models meet the confidential columns of a table.
 
 Whether values have an order comes from the kind of the column, a missing value is a value of its own, after all others.
+Diversity counts values that look alike as one.
 """
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal import kernels
 from shoal.columns.axes import category_codes, sorted_categories
-from shoal.columns.prepare import categories_in_order, decoded, one_missing
+from shoal.columns.equivalence import value_codes
+from shoal.columns.prepare import as_seen, categories_in_order, decoded, one_missing
 from shoal.columns.schema import Column, Kind, Role, Schema
-from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.errors import GuaranteeError, ParameterError, SchemaError, did_you_mean
 from shoal.models.codes import Codes
 from shoal.models.model import Model
-from shoal.models.model_on_column import ModelOnColumn
+from shoal.models.model_on_column import ModelOnColumn, excess_of, vetoes_of
 from shoal.typing import Labels
 
 
@@ -44,18 +44,21 @@ def check_models(models: Sequence[Model], schema: Schema) -> None:
     for place, model in enumerate(models):
         if model.column not in confidential:
             role = f", whose role is {roles[model.column]}" if model.column in roles else ""
-            near = get_close_matches(model.column, confidential, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "Name it there (confidential=[...], --confidential)."
+            hint = (
+                did_you_mean(model.column, known=confidential) or " Name it there (confidential=[...], --confidential)."
+            )
             raise SchemaError(
                 f"{model.name} is asked for column {model.column!r}{role}, but models speak of confidential columns. "
-                f"{hint} Confidential columns: {', '.join(map(repr, confidential)) or 'none'}."
+                f"{hint.lstrip()} Confidential columns: {', '.join(map(repr, confidential)) or 'none'}."
             )
         if model in models[:place]:
             raise ParameterError(f"{model.name} of column {model.column!r} is asked for twice. Say it once.")
 
 
-def codes_of(values: pa.ChunkedArray, column: Column) -> Codes:
+def codes_of(values: pa.ChunkedArray, column: Column, *, merged: bool = False) -> Codes:
     """Return a column by the numbers of the values that occur in it, in the order of its kind, a missing one last.
+
+    If `merged`, values that look alike (`shoal.columns.prepare.as_seen`) have the same number.
 
     Examples
     --------
@@ -67,7 +70,10 @@ def codes_of(values: pa.ChunkedArray, column: Column) -> Codes:
     """
     # The type of an ordinal column may tell its order.
     values = one_missing(values if column.kind is Kind.ORDINAL else decoded(values))
-    codes = category_codes(values, categories_of(values, column))
+    categories = categories_of(values, column)
+    codes = category_codes(values, categories)
+    if merged:
+        codes = value_codes(as_seen(pa.chunked_array([categories])))[codes]
     occurs = np.bincount(codes) > 0
     return Codes(np.cumsum(occurs)[codes] - 1, int(occurs.sum()), column.kind is not Kind.NOMINAL)
 
@@ -88,8 +94,9 @@ def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
 
 def models_on_columns(models: Sequence[Model], schema: Schema, table: HasColumns) -> list[ModelOnColumn]:
     """Return the models with the columns that they are about."""
-    columns = {name: codes_of(table[name], schema[name]) for name in {model.column for model in models}}
-    return [ModelOnColumn(model, *columns[model.column]) for model in models]
+    asked = {(model.column, model.merges_lookalikes) for model in models}
+    columns = {(name, merged): codes_of(table[name], schema[name], merged=merged) for name, merged in asked}
+    return [ModelOnColumn(model, *columns[model.column, model.merges_lookalikes]) for model in models]
 
 
 def refuse_impossible(guarded: Sequence[ModelOnColumn], strata: Labels) -> None:
@@ -109,7 +116,4 @@ def refuse_impossible(guarded: Sequence[ModelOnColumn], strata: Labels) -> None:
 
 def breaking(guarded: Sequence[ModelOnColumn], labels: Labels) -> NDArray[np.bool_]:
     """Say which cells break one of the models, shape (n_cells,)."""
-    vetoes = kernels.Guarantees()
-    for each in guarded:
-        each.model.guard(vetoes, each.column, np.bincount(each.codes, minlength=each.n_values))
-    return np.asarray(vetoes.excess(labels, int(labels.max()) + 1)) > 0
+    return excess_of(vetoes_of(guarded), labels) > 0

@@ -4,13 +4,13 @@ The price is a little loss along the cuts, which refining across them wins back;
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.kernels.side_by_side import side_by_side
 from shoal.partition.mdav import mdav
 from shoal.typing import Labels, Matrix, Seed
 
@@ -29,16 +29,14 @@ def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> 
     size = max(size or min(BLOCK_RECORDS, BLOCK_NUMBERS // X.shape[1]), 8 * k)
     if len(X) <= size:
         return mdav(X, k)
+    found = side_by_side(
+        lambda block, check: (block.records, kernels.mdav_alone(block.X, k, check)), cut(X, size), kernels.n_threads()
+    )
     labels = np.empty(len(X), dtype=np.int64)
     n_cells = 0
-    pool = ThreadPoolExecutor(kernels.n_threads())
-    try:
-        for part, cells in pool.map(lambda block: (block.records, kernels.mdav_alone(block.X, k)), cut(X, size)):
-            labels[part] = cells + n_cells
-            n_cells += int(cells.max()) + 1
-    finally:
-        # After an interrupt nobody waits for the blocks that have not begun.
-        pool.shutdown(cancel_futures=True)
+    for records, cells in found:
+        labels[records] = cells + n_cells
+        n_cells += int(cells.max()) + 1
     return labels
 
 

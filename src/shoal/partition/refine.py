@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shoal import kernels
-from shoal.arrays import as_matrix
+from shoal.arrays import as_cell_size, as_matrix
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.partition.cell_building import cut_large, members_of, renumbered
 from shoal.partition.mdav import mdav
@@ -55,9 +55,10 @@ def refine(
     Raises
     ------
     ParameterError
-        If `labels` does not number the cells of the records, or a cell has records of several strata.
+        If `k` is not a whole number of at least 2, `labels` does not number the cells of the records, or a cell has
+        records of several strata.
     GuaranteeError
-        If a cell of `labels` has fewer than `k` records.
+        If there are fewer than `k` records, or a cell of `labels` has fewer.
 
     Notes
     -----
@@ -76,6 +77,7 @@ def refine(
     array([0, 1, 0, 1])
     """
     matrix = as_matrix(X)
+    k = as_cell_size(k, len(matrix))
     start = np.ascontiguousarray(labels)
     if start.dtype.kind not in "iu" or start.shape != (len(matrix),):
         raise ParameterError(

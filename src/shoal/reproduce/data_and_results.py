@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.extras import install
 from shoal.files import replacing
 from shoal.typing import Matrix
 
@@ -179,6 +180,6 @@ def drawn(draw: Callable[[], Callable[..., object]], folder: Path, *measured: ob
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise
-        return f"Numbers in {folder}. For the pictures: pip install 'shoal[plot]'"
+        return f"Numbers in {folder}. For the pictures: {install('plot')}"
     function(*measured, folder)
     return f"Pictures and numbers in {folder}"

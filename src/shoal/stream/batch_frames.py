@@ -7,6 +7,7 @@ import pyarrow as pa
 from narwhals import dependencies
 
 from shoal.errors import ParameterError
+from shoal.table.clean import publishable
 from shoal.table.frames import Back, from_frame
 
 __all__ = ["Back", "as_arrow"]
@@ -23,7 +24,8 @@ def as_arrow(batch: Any) -> tuple[pa.Table, Back]:
         # A batch is often a slice of a frame: where it was cut out is no column.
         batch = batch.reset_index(drop=True)
     frame = from_frame(batch)
-    return frame.arrow, frame.back
+    # Tuples that still wait have left their categories in the columns of those that are released.
+    return frame.arrow, lambda released: frame.back(publishable(released))
 
 
 def _of_matrix(matrix: np.ndarray[Any, Any]) -> pa.Table:

@@ -4,13 +4,15 @@ The window (`shoal.kernels.Window`) decides who leaves with whom; this file hold
 value per cell and column, and recounts every promise on what is about to leave.
 """
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +23,9 @@ from shoal.errors import InputError, ParameterError, RecountError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
-from shoal.stream.keys import MISSING, keys_of
+from shoal.stream.keys import MISSING, keys_of, tags_of
 from shoal.stream.layout import Layout, whole
-from shoal.stream.quasi_identifiers import Encoded, Ordinal
+from shoal.stream.quasi_identifiers import Encoded, Ordinal, sum_is_finite
 from shoal.stream.ranges import EPOCH
 from shoal.stream.rules import Rules, as_rules
 from shoal.stream.summary import Summary
@@ -59,6 +61,21 @@ class _Batch(NamedTuple):
 
     def cut(self, begin: int, end: int) -> "_Batch":
         return _Batch(self.table.slice(begin, end - begin), self.times[begin:end])
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _one_at_a_time(method: Callable[Concatenate["Stream", P], T]) -> Callable[Concatenate["Stream", P], T]:
+    """Let threads that share a stream wait for one another: rows and window have to change together."""
+
+    @wraps(method)
+    def alone(stream: "Stream", /, *args: P.args, **options: P.kwargs) -> T:
+        with stream._lock:
+            return method(stream, *args, **options)
+
+    return alone
 
 
 class Stream:
@@ -159,6 +176,7 @@ class Stream:
         self._begin(as_rules(k, **given), on_side, clock)
 
     def _begin(self, rules: Rules, on_side: OnSide | None, clock: Callable[[], float]) -> None:
+        self._lock = threading.RLock()
         self.rules = rules
         self.on_side = on_side
         self.clock = clock
@@ -190,6 +208,7 @@ class Stream:
         self._waiting = layout.schema.empty_table()
         self._early = np.empty(0)
 
+    @_one_at_a_time
     def push(self, batch: Any, now: ArrayLike | None = None) -> Any:
         """Take tuples in and return what is released.
 
@@ -223,10 +242,13 @@ class Stream:
             table, times = self._set_aside(table, times, faults)
         return self._back(self._take_in(_Batch(table, times)))
 
+    @_one_at_a_time
     def advance(self, now: float) -> Any:
         """Let time go by and return what is due then, in the kind of frame that was pushed last."""
         if self._layout is None:
             raise ParameterError("Nothing has been pushed yet, so nothing can be due.")
+        if not np.isfinite(now):
+            raise ParameterError("now is a finite number of seconds.")
         released = []
         if self._learning and len(self) and _is_old(self._early[0], self.rules.max_age, now):
             released.append(self._learn(len(self)))
@@ -234,6 +256,7 @@ class Stream:
             released.append(self._leave(self._waiting, self._window.advance(float(now))))
         return self._back(_together(released, self._layout))
 
+    @_one_at_a_time
     def flush(self) -> Any:
         """End the stream: release everything that can be, and return it."""
         if self._layout is None:
@@ -242,6 +265,7 @@ class Stream:
         released.append(self._leave(self._waiting, self._window.flush()))
         return self._back(_together(released, self._layout))
 
+    @_one_at_a_time
     def count_side(self, reasons: Sequence[str]) -> None:
         """Count what came but is no tuple at all, and went to the side output elsewhere."""
         self._n_in += len(reasons)
@@ -256,6 +280,7 @@ class Stream:
         """Count the tuples that wait."""
         return 0 if self._layout is None else int(self._waiting.num_rows)
 
+    @_one_at_a_time
     def summary(self) -> Summary:
         """Say what the stream has done so far."""
         if self._layout is None:
@@ -264,6 +289,7 @@ class Stream:
         outside = {name: int(n) for name, n in zip(names, self._outside, strict=True) if n}
         return Summary.of(self._window.tally(), self._n_in, len(self), dict(self._reasons), outside, self._smallest)
 
+    @_one_at_a_time
     def dump(self) -> bytes:
         """Return everything that is needed to go on, as bytes, `notes` included; see `save`."""
         positions, times = self.positions()
@@ -476,7 +502,7 @@ def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Label
     wrong += [
         f"a cell has fewer than {least} different values of {name!r}"
         for name, least in layout.tags.items()
-        if kernels.least_different(keys_of(whole(members.column(name))), sizes) < least
+        if kernels.least_different(tags_of(whole(members.column(name))), sizes) < least
     ]
     begins = np.zeros(len(members), dtype=bool)
     begins[np.cumsum(sizes)[:-1]] = True
@@ -519,7 +545,7 @@ def _faults(layout: Layout, read: dict[str, Encoded], rules: Rules) -> list[_Fau
         encoded = read[column.name]
         if encoded.values is None:
             found.append(_Fault(column.name, Reason.MISSING, np.asarray(encoded.keys == MISSING)))
-        elif not np.isfinite(encoded.values.sum()):
+        elif not sum_is_finite(encoded.values):
             found.append(_Fault(column.name, Reason.MISSING, np.isnan(encoded.values)))
             infinite = Reason.UNKNOWN_LEVEL if isinstance(column, Ordinal) else Reason.INFINITE
             found.append(_Fault(column.name, infinite, np.isinf(encoded.values)))

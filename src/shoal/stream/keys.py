@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.columns.prepare import as_seen
 
 Keys = NDArray[np.uint64]
 
@@ -27,6 +28,12 @@ def keys_of(column: pa.Array) -> Keys:
     if column.null_count:
         keys = np.where(_is_null(column), MISSING, keys)
     return keys
+
+
+def tags_of(column: pa.Array) -> Keys:
+    """Return keys for what has to differ within a cell: values that look alike have the same."""
+    seen = as_seen(pa.chunked_array([column])).combine_chunks()
+    return keys_of(seen.chunk(0) if isinstance(seen, pa.ChunkedArray) else seen)
 
 
 def _of_dictionary(column: pa.DictionaryArray) -> Keys:

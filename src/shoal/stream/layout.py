@@ -9,7 +9,7 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
-from shoal.stream.keys import Keys, keys_of
+from shoal.stream.keys import Keys, tags_of
 from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, as_quasi, indicator
 from shoal.stream.ranges import Ranges
 from shoal.stream.rules import Rules
@@ -124,7 +124,7 @@ class Layout:
 
     def keys(self, table: pa.Table) -> Keys:
         """Return what has to differ within a cell, shape (n_tuples, n_tags)."""
-        return _beside([keys_of(whole(table.column(name))) for name in self.tags], table.num_rows)
+        return _beside([tags_of(whole(table.column(name))) for name in self.tags], table.num_rows)
 
     def tuples(self, table: pa.Table, ranges: Ranges, times: np.ndarray) -> Tuples:
         """Return tuples as the window sees them."""

@@ -176,9 +176,15 @@ def as_floats(name: str, column: pa.Array) -> Vector:
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+def sum_is_finite(values: Vector) -> bool:
+    """Tell at little cost that all values are finite; the sum of finite ones may overflow too."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
+
+
 def _means(values: Vector, sizes: Labels) -> pa.Array:
     """Return, for each value, the mean of its cell; missing where more than half of the cell is."""
-    if not np.isnan(values.sum()):
+    if sum_is_finite(values):
         return pa.array(kernels.cell_means(values, sizes))
     published = np.array([_mean_present(cell) for cell in np.split(values, np.cumsum(sizes)[:-1])])
     everywhere = np.repeat(published, sizes)

@@ -62,6 +62,7 @@ class Ranges:
     def move(self) -> None:
         """End an epoch: go a share of the way to what it held."""
         moves = ~self.declared & (self.seen_low <= self.seen_high)
-        self.low[moves] += self.adapt * (self.seen_low - self.low)[moves]
-        self.high[moves] += self.adapt * (self.seen_high - self.high)[moves]
+        # Weighted, not differenced: the difference of two numbers may exceed every float64.
+        self.low[moves] = (1 - self.adapt) * self.low[moves] + self.adapt * self.seen_low[moves]
+        self.high[moves] = (1 - self.adapt) * self.high[moves] + self.adapt * self.seen_high[moves]
         self.forget()

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from shoal.arrays import as_cell_size
@@ -135,7 +136,20 @@ def _ranges(ranges: Mapping[Any, Sequence[Any]] | Sequence[Sequence[Any]] | None
 def _pair(name: str, pair: Sequence[Any]) -> tuple[Any, Any]:
     if isinstance(pair, str) or len(pair) != 2 or not pair[0] < pair[1]:
         raise ParameterError(f"The range of column {name!r} is a pair, lowest value first.")
+    if not all(_is_finite(end) for end in pair):
+        raise ParameterError(
+            f"The range of column {name!r} has an end that is not finite, so that it has no width to measure distance "
+            "by. Give the lowest and the highest value that are to be expected."
+        )
     return (pair[0], pair[1])
+
+
+def _is_finite(end: object) -> bool:
+    """Tell whether an end of a range is finite, as a date or a text is."""
+    try:
+        return not isinstance(end, Real) or math.isfinite(end)
+    except OverflowError:
+        return False
 
 
 def _whole(name: str, value: object) -> None:

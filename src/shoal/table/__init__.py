@@ -1,7 +1,7 @@
 """Table: any table in, the same kind of table out.
 
 Inside it is a `pyarrow.Table`. Files are known by their ending, frames by their type; each format is a file of this
-folder and a line in `FORMATS`.
+folder and an entry in `KINDS`.
 """
 
 import os
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from numpy.typing import ArrayLike
@@ -17,50 +17,32 @@ from numpy.typing import ArrayLike
 from shoal.errors import FileError, ParameterError
 from shoal.files import replacing
 from shoal.table.clean import as_permutation, check_wanted, plain, publishable, reordered
-from shoal.table.csv import Reading, read_csv, write_csv
-from shoal.table.frames import Back, from_frame
-from shoal.table.parquet_arrow import parquet_types, read_arrow, read_parquet, write_arrow, write_parquet
+from shoal.table.csv import CSV, Reading
+from shoal.table.format import Format
+from shoal.table.frames import Back, from_frame, without_types
+from shoal.table.parquet_arrow import ARROW, PARQUET, parquet_types, read_parquet
 from shoal.table.parquet_rewrite import rewrite_parquet
-from shoal.table.spss_stata import ValueLabels, read_dta, read_sav, write_dta, write_sav
+from shoal.table.spss_stata import SPSS, STATA, ValueLabels
 
-__all__ = ["FORMATS", "Reading", "Table", "ValueLabels", "format_of", "read", "rewrite_parquet", "write", "write_into"]
+__all__ = [
+    "FORMATS",
+    "KINDS",
+    "Reading",
+    "Table",
+    "ValueLabels",
+    "format_of",
+    "formats_in_words",
+    "read",
+    "rewrite_parquet",
+    "write",
+    "write_into",
+]
 
 
-class Format(NamedTuple):
-    """A kind of file: how it is read, how it is written, and the reading options it knows."""
+KINDS = (CSV, PARQUET, ARROW, SPSS, STATA)
+"""The kinds of files: one line here, one file in this folder."""
 
-    name: str
-    read: Callable[..., tuple[pa.Table, Any]]
-    write: Callable[..., None]
-    options: frozenset[str] = frozenset()
-
-
-_CSV = Format(
-    "csv",
-    read_csv,
-    write_csv,
-    frozenset({"delimiter", "encoding", "decimal", "quote", "null_values", "header", "names"}),
-)
-_PARQUET = Format("parquet", read_parquet, write_parquet)
-_ARROW = Format("arrow", read_arrow, write_arrow)
-_SAV = Format("sav", read_sav, write_sav, frozenset({"encoding"}))
-_DTA = Format("dta", read_dta, write_dta, frozenset({"encoding"}))
-
-FORMATS = {
-    ".csv": _CSV,
-    ".tsv": _CSV,
-    ".txt": _CSV,
-    ".csv.gz": _CSV,
-    ".tsv.gz": _CSV,
-    ".txt.gz": _CSV,
-    ".parquet": _PARQUET,
-    ".arrow": _ARROW,
-    ".feather": _ARROW,
-    ".ipc": _ARROW,
-    ".sav": _SAV,
-    ".zsav": _SAV,
-    ".dta": _DTA,
-}
+FORMATS = {ending: kind for kind in KINDS for ending in kind.endings}
 """The kinds of files, by the ending of their names."""
 
 
@@ -116,13 +98,16 @@ class Table:
         """Return some columns, without metadata. Of a Parquet file they are read now, and not kept."""
         return self._load(names)
 
-    def like(self, arrow: pa.Table) -> Any:
+    def like(self, arrow: pa.Table, *, own_types: bool = True) -> Any:
         """Return `arrow` as the kind of frame that this table was; for a file, as a `pyarrow.Table`.
 
-        Metadata and categories that no record has are left out.
+        Metadata and categories that no record has are left out. Without `own_types`, the types of the frame that came
+        in, which one record can decide, are not looked at.
         """
         released = publishable(arrow)
-        return released if self._back is None else self._back(released)
+        if self._back is None:
+            return released
+        return (self._back if own_types else without_types(self._back))(released)
 
     def __repr__(self) -> str:
         return f"Table({self.kind!r}, {self.n_records} records x {len(self.names)} columns)"
@@ -268,6 +253,18 @@ def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
     raise FileError(f"{Path(path).name!r} has no ending that tells its format. Endings: {', '.join(FORMATS)}.")
 
 
+def formats_in_words() -> str:
+    """List the formats.
+
+    Examples
+    --------
+    >>> formats_in_words()
+    'CSV, Parquet, Arrow, SPSS or Stata'
+    """
+    titles = list(dict.fromkeys(kind.title for kind in KINDS))
+    return f"{', '.join(titles[:-1])} or {titles[-1]}"
+
+
 def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
     ending, kind = format_of(path)
     _refuse_unused(given, kind.options, f"a {ending} file")
@@ -276,7 +273,7 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
     if not path.is_file():
         raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
     try:
-        if kind is _PARQUET:
+        if kind is PARQUET:
             return _unread_parquet(path, columns)
         arrow, notes = kind.read(path, columns, **given)
     except PermissionError:

@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.errors import FileError, ParameterError, SchemaError
+from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean
+from shoal.table.bare import bare
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -27,8 +26,7 @@ def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
         wanted = [wanted]
     missing = [name for name in wanted if name not in set(names)]
     if missing:
-        near = [match for name in missing for match in get_close_matches(str(name), names, n=1)]
-        meant = f" Did you mean {_listed(near)}?" if near else ""
+        meant = did_you_mean(*missing, known=names)
         raise SchemaError(f"The table has no column {_listed(missing)}.{meant} Columns: {', '.join(names)}.")
     check_names(wanted)
     return list(wanted)
@@ -56,10 +54,24 @@ def plain(table: pa.Table) -> pa.Table:
 
 
 def publishable(table: pa.Table) -> pa.Table:
-    """Return the table without metadata, without categories that no record has, and with nothing behind its gaps."""
-    columns = [_without_unused(column) if pa.types.is_dictionary(column.type) else column for column in table.columns]
-    bare = [pa.chunked_array(map(_bare, column.chunks), column.type) for column in columns]
-    return plain(pa.table(bare, names=table.column_names))
+    """Return the table without metadata, and with nothing in its memory that no record has.
+
+    Raises
+    ------
+    SchemaError
+        If a column has a type that could hide something where it cannot be removed.
+    """
+    return pa.table({name: _publishable(name, table[name]) for name in table.column_names})
+
+
+def _publishable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return bare(column)
+    except pa.ArrowException:  # the text of which may hold a value
+        raise SchemaError(
+            f"Column {name!r} holds {column.type}. Values that no record has cannot be removed from such a column, so "
+            "it is not published. Convert it to a simpler type, or leave it out."
+        ) from None
 
 
 def reordered(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:
@@ -85,33 +97,6 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_binary_view(kind):
         return pa.large_binary()
     return kind
-
-
-def _bare(array: pa.Array) -> pa.Array:
-    """Return an array whose memory holds nothing but its values.
-
-    A missing value only hides what stands in its place: pandas, polars and Arrow itself leave it there, as they leave
-    what is before and after a slice. An Arrow file would publish it.
-    """
-    if pa.types.is_struct(array.type):
-        parts = [_bare(part) for part in array.flatten()]
-        return pa.StructArray.from_arrays(parts, fields=list(array.type), mask=array.is_null())
-    if array.null_count == 0 and array.get_total_buffer_size() == array.nbytes and not pa.types.is_nested(array.type):
-        return array
-    return array.take(pa.array(np.arange(len(array))))
-
-
-def _without_unused(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Drop the categories that do not occur, keeping the order of the others."""
-    kind = column.type
-    chunks = column.unify_dictionaries().chunks
-    whole = pa.concat_arrays(chunks) if chunks else pa.array([], kind)
-    used = pc.unique(whole.indices.drop_null()).sort()
-    if len(used) == len(whole.dictionary):
-        return column
-    indices = pc.index_in(whole.indices, used).cast(kind.index_type)
-    compact = pa.DictionaryArray.from_arrays(indices, whole.dictionary.take(used), ordered=kind.ordered)
-    return pa.chunked_array([compact])
 
 
 def _listed(names: Iterable[str]) -> str:

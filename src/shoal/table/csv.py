@@ -28,6 +28,7 @@ from shoal.table.csv_dialect import (
     sample,
 )
 from shoal.table.csv_types import infer
+from shoal.table.format import Format
 
 _ROWS_AT_ONCE = 1 << 16
 _MOST_BLOCK = (1 << 31) - 1
@@ -297,3 +298,13 @@ def _content(lines: pa.LargeStringArray) -> memoryview:
     _, offsets, data = lines.buffers()
     at = memoryview(offsets).cast("q")
     return memoryview(data or b"")[at[lines.offset] : at[lines.offset + len(lines)]]
+
+
+CSV = Format(
+    "csv",
+    "CSV",
+    tuple(f"{ending}{packed}" for packed in ("", ".gz") for ending in (".csv", ".tsv", ".txt")),
+    read_csv,
+    write_csv,
+    "the same delimiter and decimal mark, UTF-8",
+)

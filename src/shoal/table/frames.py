@@ -33,7 +33,7 @@ def from_frame(source: Any, columns: Sequence[str] | None = None) -> Frame:
     """Return any frame as Arrow, or say that this is none."""
     if isinstance(source, nw.DataFrame | nw.LazyFrame):
         inner = from_frame(source.to_native(), columns)
-        return replace(inner, back=lambda arrow: nw.from_native(inner.back(arrow)))
+        return replace(inner, back=_Narwhals(inner.back))
     if dependencies.is_pandas_dataframe(source):
         return _from_pandas(source, columns)
     frame = _from_other(source)
@@ -41,6 +41,24 @@ def from_frame(source: Any, columns: Sequence[str] | None = None) -> Frame:
     if columns is None:
         return frame
     return replace(frame, arrow=frame.arrow.select(check_wanted(columns, frame.arrow.column_names)))
+
+
+def without_types(back: Back) -> Back:
+    """Return a way back that does not look at the types of the frame that came in."""
+    if isinstance(back, _Narwhals):
+        return _Narwhals(without_types(back.inner))
+    return replace(back, dtypes={}) if isinstance(back, _Pandas) else back
+
+
+@dataclass(frozen=True)
+class _Narwhals:
+    """What it takes to give a frame of narwhals back."""
+
+    inner: Back
+
+    def __call__(self, arrow: pa.Table) -> Any:
+        """Return a released table as a frame of narwhals."""
+        return nw.from_native(self.inner(arrow))
 
 
 def _from_other(source: Any) -> Frame:

@@ -9,12 +9,13 @@ import pyarrow.parquet as pq
 
 from shoal.errors import FileError
 from shoal.table.clean import check_names, check_wanted
+from shoal.table.format import Format
 
 # What the readers raise on bytes that are no such file. The text of it can hold values, so it is not shown.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeError)
 
 # The checksums let a reader notice damage, as ours does.
-PARQUET: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+PARQUET_OPTIONS: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
@@ -45,7 +46,7 @@ def _opened(path: Path) -> pq.ParquetFile:
 
 def write_parquet(table: pa.Table, path: Path, ending: str = ".parquet", notes: object = None) -> None:
     """Write a table to a Parquet file."""
-    pq.write_table(table, path, **PARQUET)
+    pq.write_table(table, path, **PARQUET_OPTIONS)
 
 
 def read_arrow(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
@@ -77,3 +78,7 @@ def damaged(path: Path, kind: str) -> FileError:
     return FileError(
         f"{path.name!r} is not a whole {kind} file: it is cut short, damaged or of another kind. Write it again."
     )
+
+
+PARQUET = Format("parquet", "Parquet", (".parquet",), read_parquet, write_parquet, "Parquet, zstd, with checksums")
+ARROW = Format("arrow", "Arrow", (".arrow", ".feather", ".ipc"), read_arrow, write_arrow, "Arrow")

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from shoal.errors import FileError, ParameterError
 from shoal.files import replacing
 from shoal.table.clean import as_permutation, check_names, check_wanted, plain, publishable
-from shoal.table.parquet_arrow import PARQUET, UNREADABLE, damaged
+from shoal.table.parquet_arrow import PARQUET_OPTIONS, UNREADABLE, damaged
 
 _BATCH = 1 << 16
 _FIRST = 1000
@@ -118,14 +118,12 @@ def _opened(source: Path) -> Iterator[pq.ParquetFile]:
 
 
 def _schema(file: pq.ParquetFile, replaced: pa.Table, columns: Sequence[str]) -> pa.Schema:
-    untouched = plain(file.schema_arrow.empty_table()).schema
-    return pa.schema(
-        [(replaced.schema if name in replaced.column_names else untouched).field(name) for name in columns]
-    )
+    published = publishable(file.schema_arrow.empty_table()).schema, publishable(replaced.slice(0, 0)).schema
+    return pa.schema([published[name in replaced.column_names].field(name) for name in columns])
 
 
 def _append(pieces: Iterator[pa.Table], schema: pa.Schema, path: Path) -> None:
-    with pq.ParquetWriter(path, schema, **PARQUET) as writer:
+    with pq.ParquetWriter(path, schema, **PARQUET_OPTIONS) as writer:
         for piece in pieces:
             writer.write_table(publishable(piece.select(schema.names)))
 

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import FileError, ShoalError
+from shoal.extras import install
 from shoal.table.clean import check_flat, check_names, check_wanted
+from shoal.table.format import Format
 
 _INTEGERS = ("int8", "int16", "int32")
 
@@ -102,10 +104,7 @@ def _pyreadstat(path: Path) -> Any:
     try:
         import pyreadstat
     except ImportError:
-        raise FileError(
-            f"{path.suffix} files need pyreadstat, which is not installed. Install shoal with the extra spss: "
-            "pip install 'shoal[spss]'."
-        ) from None
+        raise FileError(f"{path.suffix} files need pyreadstat, which is not installed: {install('spss')}.") from None
     return pyreadstat
 
 
@@ -224,3 +223,7 @@ def _overwrite(path: Path, offset: int, content: bytes) -> None:
     with open(path, "r+b") as file:
         file.seek(offset)
         file.write(content)
+
+
+SPSS = Format("sav", "SPSS", (".sav", ".zsav"), read_sav, write_sav, "the same, with labels", extra="spss")
+STATA = Format("dta", "Stata", (".dta",), read_dta, write_dta, "the same, with labels", extra="spss")

@@ -100,7 +100,7 @@ def lower_bound(
     effort : {"cheap", "strong"}
         ``cheap`` adds up the distances to the k-1 nearest records and is meant for any number of records. ``strong``
         solves a linear program with cuts, for some thousands of records and k of up to some tens; it is never below
-        ``cheap``, and needs SciPy (``pip install shoal[bound]``).
+        ``cheap``, and needs SciPy (the extra `bound`).
     seconds : float
         When ``strong`` stops at the latest, give or take a round. It often ends sooner, when nothing more is gained.
     seed : int, optional

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.extras import install
 from shoal.metrics.bound.cuts import Cuts, Indices, count, separate
 from shoal.typing import Matrix, Vector
 
@@ -263,6 +264,6 @@ def _scipy() -> Any:
         import scipy.spatial.distance
     except ImportError as error:
         raise ParameterError(
-            "The strong bound needs SciPy, which is not installed. Install shoal[bound], or ask for effort='cheap'."
+            f"The strong bound needs SciPy, which is not installed: {install('bound')}. Or ask for effort='cheap'."
         ) from error
     return scipy

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.datasets import Dataset
+from shoal.extras import install
 from shoal.reproduce.data_and_results import Missing
 from shoal.typing import Matrix
 
@@ -25,7 +26,7 @@ def picture(name: str, side: int = 512) -> NDArray[np.float64] | Missing:
     except ModuleNotFoundError as error:
         if error.name != "skimage":
             raise
-        return Missing(name, "scikit-image is not installed: pip install 'shoal[images]'")
+        return Missing(name, f"scikit-image is not installed: {install('images')}")
     pixels = np.asarray(getattr(data, name)(), dtype=np.float64)
     if pixels.ndim == 3:
         pixels = np.round(pixels[..., :3] @ (0.299, 0.587, 0.114))

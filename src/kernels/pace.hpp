@@ -1,0 +1,118 @@
+// How many threads pay for rounds of one kind of work: from the work there is, and from what rounds took.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+namespace shoal {
+
+// What a round took. All times are in nanoseconds.
+struct Round {
+    std::size_t n_items;
+    std::size_t n_threads;  // that were called
+    std::size_t n_present;  // that came while there was work
+    double time;
+    std::size_t own_items;  // of the calling thread
+    double own_time;
+};
+
+// One for each kind of round. It knows nothing of clocks and threads, so that a test can simulate both.
+//
+// The level is the number of threads that rounds may have. It falls at once after a round that was late by about a time
+// slice of the operating system: another program holds a core, and a thread that had begun lost it. Otherwise a few
+// rounds are tried with more or fewer threads now and then, and the level follows if they were faster.
+class Pace {
+  public:
+    explicit Pace(double time_per_item) : time_per_item_(time_per_item) {}
+
+    // Work below this, for each thread, is not worth calling a thread for. Tests set it to 0 to have everything shared.
+    static inline std::atomic<double> least_share{8'000.0};
+
+    double work(std::size_t n_items) const { return static_cast<double>(n_items) * time_per_item_; }
+
+    std::size_t threads(std::size_t n_items, std::size_t most) {
+        most_ = std::max<std::size_t>(most, 1);
+        if (level_ == 0 || level_ > most_) level_ = most_;
+        by_work_ = std::min(n_items, most_);
+        if (const double least = least_share; least > 0)
+            by_work_ = std::min(by_work_, static_cast<std::size_t>(std::min(work(n_items) / least, 1e6)));
+        return std::max<std::size_t>(std::min(trial_ > 0 ? trial_ : level_, by_work_), 1);
+    }
+
+    void note(const Round& round) {
+        const double ideal = work(round.n_items) / static_cast<double>(std::max<std::size_t>(round.n_present, 1));
+        const bool late = known_ && round.time > 3 * ideal + lateness;
+        learn(round, late ? 1.25 : 4.0);
+        if (by_work_ < 2 || round.time > longest) return;
+        if (late && round.n_threads > 1) return fall(round.n_threads);
+        items_ += static_cast<double>(round.n_items);
+        time_ += round.time;
+        if (++n_rounds_ < fewest) return;
+        if (trial_ > 0 && time_ >= pause_ / 16) return judge();
+        if (trial_ == 0 && time_ >= pause_) begin_trial();
+    }
+
+  private:
+    static constexpr double lateness = 300'000;        // a time slice is some milliseconds
+    static constexpr double longest = 20'000'000;      // longer rounds are too few to learn from
+    static constexpr double first_pause = 8'000'000;   // between trials
+    static constexpr double quiet_pause = 30'000'000;  // until threads that were given back are tried again
+    static constexpr double longest_pause = 2'000'000'000;
+    static constexpr std::size_t fewest = 32;  // rounds to judge by: they are not all alike
+    static constexpr double worth_it = 1.03;
+
+    // A thread that lost its core for a while has measured that too: one sample counts no more than `most` times.
+    void learn(const Round& round, double most) {
+        if (round.own_items == 0) return;
+        const double sample = round.own_time / static_cast<double>(round.own_items);
+        time_per_item_ = known_ ? 0.875 * time_per_item_ + 0.125 * std::min(sample, most * time_per_item_)
+                                : std::min(sample, 8 * time_per_item_);
+        known_ = true;
+    }
+
+    void fall(std::size_t n_threads) {
+        pause_ = std::clamp(trial_ > level_ ? 4 * pause_ : quiet_pause, quiet_pause, longest_pause);
+        // A trial of more threads is over, and the level remains.
+        if (trial_ <= level_) level_ = n_threads - std::max<std::size_t>(n_threads / 8, 1);
+        upwards_ = true;
+        start(0);
+    }
+
+    void begin_trial() {
+        const std::size_t now = std::min(level_, by_work_);
+        const std::size_t step = std::max<std::size_t>(now / 4, 1);
+        speed_ = items_ / time_;
+        if (now == 1) upwards_ = true;
+        if (now == by_work_) upwards_ = false;
+        start(upwards_ ? std::min(now + step, by_work_) : now - step);
+    }
+
+    void judge() {
+        const bool faster = items_ / time_ > speed_ * worth_it;
+        if (faster) level_ = trial_;
+        if (!faster) upwards_ = !upwards_;
+        pause_ = faster ? first_pause : std::min(2 * pause_, longest_pause);
+        start(0);
+    }
+
+    void start(std::size_t trial) {
+        trial_ = trial;
+        items_ = time_ = 0;
+        n_rounds_ = 0;
+    }
+
+    double time_per_item_;  // of one thread: a guess, until a round was measured
+    bool known_ = false;
+    std::size_t most_ = 1;
+    std::size_t by_work_ = 1;  // threads that the work of the last round was enough for
+    std::size_t level_ = 0;
+    std::size_t trial_ = 0;  // threads of the trial that is on, or 0
+    bool upwards_ = false;   // whether the next trial is of more threads
+    double pause_ = first_pause;
+    double items_ = 0, time_ = 0;  // since the last change
+    std::size_t n_rounds_ = 0;
+    double speed_ = 0;  // of the level, before the trial
+};
+
+}  // namespace shoal

@@ -1,0 +1,80 @@
+"""Constraints: what the cells of a table have to satisfy, gathered and checked before any cell is made."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from shoal.cells.bucket_steering import refuse_second_weight
+from shoal.cells.households import households_of, refuse_split_households, shared_columns
+from shoal.cells.strata import strata_of
+from shoal.cells.subjects import k_subjects
+from shoal.columns.equivalence import identity_codes
+from shoal.columns.schema import Schema
+from shoal.errors import ParameterError
+from shoal.models import Model, ModelOnColumn
+from shoal.models.table_columns import check_models, models_on_columns, refuse_impossible
+from shoal.typing import Labels
+
+
+class Constraints(NamedTuple):
+    """What cells have to keep, found possible: nothing is left that could be refused before they are made."""
+
+    strata: Labels
+    """The stratum of each record, from 0."""
+
+    households: Labels | None
+    """The household of each record, from 0."""
+
+    shared: list[str]
+    """The quasi-identifiers that stay equal within a household."""
+
+    kept: list[ModelOnColumn]
+    """What is kept to the letter: k subjects, and every model that promises something."""
+
+    steering: list[ModelOnColumn]
+    """At most one model that only leads the way."""
+
+
+def constraints_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] = ()) -> Constraints:
+    """Gather what cells have to keep, and refuse what no cells can; as `group` does before it begins."""
+    check_models(models, schema)
+    strata, households, shared = boundaries_of(table, schema, k)
+    guarded = models_on_columns(models, schema, table)
+    steering = [each for each in guarded if not each.model.promised]
+    _refuse_steering(steering, households is not None)
+    kept = [each for each in guarded if each.model.promised]
+    if schema.roles.subject is not None:
+        subjects = identity_codes(table[schema.roles.subject])
+        kept = [k_subjects(subjects, strata, k, schema.roles.subject), *kept]
+    refuse_impossible(kept, strata)
+    return Constraints(strata, households, shared, kept, steering)
+
+
+class Boundaries(NamedTuple):
+    """What no cell crosses: the first three of `Constraints`."""
+
+    strata: Labels
+    households: Labels | None
+    shared: list[str]
+
+
+def boundaries_of(table: pa.Table, schema: Schema, k: int) -> Boundaries:
+    """Find strata and households, and refuse those that are smaller than `k` or that do not go together."""
+    strata, _ = strata_of(table, schema, k)
+    if schema.roles.household is None:
+        return Boundaries(strata, None, [])
+    households = households_of(table, schema)
+    shared = shared_columns(table, schema, households)
+    refuse_split_households(households, strata, k)
+    return Boundaries(strata, households, shared)
+
+
+def _refuse_steering(steering: list[ModelOnColumn], in_households: bool) -> None:
+    """Refuse weights that contradict each other, or that have nothing to lead."""
+    refuse_second_weight(steering)
+    if steering and in_households:
+        raise ParameterError(
+            f"{steering[0].model.name} of column {steering[0].model.column!r} has a weight, which leads records one by "
+            "one, but households are grouped whole. Leave the weight out: then the model is enforced."
+        )

@@ -1,0 +1,109 @@
+"""Comparable: what a value is compared by, found from that value alone.
+
+The type of a column may depend on one record: a single `2.5` makes floats of a file's integers, a single word makes
+them text, one missing value makes floats of a frame's integers. So `1`, `1.0`, ` 1` and "1" are one value here,
+whatever else the column holds.
+"""
+
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from math import isnan
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.columns.prepare import decoded
+from shoal.columns.schema import is_text
+
+# A leading plus or zero makes a code, which stays text, as when a CSV file is read.
+_NUMBER = re.compile(
+    r"\s*-?(?:(?:0|[1-9][0-9]*)(?:[.,][0-9]*)?(?:e[+-]?[0-9]+)?|[.,][0-9]+(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)\s*",
+    re.IGNORECASE,
+)
+_TRUTH = re.compile(r"true|false|True|False|TRUE|FALSE")
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9].*)?")
+
+
+class Form(StrEnum):
+    """What kind of thing a value is."""
+
+    NUMBER = "number"
+    TRUTH = "truth value"
+    DATE = "date"
+    TEXT = "text"
+
+
+Comparable = tuple[Form, object]
+
+
+def comparable(value: Any) -> Comparable | None:
+    """Return what a value is compared by; None for a missing one, such as NaN and the empty text.
+
+    Examples
+    --------
+    >>> comparable(1) == comparable(1.0) == comparable("1") == comparable(" 1.0"), comparable("01")
+    (True, (<Form.TEXT: 'text'>, '01'))
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return Form.TRUTH, value
+    if isinstance(value, int | float | Decimal):
+        return _number(float(value))
+    if isinstance(value, date):
+        return Form.DATE, _moment(value)
+    return _read(value) if isinstance(value, str) else (Form.TEXT, value)
+
+
+def comparables(values: pa.Array | pa.ChunkedArray) -> list[Comparable | None]:
+    """Return what each value of a column is compared by; nanoseconds do not count."""
+    if pa.types.is_timestamp(values.type):
+        values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+    return [comparable(value) for value in values.to_pylist()]
+
+
+def form_of(type_: pa.DataType) -> Form | None:
+    """Return what the values of a type are, None if they cannot be compared."""
+    types = pa.types
+    if types.is_dictionary(type_):
+        return form_of(type_.value_type)
+    if types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_):
+        return Form.NUMBER
+    if types.is_date(type_) or types.is_timestamp(type_):
+        return Form.DATE
+    if types.is_boolean(type_):
+        return Form.TRUTH
+    return Form.TEXT if is_text(type_) or types.is_null(type_) else None
+
+
+def as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return numbers as float64, each as it would be in a column of its own."""
+    values = decoded(values)
+    # The digits of a decimal column are those of its longest value; as text each number is what it is.
+    return (values.cast(pa.string()) if pa.types.is_decimal(values.type) else values).cast(pa.float64(), safe=False)
+
+
+def _read(text: str) -> Comparable | None:
+    """Take a text for what a reader of a CSV file may take it for."""
+    if _NUMBER.fullmatch(text):
+        return _number(float(text.replace(",", ".")))
+    if _TRUTH.fullmatch(text):
+        return Form.TRUTH, text.lower() == "true"
+    if _MOMENT.fullmatch(text):
+        try:
+            return Form.DATE, _moment(datetime.fromisoformat(text))
+        except ValueError:
+            pass
+    return Form.TEXT, text
+
+
+def _number(number: float) -> Comparable | None:
+    return None if isnan(number) else (Form.NUMBER, number + 0.0)
+
+
+def _moment(value: date) -> datetime:
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return value if value.tzinfo is None else value.astimezone(UTC)

@@ -1,0 +1,81 @@
+"""Side by side: several calls of kernels at a time, one thread each, for work that comes in many pieces."""
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Call = Callable[[Item, Callable[[], None]], Result]
+"""Does one piece; the second argument raises `StoppedError` when it need not go on."""
+
+
+class StoppedError(Exception):
+    """Another piece of the work has failed, or somebody has interrupted it."""
+
+
+def side_by_side(call: Call[Item, Result], items: Iterable[Item], threads: int) -> list[Result]:
+    """Return the result for each item, in order, with so many threads; the calling thread is one of them.
+
+    What the first failure raised, or Ctrl-C, is raised when all threads have ended. Where a thread cannot be started,
+    fewer do the work.
+    """
+    work = _Work(call, items)
+    helpers = _started(work.run, threads - 1)
+    work.run()
+    while any(helper.is_alive() for helper in helpers):
+        try:
+            for helper in helpers:
+                helper.join()
+        except BaseException as failure:
+            work.stop(failure)
+    if work.failure is not None:
+        raise work.failure
+    return [work.results[number] for number in range(len(work.results))]
+
+
+def _started(run: Callable[[], None], n_threads: int) -> list[threading.Thread]:
+    """Start threads, or as many as the system has."""
+    helpers: list[threading.Thread] = []
+    for _ in range(n_threads):
+        helper = threading.Thread(target=run, daemon=True)
+        try:
+            helper.start()
+        except RuntimeError:
+            break
+        helpers.append(helper)
+    return helpers
+
+
+class _Work(Generic[Item, Result]):
+    """Items that threads take one by one, and what became of them."""
+
+    def __init__(self, call: Call[Item, Result], items: Iterable[Item]) -> None:
+        self._call = call
+        self._items = enumerate(items)
+        self._lock = threading.Lock()
+        self.results: dict[int, Result] = {}
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            while (taken := self._next()) is not None:
+                number, item = taken
+                self.results[number] = self._call(item, self._check)
+        except StoppedError:
+            pass
+        except BaseException as failure:
+            self.stop(failure)
+
+    def stop(self, failure: BaseException) -> None:
+        with self._lock:
+            self.failure = self.failure or failure
+
+    def _next(self) -> tuple[int, Item] | None:
+        with self._lock:
+            return None if self.failure else next(self._items, None)
+
+    def _check(self) -> None:
+        if self.failure is not None:
+            raise StoppedError

@@ -1,0 +1,173 @@
+"""Bare: columns whose memory holds the values of the records and nothing else, at every depth.
+
+Arrow hides much behind an array: what stands where a value is missing, what is before and after a slice, categories
+that no record has, the branches of a union that were not taken, notes on the fields of a structure. Whoever opens an
+Arrow or Parquet file can find it, so a column is built anew from its values before it is published.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_types = pa.types
+_LISTS = (_types.is_list, _types.is_list_view)
+_LARGE_LISTS = (_types.is_large_list, _types.is_large_list_view)
+
+
+def bare(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without anything that no record has; of a type without notes, views and runs.
+
+    Raises
+    ------
+    pyarrow.ArrowException
+        If the column has a type that cannot be built anew.
+    """
+    kind = bare_type(column.type)
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if _has_categories(kind) and len(chunks) > 1:
+        # Which categories are used, and in which order they stand, is a matter of the whole column.
+        chunks = [pa.concat_arrays(column.unify_dictionaries().chunks)]
+    if _types.is_dictionary(kind) and not chunks:
+        chunks = [pa.array([], kind)]  # without a chunk there would be no list of categories, not even an empty one
+    return pa.chunked_array(map(_bare, chunks), kind)
+
+
+def bare_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column that was built anew."""
+    if isinstance(kind, pa.BaseExtensionType):
+        storage = bare_type(kind.storage_type)
+        return kind if storage == kind.storage_type else storage
+    for is_so, plain in _PLAIN.items():
+        if is_so(kind):
+            return plain()
+    if _types.is_run_end_encoded(kind):
+        return bare_type(kind.value_type)
+    if _types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, bare_type(kind.value_type), kind.ordered)
+    if _types.is_map(kind):
+        return pa.map_(bare_type(kind.key_type), bare_type(kind.item_type), kind.keys_sorted)
+    if any(is_so(kind) for is_so in _LISTS):
+        return pa.list_(_bare_field(kind.value_field))
+    if any(is_so(kind) for is_so in _LARGE_LISTS):
+        return pa.large_list(_bare_field(kind.value_field))
+    if _types.is_fixed_size_list(kind):
+        return pa.list_(_bare_field(kind.value_field), kind.list_size)
+    if _types.is_struct(kind):
+        return pa.struct(list(map(_bare_field, kind)))
+    if _types.is_union(kind):
+        fields = [_bare_field(kind.field(i)) for i in range(kind.num_fields)]
+        return pa.union(fields, kind.mode, kind.type_codes)
+    return kind
+
+
+_PLAIN: dict[Callable[[pa.DataType], bool], Callable[[], pa.DataType]] = {
+    _types.is_string_view: pa.large_string,
+    _types.is_binary_view: pa.large_binary,
+}
+
+
+def _bare_field(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, bare_type(field.type))
+
+
+def _has_categories(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _has_categories(kind.storage_type)
+    return _types.is_dictionary(kind) or any(_has_categories(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _bare(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        storage = _bare(array.storage)
+        return kind.wrap_array(storage) if storage.type == kind.storage_type else storage
+    if _types.is_run_end_encoded(kind):
+        return _bare(pc.run_end_decode(array))
+    if _types.is_dictionary(kind):
+        return _bare_dictionary(array)
+    if _types.is_struct(kind) and kind.num_fields:
+        parts = [_bare(part) for part in array.flatten()]
+        return pa.StructArray.from_arrays(parts, fields=list(bare_type(kind)), mask=array.is_null())
+    if _types.is_fixed_size_list(kind):
+        return _bare_fixed_lists(array)
+    if _types.is_map(kind):
+        return _bare_map(array)
+    if any(is_so(kind) for is_so in (*_LISTS, *_LARGE_LISTS)):
+        return _bare_lists(array)
+    if _types.is_union(kind):
+        return _bare_union(array)
+    return _bare_flat(array if kind == bare_type(kind) else array.cast(bare_type(kind)))
+
+
+def _bare_flat(array: pa.Array) -> pa.Array:
+    """Return numbers, texts and the like as they are, if there is nothing beside them; a bit is never alone."""
+    valid = array.buffers()[0] if array.buffers() else None
+    if valid is None and not _types.is_boolean(array.type) and array.get_total_buffer_size() == array.nbytes:
+        return array
+    return _taken(array, np.arange(len(array)))
+
+
+def _bare_dictionary(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Drop the categories that do not occur, keeping the order of the others."""
+    used = pc.unique(array.indices.drop_null()).sort()
+    indices = pc.index_in(array.indices, used).cast(array.type.index_type)
+    categories = _bare(array.dictionary)
+    if len(used) < len(categories):
+        categories = _bare(categories.take(used))
+    return pa.DictionaryArray.from_arrays(_bare_flat(indices), categories, ordered=array.type.ordered)
+
+
+def _bare_lists(array: pa.Array) -> pa.Array:
+    kind = bare_type(array.type)
+    lists, width = (pa.LargeListArray, np.int64) if _types.is_large_list(kind) else (pa.ListArray, np.int32)
+    ends = np.cumsum(pc.list_value_length(array).fill_null(0))
+    missing = array.is_null() if array.null_count else None
+    return lists.from_arrays(np.append(0, ends).astype(width), _bare(array.flatten()), type=kind, mask=missing)
+
+
+def _bare_map(array: pa.MapArray) -> pa.MapArray:
+    starts = np.asarray(array.offsets)
+    lengths = np.where(array.is_valid(), np.diff(starts), 0)
+    ends = np.cumsum(lengths)
+    places = np.arange(lengths.sum()) + np.repeat(starts[:-1] - ends + lengths, lengths)
+    keys, items = (_bare(_taken(_bare(part), places)) for part in (array.keys, array.items))
+    offsets = np.append(0, ends).astype(np.int32)
+    missing = array.is_null() if array.null_count else None
+    return pa.MapArray.from_arrays(offsets, keys, items, type=bare_type(array.type), mask=missing)
+
+
+def _bare_fixed_lists(array: pa.FixedSizeListArray) -> pa.FixedSizeListArray:
+    there = np.repeat(np.asarray(array.is_valid()), array.type.list_size)
+    inner = _bare(array.flatten())
+    if array.null_count:
+        inner = _bare(_taken(inner, np.cumsum(there) - 1, there))
+    missing = array.is_null() if array.null_count else None
+    return pa.FixedSizeListArray.from_arrays(inner, type=bare_type(array.type), mask=missing)
+
+
+def _bare_union(array: pa.UnionArray) -> pa.UnionArray:
+    """Keep of each branch what was taken of it."""
+    kind = array.type
+    part = slice(array.offset, array.offset + len(array))
+    codes = np.frombuffer(array.buffers()[1], np.int8)[part]
+    branches = [_bare(array.field(i)) for i in range(kind.num_fields)]
+    names = [kind.field(i).name for i in range(kind.num_fields)]
+    taken = [codes == code for code in kind.type_codes]
+    if kind.mode == "sparse":
+        places = np.arange(len(array))
+        parts = [_bare(_taken(branch, places, here)) for branch, here in zip(branches, taken, strict=True)]
+        return pa.UnionArray.from_sparse(pa.array(codes), parts, names, kind.type_codes)
+    inside = np.frombuffer(array.buffers()[2], np.int32)[part]
+    parts = [_bare(_taken(branch, inside[here])) for branch, here in zip(branches, taken, strict=True)]
+    offsets = np.zeros(len(array), np.int32)
+    for here in taken:
+        offsets[here] = np.arange(np.count_nonzero(here))
+    return pa.UnionArray.from_dense(pa.array(codes), pa.array(offsets), parts, names, kind.type_codes)
+
+
+def _taken(array: pa.Array, places: NDArray[np.integer], there: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return the values at some places, in new memory; null where there is none."""
+    return array.take(pa.array(places, mask=None if there is None else ~there))

@@ -1,0 +1,72 @@
+"""How many cores a process may use: by affinity, and by the quota of its control groups, on simulated machines."""
+
+import os
+
+import pytest
+
+from shoal.kernels import cores, using
+from shoal.kernels import n_threads as n_threads_of_kernels
+
+V1 = (
+    "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+    "32 31 0:29 / /sys/fs/cgroup/{0} rw,relatime - cgroup cgroup rw,{0}\n"
+)
+V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+
+
+@pytest.fixture
+def sixteen_cores(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
+
+
+def machine(tmp_path, mounts, group, files):
+    """Write what the kernel of a machine would show to a process."""
+    files = {"proc/self/mountinfo": mounts, "proc/self/cgroup": group, **files}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("quota", "cores_expected"), [("max 100000", 16), ("100000 100000", 1), ("150000 100000", 2)])
+def test_a_container_of_version_2_has_its_quota(tmp_path, sixteen_cores, quota, cores_expected):
+    root = machine(tmp_path, V2, "0::/\n", {"sys/fs/cgroup/cpu.max": quota + "\n"})
+
+    assert cores.n_cores(root) == cores_expected
+
+
+def test_the_smallest_quota_of_a_group_and_those_above_it_counts(tmp_path, sixteen_cores):
+    quotas = {"a/b/cpu.max": "800000 100000\n", "a/cpu.max": "300000 100000\n", "cpu.max": "max 100000\n"}
+    root = machine(tmp_path, V2, "0::/a/b\n", {f"sys/fs/cgroup/{name}": text for name, text in quotas.items()})
+
+    assert cores.n_cores(root) == 3
+
+
+@pytest.mark.parametrize("name", ["cpu", "cpu,cpuacct"])
+@pytest.mark.parametrize(("quota", "cores_expected"), [(-1, 16), (50_000, 1), (400_000, 4)])
+def test_a_container_of_version_1_has_its_quota(tmp_path, sixteen_cores, name, quota, cores_expected):
+    folder = f"sys/fs/cgroup/{name}"
+    files = {f"{folder}/cpu.cfs_quota_us": f"{quota}\n", f"{folder}/cpu.cfs_period_us": "100000\n"}
+    # Seen from inside, the group's own path is often not there; the mount is the group.
+    root = machine(tmp_path, V1.format(name), f"4:memory:/x\n1:{name}:/docker/0123\n0::/\n", files)
+
+    assert cores.n_cores(root) == cores_expected
+
+
+def test_without_control_groups_affinity_counts(tmp_path, sixteen_cores):
+    assert cores.n_cores(tmp_path) == 16
+
+
+def test_affinity_counts_where_it_allows_fewer_than_the_quota(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
+    root = machine(tmp_path, V2, "0::/\n", {"sys/fs/cgroup/cpu.max": "400000 100000\n"})
+
+    assert cores.n_cores(root) == 1
+
+
+def test_by_default_there_are_as_many_threads_as_cores(monkeypatch):
+    monkeypatch.setattr("shoal.kernels.n_cores", lambda: 5)
+    with using():
+        assert n_threads_of_kernels() == 5
+    with using(threads=2):
+        assert n_threads_of_kernels() == 2

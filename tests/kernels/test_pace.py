@@ -1,0 +1,120 @@
+"""How many threads a round has: from its work and from what rounds took, on simulated machines."""
+
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from shoal import _kernels
+
+MICROSECOND = 1_000.0
+MILLISECOND = 1_000_000.0
+
+
+def after(pace, seconds, machine, *, n_items=1_000, most=16):
+    """Run rounds for some simulated time; return the mean number of threads in the later half of them."""
+    passed, used = 0.0, []
+    while passed < seconds * 1e9:
+        threads = pace.threads(n_items, most)
+        time = machine(threads, passed)
+        # The calling thread keeps its core.
+        pace.note(n_items, threads, threads, time, n_items // threads, min(time, idle(threads, passed)))
+        passed += time
+        used.append(threads)
+    return np.mean(used[len(used) // 2 :])
+
+
+def idle(threads, passed):
+    return 200 * MICROSECOND / threads + MICROSECOND
+
+
+@pytest.mark.parametrize(
+    ("work", "threads"), [(1, 1), (15 * MICROSECOND, 1), (17 * MICROSECOND, 2), (100 * MICROSECOND, 12), (1e9, 16)]
+)
+def test_threads_come_from_the_work(work, threads):
+    assert _kernels.Pace(work / 1_000).threads(1_000, 16) == threads
+
+
+def test_what_the_caller_took_for_its_items_counts_from_then_on():
+    pace = _kernels.Pace(15.0)
+    assert pace.threads(1_000, 16) == 1
+    pace.note(1_000, 1, 1, 80 * MICROSECOND, 1_000, 80 * MICROSECOND)
+
+    assert pace.threads(1_000, 16) == 10
+
+
+def test_on_an_idle_machine_nearly_all_rounds_have_all_threads():
+    assert after(_kernels.Pace(200.0), 1.0, idle) > 15
+
+
+def test_a_round_that_lost_a_time_slice_gives_a_thread_back_at_once():
+    pace = _kernels.Pace(200.0)
+    for time in (100 * MICROSECOND, 4 * MILLISECOND):
+        assert pace.threads(1_000, 2) == 2
+        pace.note(1_000, 2, 2, time, 500, 100 * MICROSECOND)
+
+    assert pace.threads(1_000, 2) == 1
+
+
+def test_where_another_program_holds_one_of_two_cores_one_thread_is_left_nearly_always():
+    def busy(threads, passed):
+        return 200 * MICROSECOND if threads == 1 else 4 * MILLISECOND
+
+    assert after(_kernels.Pace(200.0), 1.0, busy, most=2) < 1.01
+
+
+def test_where_others_hold_half_of_the_cores_about_half_of_the_threads_are_left():
+    def busy(threads, passed):
+        return idle(threads, passed) if threads <= 8 else 4 * MILLISECOND
+
+    assert 7 < after(_kernels.Pace(200.0), 1.0, busy) < 8.1
+
+
+def test_threads_that_make_rounds_slower_are_given_back():
+    def slower_from_eight_on(threads, passed):
+        return 200 * MICROSECOND / threads + 5 * MICROSECOND * max(threads - 6, 0)
+
+    assert 4 <= after(_kernels.Pace(200.0), 2.0, slower_from_eight_on) <= 9
+
+
+def test_threads_come_back_when_the_machine_is_idle_again():
+    def busy_at_first(threads, passed):
+        return 4 * MILLISECOND if passed < 0.2e9 and threads > 1 else idle(threads, passed)
+
+    assert after(_kernels.Pace(200.0), 20.0, busy_at_first, most=2) > 1.9
+
+
+NO_THREADS = """
+import resource
+import numpy as np
+from shoal import partition
+X = np.random.default_rng(0).normal(size=(20_000, 10))
+alone = partition(X, 50, "mdav", threads=1)
+resource.setrlimit(resource.RLIMIT_AS, (2**35, resource.RLIM_INFINITY))
+assert (partition(X, 50, "mdav", threads=4) == alone).all()
+assert (partition(X, 50, "blocks", threads=4, size=5_000) == partition(X, 50, "blocks", threads=1, size=5_000)).all()
+try:
+    __import__("threading").Thread(target=print).start()
+except RuntimeError:
+    print("no thread can be started here")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of address space count only on Linux")
+def test_where_no_thread_can_be_started_one_does_the_work():
+    # A stack of 64 GB for each thread, in an address space of 32.
+    def large_stacks():
+        resource.setrlimit(resource.RLIMIT_STACK, (2**36, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+
+    program = subprocess.run(
+        [sys.executable, "-c", NO_THREADS],
+        env={"OPENBLAS_NUM_THREADS": "1", "PATH": ""},
+        preexec_fn=large_stacks,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (program.returncode, program.stdout, program.stderr) == (0, "no thread can be started here\n", "")

@@ -1,0 +1,56 @@
+"""Calls of kernels side by side: results in order, the first failure raised, fewer threads where there are no more."""
+
+import threading
+import time
+
+import pytest
+
+from shoal.kernels.side_by_side import side_by_side
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_results_come_in_the_order_of_the_items(threads):
+    def slow_at_first(item, check):
+        time.sleep(0.01 * (item == 0))
+        return item * item
+
+    assert side_by_side(slow_at_first, range(20), threads) == [item * item for item in range(20)]
+
+
+def test_several_threads_are_at_work():
+    both = threading.Barrier(2, timeout=10)
+
+    assert sorted(side_by_side(lambda item, check: both.wait(), range(2), 2)) == [0, 1]
+
+
+def test_the_first_failure_ends_the_others_and_is_raised():
+    failed = threading.Event()
+
+    def call(item, check):
+        if item == 1:
+            failed.set()
+            raise ValueError("the second")
+        failed.wait(10)
+        while True:
+            check()
+            time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="the second"):
+        side_by_side(call, range(1000), 2)
+
+
+def test_an_interrupt_in_the_calling_thread_is_raised():
+    def call(item, check):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(call, range(3), 2)
+
+
+def test_where_no_thread_can_be_started_the_calling_one_does_it_all(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    assert side_by_side(lambda item, check: threading.current_thread(), range(3), 4) == [threading.current_thread()] * 3

@@ -1,0 +1,135 @@
+import pickle
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hiding import (
+    FLAT,
+    HARMLESS,
+    HIDING,
+    NESTINGS,
+    NOT_IN_PARQUET,
+    SECRET,
+    categories_of_structures,
+    slice_of_texts,
+    sliced_categories,
+    text_behind_gap,
+    unused_category,
+)
+
+import shoal
+from shoal import FileError, SchemaError
+from shoal.table import FORMATS, read, write
+from shoal.table.bare import bare, bare_type
+
+
+def buffers_of(array):
+    """Return all the bytes of an array in memory, those of its dictionaries too."""
+    found = [bytes(buffer) for buffer in array.buffers() if buffer is not None]
+    return found + (buffers_of(array.dictionary) if pa.types.is_dictionary(array.type) else [])
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+@pytest.mark.parametrize("nested", NESTINGS)
+def test_a_bare_column_has_its_values_and_nothing_else(hiding, nested):
+    column, other = (pa.chunked_array([nested(hiding(text))]) for text in (SECRET, HARMLESS))
+    found, like = bare(column), bare(other)
+    found.validate(full=True)
+
+    assert found.to_pylist() == column.to_pylist() == other.to_pylist()
+    assert found.type == bare_type(column.type)
+    files = [as_file(pa.table({"a": each})) for each in (found, like)]
+    assert SECRET.encode() not in files[0]
+    assert SECRET[:8].encode() not in files[0]
+    assert files[0] == files[1]
+    assert [buffers_of(chunk) for chunk in found.chunks] == [buffers_of(chunk) for chunk in like.chunks]
+
+
+def as_file(table):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+@pytest.mark.parametrize("nested", NESTINGS)
+def test_a_slice_and_several_chunks_are_bare(hiding, nested):
+    array = nested(hiding(SECRET))
+    column = pa.chunked_array([array.slice(1), array.slice(0, 1), array.slice(0, 0)])
+    try:
+        found = bare(column)
+    except pa.ArrowNotImplementedError:
+        assert "structures" in hiding.__name__  # whose dictionaries Arrow does not unite
+        return
+    found.validate(full=True)
+
+    assert found.to_pylist() == column.to_pylist()
+    assert SECRET.encode() not in as_file(pa.table({"a": found}))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".arrow", ".sav", ".zsav", ".dta"])
+@pytest.mark.parametrize("hiding", HIDING)
+def test_no_file_holds_a_value_that_no_record_has(tmp_path, ending, hiding):
+    tables = [pa.table({"a": hiding(text), "b": range(3)}) for text in (SECRET, HARMLESS)]
+    paths = [tmp_path / f"{number}{ending}" for number in range(2)]
+    if hiding in NOT_IN_PARQUET if ending == ".parquet" else hiding not in FLAT and FORMATS[ending].name != "arrow":
+        with pytest.raises(FileError) as caught:
+            write(tables[0], paths[0])
+        assert SECRET not in str(caught.value)
+        assert list(tmp_path.iterdir()) == []
+        return
+    for table, path in zip(tables, paths, strict=True):
+        write(table, path)
+    content = [path.read_bytes() for path in paths]
+
+    assert SECRET.encode() not in content[0]
+    assert SECRET[:8].encode() not in content[0]
+    assert content[0] == content[1]
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+def test_no_frame_holds_a_value_that_no_record_has(hiding):
+    table = pa.table({"a": hiding(SECRET)})
+    released = read(table).like(table)
+
+    assert released.to_pydict() == table.to_pydict()
+    assert SECRET.encode() not in pickle.dumps(released)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("hiding", [unused_category, sliced_categories, text_behind_gap, slice_of_texts])
+def test_no_frame_of_a_library_holds_a_value_that_no_record_has(library, hiding):
+    table = pa.table({"a": hiding(SECRET)})
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype) if library == "pandas" else pl.from_arrow(table)
+    released = read(frame).like(table)
+
+    assert SECRET.encode() not in pickle.dumps(released)
+
+
+def test_categories_cut_out_of_other_texts_are_published_alone(tmp_path):
+    names = pd.Series([f"name{i:02}" for i in range(20)], dtype="string[pyarrow]")
+    frame = pd.DataFrame({"who": pd.Categorical.from_codes([0, 1, 0, 1], categories=names[10:12]), "x": [1, 2, 3, 4]})
+    release = shoal.anonymize(frame, k=2, quasi_identifiers=["x"], other=["who"])
+
+    for ending in (".arrow", ".parquet", ".csv"):
+        release.write(tmp_path / f"a{ending}", order="keep")
+        assert read(tmp_path / f"a{ending}").arrow["who"].to_pylist() == ["name10", "name11"] * 2
+    content = (tmp_path / "a.arrow").read_bytes() + pickle.dumps(release.table) + pickle.dumps(release.published)
+    assert {name for name in names if name.encode() in content} == {"name10", "name11"}
+
+
+def test_a_column_that_cannot_be_made_bare_is_refused_by_name(tmp_path):
+    column = pa.chunked_array([categories_of_structures(SECRET), categories_of_structures(HARMLESS)])
+
+    with pytest.raises(SchemaError, match=r"Column 'a' holds dictionary.*it is not published") as caught:
+        write(pa.table({"a": column}), tmp_path / "a.arrow")
+    assert SECRET not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_column_with_nothing_beside_its_values_is_not_copied():
+    column = pa.chunked_array([pa.array([1.5, 2.5, 3.5])])
+
+    assert bare(column).chunk(0).buffers()[1].address == column.chunk(0).buffers()[1].address

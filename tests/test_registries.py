@@ -1,0 +1,78 @@
+"""One file and one registry line: a toy algorithm and a toy format appear wherever the others do."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal import table as tables
+from shoal.partition import ALGORITHMS, partition
+from shoal.partition.algorithm import Algorithm
+from shoal.table.format import Format
+
+
+def chain(X, k, seed):
+    """Sort the records along the first column, and cut every k records."""
+    labels = np.empty(len(X), dtype=np.int64)
+    labels[np.argsort(X[:, 0], kind="stable")] = np.minimum(np.arange(len(X)) // k, len(X) // k - 1)
+    return labels
+
+
+def read_rows(path, columns=None, *, encoding="utf-8"):
+    rows = pa.Table.from_pylist(json.loads(path.read_text(encoding))["rows"])
+    return rows if columns is None else rows.select(columns), None
+
+
+def write_rows(table, path, ending, notes=None):
+    path.write_text(json.dumps({"rows": table.to_pylist()}))
+
+
+@pytest.fixture
+def toy_method(monkeypatch):
+    monkeypatch.setitem(ALGORITHMS, "chain", Algorithm(chain))
+
+
+@pytest.fixture
+def toy_format(monkeypatch):
+    rows = Format("rows", "JSON rows", (".rows",), read_rows, write_rows, "the same")
+    monkeypatch.setattr(tables, "KINDS", (*tables.KINDS, rows))
+    monkeypatch.setitem(tables.FORMATS, ".rows", rows)
+
+
+PEOPLE = pa.table({"age": [20, 21, 22, 40, 41, 42, 60, 61, 62], "zip": [1, 1, 2, 2, 3, 3, 4, 4, 5]})
+
+
+@pytest.mark.usefixtures("toy_method")
+def test_a_new_algorithm_partitions_compares_and_releases():
+    found = shoal.compare(PEOPLE, k=3, methods="all", quasi_identifiers=["age", "zip"])
+    release = shoal.anonymize(PEOPLE, k=3, quasi_identifiers=["age", "zip"], method="chain")
+
+    assert partition(np.arange(6.0)[:, None], 3, "chain").tolist() == [0, 0, 0, 1, 1, 1]
+    assert "chain" in {choice.method for choice in found.choices}
+    assert release.verdict.holds
+    assert ALGORITHMS["chain"].summary == "Sort the records along the first column, and cut every k records."
+
+
+@pytest.mark.usefixtures("toy_format")
+def test_a_new_format_is_read_released_audited_and_listed(tmp_path):
+    (tmp_path / "in.rows").write_text(json.dumps({"rows": PEOPLE.to_pylist()}))
+    read = tables.read(tmp_path / "in.rows", encoding="utf-8")
+    shoal.anonymize(read, k=3, quasi_identifiers=["age", "zip"]).write(tmp_path / "out.rows")
+
+    assert shoal.audit(tmp_path / "out.rows", k=3, quasi_identifiers=["age", "zip"]).holds
+    assert tables.formats_in_words().endswith(" or JSON rows")
+    with pytest.raises(shoal.ShoalError, match="delimiter"):
+        tables.read(tmp_path / "in.rows", delimiter=";")
+
+
+def test_the_lists_in_the_docs_are_those_of_the_registries():
+    lists = Path(__file__).parents[1] / "tools" / "lists.py"
+    done = subprocess.run([sys.executable, lists, "--check"], capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""
+    assert done.returncode == 0

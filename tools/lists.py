@@ -1,0 +1,63 @@
+"""Lists: what the registries hold, written into the docs. `python tools/lists.py` rewrites; `--check` only compares.
+
+A list stands between ``<!-- list: NAME -->`` and ``<!-- end of list -->``.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from shoal.extras import install
+from shoal.models import MODELS
+from shoal.partition import ALGORITHMS
+from shoal.table import KINDS
+
+DOCS = Path(__file__).parents[1] / "docs"
+_LIST = re.compile(r"(<!-- list: (\w+) -->\n)(.*?)(<!-- end of list -->)", re.DOTALL)
+
+
+def formats() -> str:
+    """One row for each format of files."""
+    rows = [
+        f"| {kind.title} | {' '.join(f'`{ending}`' for ending in kind.endings)} | {kind.comes_back} | "
+        f"{f'`{install(kind.extra)}`' if kind.extra else ''} |"
+        for kind in KINDS
+    ]
+    return "\n".join(["| format | endings | what comes back | needs |", "|---|---|---|---|", *rows])
+
+
+def methods() -> str:
+    """One row for each algorithm."""
+    rows = [f"| `{name}` | {algorithm.summary} |" for name, algorithm in ALGORITHMS.items()]
+    return "\n".join(["| method | what it does |", "|---|---|", *rows])
+
+
+def models() -> str:
+    """One row for each privacy model."""
+    rows = [f"| `{name}` | `shoal.{model.__name__}` | {_summary(model)} |" for name, model in MODELS.items()]
+    return "\n".join(["| model | class | what it promises |", "|---|---|---|", *rows])
+
+
+def _summary(thing: type) -> str:
+    return (thing.__doc__ or "").strip().partition("\n")[0]
+
+
+LISTS = {"formats": formats, "methods": methods, "models": models}
+
+
+def filled(page: str) -> str:
+    """Return the text of a page with its lists as they are today."""
+    return _LIST.sub(lambda found: f"{found[1]}\n{LISTS[found[2]]()}\n\n{found[4]}", page)
+
+
+def main() -> None:
+    """Rewrite the pages, or exit with 1 if one is not up to date."""
+    stale = [page for page in sorted(DOCS.rglob("*.md")) if filled(text := page.read_text("utf-8")) != text]
+    if "--check" in sys.argv:
+        sys.exit(f"Run python tools/lists.py: {', '.join(map(str, stale))}" if stale else 0)
+    for page in stale:
+        page.write_text(filled(page.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
