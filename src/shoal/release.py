@@ -8,7 +8,7 @@ A guarantee that the recount does not find raises, and nothing is released.
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -488,6 +488,7 @@ class Release:
         bound: BoundEffort | None = None,
         order: Order = "shuffle",
         force: bool = False,
+        before_publishing: Callable[[], None] | None = None,
     ) -> list[Path]:
         """Write the release, its two manifests and, if asked for, its report: all of them or none.
 
@@ -510,6 +511,8 @@ class Release:
             Of the records. The order of the input can tell who is who, so it is given up unless asked for.
         force : bool
             Replace files that are there already.
+        before_publishing : callable, optional
+            Called when all files are complete and before they get their names; if it raises, none does.
 
         Returns
         -------
@@ -537,6 +540,8 @@ class Release:
             formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
             for name, file in zip(formats, others, strict=True):
                 file.write_text(render(self, name, form, **said), encoding="utf-8")
+            if before_publishing is not None:
+                before_publishing()
         return targets
 
     def _write_table(self, path: Path, order: NDArray[np.int64] | None) -> None:

@@ -98,7 +98,7 @@ def test_the_object_makes_the_cells_of_the_twin():
 
 @pytest.mark.parametrize(("k", "delay", "weight"), [(3, 10, 0.0), (10, 100, 0.01), (4, 30, 1.0)])
 def test_the_plain_python_of_the_benchmark_makes_the_same_cells(k, delay, weight, monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
     plain_stream = importlib.import_module("plain_stream").plain_stream
     X = np.random.default_rng(k).random((400, 3))
     cells = list(plain_stream(X.tolist(), k, delay, weight))
