@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,32 @@ def test_every_room_is_in_the_list():
     rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
 
     assert rooms - {"__init__"} <= set(ROOMS)
+
+
+def test_files_import_each_other_in_one_direction():
+    files = {module_of(file): file for file in PACKAGE.rglob("*.py")}
+    needs = {name: at_once(file, files) - {name} for name, file in files.items()}
+
+    # Raises CycleError, which names the files.
+    TopologicalSorter(needs).prepare()
+
+
+def module_of(file):
+    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def at_once(file, modules):
+    """Name the modules that a file imports as soon as it is imported itself."""
+    names = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            names.update(inner & set(modules) or {node.module})
+    # The package itself is imported before any of its modules.
+    return (names & set(modules)) - {"shoal"}
 
 
 def imports(file):

@@ -2,8 +2,11 @@
 
 import math
 from collections.abc import Callable, Sequence
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple
+
+from markupsafe import Markup
+
+from shoal.report.svg import element, file_of, line, path, rect, text
 
 if TYPE_CHECKING:
     from shoal.comparison import Choice, Comparison
@@ -47,20 +50,20 @@ def svg(comparison: "Comparison") -> str:
     x = scale([100 * choice.risk for choice in comparison.choices], _LEFT, _RIGHT)
     y = scale([choice.loss for choice in comparison.choices], _BOTTOM, _TOP)
     methods = list(dict.fromkeys(choice.method for choice in comparison.choices))
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="map" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="Risk-utility map of {len(comparison.choices)} choices">',
-        f"<style>{STYLE}</style>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="var(--paper)"/>',
-        '<text class="title" x="24" y="30">Risk and loss of each choice</text>',
+    return file_of(
+        WIDTH,
+        HEIGHT,
+        element("style", STYLE),
+        rect(0, 0, WIDTH, HEIGHT, fill="var(--paper)"),
+        text("Risk and loss of each choice", 24, 30, class_="title"),
         *_axes(x, y),
         _front(comparison.undominated, x, y),
         *(_point(choice, methods, x, y) for choice in sorted(comparison.choices, key=lambda c: c.undominated)),
         *_numbers(comparison.undominated, x, y),
         *_legend(methods),
-        "</svg>",
-    ]
-    return "\n".join(parts) + "\n"
+        class_="map",
+        aria_label=f"Risk-utility map of {len(comparison.choices)} choices",
+    )
 
 
 def scale(numbers: Sequence[float], begin: float, end: float) -> Scale:
@@ -80,65 +83,57 @@ def scale(numbers: Sequence[float], begin: float, end: float) -> Scale:
     return Scale([i * step for i in range(n_steps + 1)], lambda number: begin + (end - begin) * number / top)
 
 
-def _axes(x: Scale, y: Scale) -> list[str]:
-    parts = []
-    for tick in x.ticks:
-        at = f"{x.place(tick):.1f}"
-        parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{_TOP}" y2="{_BOTTOM}"/>')
-        parts.append(f'<text class="soft" x="{at}" y="{_BOTTOM + 20}" text-anchor="middle">{tick:g}</text>')
-    for tick in y.ticks:
-        at = f"{y.place(tick):.1f}"
-        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{at}" y2="{at}"/>')
-        parts.append(f'<text class="soft" x="{_LEFT - 10}" y="{at}" dy="4" text-anchor="end">{tick:g}</text>')
+def _axes(x: Scale, y: Scale) -> list[Markup]:
     middle = (_TOP + _BOTTOM) / 2
-    parts.append(
-        f'<text x="{(_LEFT + _RIGHT) / 2}" y="{_BOTTOM + 46}" text-anchor="middle">'
-        "risk: records linked to their original, %</text>"
-    )
-    parts.append(
-        f'<text transform="translate(24 {middle}) rotate(-90)" text-anchor="middle">information loss, %</text>'
-    )
+    parts = [
+        text("risk: records linked to their original, %", (_LEFT + _RIGHT) / 2, _BOTTOM + 46, text_anchor="middle"),
+        text("information loss, %", 0, 0, transform=f"translate(24 {middle}) rotate(-90)", text_anchor="middle"),
+    ]
+    for tick in x.ticks:
+        at = x.place(tick)
+        parts.append(line(at, _TOP, at, _BOTTOM, class_="grid"))
+        parts.append(text(f"{tick:g}", at, _BOTTOM + 20, class_="soft", text_anchor="middle"))
+    for tick in y.ticks:
+        at = y.place(tick)
+        parts.append(line(_LEFT, at, _RIGHT, at, class_="grid"))
+        parts.append(text(f"{tick:g}", _LEFT - 10, at, class_="soft", dy=4, text_anchor="end"))
     return parts
 
 
-def _front(choices: "Sequence[Choice]", x: Scale, y: Scale) -> str:
-    points = " ".join(f"{x.place(100 * c.risk):.1f},{y.place(c.loss):.1f}" for c in choices)
-    return f'<polyline class="front" points="{points}"/>'
+def _front(choices: "Sequence[Choice]", x: Scale, y: Scale) -> Markup:
+    return path([(x.place(100 * c.risk), y.place(c.loss)) for c in choices], class_="front")
 
 
-def _point(choice: "Choice", methods: list[str], x: Scale, y: Scale) -> str:
-    told = f"{choice.method}, k = {choice.k}: loss {choice.loss:.2f} %, risk {100 * choice.risk:.2f} %"
+def _point(choice: "Choice", methods: list[str], x: Scale, y: Scale) -> Markup:
+    title = f"{choice.method}, k = {choice.k}: loss {choice.loss:.2f} %, risk {100 * choice.risk:.2f} %"
     mark = _mark(methods.index(choice.method), x.place(100 * choice.risk), y.place(choice.loss))
-    css = "undominated" if choice.undominated else "dominated"
-    return f'<g class="{css}">{mark}<title>{escape(told)}</title></g>'
+    return element("g", mark, element("title", title), class_="undominated" if choice.undominated else "dominated")
 
 
-def _mark(number: int, x: float, y: float) -> str:
+def _mark(number: int, x: float, y: float) -> Markup:
     """Draw the mark of a method."""
-    fill = f'fill="var(--c{number % _COLOURS})"'
+    fill = f"var(--c{number % _COLOURS})"
     shape = _SHAPES[(number // _COLOURS) % len(_SHAPES)]
     if shape == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5.5" {fill}/>'
-    points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in _CORNERS[shape])
-    return f'<polygon points="{points}" {fill}/>'
+        return element("circle", cx=x, cy=y, r=5.5, fill=fill)
+    return element("polygon", points=" ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in _CORNERS[shape]), fill=fill)
 
 
-def _numbers(choices: "Sequence[Choice]", x: Scale, y: Scale) -> list[str]:
+def _numbers(choices: "Sequence[Choice]", x: Scale, y: Scale) -> list[Markup]:
     """Write each k once, below its choice of least loss: nothing dominates that one, so there is room."""
     best = {choice.k: choice for choice in sorted(choices, key=lambda choice: -choice.loss)}
-    places = {k: (x.place(100 * choice.risk), y.place(choice.loss) + 21) for k, choice in best.items()}
     return [
-        f'<text x="{at:.1f}" y="{below:.1f}" text-anchor="middle">k = {k}</text>' for k, (at, below) in places.items()
+        text(f"k = {k}", x.place(100 * choice.risk), y.place(choice.loss) + 21, text_anchor="middle")
+        for k, choice in best.items()
     ]
 
 
-def _legend(methods: list[str]) -> list[str]:
+def _legend(methods: list[str]) -> list[Markup]:
     parts = []
     for number, method in enumerate(methods):
         at = _TOP + 8 + 24 * number
-        parts.append(_mark(number, 676, at))
-        parts.append(f'<text x="692" y="{at}" dy="4.5">{escape(method)}</text>')
+        parts += [_mark(number, 676.0, float(at)), text(method, 692, at, dy=4.5)]
     at = _TOP + 8 + 24 * len(methods) + 14
-    parts.append(f'<circle class="undominated" cx="676" cy="{at}" r="5.5" fill="none"/>')
-    parts.append(f'<text class="soft" x="692" y="{at}" dy="4.5">undominated</text>')
+    parts.append(element("circle", class_="undominated", cx=676, cy=at, r=5.5, fill="none"))
+    parts.append(text("undominated", 692, at, class_="soft", dy=4.5))
     return parts

@@ -1,4 +1,4 @@
-"""SVG: elements as text, everything escaped, numbers short. The drawing itself is in `figures`."""
+"""SVG: elements as text, everything escaped, numbers short. The drawings are in `figures`, comparisons and plans."""
 
 from markupsafe import Markup, escape
 
@@ -62,3 +62,9 @@ def path(points: list[tuple[float, float]], **attributes: object) -> Markup:
     """Return a line through points."""
     steps = " ".join(f"{'L' if i else 'M'}{_written(float(x))} {_written(float(y))}" for i, (x, y) in enumerate(points))
     return element("path", d=steps, **attributes)
+
+
+def file_of(width: float, height: float, *children: Child, **attributes: object) -> str:
+    """Return the text of an SVG file that needs nothing else."""
+    about = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width} {height}", "role": "img"}
+    return f"{element('svg', *children, **about, **attributes)}\n"

@@ -1,15 +1,17 @@
 """The plan as a picture: one self-contained SVG, like figures 1.2, 6.1 and 6.2 of the thesis."""
 
 from collections.abc import Callable
-from xml.sax.saxutils import escape
+
+from markupsafe import Markup
 
 from shoal.batches.planning import Plan
 from shoal.batches.planning.durations import spoken
+from shoal.report.svg import element, file_of, line, rect, text
 
 WIDTH, HEIGHT = 860, 290
 _LEFT, _RIGHT = 30, WIDTH - 30
 # So that a line behind a text does not cross it out.
-_HALO = 'stroke="white" stroke-width="4" paint-order="stroke"'
+_HALO = {"stroke": "white", "stroke_width": 4, "paint_order": "stroke"}
 _BLUE, _ORANGE, _GREY, _RED = "#2171b5", "#d95f0e", "#9a9a9a", "#cb181d"
 
 
@@ -19,7 +21,7 @@ def timeline(plan: Plan) -> str:
     base_end = plan.start + plan.base_seconds
     late_start = max(base_end, 0.0)
     shapes = [
-        _bar(at(-plan.collection), at(0), 40, "#e8eef5", "records arrive", text="#333"),
+        _bar(at(-plan.collection), at(0), 40, "#e8eef5", "records arrive", ink="#333"),
         _bar(at(0), at(plan.ordinary), 80, _GREY, f"ordinary job, {spoken(plan.ordinary)}"),
         _mark(at(0), "collection ends", "#333", 28),
         _mark(at(plan.finish), f"ready after {spoken(plan.finish)}", _BLUE, 236),
@@ -33,17 +35,9 @@ def timeline(plan: Plan) -> str:
         ]
     if plan.deadline is not None:
         shapes.append(_mark(at(plan.deadline), f"deadline {spoken(plan.deadline)}", _RED, 260))
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-            'font-family="sans-serif" font-size="13">',
-            f"<title>{escape(_title(plan))}</title>",
-            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-            *shapes,
-            "</svg>",
-            "",
-        ]
-    )
+    background = rect(0, 0, WIDTH, HEIGHT, fill="white")
+    title = element("title", _title(plan))
+    return file_of(WIDTH, HEIGHT, title, background, *shapes, font_family="sans-serif", font_size=13)
 
 
 def _title(plan: Plan) -> str:
@@ -62,26 +56,21 @@ def _scale(plan: Plan) -> Callable[[float], float]:
     return lambda moment: _LEFT + (max(moment, first) - first) / span * (_RIGHT - _LEFT)
 
 
-def _bar(begin: float, end: float, y: float, colour: str, label: str, text: str = "white") -> str:
+def _bar(begin: float, end: float, y: float, colour: str, label: str, ink: str = "white") -> Markup:
     width = max(end - begin, 2.0)
     # A label that does not fit stands behind the bar, or before it where there is no room either.
     room = 7.2 * len(label)
     if room < width:
         x, anchor = begin + 8, "start"
     elif end + 6 + room < WIDTH:
-        x, anchor, text = end + 6, "start", "#333"
+        x, anchor, ink = end + 6, "start", "#333"
     else:
-        x, anchor, text = begin - 6, "end", "#333"
-    return (
-        f'<rect x="{begin:.1f}" y="{y}" width="{width:.1f}" height="26" rx="3" fill="{colour}"/>'
-        f'<text x="{x:.1f}" y="{y + 18}" text-anchor="{anchor}" fill="{text}">{escape(label)}</text>'
-    )
+        x, anchor, ink = begin - 6, "end", "#333"
+    return rect(begin, y, width, 26, rx=3, fill=colour) + text(label, x, y + 18, text_anchor=anchor, fill=ink)
 
 
-def _mark(x: float, label: str, colour: str, y: float) -> str:
+def _mark(x: float, label: str, colour: str, y: float) -> Markup:
     anchor = "end" if x > WIDTH / 2 else "start"
     shift = -5 if anchor == "end" else 5
-    return (
-        f'<line x1="{x:.1f}" y1="32" x2="{x:.1f}" y2="{HEIGHT - 20}" stroke="{colour}" stroke-dasharray="4 3"/>'
-        f'<text x="{x + shift:.1f}" y="{y}" text-anchor="{anchor}" fill="{colour}" {_HALO}>{escape(label)}</text>'
-    )
+    rule = line(x, 32, x, HEIGHT - 20, stroke=colour, stroke_dasharray="4 3")
+    return rule + text(label, x + shift, y, text_anchor=anchor, fill=colour, **_HALO)
