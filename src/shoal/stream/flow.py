@@ -276,6 +276,13 @@ class Stream:
         """Number of tuples that have come."""
         return self._n_in
 
+    @property
+    @_one_at_a_time
+    def oldest(self) -> float | None:
+        """When the tuple came that has waited longest; None where none waits."""
+        times = self.positions()[1]
+        return float(times[0]) if len(times) else None
+
     def __len__(self) -> int:
         """Count the tuples that wait."""
         return 0 if self._layout is None else int(self._waiting.num_rows)

@@ -21,6 +21,7 @@ import pyarrow as pa
 from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.stream import Stream, Summary
 from shoal.stream.flow import TupleError
+from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pipe.checkpoint import Checkpoint
 from shoal.stream.pipe.ends import Ends
 from shoal.stream.pipe.lines import LINE, Bad, Form, LineReason, Read, Reader, Reading, Writer
@@ -50,12 +51,20 @@ class Pipe:
         Bytes of a line that was not yet complete when the pipe was stopped; they were dropped.
     """
 
-    def __init__(self, stream: Stream, reading: Reading, ends: Ends, watching: Watching | None = None) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        reading: Reading,
+        ends: Ends,
+        watching: Watching | None = None,
+        monitor: Monitor | None = None,
+    ) -> None:
         ends.check()
         self.reading = reading
         self.ends = ends
         self.n_cut = 0
         self._watching = watching or (lambda summary: None)
+        self._monitor = monitor or Monitor()
         self._give_up_at: float | None = None
         self._writer: Writer | None = None
         self._overlong = 0
@@ -152,11 +161,18 @@ class Pipe:
             if piece is None:
                 self.n_cut = self._finish_text(rest)
                 return Ending.STOPPED if self._source.was_cut else Ending.DONE
+            begin = time.monotonic()
             if piece:
                 rest = self._lines(rest + piece)
             if self.stream.n_in == n_before:
                 self._let_time_go_by()
-            self._watching(self.stream.summary())
+            self._turn(time.monotonic() - begin if piece else None)
+
+    def _turn(self, seconds: float | None = None) -> None:
+        """Let others know how it goes."""
+        status = Status.WORKING if self._give_up_at is None else Status.STOPPING
+        self._monitor.turn(status, self.stream, seconds)
+        self._watching(self.stream.summary())
 
     def _let_time_go_by(self) -> None:
         if self.stream.rules.max_age is not None and len(self.stream):
@@ -305,7 +321,7 @@ class Pipe:
             self._out.flush(to_disk=True)
             if self._checkpoint is not None:
                 self._checkpoint.remove()
-        self._watching(self.stream.summary())
+        self._turn()
         for sink in self._sinks:
             sink.finish()
         return ending

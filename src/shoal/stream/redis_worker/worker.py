@@ -14,6 +14,7 @@ import pyarrow as pa
 from shoal.errors import InputError, OutageError, ParameterError
 from shoal.stream import Stream
 from shoal.stream.flow import TupleError
+from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pipe.lines import Form, Read, Reader, Reading, Writer
 from shoal.stream.redis_worker import scripts
 from shoal.stream.redis_worker.names import ID, Limits, Names
@@ -57,6 +58,8 @@ class Worker:
     begin : str, optional
         Where to begin if Redis has no state, but a group that has got somewhere: ``"first"`` entry, where the
         ``"group"`` stands, or an id. By default that is refused: the state was lost, and with it what waited.
+    monitor : Monitor, optional
+        Who wants to know how it goes.
 
     Attributes
     ----------
@@ -75,6 +78,7 @@ class Worker:
         dates: Sequence[str] = (),
         limits: Limits | None = None,
         begin: str | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
         if ID not in stream.rules.tracked:
             raise ParameterError(f"The stream of a worker tracks the ids of entries: tracked=[{ID!r}].")
@@ -86,11 +90,13 @@ class Worker:
         self.n_lost = 0
         self.lag = 0
         self._begin = begin
+        self._monitor = monitor or Monitor()
         self._fresh = stream.dump()
         self._reader = Reader(Reading(stream.rules, tuple(dates), Form.NDJSON))
         self._writer: Writer | None = None
         self._scripts = {name: redis.register_script(getattr(scripts, name)) for name in ("ACQUIRE", "RELEASE", "STEP")}
         self._token: int | None = None
+        self._next: Taken | None = None
         self._stopping = False
 
     # The lease.
@@ -150,7 +156,7 @@ class Worker:
         self.stream.on_side = self._set_aside
         self._saved = Saved()
         self._aside: list[bytes] = []
-        self._next: Taken | None = None
+        self._next = None
         self._is_ahead = False  # of what was committed: then the next step begins from that
         self._step = int(fields.get("step", b"0"))
         if "head" in fields:
@@ -329,21 +335,15 @@ class Worker:
             If Redis does not answer, or takes nothing in, for longer than ``limits.patience`` seconds.
         """
         since: float | None = None
-        standing_by = False
         while not self._stopping:
             try:
-                if self._token is None and (holder := self.acquire()) is not None:
-                    if not standing_by:
-                        log.info("standing-by", extra={"facts": {"holder": holder}})
-                    standing_by = True
-                    self._sleep(min(self.limits.lease / 4, 1.0))
-                    continue
-                if self.step(0.2 if until_empty else wait) == 0 and until_empty:
+                is_at_work = self._token is not None or self._stand_by()
+                if is_at_work and not self._turn(0.2 if until_empty else wait) and until_empty:
                     self.finish()
                     break
                 if since is not None:
                     log.info("outage-over", extra={"facts": {"seconds": round(time.monotonic() - since, 1)}})
-                since, standing_by = None, False
+                since = None
             except FencedError:
                 log.warning("lease-lost", extra={"facts": {"worker": self.name}})
                 self._token = None
@@ -351,12 +351,37 @@ class Worker:
                 self._token = None
             except OutageError as error:
                 since = self._wait_out(error, since)
+        self._monitor.turn(Status.STOPPING, self.stream, **self._gauges())
         if since is None:
             self.release()
+        log.info("stopped", extra={"facts": self._monitor.figures.to_dict()})
+
+    def _turn(self, wait: float) -> int:
+        """Do a step, and let others know."""
+        begin = time.monotonic()
+        n = self.step(wait)
+        self._monitor.turn(Status.WORKING, self.stream, time.monotonic() - begin if n else None, **self._gauges())
+        return n
+
+    def _gauges(self) -> dict[str, int]:
+        pending = 0 if self._next is None else len(self._next.ids)
+        return {"lag_entries": self.lag, "pending_entries": pending, "lost_entries_total": self.n_lost}
+
+    def _stand_by(self) -> bool:
+        """Try to get the lease; wait a little if another has it."""
+        holder = self.acquire()
+        if holder is None:
+            return True
+        if self._monitor.figures.status is not Status.STANDING_BY:
+            log.info("standing-by", extra={"facts": {"holder": holder}})
+        self._monitor.turn(Status.STANDING_BY, self.stream, **self._gauges())
+        self._sleep(min(self.limits.lease / 4, 1.0))
+        return False
 
     def _wait_out(self, error: OutageError, since: float | None) -> float:
         """Wait a little, longer each time; give up after a while. Whether a commit went through is seen afterwards."""
         now = time.monotonic()
+        self._monitor.turn(Status.OUTAGE, self.stream, **self._gauges())
         if since is None:
             log.warning("outage", extra={"facts": {"reason": str(error)}})
             self._pause = 0.05
