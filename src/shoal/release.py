@@ -239,6 +239,8 @@ class Prepared(NamedTuple):
 
 def prepared(job: Job, table: Table) -> Prepared:
     """Make a table ready for the cells, and refuse what can be refused before they are made."""
+    if job.stream is not None:
+        raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
     schema = Schema.of(table.types, job.roles, job.columns)
     if job.rho and job.models:
         raise ParameterError(

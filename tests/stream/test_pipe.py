@@ -376,7 +376,7 @@ def test_text_is_read_and_written_back_without_loss():
     stream = Stream(2, quasi_identifiers=["a"], other=["b"], delay=2)
     awkward = ["plain", 'with "quotes"', "with, comma", "line\nbreak", "", "ünïcode", " spaces "]
     for form in Form:
-        reading = Reading(stream.rules, (), form)
+        reading = Reading(stream.rules, form)
         records = [{"a": 0.1 * i, "b": text} for i, text in enumerate(awkward)]
         text = as_csv(records) if form is Form.CSV else as_ndjson(records)
         reader = Reader(reading)
@@ -399,7 +399,7 @@ def test_numbers_are_read_as_python_reads_them_and_written_so_that_nothing_is_lo
     texts += [repr(float(x)) for x in rng.normal(size=500) * 10.0 ** rng.integers(-300, 300, 500)]
     stream = Stream(2, quasi_identifiers=["a"], delay=2)
     content = "".join(f'{{"a":{text}}}\n' for text in texts).encode()
-    read = Reader(Reading(stream.rules, (), Form.NDJSON)).read(content, True, 0)
+    read = Reader(Reading(stream.rules, Form.NDJSON)).read(content, True, 0)
     back = Writer(Form.NDJSON, ["a"]).write(read.table)
 
     assert read.table["a"].to_pylist() == [float(text) for text in texts]
@@ -413,7 +413,7 @@ def test_a_text_may_be_cut_anywhere(form):
     stream = Stream(2, quasi_identifiers=["a"], other=["b"], delay=2)
     rng = np.random.default_rng(0)
     for _ in range(30):
-        reader = Reader(Reading(stream.rules, (), form))
+        reader = Reader(Reading(stream.rules, form))
         used = reader.header(text, True) if form is Form.CSV else 0
         rest, lines, tables = b"", 0, []
         cuts = [used, *np.sort(rng.integers(used, len(text), 6)), len(text)]

@@ -29,10 +29,10 @@ def lines(n):
     return b"".join(b'{"x":%d,"n":%d}\n' % (i % 7, i) for i in range(n))
 
 
-def pipe(form=Form.NDJSON, ends=None, watching=None, separator=",", dates=(), **rules):
+def pipe(form=Form.NDJSON, ends=None, watching=None, separator=",", **rules):
     rules = {"quasi_identifiers": ["x"], "other": ["n"], "delay": 4, "tracked": [LINE], "on_error": "side", **rules}
     stream = Stream(2, **rules)
-    return Pipe(stream, Reading(stream.rules, tuple(dates), form, separator), ends, watching)
+    return Pipe(stream, Reading(stream.rules, form, separator), ends, watching)
 
 
 def through(folder, text, **options):
@@ -350,7 +350,7 @@ def test_a_quote_that_nobody_closes_costs_one_line(tmp_path, monkeypatch):
 
 def test_a_line_whose_date_is_none_goes_aside_whole(tmp_path):
     text = b"".join(b'{"x":"2020-01-%02d","n":%d}\n' % (i + 1, i) for i in range(6)) + b'{"x":"soon","n":6}\r\n'
-    _, out, side = through(tmp_path, text, dates=["x"])
+    _, out, side = through(tmp_path, text, columns={"x": {"kind": "date"}})
 
     assert sorted(out) == list(range(6))
     assert side == [{"reason": "not-a-date", "line": 7, "text": '{"x":"soon","n":6}'}]

@@ -36,7 +36,7 @@ def ended(work: Callable[[], Any]) -> int:
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
-        return _say(str(error), next((code for kind, code in _CODES.items() if isinstance(error, kind)), REFUSED))
+        return _say(str(error), code_of(error))
     except click.UsageError as error:
         return _refuse_usage(error)
     except click.ClickException as error:
@@ -47,6 +47,11 @@ def ended(work: Callable[[], Any]) -> int:
         return _say("There is not enough memory for this table. Nothing was written.", REFUSED)
     except Exception as error:
         return _say(_fault(error), FAULT)
+
+
+def code_of(error: ShoalError) -> int:
+    """Return the exit code of a refusal."""
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), REFUSED)
 
 
 @contextmanager

@@ -220,7 +220,7 @@ def method_options(given: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def job_of(given: dict[str, Any], beside: tuple[str, ...] = ()) -> Job:
+def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) -> Job:
     """Return the job of ``--job``, or the one that the options describe.
 
     Raises
@@ -249,5 +249,6 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = ()) -> Job:
         roles=taken(given, "role"),
         columns=column_settings(given),
         models=models_of(given),
-        options=method_options(given.get("options", ())),
+        **({"options": method_options(given["options"])} if "options" in given else {}),
+        **further,
     )

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from shoal.cli.stream import asked_for, rules
+from shoal.cli.stream import job_of, observed, rules
 from shoal.errors import ParameterError
 from shoal.extras import install
+from shoal.job import RedisSettings
+from shoal.stream.of_job import stream_of
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -28,12 +30,10 @@ _ANSWER = 5.0  # seconds in which Redis answers, or it counts as an outage
     "--redis",
     "url",
     envvar=URL,
-    default="redis://localhost:6379",
-    show_default=True,
-    help=f"Where Redis is; or {URL}. A password comes from {PASSWORD}, never from here.",
+    help=f"Where Redis is, by default redis://localhost:6379; or {URL}. A password comes from {PASSWORD}.",
 )
-@click.option("--from", "source", required=True, help="Stream to read; each entry has a JSON object in its field data.")
-@click.option("--to", "target", required=True, help="Stream to write.")
+@click.option("--from", "source", help="Stream to read; each entry has a JSON object in its field data.")
+@click.option("--to", "target", help="Stream to write.")
 @click.option("--side", help="Stream for tuples that cannot be released, with the reason. They are unprotected.")
 @click.option("--group", default="shoal", show_default=True, help="Consumer group; one worker at a time serves it.")
 @click.option("--batch", type=click.IntRange(min=1), default=1000, show_default=True, help="Entries per step.")
@@ -55,11 +55,24 @@ _ANSWER = 5.0  # seconds in which Redis answers, or it counts as an outage
     metavar="SECONDS",
     help="How long an outage of Redis is waited out.",
 )
-@click.option("--to-length", type=click.IntRange(min=1), help="Trim the stream that is written to about this length.")
+@click.option(
+    "--to-length",
+    "target_length",
+    type=click.IntRange(min=1),
+    help="Trim the stream that is written to about this length.",
+)
 @click.option("--side-length", type=click.IntRange(min=1), help="Trim the side stream to about this length.")
 @click.option("--trim-source", is_flag=True, help="Remove entries from the source once they are committed.")
+@click.option(
+    "--log",
+    "log_form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How events are written to stderr, one a line.",
+)
 @rules
-def command(k: int, **given: Any) -> int:
+def command(**given: Any) -> int:
     """Make a Redis Stream k-anonymous.
 
     What is released, what goes aside and the state are committed together, so that a crash at any moment neither loses
@@ -71,25 +84,28 @@ def command(k: int, **given: Any) -> int:
     except ModuleNotFoundError:
         raise ParameterError(f"The worker needs redis: {install('redis')}.") from None
 
-    stream, dates = asked_for(k, given, tracked=ID)
-    limits = Limits(
-        batch=given["batch"],
-        lease=given["lease"],
-        patience=given["patience"],
-        target_length=given["to_length"],
-        side_length=given["side_length"],
-        trim_source=given["trim_source"],
-    )
-    names = Names(given["source"], given["target"], given["side"], given["group"])
-    with _connection(given["url"]) as redis:
-        worker = Worker(redis, stream, names, dates=dates, limits=limits, begin=given["begin"])
+    job = job_of(given, beside=("until_empty", "begin", "url"), redis=_places(given))
+    stream = stream_of(job, ID)
+    places = None if job.stream is None else job.stream.redis
+    if places is None:
+        raise ParameterError("The job has no table [stream.redis]. Say there which stream is read and which written.")
+    limits = Limits(**{name: getattr(places, name) for name in Limits.__dataclass_fields__})
+    names = Names(places.source, places.target, places.side, places.group)
+    with observed(given["log_form"], given["metrics"]) as seen, _connection(given["url"] or places.url) as redis:
+        worker = Worker(redis, stream, names, limits=limits, begin=given["begin"], monitor=seen.monitor)
         before = {number: signal.signal(number, lambda *_: worker.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             worker.run(until_empty=given["until_empty"])
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-    return 0
+    return seen.code
+
+
+def _places(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the options say of Redis, as a job does."""
+    names = {name: field.alias or name for name, field in RedisSettings.model_fields.items() if name != "url"}
+    return {alias: given[name] for name, alias in names.items() if given[name] is not None}
 
 
 def _connection(url: str) -> "Redis":

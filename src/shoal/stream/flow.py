@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -27,7 +26,7 @@ from shoal.stream.keys import MISSING, keys_of, tags_of
 from shoal.stream.layout import Layout, whole
 from shoal.stream.quasi_identifiers import Encoded, Ordinal, sum_is_finite
 from shoal.stream.ranges import EPOCH
-from shoal.stream.rules import Rules, as_rules
+from shoal.stream.rules import Rules, as_rules, refuse_unknown
 from shoal.stream.summary import Summary
 from shoal.typing import Labels, Seed, Vector
 
@@ -104,14 +103,12 @@ class Stream:
         from the tuples that wait when the first one is due.
     adapt : float
         By what share learned ranges move, every 10,000 tuples, towards what those held. 0 freezes them.
-    weights : mapping of str to float, optional
-        What columns count in distance, 1 by default.
-    nominal, ordinal
-        Columns to be treated as values without order, and as levels: a mapping to the levels, lowest first.
+    columns : mapping of str to mapping, optional
+        Settings of single columns, as in `shoal.anonymize`: ``kind``, ``order`` (levels, lowest first) and ``weight``.
     confidential, other, identifiers : sequence of str
         Columns published as they are, the same by explicit word, and dropped.
-    diverse : mapping of str to int, optional
-        How many different values of a confidential column a cell has to hold.
+    models : LDiversity or sequence of such, optional
+        How many different values of a confidential column a cell has to hold; distinct l-diversity.
     missing : {"error", "own-value"}
         What a missing quasi-identifier is.
     on_error : {"fail", "side"}
@@ -156,20 +153,20 @@ class Stream:
         max_cell: int | None = None,
         ranges: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]] | None = None,
         adapt: float = 0.0,
-        weights: Mapping[str, float] | None = None,
-        nominal: Sequence[str] = (),
-        ordinal: Mapping[str, Sequence[str]] | None = None,
+        columns: Mapping[str, Any] | None = None,
         confidential: Sequence[str] = (),
         other: Sequence[str] = (),
         identifiers: Sequence[str] = (),
-        diverse: Mapping[str, int] | None = None,
+        models: Any = (),
         missing: str = "error",
         on_error: str = "fail",
         tracked: Sequence[str] = (),
         on_side: OnSide | None = None,
         clock: Callable[[], float] = time.time,
         seed: Seed = None,
+        **unknown: Any,
     ) -> None:
+        refuse_unknown(unknown)
         if not (seed is None or isinstance(seed, int | np.integer)):
             raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
         given = {name: value for name, value in locals().items() if name in Rules.__dataclass_fields__ and name != "k"}
@@ -300,7 +297,7 @@ class Stream:
     def dump(self) -> bytes:
         """Return everything that is needed to go on, as bytes, `notes` included; see `save`."""
         positions, times = self.positions()
-        kept = {"rules": asdict(self.rules), "notes": self.notes, **self.progress()}
+        kept = {"rules": self.rules.plain(), "notes": self.notes, **self.progress()}
         kept |= {"positions": positions.tolist(), "times": times.tolist()}
         return state.pack(kept, pa.table({}) if self._layout is None else self._waiting)
 

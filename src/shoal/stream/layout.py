@@ -44,9 +44,7 @@ class Layout:
         if names is None:
             passed = {*self.rules.confidential, *self.rules.other, *self.rules.tracked, self.rules.subject}
             names = tuple(name for name in self.schema.names if name not in passed)
-        return tuple(
-            as_quasi(name, self.schema.field(name).type, self.rules.nominal, self.rules.ordinal) for name in names
-        )
+        return tuple(as_quasi(name, self.schema.field(name).type, self.rules) for name in names)
 
     @cached_property
     def released(self) -> pa.Schema:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.columns.schema import Kind
 from shoal.errors import SchemaError
 from shoal.stream.rules import Rules
 
@@ -80,18 +81,22 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """How columns are read: the rules of the stream, and which quasi-identifiers are dates."""
+    """How columns are read: as the rules of the stream say."""
 
     rules: Rules
-    dates: tuple[str, ...]
     form: Form
     separator: str = ","
+
+    @property
+    def dates(self) -> tuple[str, ...]:
+        """Quasi-identifiers that are dates."""
+        return self.rules.of_kind(Kind.DATE)
 
     def how(self, name: str) -> int:
         """Say what a column is read as."""
         quasi = self.rules.quasi_identifiers or ()
         if name in quasi:
-            is_number = name not in (*self.dates, *self.rules.nominal, *self.rules.ordinal)
+            is_number = name not in (*self.dates, *self.rules.of_kind(Kind.NOMINAL), *self.rules.ordinal)
             return NUMBER if is_number else TEXT
         if name == self.rules.subject or name in self.rules.diverse:
             return TEXT

@@ -10,7 +10,6 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from enum import StrEnum
 from threading import current_thread, main_thread
 from typing import Any
@@ -358,7 +357,7 @@ def _text(content: bytes) -> dict[str, str]:
 
 
 def _plain(stream: Stream) -> str:
-    return json.dumps(asdict(stream.rules), default=str, sort_keys=True)
+    return json.dumps(stream.rules.plain(), default=str, sort_keys=True)
 
 
 @contextmanager

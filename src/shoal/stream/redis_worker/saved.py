@@ -7,7 +7,6 @@
 import base64
 import json
 from collections import deque
-from dataclasses import asdict
 from typing import Any
 from zlib import crc32
 
@@ -81,7 +80,7 @@ def meta_of(stream: Stream) -> bytes:
     """Return the rules and the columns of a stream."""
     assert stream.waiting is not None
     columns = base64.b64encode(stream.waiting.schema.serialize().to_pybytes()).decode()
-    return json.dumps({"format": FORMAT, "rules": asdict(stream.rules), "columns": columns}, default=str).encode()
+    return json.dumps({"format": FORMAT, "rules": stream.rules.plain(), "columns": columns}, default=str).encode()
 
 
 def _schema_of(meta: bytes, rules: Rules) -> pa.Schema:

@@ -5,7 +5,6 @@ import random
 import secrets
 import socket
 import time
-from collections.abc import Sequence
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,8 +50,6 @@ class Worker:
         What to do with the tuples, with ``tracked=[ID]``. A state in Redis takes its place, if it has the same rules.
     names : Names
         The streams and the consumer group.
-    dates : sequence of str
-        Quasi-identifiers that are dates.
     limits : Limits, optional
         How much it takes, keeps and waits.
     begin : str, optional
@@ -75,7 +72,6 @@ class Worker:
         stream: Stream,
         names: Names,
         *,
-        dates: Sequence[str] = (),
         limits: Limits | None = None,
         begin: str | None = None,
         monitor: Monitor | None = None,
@@ -92,7 +88,7 @@ class Worker:
         self._begin = begin
         self._monitor = monitor or Monitor()
         self._fresh = stream.dump()
-        self._reader = Reader(Reading(stream.rules, tuple(dates), Form.NDJSON))
+        self._reader = Reader(Reading(stream.rules, Form.NDJSON))
         self._writer: Writer | None = None
         self._scripts = {name: redis.register_script(getattr(scripts, name)) for name in ("ACQUIRE", "RELEASE", "STEP")}
         self._token: int | None = None
