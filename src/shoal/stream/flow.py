@@ -227,6 +227,11 @@ class Stream:
             If a column is missing, new, of another type, or holds what cannot be used. Nothing was taken in.
         """
         table, self._back = as_arrow(batch)
+        return self._back(self.push_table(table, now))
+
+    @_one_at_a_time
+    def push_table(self, table: pa.Table, now: ArrayLike | None = None) -> pa.Table:
+        """Take the tuples of an Arrow table in and return what is released, without a look at other frames."""
         layout = self._layout or Layout.of(table.schema, self.rules)
         table = layout.conform(table)
         times = self._times(now, table.num_rows)
@@ -237,7 +242,7 @@ class Stream:
         self._n_in += table.num_rows
         if faults:
             table, times = self._set_aside(table, times, faults)
-        return self._back(self._take_in(_Batch(table, times)))
+        return self._take_in(_Batch(table, times))
 
     @_one_at_a_time
     def advance(self, now: float) -> Any:

@@ -277,7 +277,7 @@ class Pipe:
             return
         try:
             table = read.table.append_column(LINE, pa.array(read.numbers))
-            self._write(self.stream.push(table, self.stream.clock()))
+            self._write(self.stream.push_table(table, self.stream.clock()))
         except TupleError as error:
             number = int(read.numbers[error.row])
             self._push(read.before(number))

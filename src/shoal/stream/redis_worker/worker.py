@@ -259,7 +259,7 @@ class Worker:
         if len(read.numbers) < len(ids):
             ids = [ids[number - 1] for number in read.numbers]
         try:
-            return self._lines(self.stream.push(read.table.append_column(ID, pa.array(ids)), self.stream.clock()))
+            return self._lines(self.stream.push_table(read.table.append_column(ID, pa.array(ids)), self.stream.clock()))
         except TupleError as error:
             raise self._refusal(ids[error.row], f"column {error.column!r}, {error.reason}") from None
 
