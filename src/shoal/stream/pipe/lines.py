@@ -143,7 +143,7 @@ class Reader:
         """Read the whole lines of a text that comes after `n_before` other lines."""
         assert self.columns is not None
         parsed: Any = self._reader.read(text, is_end)
-        n_bytes, n_lines, lines, begins, columns, bad = parsed
+        n_bytes, n_lines, lines, columns, bad, begins = parsed
         faults = [Bad(n_before + line + 1, _REASONS[fault], text[begin:end], begin) for line, fault, begin, end in bad]
         arrays = {
             name: pa.array(column) if how == NUMBER else _as_texts(column)
