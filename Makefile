@@ -3,7 +3,7 @@
 
 PYTHON_IN_VENV := .venv/bin/python
 KERNELS := $(wildcard src/kernels/*.cpp src/kernels/*.hpp src/kernels/*.h)
-BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS)
+BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard src/kernels/vendored/*.h)
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize soak wheel clean FORCE
@@ -15,8 +15,8 @@ help:
 	@echo "make docs       the documentation as web pages, in build/site/"
 	@echo "make format     format Python and C++ in place"
 	@echo "make bench      measure, and write the numbers into README.md"
-	@echo "make sanitize   the kernel tests under the address and undefined-behaviour sanitizers (Linux)"
-	@echo "make soak       streams under random faults for ten minutes; collections and the worker killed 200 times"
+	@echo "make sanitize   everything compiled under the address, undefined-behaviour and thread sanitizers (Linux)"
+	@echo "make soak       ten minutes each of fuzzing and of streams under random faults; collections and the worker killed 200 times"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
 
@@ -59,12 +59,13 @@ bench: .venv/.ready
 	@$(PYTHON_IN_VENV) benchmarks/table.py
 	@$(PYTHON_IN_VENV) benchmarks/bench_stream.py
 
-sanitize: .venv-sanitize/.ready
-	@sh tools/sanitize.sh .venv-sanitize tests/test_kernels.py tests/partition
+sanitize: .venv/.ready .venv-sanitize/.ready
+	@$(PYTHON_IN_VENV) tools/sanitize.py .venv-sanitize --output benchmarks/results/sanitize.json
 
 # SOAK_SECONDS=60 makes it short.
 SOAK_SECONDS ?= 600
 soak: .venv/.ready
+	@$(PYTHON_IN_VENV) tests/fuzz/fuzz.py --seconds $(SOAK_SECONDS) --output benchmarks/results/fuzz.json
 	@$(PYTHON_IN_VENV) tests/soak/soak.py --seconds $(SOAK_SECONDS)
 	@$(PYTHON_IN_VENV) tests/soak/evening.py --kills 200
 	@SHOAL_KILLS=200 $(PYTHON_IN_VENV) -m pytest -rs --quiet tests/test_worker.py -k killed

@@ -230,6 +230,40 @@ def dissolve(X, labels, k, recut):
     return numbered(len(X), small)
 
 
+def mst(X, k):
+    """Return the labels of MST partitioning: trees from a matrix of all distances, sizes counted anew at each edge."""
+    X = X * unit_scale(X)
+    inside, edges = [0], []
+    while len(inside) < len(X):
+        outside = [i for i in range(len(X)) if i not in inside]
+        near = {i: min((distances(X[[i]], X[j])[0], place, j) for place, j in enumerate(inside)) for i in outside}
+        newcomer = min(outside, key=lambda i: (near[i][0], i))
+        edges.append((newcomer, near[newcomer][2], near[newcomer][0]))
+        inside.append(newcomer)
+    kept = [(one, other) for one, other, _ in edges]
+    for one, other, _ in sorted(edges, key=lambda edge: -edge[2]):
+        without = [edge for edge in kept if edge != (one, other)]
+        if min(len(tree) for tree in trees(len(X), without)) >= k:
+            kept = without
+    cells = []
+    for tree in trees(len(X), kept):
+        if len(tree) < 2 * k:
+            cells.append(tree)
+        else:
+            labels = centroid_method(X[tree], k)
+            cells += [[tree[i] for i in np.flatnonzero(labels == cell)] for cell in range(labels.max() + 1)]
+    return numbered(len(X), cells)
+
+
+def trees(n, edges):
+    """Return the records of each tree, by their lowest."""
+    tree_of = list(range(n))
+    for one, other in edges:
+        old, new = tree_of[one], tree_of[other]
+        tree_of = [new if tree == old else tree for tree in tree_of]
+    return sorted([i for i in range(n) if tree_of[i] == tree] for tree in set(tree_of))
+
+
 def sse(values):
     """Return the squared distances of some numbers from their mean, summed, without any rounding."""
     values = [Fraction(float(value)) for value in values]

@@ -1,4 +1,5 @@
 import json
+import warnings
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -195,3 +196,18 @@ def test_an_ending_that_it_cannot_be_written_as_is_refused(everything, tmp_path)
         everything.write(tmp_path / "map.png")
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rho_is_tuned_on_the_map_with_the_verdict_withdrawn(people):
+    numeric = {"quasi_identifiers": ["age"], "other": ["sex", "income"]}
+    found = shoal.compare(people, k=5, methods=["mdav"], rho=[0, 0.5, 1], seed=3, **numeric)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", shoal.ShoalWarning)
+        alone = [shoal.anonymize(people, k=5, method="mdav", rho=rho, seed=3, **numeric) for rho in (0, 0.5, 1)]
+
+    assert [(c.rho, c.k_anonymous) for c in found.choices] == [(0.0, True), (0.5, False), (1.0, False)]
+    assert [c.loss for c in found.choices] == [release.loss.il for release in alone]
+    assert [c.risk for c in found.choices] == [release.risk.linkage.dld for release in alone]
+    assert str(found).count("not k-anonymous") == 2
+    assert "mdav, rho 0.5" in found.to_svg()
+    assert "not k-anonymous" in found.to_html()

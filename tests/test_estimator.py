@@ -9,7 +9,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import shoal
-from shoal import datasets
+from shoal import ParameterError, ShoalWarning, datasets
 from shoal.estimator import Microaggregator
 
 
@@ -70,3 +70,25 @@ def test_the_table_of_the_estimator_is_not_changed():
     Microaggregator(k=2).fit_transform(X)
 
     assert np.array_equal(X, kept)
+
+
+def test_rho_gives_every_record_values_of_its_own_and_says_that_k_is_gone():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    plain = Microaggregator(k=5, method="mdav").fit(X)
+    with pytest.warns(ShoalWarning, match="k is not claimed"):
+        tuned = Microaggregator(k=5, method="mdav", rho=0.5, seed=1).fit(X)
+
+    published = tuned.transform(X)
+    assert len(np.unique(published, axis=0)) == len(X) > len(np.unique(plain.transform(X), axis=0))
+    np.testing.assert_array_equal(tuned.labels_, plain.labels_)
+    np.testing.assert_array_equal(tuned.transform(X[:1] + 9), tuned.cell_values_[tuned.predict(X[:1] + 9)])
+    for cell in range(tuned.labels_.max() + 1):
+        mine = X[tuned.labels_ == cell]
+        assert (published[tuned.labels_ == cell] >= mine.min(axis=0)).all()
+        assert (published[tuned.labels_ == cell] <= mine.max(axis=0)).all()
+
+
+@pytest.mark.parametrize("rho", [-0.1, 1.1, float("nan"), True, "song"])
+def test_a_rho_that_cannot_be_is_refused(rho):
+    with pytest.raises(ParameterError, match="rho"):
+        Microaggregator(k=2, rho=rho).fit(np.zeros((4, 1)))

@@ -2,6 +2,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -177,3 +178,109 @@ def test_the_sha256_is_that_of_the_bytes(tmp_path):
     assert sha256(tmp_path / "a") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     with pytest.raises(FileError, match="no such file"):
         sha256(tmp_path / "b")
+
+
+def test_of_two_sets_written_at_once_one_stays_whole(tmp_path, monkeypatch):
+    paths = [tmp_path / "table", tmp_path / "manifest"]
+    replace = os.replace
+
+    def write(text):
+        with replacing_all(paths, force=True) as temporaries:
+            for temporary in temporaries:
+                temporary.write_text(text)
+
+    second = threading.Thread(target=write, args=["second"])
+
+    def replace_and_let_the_second_run(*names):
+        replace(*names)
+        monkeypatch.setattr(os, "replace", replace)
+        second.start()
+        second.join(0.3)  # in vain, if the first one has the lock
+
+    monkeypatch.setattr(os, "replace", replace_and_let_the_second_run)
+    write("first")
+    second.join()
+
+    assert [path.read_text() for path in paths] == ["second", "second"]
+
+
+def test_what_was_replaced_returns_when_a_later_rename_fails(tmp_path):
+    paths = [tmp_path / "table", tmp_path / "manifest"]
+    for path in paths:
+        path.write_text("old")
+
+    def write():
+        with replacing_all(paths, force=True) as temporaries:
+            for temporary in temporaries:
+                temporary.write_text("new")
+            paths[0].unlink()
+            paths[0].mkdir()  # the table is renamed last
+
+    with pytest.raises(FileError, match="a folder has that name"):
+        write()
+
+    assert names(tmp_path) == ["manifest", "table"]
+    assert paths[1].read_text() == "old"
+
+
+def test_what_a_killed_process_has_left_is_removed_by_the_next_and_nothing_else(tmp_path):
+    code = f"""
+import os, signal
+from pathlib import Path
+from shoal.files import hidden_folder, replacing
+with replacing(Path({str(tmp_path)!r}) / "a.csv") as temporary, hidden_folder(temporary) as folder:
+    (folder / "records").write_text("secret")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    (tmp_path / ".mine.a.csv").touch()
+    left = names(tmp_path)
+    with replacing(tmp_path / "b.csv"):
+        assert len(names(tmp_path)) == len(left) + 1
+    with replacing(tmp_path / "a.csv") as temporary:
+        with replacing(tmp_path / "a.csv", force=True):
+            pass  # another run meanwhile
+        alive = temporary.exists()
+        (tmp_path / "a.csv").unlink()
+
+    assert len(left) == 3
+    assert alive
+    assert names(tmp_path) == [".mine.a.csv", "a.csv", "b.csv"]
+
+
+@pytest.mark.parametrize("spelling", ["same", "longer", "symbolic", "hard"])
+def test_what_is_read_is_never_written_to(tmp_path, monkeypatch, spelling):
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "in.csv"
+    source.write_text("precious")
+    target = tmp_path / "out.csv"
+    if spelling == "same":
+        target = source
+    elif spelling == "longer":
+        target = os.path.join(".", "..", tmp_path.name, "in.csv")
+    elif spelling == "symbolic":
+        target.symlink_to(source)
+    else:
+        target.hardlink_to(source)
+    with pytest.raises(FileError, match="it is the file that is read"), replacing(target, force=True, inputs=[source]):
+        pytest.fail("the block must not run")
+
+    assert source.read_text() == "precious"
+
+
+def test_names_that_some_systems_take_for_one_are_refused(tmp_path):
+    with (
+        pytest.raises(FileError, match="the same"),
+        replacing_all([tmp_path / "report.json", tmp_path / "Report.JSON"]),
+    ):
+        pytest.fail("the block must not run")
+
+
+def test_the_first_of_a_set_gets_its_name_last(tmp_path, monkeypatch):
+    claimed = []
+    link = os.link
+    monkeypatch.setattr(os, "link", lambda source, target: (claimed.append(target.name), link(source, target)))
+    with replacing_all([tmp_path / "table", tmp_path / "manifest"]):
+        pass
+
+    assert claimed == ["manifest", "table"]

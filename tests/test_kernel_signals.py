@@ -40,7 +40,7 @@ REPORTING = {
         POINTS, LABELS, LABELS[::2], NONE, NONE, 2, 99, 20, 0.0, 2, progress
     ),
     "arrive": lambda progress: _kernels.arrive(POINTS, LABELS[:20_000], 2, True, True, 1, progress),
-    "anneal": lambda progress: _kernels.anneal(POINTS[:999], LABELS[:999].copy(), 2, 10**9, 4.0, 7.0, 1, progress),
+    "anneal": lambda progress: _kernels.anneal(POINTS[:1_000], LABELS[:1_000].copy(), 2, 10**9, 4.0, 7.0, 1, progress),
     "univariate": lambda progress: _kernels.univariate(np.arange(4e6), 1_000, progress),
     "split": lambda progress: _kernels.split(POINTS, np.zeros(len(POINTS), dtype=np.int64), 1, 2, 2, progress),
     "split, a single piece": lambda progress: _kernels.split(SPHERE, ALONE, 1, 15_000, 2, progress),

@@ -24,6 +24,7 @@ ROOMS = [
         "extras",
         "typing",
         "datasets",
+        "file_locks",
         "files",
         "arrays",
         "kernels",
@@ -33,7 +34,19 @@ ROOMS = [
         "models",
         "cells",
     ),
-    *("metrics", "dp", "auditing", "job", "manifest", "attacks", "report", "release", "inspection", "comparison"),
+    *(
+        "metrics",
+        "dp",
+        "auditing",
+        "job",
+        "manifest",
+        "attacks",
+        "report",
+        "writing",
+        "release",
+        "inspection",
+        "comparison",
+    ),
     *("stream", "batches", "estimator", "reproduce", "cli"),
 ]
 

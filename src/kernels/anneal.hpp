@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <span>
 #include <vector>
 
-#include "distance.hpp"
+#include "cells.hpp"
+#include "centred_rows.hpp"
 #include "neighbours.hpp"
 #include "polling.hpp"
 #include "pool.hpp"
@@ -23,7 +25,9 @@ class Annealer {
     // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records.
     Annealer(Rows<const double> X, std::size_t k, std::uint64_t seed, std::span<std::int64_t> labels, Watch& watch)
         : k_(k), n_(X.size()), m_(X.dims()), random_(seed), labels_(labels), watch_(watch) {
-        centre(X);
+        std::vector<std::size_t> order(n_);
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        rows_ = centred_rows(X, order);
         std::int64_t n_cells = 0;
         for (const std::int64_t label : labels) n_cells = std::max(n_cells, label + 1);
         cells_.resize(static_cast<std::size_t>(n_cells));
@@ -55,18 +59,6 @@ class Annealer {
         std::vector<double> sums;
         double size() const { return static_cast<double>(members.size()); }
     };
-
-    void centre(Rows<const double> X) {
-        const double scale = unit_scale(X.flat());
-        std::vector<double> mean(m_, 0.0);
-        for (std::size_t i = 0; i < n_; ++i)
-            for (std::size_t j = 0; j < m_; ++j) mean[j] += X[i][j] * scale / static_cast<double>(n_);
-        rows_.resize(n_ * m_);
-        for (std::size_t i = 0; i < n_; ++i)
-            for (std::size_t j = 0; j < m_; ++j) rows_[i * m_ + j] = X[i][j] * scale - mean[j];
-        const double unit = unit_scale(rows_);
-        for (double& value : rows_) value *= unit;
-    }
 
     void find_neighbours() {
         const std::size_t width = (m_ + 7) / 8 * 8;
@@ -299,12 +291,7 @@ class Annealer {
         const std::vector<std::uint32_t>& kept = now_ <= best_ ? cell_ : kept_;
         const std::vector<std::uint32_t> start(labels_.begin(), labels_.end());
         if (!(loss_of(kept) < loss_of(start))) return;
-        std::vector<std::int64_t> number(cells_.size(), -1);
-        std::int64_t next = 0;
-        for (std::size_t i = 0; i < n_; ++i) {
-            if (number[kept[i]] < 0) number[kept[i]] = next++;
-            labels_[i] = number[kept[i]];
-        }
+        number_by_first_record(kept, cells_.size(), labels_);
     }
 
     double loss_of(const std::vector<std::uint32_t>& cell_of) const {

@@ -20,7 +20,8 @@
 #include "cells.hpp"
 #include "checks.hpp"
 #include "dissolve_cells.hpp"
-#include "guarded.hpp"
+#include "guarded_search.hpp"
+#include "halves.hpp"
 #include "keys.hpp"
 #include "lines.hpp"
 #include "linkage.hpp"
@@ -155,7 +156,7 @@ Vector<std::int64_t> cell_neighbours(const Matrix& X, const Labels& labels, std:
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        lists = nearest_neighbours(CellTiles(rows(X), k, copy).centroids(), neighbours, chosen, pool, watch);
+        lists = nearest_neighbours(CellTiles(rows(X), k, copy, pool).centroids(), neighbours, chosen, pool, watch);
     }
     return as_array(std::vector<std::int64_t>(lists.begin(), lists.end()));
 }
@@ -283,7 +284,26 @@ Vector<double> distances(const Matrix& X, const Point& point) {
     return as_array(std::move(out));
 }
 
-MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells) {
+std::pair<Vector<std::int64_t>, MatrixOut> half(Half half, std::size_t n_dims) {
+    double* rows = half.rows.release();
+    const nb::capsule owner(rows, [](void* kept) noexcept { delete[] static_cast<double*>(kept); });
+    const std::size_t n = half.records.size();
+    return {as_array(std::move(half.records)), MatrixOut(rows, {n, n_dims}, owner)};
+}
+
+auto halves(const Matrix& X, const Point& direction, std::size_t threads) {
+    check_matrix(rows(X));
+    check_length(direction.shape(0), X.shape(1));
+    std::pair<Half, Half> found;
+    {
+        nb::gil_scoped_release released;
+        Pool pool(threads);
+        found = Halving(rows(X), span(direction), pool).halves();
+    }
+    return std::pair(half(std::move(found.first), X.shape(1)), half(std::move(found.second), X.shape(1)));
+}
+
+MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells, std::size_t threads) {
     check_matrix(rows(X));
     check_length(labels.shape(0), X.shape(0));
     check_numbers(span(labels), n_cells);
@@ -291,19 +311,21 @@ MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells) {
     double* data = kept->data();
     {
         nb::gil_scoped_release released;
-        cell_sums(rows(X), Members(span(labels), n_cells), {data, n_cells, X.shape(1)});
+        Pool pool(threads);
+        cell_sums(rows(X), Members(span(labels), n_cells), {data, n_cells, X.shape(1)}, pool);
     }
     return MatrixOut(data, {n_cells, X.shape(1)}, owner_of(std::move(kept)));
 }
 
-Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells) {
+Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells, std::size_t threads) {
     check_matrix(rows(X));
     check_length(labels.shape(0), X.shape(0));
     check_numbers(span(labels), n_cells);
     std::vector<double> out(n_cells);
     {
         nb::gil_scoped_release released;
-        cell_spread(rows(X), Members(span(labels), n_cells), out);
+        Pool pool(threads);
+        cell_spread(rows(X), Members(span(labels), n_cells), out, pool);
     }
     return as_array(std::move(out));
 }
@@ -332,6 +354,13 @@ class Guarantees {
         check_counted(codes, counts);
         check(low >= 0 && low <= high, "the bounds of delta-disclosure are no interval");
         add(codes, std::make_unique<DeltaDisclosure>(span(counts), low, high));
+    }
+
+    // Of the guarantee added last: the records of a person with the same value count once.
+    void persons_once(const Labels& pairs, const Labels& values) {
+        Guarded& last = guarded_.back();
+        last.codes.assign(span(pairs).begin(), span(pairs).end());
+        last.guarantee = std::make_shared<PersonsOnce>(last.guarantee, span(values));
     }
 
     // The same about some of the records, without what the table was counted for.
@@ -404,7 +433,7 @@ Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::s
     Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
     {
         nb::gil_scoped_release released;
-        GuardedSearch(rows(X), k, guarded, chosen, labels).run({rounds, neighbours, least_gain, at_any_cost}, watch);
+        GuardedSearch(rows(X), k, guarded, chosen, labels, watch).run({rounds, neighbours, least_gain, at_any_cost});
     }
     return as_array(std::move(labels));
 }
@@ -843,14 +872,17 @@ NB_MODULE(_kernels, module) {
         "Ranks by distance, (ahead, tied) of shape (n_records,) each: of the own original seen from the released "
         "point, ahead being at most 2, and of the own released record seen from the original.");
     module.def("distances", &distances, "X"_a, "point"_a, "Squared distances from a point, shape (n_records,).");
-    module.def("cell_sums", &sums, "X"_a, "labels"_a, "n_cells"_a, "Sums over cells, shape (n_cells, n_dims).");
-    module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a,
+    module.def("halves", &halves, "X"_a, "direction"_a, "threads"_a,
+               "The lower half of the records along a direction, then the upper: numbers and rows.");
+    module.def("cell_sums", &sums, "X"_a, "labels"_a, "n_cells"_a, "threads"_a = 1,
+               "Sums over cells, shape (n_cells, n_dims).");
+    module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a, "threads"_a = 1,
                "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
     module.def("spread", &spread_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,
                "least_gain"_a, "at_any_cost"_a, "progress"_a.none(), "simd"_a = "",
-               "Mend the cells that break a guarantee, then lower the loss under the veto of all.");
+               "Repair the cells that break a guarantee, then lower the loss under the veto of all.");
     nb::class_<Guarantees>(module, "Guarantees", "What every cell must keep.")
         .def(nb::init<>())
         .def("ordered_closeness", &Guarantees::ordered_closeness, "codes"_a, "counts"_a, "over"_a, "under"_a)
@@ -859,6 +891,8 @@ NB_MODULE(_kernels, module) {
         .def("entropy", &Guarantees::entropy, "codes"_a, "l"_a)
         .def("recursive", &Guarantees::recursive, "codes"_a, "l"_a, "over"_a, "under"_a)
         .def("delta", &Guarantees::delta, "codes"_a, "counts"_a, "low"_a, "high"_a)
+        .def("persons_once", &Guarantees::persons_once, "pairs"_a, "values"_a,
+             "Count the records of a person with the same value once, for the guarantee added last.")
         .def("part", &Guarantees::part, "records"_a, "The same about some of the records.")
         .def("one", &Guarantees::one, "place"_a, "Only the guarantee at one place.")
         .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a,

@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <numeric>
 #include <span>
 #include <vector>
 
+#include "cells.hpp"
 #include "distance.hpp"
+#include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
 
@@ -16,8 +20,8 @@ namespace shoal {
 class CellTiles {
   public:
     // With room for `n_spare` more cells, which are empty.
-    CellTiles(Rows<const double> X, std::size_t k, std::span<std::int64_t> labels, std::size_t n_spare = 0)
-        : X_(X), labels_(labels), n_dims_(X.dims()), width_((X.dims() + 7) / 8 * 8) {
+    CellTiles(Rows<const double> X, std::size_t k, std::span<std::int64_t> labels, Pool& pool, std::size_t n_spare = 0)
+        : X_(X), labels_(labels), pool_(pool), n_dims_(X.dims()), width_((X.dims() + 7) / 8 * 8) {
         std::int64_t n = 0;
         for (const std::int64_t label : labels) n = std::max(n, label + 1);
         n_cells_ = static_cast<std::size_t>(n) + n_spare;
@@ -53,9 +57,11 @@ class CellTiles {
         return sum;
     }
     double loss() const {
-        double sum = 0;
-        for (std::size_t c = 0; c < n_cells_; ++c) sum += loss(c);
-        return sum;
+        std::vector<double> losses(n_cells_);
+        pool_.split(n_cells_, static_cast<double>(capacity_), [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t c = from; c < to; ++c) losses[c] = loss(c);
+        });
+        return std::accumulate(losses.begin(), losses.end(), 0.0);
     }
 
     // The same as float64 has it.
@@ -166,11 +172,12 @@ class CellTiles {
 
     // Writes the labels; cells that have lost all their records leave no gap in the numbers.
     void write_labels() {
-        std::int64_t number = 0;
-        for (std::size_t c = 0; c < n_cells_; ++c) {
-            for (std::size_t i = 0; i < sizes_[c]; ++i) labels_[record(c, i)] = number;
-            number += sizes_[c] > 0;
-        }
+        std::vector<std::int64_t> numbers(n_cells_, 0);
+        for (std::size_t c = 1; c < n_cells_; ++c) numbers[c] = numbers[c - 1] + (sizes_[c - 1] > 0);
+        pool_.split(n_cells_, 2.0 * static_cast<double>(capacity_), [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t c = from; c < to; ++c)
+                for (std::size_t i = 0; i < sizes_[c]; ++i) labels_[record(c, i)] = numbers[c];
+        });
     }
 
   private:
@@ -182,32 +189,56 @@ class CellTiles {
 
     // Values are seen from the mean and scaled so that the largest is about 1: offsets do not eat the digits of floats.
     void centre() {
-        scale_ = unit_scale(X_.flat());
-        mean_.assign(n_dims_, 0.0);
-        for (std::size_t i = 0; i < X_.size(); ++i)
-            for (std::size_t j = 0; j < n_dims_; ++j) mean_[j] += X_[i][j] * scale_;
-        for (double& value : mean_) value /= static_cast<double>(X_.size());
-        double largest = 0;
-        for (std::size_t i = 0; i < X_.size(); ++i)
-            for (std::size_t j = 0; j < n_dims_; ++j)
-                largest = std::max(largest, std::abs(X_[i][j] * scale_ - mean_[j]));
-        unit_ = unit_scale({&largest, 1});
+        scale_ = unit_scale(X_.flat(), pool_);
+        mean_ = mean_of_all();
+        std::vector<double> largest(pool_.size(), 0.0);
+        pool_.split(X_.size(), static_cast<double>(n_dims_), [&](std::size_t thread, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i)
+                for (std::size_t j = 0; j < n_dims_; ++j)
+                    largest[thread] = std::max(largest[thread], std::abs(X_[i][j] * scale_ - mean_[j]));
+        });
+        unit_ = unit_scale(*std::max_element(largest.begin(), largest.end()));
+    }
+
+    // Sums of pieces of a fixed size, added in their order: rounding must not depend on the threads.
+    std::vector<double> mean_of_all() {
+        constexpr std::size_t piece_size = 65536;
+        const std::size_t n_pieces = (X_.size() + piece_size - 1) / piece_size;
+        std::vector<std::vector<double>> sums(n_pieces, std::vector<double>(n_dims_, 0.0));
+        pool_.each(n_pieces, static_cast<double>(piece_size * n_dims_), [&](std::size_t, std::size_t piece) {
+            const std::size_t end = std::min((piece + 1) * piece_size, X_.size());
+            for (std::size_t i = piece * piece_size; i < end; ++i)
+                for (std::size_t j = 0; j < n_dims_; ++j) sums[piece][j] += X_[i][j] * scale_;
+        });
+        std::vector<double> mean(n_dims_, 0.0);
+        for (const auto& sum : sums)
+            for (std::size_t j = 0; j < n_dims_; ++j) mean[j] += sum[j];
+        for (double& value : mean) value /= static_cast<double>(X_.size());
+        return mean;
     }
 
     void fill() {
+        const Members members(labels_, n_cells_);
         records_.assign(n_cells_ * capacity_, 0);
-        tiles_.assign(n_cells_ * n_dims_ * capacity_, 0.0f);
         own2_.assign(n_cells_ * capacity_, 0.0f);
         sums_.assign(n_cells_ * n_dims_, 0.0);
         centroids_.assign(n_cells_ * width_, 0.0f);
         radius_.assign(n_cells_, 0.0f);
-        std::fill(sizes_.begin(), sizes_.end(), 0);
-        for (std::size_t i = 0; i < labels_.size(); ++i) {
-            const auto cell = static_cast<std::size_t>(labels_[i]);
-            put(cell, sizes_[cell]++, static_cast<std::uint32_t>(i));
-            add(cell, static_cast<std::uint32_t>(i), 1.0);
+        // By far the largest: each thread clears, and so gets from the system, what it fills.
+        tiles_ = std::make_unique_for_overwrite<float[]>(n_cells_ * n_dims_ * capacity_);
+        const double time = 5.0 * static_cast<double>(capacity_ * n_dims_);
+        pool_.split(n_cells_, time, [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t c = from; c < to; ++c) fill(c, members[c]);
+        });
+    }
+
+    void fill(std::size_t c, std::span<const std::size_t> members) {
+        std::fill_n(&tiles_[c * n_dims_ * capacity_], n_dims_ * capacity_, 0.0f);
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            put(c, i, static_cast<std::uint32_t>(members[i]));
+            add(c, static_cast<std::uint32_t>(members[i]), 1.0);
         }
-        for (std::size_t c = 0; c < n_cells_; ++c) settle(c);
+        settle(c);
     }
 
     void put(std::size_t cell, std::size_t slot, std::uint32_t record) {
@@ -236,6 +267,7 @@ class CellTiles {
 
     Rows<const double> X_;
     std::span<std::int64_t> labels_;
+    Pool& pool_;
     std::size_t n_dims_;
     std::size_t width_;  // of a centroid: columns in whole lanes, the surplus ones zero
     std::size_t n_cells_ = 0;
@@ -246,7 +278,8 @@ class CellTiles {
     std::vector<double> mean_;
     std::vector<std::size_t> sizes_;
     std::vector<std::uint32_t> records_;
-    std::vector<float> tiles_, own2_, centroids_, radius_;
+    std::unique_ptr<float[]> tiles_;
+    std::vector<float> own2_, centroids_, radius_;
     std::vector<double> sums_;
 };
 

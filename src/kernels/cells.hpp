@@ -7,6 +7,7 @@
 
 #include "distance.hpp"
 #include "exact_sum.hpp"
+#include "pool.hpp"
 #include "rows.hpp"
 
 namespace shoal {
@@ -32,6 +33,17 @@ class Members {
     std::vector<std::size_t> records_;
 };
 
+// Writes labels that number the cells in the order of their first records, without gaps.
+inline void number_by_first_record(std::span<const std::uint32_t> cell_of, std::size_t n_cells,
+                                   std::span<std::int64_t> labels) {
+    std::vector<std::int64_t> number(n_cells, -1);
+    std::int64_t next = 0;
+    for (std::size_t i = 0; i < cell_of.size(); ++i) {
+        if (number[cell_of[i]] < 0) number[cell_of[i]] = next++;
+        labels[i] = number[cell_of[i]];
+    }
+}
+
 // Correctly rounded sums of the records of a cell, scaled, into `out`.
 inline void exact_sum(Rows<const double> X, double scale, std::span<const std::size_t> members, std::span<double> out) {
     ExactSums sums(X.dims());
@@ -43,31 +55,40 @@ inline void exact_sum(Rows<const double> X, double scale, std::span<const std::s
     for (std::size_t j = 0; j < X.dims(); ++j) out[j] = sums[j];
 }
 
+// About how many nanoseconds the sums of a cell take.
+inline double time_of_cell(Rows<const double> X, const Members& members) {
+    return 5.0 * static_cast<double>(X.flat().size()) / static_cast<double>(members.n_cells() + 1);
+}
+
 // Correctly rounded sums of the records of each cell.
-inline void cell_sums(Rows<const double> X, const Members& members, Rows<double> sums) {
-    const double scale = unit_scale(X.flat());
-    for (std::size_t c = 0; c < members.n_cells(); ++c) {
-        exact_sum(X, scale, members[c], sums[c]);
-        for (double& sum : sums[c]) sum /= scale;
-    }
+inline void cell_sums(Rows<const double> X, const Members& members, Rows<double> sums, Pool& pool) {
+    const double scale = unit_scale(X.flat(), pool);
+    pool.split(members.n_cells(), time_of_cell(X, members), [&](std::size_t, std::size_t from, std::size_t to) {
+        for (std::size_t c = from; c < to; ++c) {
+            exact_sum(X, scale, members[c], sums[c]);
+            for (double& sum : sums[c]) sum /= scale;
+        }
+    });
 }
 
 // The squared distances of the records of each cell from its mean, summed.
-inline void cell_spread(Rows<const double> X, const Members& members, std::span<double> spread) {
-    const double scale = unit_scale(X.flat());
-    std::vector<double> mean(X.dims());
-    std::vector<double> row(X.dims());
-    for (std::size_t c = 0; c < members.n_cells(); ++c) {
-        exact_sum(X, scale, members[c], mean);
-        for (double& value : mean) value /= static_cast<double>(members[c].size());
-        ExactSums total(1);
-        for (const std::size_t i : members[c]) {
-            for (std::size_t j = 0; j < X.dims(); ++j) row[j] = X[i][j] * scale;
-            const double distance = squared_distance(row, mean);
-            total.add({&distance, 1});
+inline void cell_spread(Rows<const double> X, const Members& members, std::span<double> spread, Pool& pool) {
+    const double scale = unit_scale(X.flat(), pool);
+    pool.split(members.n_cells(), 2 * time_of_cell(X, members), [&](std::size_t, std::size_t from, std::size_t to) {
+        std::vector<double> mean(X.dims());
+        std::vector<double> row(X.dims());
+        for (std::size_t c = from; c < to; ++c) {
+            exact_sum(X, scale, members[c], mean);
+            for (double& value : mean) value /= static_cast<double>(members[c].size());
+            ExactSums total(1);
+            for (const std::size_t i : members[c]) {
+                for (std::size_t j = 0; j < X.dims(); ++j) row[j] = X[i][j] * scale;
+                const double distance = squared_distance(row, mean);
+                total.add({&distance, 1});
+            }
+            spread[c] = total[0] / scale / scale;
         }
-        spread[c] = total[0] / scale / scale;
-    }
+    });
 }
 
 }  // namespace shoal

@@ -3,71 +3,36 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
-#include <string>
 #include <string_view>
+#include <system_error>
+
+#include "vendored/fast_float.h"
 
 namespace shoal {
 
 // Reads a whole text as a number, correctly rounded; says whether it is one.
+//
+// A number is an optional sign, digits with or without a point among them, and an optional exponent (-1, +.5, 5., 01,
+// 2e-3); or NaN, nan, Infinity or inf with an optional sign. What exceeds every double is infinite.
 inline bool read_number(std::string_view text, double& value) {
-    const char* at = text.data();
-    const char* end = at + text.size();
-    if (at == end) return false;
-    const bool negative = *at == '-';
-    if (negative || *at == '+') ++at;
-    std::uint64_t mantissa = 0;
-    int n_digits = 0;
-    int exponent = 0;
-    const char* digits = at;
-    const auto take = [&](bool after_point) {
-        for (; at != end && *at >= '0' && *at <= '9'; ++at) {
-            mantissa = mantissa * 10 + static_cast<std::uint64_t>(*at - '0');
-            n_digits += n_digits > 0 || *at != '0';
-            exponent -= after_point;
-        }
-    };
-    take(false);
-    bool any = at != digits;
-    if (at != end && *at == '.') {
-        const char* point = ++at;
-        take(true);
-        any = any || at != point;
-    }
-    if (!any) {
-        const std::string_view word(digits, static_cast<std::size_t>(end - digits));
-        if (word == "NaN" || word == "nan")
-            value = std::numeric_limits<double>::quiet_NaN();
-        else if (word == "Infinity" || word == "inf")
-            value = negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
-        else
-            return false;
-        return true;
-    }
-    if (at != end && (*at == 'e' || *at == 'E')) {
-        if (++at == end) return false;
-        const bool down = *at == '-';
-        if (down || *at == '+') ++at;
-        if (at == end) return false;
-        int written = 0;
-        for (; at != end && *at >= '0' && *at <= '9'; ++at)
-            if (written < 100000) written = written * 10 + (*at - '0');
-        exponent += down ? -written : written;
-    }
-    if (at != end) return false;
-    // Up to 2^53 and 10^22 both are exact, and one operation rounds once.
-    static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    if (n_digits <= 15 && exponent >= -22 && exponent <= 22) {
-        const auto whole = static_cast<double>(mantissa);
-        value = exponent < 0 ? whole / powers[-exponent] : whole * powers[exponent];
+    const char* end = text.data() + text.size();
+    const bool negative = text.starts_with('-');
+    const char* begin = text.data() + (negative || text.starts_with('+'));
+    if (begin == end) return false;
+    if ((*begin >= '0' && *begin <= '9') || *begin == '.') {
+        const auto read = fast_float::from_chars(begin, end, value);
         if (negative) value = -value;
-    } else {
-        value = std::strtod(std::string(text).c_str(), nullptr);
+        return read.ptr == end && read.ec != std::errc::invalid_argument;
     }
+    const std::string_view word(begin, static_cast<std::size_t>(end - begin));
+    if (word == "NaN" || word == "nan")
+        value = std::numeric_limits<double>::quiet_NaN();
+    else if (word == "Infinity" || word == "inf")
+        value = negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    else
+        return false;
     return true;
 }
 
@@ -77,12 +42,16 @@ inline std::string_view write_number(double value, char (&room)[40]) {
     const auto written = std::to_chars(room, room + sizeof room, value);
     return {room, static_cast<std::size_t>(written.ptr - room)};
 #else
-    int size = 0;
+    std::string_view text;
     for (int digits = 15; digits <= 17; ++digits) {
-        size = std::snprintf(room, sizeof room, "%.*g", digits, value);
-        if (std::strtod(room, nullptr) == value) break;
+        const int size = std::snprintf(room, sizeof room, "%.*g", digits, value);
+        text = {room, static_cast<std::size_t>(size)};
+        // The locale may have another sign in the place of the point.
+        const std::size_t mark = text.find_first_not_of("-+0123456789e");
+        if (mark != std::string_view::npos) room[mark] = '.';
+        if (double again = 0; read_number(text, again) && again == value) break;
     }
-    return {room, static_cast<std::size_t>(size)};
+    return text;
 #endif
 }
 

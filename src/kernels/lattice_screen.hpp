@@ -160,10 +160,10 @@ class Core {
         return query;
     }
 
-    // Completes what the home block has to say, on all threads that pay. Each calls first(query), with the query as it
-    // is asked there, before it looks at its first block.
+    // Looks through all blocks, on as many threads as pay. Each calls first(query), with the query as it is asked
+    // there, before it looks at its first block.
     template <class First>
-    void search(Query& query, std::size_t home, const First& first) {
+    void search(Query& query, const First& first) {
         std::size_t& skip = skip_boxes_[query.wants_farthest];
         const bool by_boxes = skip == 0;
         if (!by_boxes) --skip;
@@ -181,7 +181,7 @@ class Core {
                 part.n_visits = 0;
                 if (by_boxes) look_out(mine, part);
             }
-            if (!by_boxes || !visit_within_reach(mine, part, from, to, home)) sweep(mine, from, to, home);
+            if (!by_boxes || !visit_within_reach(mine, part, from, to)) sweep(mine, from, to);
         };
         pool_.split(n_blocks_, paces_[by_boxes], look, backwards_);
         std::size_t n_visits = 0;
@@ -195,10 +195,26 @@ class Core {
         backwards_ = !backwards_;
     }
 
-    void search_block(Query& query, std::size_t block) const {
-        set_limits(query);
-        scan(query, block, block + 1);
-        measure_pending(query);
+    // Sets a limit that the k nearest are surely within: as far as the k-th of the records around a block can be, by
+    // their turned coordinates. These lie side by side, unlike the records themselves.
+    void limit_by(Query& query, std::size_t home) {
+        const std::size_t k = query.nearest.k();
+        if (k == 0 || size_ < k) return;
+        home = std::min(home, n_blocks_ - 1);
+        std::size_t from = home;
+        std::size_t to = home + 1;
+        for (std::size_t n = n_live_[home]; n < k;) {
+            if (from > 0) n += n_live_[--from];
+            if (to < n_blocks_) n += n_live_[to++];
+        }
+        around_.clear();
+        for (std::size_t b = from; b < to; ++b)
+            for (std::size_t place = b * block_size; place < b * block_size + n_live_[b]; ++place)
+                around_.push_back(turned_distance2(query, place));
+        const auto last = around_.begin() + static_cast<std::ptrdiff_t>(k - 1);
+        std::nth_element(around_.begin(), last, around_.end());
+        const double steps = std::sqrt(*last * (1 + slack) + query.hidden2) + turn_error_;
+        query.nearest = Nearest(k, {steps * steps * (1 + slack) * step_ * step_ + vanishing, 0xffffffffu});
     }
 
     // Calls found(place) for each record at least as far from a point as a squared radius; it may erase the place.
@@ -299,15 +315,12 @@ class Core {
         if (query.wants_farthest) query.farthest.offer({part.farthest.distance, part.farthest.record});
     }
 
-    // All blocks but the home block, which has been scanned. To and fro: what was read last is still in the cache when
-    // the next query begins there.
-    void sweep(Query& query, std::size_t from, std::size_t to, std::size_t home) const {
+    // To and fro: what was read last is still in the cache when the next query begins there.
+    void sweep(Query& query, std::size_t from, std::size_t to) const {
         const std::size_t n_strides = (to - from + stride_blocks - 1) / stride_blocks;
         for (std::size_t i = 0; i < n_strides; ++i) {
             const std::size_t start = from + (backwards_ ? n_strides - 1 - i : i) * stride_blocks;
-            const std::size_t end = std::min(start + stride_blocks, to);
-            scan(query, start, std::clamp(home, start, end));
-            scan(query, std::clamp(home + 1, start, end), end);
+            scan(query, start, std::min(start + stride_blocks, to));
         }
         measure_pending(query);
     }
@@ -315,7 +328,7 @@ class Core {
     static bool is_most(std::size_t n, std::size_t n_all) { return n * 8 > n_all * 7; }
 
     // Of some blocks those whose boxes come near enough, nearest first, or reach far enough; says no if they are most.
-    bool visit_within_reach(Query& query, Part& part, std::size_t from, std::size_t to, std::size_t home) {
+    bool visit_within_reach(Query& query, Part& part, std::size_t from, std::size_t to) {
         const float* least2 = &least2_[from];
         const float* greatest2 = &greatest2_[from];
         measure_boxes(part, from, to);
@@ -344,7 +357,7 @@ class Core {
             // The most promising ones first, then what is still within reach.
             const bool early = next - begin < n_first;
             if (early) std::iter_swap(next, std::min_element(next, end, nearer));
-            if (from + *next == home || !within_reach(*next)) continue;
+            if (!within_reach(*next)) continue;
             scan(query, from + *next, from + *next + 1);
             if (early) measure_pending(query);
             if (query.n_limits != n_limits) take_limits();
@@ -367,6 +380,17 @@ class Core {
             part.shift += middle_[j] * outward;
         }
         part.radius = std::sqrt(radius2);
+    }
+
+    // Squared, in steps, but for what is hidden.
+    double turned_distance2(const Query& query, std::size_t place) const {
+        const float* source = &turned_[place * width_];
+        std::array<double, 4> sums{};
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            const double difference = (source[j] - centre_[j]) * per_step_ - query.turned[j];
+            sums[j % 4] += difference * difference;
+        }
+        return sums[0] + sums[1] + sums[2] + sums[3];
     }
 
     // Between what squared distances from the point the records of some blocks lie.
@@ -568,6 +592,7 @@ class Core {
 
     // Room to work in.
     std::vector<float> least2_, greatest2_;
+    std::vector<double> around_;
     std::vector<std::uint32_t> visit_;
     std::array<std::size_t, 2> skip_boxes_{};
     bool backwards_ = false;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -456,7 +458,9 @@ class LineReader {
         }
     }
     static std::uint32_t hex(std::string_view content, std::size_t at) {
-        return static_cast<std::uint32_t>(std::strtoul(std::string(content.substr(at, 4)).c_str(), nullptr, 16));
+        std::uint32_t code = 0;
+        std::from_chars(content.data() + at, content.data() + at + 4, code, 16);
+        return code;
     }
     static void add_utf8(std::uint32_t code, std::string& out) {
         const auto add = [&](std::uint32_t byte) { out += static_cast<char>(byte); };

@@ -286,6 +286,27 @@ class DeltaDisclosure final : public Guarantee {
     std::vector<double> shares_;
 };
 
+// A guarantee for which the records of a person with the same value count once. Codes are numbers of pairs of a value
+// and a person here, ascending by value.
+class PersonsOnce final : public Guarantee {
+  public:
+    // `values`: the value of each pair.
+    PersonsOnce(std::shared_ptr<const Guarantee> counted, std::span<const std::int64_t> values)
+        : counted_(std::move(counted)), values_(values.begin(), values.end()) {}
+
+    double excess(std::span<const Code> pairs) const override {
+        std::vector<Code> once;
+        once.reserve(pairs.size());
+        for (std::size_t i = 0; i < pairs.size(); ++i)
+            if (i == 0 || pairs[i] != pairs[i - 1]) once.push_back(values_[pairs[i]]);
+        return counted_->excess(once);
+    }
+
+  private:
+    std::shared_ptr<const Guarantee> counted_;
+    std::vector<Code> values_;
+};
+
 // A guarantee and the code of every record.
 struct Guarded {
     std::vector<Code> codes;

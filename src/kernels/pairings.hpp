@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -17,55 +17,105 @@ struct Pair {
     std::uint32_t compared;  // the changes of both when they were last compared
 };
 
-// Cells belong to sixteen regions. First the pairs within each region are gone through, all regions at once; then the
-// regions meet in pairs as in a tournament: eight games at a time, fifteen times, until each has met each. Games that
-// are played at the same time share no cell.
+// Cells belong to regions. First come the pairs within each region; then the regions meet in pairs as in a tournament,
+// until each has met each. A game, all pairs of two regions or of one, waits for the earlier games of both its regions,
+// and for nothing else: games that are played at the same time share no cell.
 class Pairings {
   public:
     // `lists` holds the cells near each cell, as many for each; `order` puts cells that are near each other side by
     // side.
-    Pairings(std::span<const std::uint32_t> lists, std::span<const std::uint32_t> order, std::uint32_t compared) {
+    Pairings(std::span<const std::uint32_t> lists, std::span<const std::uint32_t> order, std::uint32_t compared,
+             Pool& pool) {
         const std::size_t n_cells = order.size();
-        n_regions_ = n_cells < worth_it ? 1 : most_regions;
+        n_regions_ = n_cells < worth_it ? 1 : n_cells < worth_more ? 16 : 64;
         std::vector<std::uint8_t> regions(n_cells);
         for (std::size_t place = 0; place < n_cells; ++place)
             regions[order[place]] = static_cast<std::uint8_t>(place * n_regions_ / n_cells);
-        const auto game = [&](const Pair& pair) { return number(regions[pair.a], regions[pair.b]); };
-        std::vector<Pair> listed = once_each(lists, n_cells, compared);
-        for (const Pair& pair : listed) ++starts_[game(pair) + 1];
-        for (std::size_t g = 1; g < starts_.size(); ++g) starts_[g] += starts_[g - 1];
-        auto next = starts_;
-        pairs_.resize(listed.size());
-        for (const Pair& pair : listed) pairs_[next[game(pair)]++] = pair;
+        list_pairs(lists, regions, compared, pool);
+        list_games();
     }
     Pairings() = default;
 
-    // Calls play(thread, pair) for every pair, and rest(share done) between the rounds.
+    // Calls play(thread, pair) for every pair, and rest(share done) now and then on the calling thread.
     template <class Play, class Rest>
     void tour(Pool& pool, const Play& play, const Rest& rest) {
-        for (std::size_t round = 0; round < n_rounds(); ++round) {
-            const auto games = games_of(round);
-            const double time = 500.0 * static_cast<double>(pairs_.size() / n_rounds() / games.size());
-            pool.each(games.size(), time, [&](std::size_t thread, std::size_t g) {
-                for (Pair& pair : pairs_of(games[g])) play(thread, pair);
-            });
-            rest(static_cast<double>(round + 1) / static_cast<double>(n_rounds()));
-        }
+        std::vector<std::atomic<std::uint32_t>> turns(n_regions_);
+        std::atomic<bool> stopped{false};
+        const double time = 500.0 * static_cast<double>(pairs_.size()) / static_cast<double>(games_.size() + 1);
+        pool.each(games_.size(), time, [&](std::size_t thread, std::size_t g) {
+            const Game& game = games_[g];
+            Pool::wait_until([&] { return turns[game.a] == game.turn_a && turns[game.b] == game.turn_b; });
+            // Whatever happens here, the others need not wait for ever.
+            const Leave leave{turns, game};
+            if (stopped) return;
+            try {
+                for (Pair& pair : game.pairs) play(thread, pair);
+                if (thread == 0) rest(static_cast<double>(g) / static_cast<double>(games_.size()));
+            } catch (...) {
+                stopped = true;
+                throw;
+            }
+        });
+        rest(1.0);
     }
 
   private:
     static constexpr std::uint32_t none = 0xffffffff;
-    static constexpr std::size_t most_regions = 16;
-    // Fewer cells are done before a second thread is awake.
+    // Fewer cells are done before a second thread is awake; more are worth more regions.
     static constexpr std::size_t worth_it = 1024;
+    static constexpr std::size_t worth_more = 16384;
 
-    // Where each of two cells has the other in its list, the lower number has the pair.
-    static std::vector<Pair> once_each(std::span<const std::uint32_t> lists, std::size_t n_cells,
-                                       std::uint32_t compared) {
+    struct Game {
+        std::size_t a, b;              // its regions
+        std::uint32_t turn_a, turn_b;  // how many games they have had before
+        std::span<Pair> pairs;
+    };
+
+    struct Leave {
+        std::vector<std::atomic<std::uint32_t>>& turns;
+        const Game& game;
+        ~Leave() {
+            ++turns[game.a];
+            if (game.a != game.b) ++turns[game.b];
+        }
+    };
+
+    // Game after game, within each in the order of the cells. Each thread lists the pairs of some cells.
+    void list_pairs(std::span<const std::uint32_t> lists, std::span<const std::uint8_t> regions, std::uint32_t compared,
+                    Pool& pool) {
+        const std::size_t n_cells = regions.size();
+        const std::size_t n_pieces = (n_cells + piece_size - 1) / piece_size;
+        const std::size_t n_games = n_regions_ * n_regions_;
+        std::vector<std::vector<Pair>> listed(n_pieces);
+        // Where the next pair of each piece goes in each game; at first how many it has there.
+        std::vector<std::vector<std::size_t>> next(n_pieces, std::vector<std::size_t>(n_games, 0));
+        const auto game = [&](const Pair& pair) { return number(regions[pair.a], regions[pair.b]); };
+        const double time = 500.0 * piece_size;
+        pool.each(n_pieces, time, [&](std::size_t, std::size_t piece) {
+            const std::size_t end = std::min((piece + 1) * piece_size, n_cells);
+            listed[piece] = once_each(lists, n_cells, piece * piece_size, end, compared);
+            for (const Pair& pair : listed[piece]) ++next[piece][game(pair)];
+        });
+        starts_.assign(n_games + 1, 0);
+        std::size_t n_pairs = 0;
+        for (std::size_t g = 0; g < n_games; ++g) {
+            starts_[g] = n_pairs;
+            for (auto& places : next) n_pairs += std::exchange(places[g], n_pairs);
+        }
+        starts_[n_games] = n_pairs;
+        pairs_.resize(n_pairs);
+        pool.each(n_pieces, time, [&](std::size_t, std::size_t piece) {
+            for (const Pair& pair : listed[piece]) pairs_[next[piece][game(pair)]++] = pair;
+        });
+    }
+
+    // The pairs of some cells. Where each of two cells has the other in its list, the lower number has the pair.
+    static std::vector<Pair> once_each(std::span<const std::uint32_t> lists, std::size_t n_cells, std::size_t from,
+                                       std::size_t to, std::uint32_t compared) {
         std::vector<Pair> pairs;
         const std::size_t n_listed = lists.size() / n_cells;
-        pairs.reserve(lists.size() * 2 / 3);
-        for (std::uint32_t a = 0; a < n_cells; ++a)
+        pairs.reserve((to - from) * n_listed * 2 / 3);
+        for (auto a = static_cast<std::uint32_t>(from); a < to; ++a)
             for (const std::uint32_t b : lists.subspan(a * n_listed, n_listed)) {
                 if (b == none) continue;
                 const auto other = lists.subspan(b * n_listed, n_listed);
@@ -75,33 +125,45 @@ class Pairings {
         return pairs;
     }
 
-    static std::size_t number(std::size_t region, std::size_t other) {
-        return std::max(region, other) * most_regions + std::min(region, other);
+    std::size_t number(std::size_t region, std::size_t other) const {
+        return std::max(region, other) * n_regions_ + std::min(region, other);
     }
 
-    std::span<Pair> pairs_of(std::size_t game) {
-        return std::span(pairs_).subspan(starts_[game], starts_[game + 1] - starts_[game]);
+    // Those that have pairs, round by round.
+    void list_games() {
+        std::vector<std::uint32_t> turns(n_regions_, 0);
+        games_.clear();
+        for (std::size_t round = 0; round < n_regions_; ++round)
+            for (const auto& [a, b] : games_of(round)) {
+                const std::size_t g = number(a, b);
+                const auto pairs = std::span(pairs_).subspan(starts_[g], starts_[g + 1] - starts_[g]);
+                if (pairs.empty()) continue;
+                games_.push_back({a, b, turns[a], turns[b], pairs});
+                ++turns[a];
+                if (a != b) ++turns[b];
+            }
     }
-
-    std::size_t n_rounds() const { return n_regions_; }
 
     // Round 0: each region by itself. Then the last stays where it is, and the others move round.
-    std::vector<std::size_t> games_of(std::size_t round) const {
-        std::vector<std::size_t> games;
+    std::vector<std::pair<std::size_t, std::size_t>> games_of(std::size_t round) const {
+        std::vector<std::pair<std::size_t, std::size_t>> games;
         if (round == 0) {
-            for (std::size_t region = 0; region < n_regions_; ++region) games.push_back(number(region, region));
+            for (std::size_t region = 0; region < n_regions_; ++region) games.emplace_back(region, region);
             return games;
         }
         const std::size_t circle = n_regions_ - 1;
-        games.push_back(number(circle, round - 1));
+        games.emplace_back(circle, round - 1);
         for (std::size_t i = 1; i < n_regions_ / 2; ++i)
-            games.push_back(number((round - 1 + i) % circle, (round - 1 + circle - i) % circle));
+            games.emplace_back((round - 1 + i) % circle, (round - 1 + circle - i) % circle);
         return games;
     }
 
+    static constexpr std::size_t piece_size = 4096;
+
     std::size_t n_regions_ = 1;
-    std::array<std::size_t, most_regions * most_regions + 1> starts_{};
+    std::vector<std::size_t> starts_;
     std::vector<Pair> pairs_;  // game after game
+    std::vector<Game> games_;
 };
 
 }  // namespace shoal

@@ -77,6 +77,12 @@ class Pool {
         });
     }
 
+    // For threads of a round that need what another one is about to finish: spins, then sleeps.
+    template <class Condition>
+    static void wait_until(const Condition& condition) {
+        while (!spin_until(condition)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+
   private:
     using Time = std::chrono::steady_clock::time_point;
     // Longer than the serial part of a round, about as long as it takes to wake a thread.

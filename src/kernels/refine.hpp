@@ -38,7 +38,7 @@ class Refiner {
     // `n_spare` more cells may be opened.
     Refiner(Rows<const double> X, std::size_t k, Pool& pool, const Loops& loops, std::span<std::int64_t> labels,
             std::size_t n_spare = 0)
-        : cells_(X, k, labels, n_spare),
+        : cells_(X, k, labels, pool, n_spare),
           n_used_(cells_.n_cells() - n_spare),
           k_(k),
           pool_(pool),
@@ -147,7 +147,7 @@ class Refiner {
 
     // `compared` says what is known of all pairs.
     void list_pairs(std::uint32_t compared) {
-        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size, pool_), compared);
+        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size, pool_), compared, pool_);
     }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.

@@ -100,12 +100,8 @@ class Remaining {
     // The k records nearest to a scaled point, and the farthest one if asked for. `home` is a block to start at.
     Answer search(std::span<const double> point, std::size_t k, bool wants_farthest, std::uint32_t home) {
         Query query = core_.pose(point, k, wants_farthest);
-        // Near ones first, so that little of the rim gets past the limit; the rim before the rest, as it holds far
-        // ones. Threads share both.
-        if (core_.size() > 0) {
-            home = std::min(home, core_.block_of(core_.n_places() - 1));
-            core_.search_block(query, home);
-        }
+        if (core_.size() > 0) core_.limit_by(query, home);
+        // The rim before the rest, as it holds far ones. Threads share both.
         std::atomic<std::size_t> next{0};
         const auto measure_rim = [&](Query& asked) {
             for (std::size_t from; (from = next.fetch_add(Rim::n_at_once)) < rim_.size();) {
@@ -114,7 +110,7 @@ class Remaining {
             }
         };
         if (core_.size() > 0)
-            core_.search(query, home, measure_rim);
+            core_.search(query, measure_rim);
         else
             measure_rim(query);
         return {query.nearest.sorted(), query.farthest};

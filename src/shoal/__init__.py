@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalError, ShoalWarning
 from shoal.extras import DISTRIBUTION
 from shoal.partition import partition
+from shoal.partition.steer import steer
 
 if TYPE_CHECKING:
     from shoal.auditing import audit
@@ -47,6 +48,7 @@ __all__ = [
     "inspect",
     "partition",
     "run",
+    "steer",
 ]
 
 _HOMES = {

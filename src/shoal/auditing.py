@@ -6,16 +6,17 @@ knows no cells and no labels: what it counts is what an intruder sees, in shoal'
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.arrays import as_k
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
-from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
+from shoal.columns.schema import Column, Role, Roles, Schema, as_names, as_settings
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.models import Codes, Model, Reached
+from shoal.models.model import worse
 from shoal.models.serialization import as_models
 from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
@@ -57,6 +58,16 @@ class Diversity:
     recursive: float
     t: float
     mean_t: float
+
+    def or_worse(self, other: "Diversity") -> "Diversity":
+        """Return the worse of two in each respect."""
+        return Diversity(
+            min(self.distinct, other.distinct),
+            min(self.entropy, other.entropy),
+            max(self.recursive, other.recursive),
+            max(self.t, other.t),
+            max(self.mean_t, other.mean_t),
+        )
 
 
 @dataclass(frozen=True)
@@ -188,7 +199,8 @@ def audit(
     models : sequence of Model
         What every class has to keep about confidential columns, such as ``shoal.TCloseness("salary", t=0.1)``.
     subject : str, optional
-        A column that says which records belong to one person: then k counts different persons.
+        A column that says which records belong to one person: then k counts different persons, and models also
+        have to hold with each person counted once for each value.
     columns : dict of str to dict, optional
         Settings of single columns; an ordinal confidential column needs its order here.
     **reading
@@ -245,11 +257,8 @@ def recount(
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)
-    confidential = {
-        (column.name, merged): codes_of(table[column.name], column, merged=merged)
-        for column in schema.having(Role.CONFIDENTIAL)
-        for merged in (False, True)
-    }
+    persons = None if subjects is None else identity_codes(subjects)
+    confidential = {column.name: _Counted.of(table, column, persons) for column in schema.having(Role.CONFIDENTIAL)}
     return Verdict(
         k=k,
         n_records=len(classes),
@@ -258,14 +267,38 @@ def recount(
         sizes={int(size): int(number) for size, number in zip(sizes, numbers, strict=True)},
         n_below=int(counts[counts < k].sum()) if k is not None else 0,
         quasi_identifiers=tuple(schema.quasi_names),
-        subjects=None if subjects is None else int(distinct_in_classes(classes, identity_codes(subjects)).min()),
+        subjects=None if persons is None else int(distinct_in_classes(classes, persons).min()),
         subject_asked=subjects is not None or schema.roles.subject is not None,
-        confidential={
-            column.name: diversity(classes, confidential[column.name, False], confidential[column.name, True])
-            for column in schema.having(Role.CONFIDENTIAL)
-        },
-        models=tuple(model.measure(classes, confidential[model.column, model.merges_lookalikes]) for model in models),
+        confidential={name: counted.diversity(classes) for name, counted in confidential.items()},
+        models=tuple(confidential[model.column].measure(model, classes) for model in models),
     )
+
+
+class _Counted(NamedTuple):
+    """A confidential column as it is counted: as it is and as it is seen, by records and, if there are any, persons."""
+
+    column: Codes
+    seen: Codes
+    persons: Labels | None
+
+    @staticmethod
+    def of(table: Columns, column: Column, persons: Labels | None) -> "_Counted":
+        values = table[column.name]
+        return _Counted(codes_of(values, column), codes_of(values, column, merged=True), persons)
+
+    def diversity(self, classes: Labels) -> Diversity:
+        found = diversity(classes, self.column, self.seen)
+        return found if self.persons is None else found.or_worse(diversity(classes, *self._by_persons))
+
+    def measure(self, model: Model, classes: Labels) -> Reached:
+        found = model.measure(classes, self.seen if model.merges_lookalikes else self.column)
+        if self.persons is None:
+            return found
+        return worse(found, model.measure(classes, self._by_persons[model.merges_lookalikes]))
+
+    @property
+    def _by_persons(self) -> tuple[Codes, Codes]:
+        return self.column._replace(subjects=self.persons), self.seen._replace(subjects=self.persons)
 
 
 def diversity(classes: Labels, column: Codes, seen: Codes) -> Diversity:
@@ -273,9 +306,10 @@ def diversity(classes: Labels, column: Codes, seen: Codes) -> Diversity:
 
     Values are counted as `seen`, where those that look alike are one; distances are those of the `column` itself.
     """
-    pairs, counts = np.unique(classes * seen.n_values + seen.codes, return_counts=True)
+    counted, codes = seen.counted_once(classes)
+    pairs, counts = np.unique(counted * seen.n_values + codes, return_counts=True)
     owners = pairs // seen.n_values
-    sizes = np.bincount(classes)
+    sizes = np.bincount(counted)
     shares = counts / sizes[owners]
     entropy = -np.bincount(owners, shares * np.log(shares))
     most = np.zeros(len(sizes), dtype=np.int64)

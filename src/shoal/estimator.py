@@ -3,6 +3,8 @@
 Needs the extra ``sklearn``. Tables with categories, dates or missing values go through `shoal.anonymize`.
 """
 
+import secrets
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +12,14 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
-from shoal.cells.aggregate import Cells, aggregate
+from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.cells.grouping import group
 from shoal.columns.axes import Scaling
 from shoal.columns.schema import Roles, Schema
 from shoal.columns.space import Space
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, ShoalWarning
 from shoal.extras import install
+from shoal.release import WITHDRAWN
 from shoal.typing import Labels, Matrix
 
 try:
@@ -37,6 +40,9 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         One of `shoal.partition.ALGORITHMS`.
     scaling : {"zscore", "minmax", "none"}, default "zscore"
         What makes columns comparable.
+    rho : float, default 0.0
+        Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range), to be tuned as any parameter.
+        Above 0 what is returned is **not** k-anonymous, and `fit` warns: ``docs/random.md``.
     seed : int or None, default 0
         Repeats the result of a randomised method; None takes entropy from the operating system.
     threads : int, optional
@@ -49,7 +55,9 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
     labels_ : ndarray of shape (n_records,)
         Cell number of each record of the fitted table.
     cell_values_ : ndarray of shape (n_cells, n_features)
-        What is published for each cell.
+        What is published for each cell; with `rho` above 0, its means.
+    published_ : ndarray of shape (n_records, n_features)
+        What is published for each record of the fitted table.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -57,7 +65,7 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
     -----
     ``fit_transform(X)`` and ``transform(X)`` of the same table are the k-anonymous release, the same that
     `shoal.anonymize` makes of these columns. ``transform`` of other records gives the values of the nearest cell and
-    promises nothing: a cell that has never seen a record does not hide it.
+    promises nothing: a cell that has never seen a record does not hide it; with `rho` above 0 these are its means.
 
     Examples
     --------
@@ -75,6 +83,7 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         *,
         method: str = "auto",
         scaling: Scaling = "zscore",
+        rho: float = 0.0,
         seed: int | None = 0,
         threads: int | None = None,
         options: dict[str, Any] | None = None,
@@ -82,6 +91,7 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         self.k = k
         self.method = method
         self.scaling = scaling
+        self.rho = rho
         self.seed = seed
         self.threads = threads
         self.options = options
@@ -100,6 +110,8 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
             raise ParameterError(f"k must be a whole number, not {type(self.k).__name__}.")
         if self.scaling not in ("zscore", "minmax", "none"):
             raise ParameterError("scaling must be one of zscore, minmax, none.")
+        if isinstance(self.rho, bool) or not isinstance(self.rho, int | float) or not 0 <= self.rho <= 1:
+            raise ParameterError(f"rho must be a number from 0 to 1; got {self.rho!r}.")
         matrix: Matrix = validate_data(self, X, dtype=np.float64, ensure_min_samples=max(int(self.k), 1))
         table = _as_table(matrix)
         schema = Schema.of(table.schema, Roles(quasi_identifiers=tuple(table.column_names)))
@@ -109,6 +121,7 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         )
         self.labels_ = cells.labels
         self.cell_values_ = _cell_values(table, schema, cells)
+        self.published_ = self._published(table, schema, cells)
         self._keys = _row_keys(matrix)
         return self
 
@@ -122,6 +135,8 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         """
         check_is_fitted(self)
         matrix: Matrix = validate_data(self, X, dtype=np.float64, reset=False)
+        if np.array_equal(_row_keys(matrix), self._keys):
+            return self.published_.copy()
         return np.asarray(self.cell_values_[self._cells_of(matrix)])
 
     def predict(self, X: ArrayLike) -> Labels:
@@ -132,7 +147,16 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
     def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Matrix:
         """Group the records of a table and return what is published for them."""
         self.fit(X, y, **fit_params)
-        return np.asarray(self.cell_values_[self.labels_])
+        return self.published_.copy()
+
+    def _published(self, table: pa.Table, schema: Schema, cells: Cells) -> Matrix:
+        """Return the values of the cells, or with `rho` those of each record around them, and say what that means."""
+        if not self.rho:
+            return np.asarray(self.cell_values_[cells.labels])
+        warnings.warn(WITHDRAWN.format(rho=self.rho), ShoalWarning, stacklevel=3)
+        seed = secrets.randbits(63) if self.seed is None else int(self.seed)
+        made = aggregate(table, schema, cells, randomized=RandomAggregation(self.rho, seed))
+        return np.column_stack([np.asarray(made[name]) for name in table.column_names])
 
     def _cells_of(self, X: Matrix) -> Labels:
         keys = _row_keys(X)

@@ -1,19 +1,21 @@
 """Files: written beside and renamed, so that a file is there whole or not at all.
 
-Nothing is overwritten unless asked, and nobody else can read a file that is still being written.
+Nothing is overwritten unless asked, what is read never, and nobody else can read a file that is still being written.
 """
 
 import errno
 import hashlib
 import os
-import secrets
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from shoal.errors import FileError
+from shoal.file_locks import hidden_beside, hold, locked_folders, sweep
 
 _REMEDIES = {
     errno.ENOSPC: "the disk is full. Make room, or choose another folder.",
@@ -21,21 +23,29 @@ _REMEDIES = {
     errno.EFBIG: "the file would become larger than the system allows. Raise the limit, or choose another folder.",
     errno.EROFS: "the file system is read-only. Choose another folder.",
     errno.EACCES: "writing is not permitted. Choose another folder.",
+    errno.EISDIR: "a folder has that name. Choose another name.",
     errno.EIO: "the device reported an error. Choose another folder.",
 }
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 class _Beside(NamedTuple):
-    """A file in the making: where it will be, where it is now, and the mode it will have."""
+    """A file in the making: where it will be, where it is now, who holds it, and the mode it will have."""
 
     target: Path
     temporary: Path
+    descriptor: int
     mode: int
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+def replacing(
+    path: str | os.PathLike[str],
+    force: bool = False,
+    *,
+    private: bool = False,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+) -> Iterator[Path]:
     """Give a path to write to, beside `path`; rename it to `path` when the block ends well.
 
     Parameters
@@ -44,19 +54,25 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Pat
         Where the file shall be.
     force : bool
         Replace a file that is there already.
+    private : bool
+        The finished file is readable by its owner alone, whatever the umask and whatever the file that it replaces:
+        for everything that holds records, a seed or measures of the original.
+    inputs : sequence of paths
+        Files that were read: `path` may not be one of them, by whatever spelling or link.
 
     Yields
     ------
     temporary : Path
         An empty file in the same folder, with a hidden name that ends as `path` does, readable by its owner alone.
-        It is flushed to the disk before it is renamed; the finished file has the permissions that the umask leaves.
+        It is flushed to the disk before it is renamed; the finished file has the permissions that the umask leaves, if
+        it is not private.
 
     Raises
     ------
     FileError
-        If `path` exists and `force` is not set (also when it appears only while the block runs), if its folder is
-        missing or cannot be written to, or if the disk is full. Whatever ends the block early, Ctrl-C included, leaves
-        `path` as it was and no temporary file.
+        If `path` is one of the `inputs`, exists and `force` is not set (also when it appears only while the block
+        runs), if its folder is missing or cannot be written to, or if the disk is full. Whatever ends the block early,
+        Ctrl-C included, leaves `path` as it was and no temporary file.
 
     Examples
     --------
@@ -67,19 +83,25 @@ def replacing(path: str | os.PathLike[str], force: bool = False) -> Iterator[Pat
     >>> [file.name for file in folder.iterdir()]
     ['note.txt']
     """
-    with replacing_all([path], force) as (temporary,):
+    with replacing_all([path], force, private=[path] if private else [], inputs=inputs) as (temporary,):
         yield temporary
 
 
 @contextmanager
 def replacing_all(
-    paths: Iterable[str | os.PathLike[str]], force: bool = False, private: Iterable[str | os.PathLike[str]] = ()
+    paths: Iterable[str | os.PathLike[str]],
+    force: bool = False,
+    private: Iterable[str | os.PathLike[str]] = (),
+    inputs: Iterable[str | os.PathLike[str]] = (),
 ) -> Iterator[tuple[Path, ...]]:
-    """Give a path beside each of `paths`; rename them, in this order, when all are complete.
+    """Give a path beside each of `paths`; rename them when all are complete, the first of them last.
 
-    Works as `replacing` does for one; those in `private` stay readable by their owner alone. All files are on the disk
-    before the first one gets its name. Should a rename fail after that (without `force`: because a file has appeared
-    meanwhile), those already renamed are taken back, except where they have replaced an older file.
+    Works as `replacing` does for one; those in `private` stay readable by their owner alone, and none may be one of the
+    `inputs`. All files are on the disk before one gets its name. They get their names while their folders are locked,
+    so that of several processes that write the same set one set stays, whole. Should a rename fail (without `force`:
+    because a file has appeared meanwhile), those already renamed are taken back, and what they replaced returns.
+
+    Hidden files that a killed process has left beside `paths` are removed.
 
     Examples
     --------
@@ -91,28 +113,76 @@ def replacing_all(
     ['release.csv', 'report.html']
     """
     closed = {Path(os.path.realpath(path)) for path in private}
-    targets = [_target(Path(path), force) for path in paths]
-    if len(set(targets)) < len(targets):
-        raise _same(targets)
+    targets = check_free(paths, force, inputs)
+    folders = {target.parent for target in targets}
     files: list[_Beside] = []
     try:
-        for target in targets:
-            files.append(_begin(target, private=target in closed))  # noqa: PERF401 (those begun must be known when the next one fails)
+        with locked_folders(folders):
+            for target in targets:
+                sweep(target)
+                files.append(_begin(target, private=target in closed))
         with _telling(targets):
             yield tuple(file.temporary for file in files)
             for file in files:
                 _settle(file)
-        _publish_all(files, force)
+        with locked_folders(folders):
+            _publish_all(files, force)
     finally:
         for file in files:
             file.temporary.unlink(missing_ok=True)
+            os.close(file.descriptor)
 
 
-def check_free(paths: Iterable[str | os.PathLike[str]], force: bool = False) -> None:
-    """Refuse paths that `replacing_all` would refuse, before the work that fills them."""
-    targets = [_target(Path(path), force) for path in paths]
-    if len(set(targets)) < len(targets):
-        raise _same(targets)
+@contextmanager
+def hidden_folder(target: Path) -> Iterator[Path]:
+    """Make a folder beside `target` that only its owner can enter, and remove it at the end."""
+    with locked_folders([target.parent]):
+        sweep(target)
+        folder = hidden_beside(target)
+        folder.mkdir(mode=0o700)
+        descriptor = hold(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def check_free(
+    paths: Iterable[str | os.PathLike[str]], force: bool = False, inputs: Iterable[str | os.PathLike[str]] = ()
+) -> list[Path]:
+    """Refuse paths that `replacing_all` would refuse, before the work that fills them; return where they lead."""
+    wanted = [Path(path) for path in paths]
+    for path, read in product(wanted, inputs):
+        if is_same_file(path, read):
+            raise FileError(
+                f"{str(path)!r} is to be written, but it is the file that is read, {os.fspath(read)!r}: it would be "
+                "lost. Choose another name for the output."
+            )
+    targets = [_target(path, force) for path in wanted]
+    # On some file systems names that differ in case alone name one file.
+    if len({(target.parent, target.name.casefold()) for target in targets}) < len(targets):
+        raise FileError(f"Two of the files to write are the same: {_named(targets)}. Give each a path of its own.")
+    return targets
+
+
+def is_same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Tell whether two paths lead to one file that exists: by another spelling, a link or a second name."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
+
+
+def open_private(path: str | os.PathLike[str], mode: str) -> BinaryIO:
+    """Open a file for writing in binary `mode` that only its owner can read, whatever its mode was before.
+
+    For a file that grows while it is read, which `replacing` is not for. A pipe or a device stays as it is.
+    """
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115 - the caller closes it
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        os.fchmod(file.fileno(), 0o600)
+    return cast(BinaryIO, file)
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
@@ -137,32 +207,32 @@ def _target(path: Path, force: bool) -> Path:
     return path
 
 
-def _same(targets: list[Path]) -> FileError:
-    return FileError(f"Two of the files to write are the same: {_named(targets)}. Give each a path of its own.")
-
-
 def _exists(path: Path) -> FileError:
     return FileError(f"{str(path)!r} exists already. Choose another name, or ask to replace it (force).")
 
 
 def _begin(target: Path, private: bool) -> _Beside:
-    """Create the empty temporary file, and find out the mode that the umask leaves a new file."""
-    temporary = target.with_name(f".{secrets.token_hex(6)}.{target.name}")
+    """Create the empty temporary file, closed to others from its first moment, and decide the mode it will have."""
+    temporary = hidden_beside(target)
     try:
-        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        mode = 0o600 if private else _mode_of_a_new_file(temporary)
+        descriptor = hold(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     except OSError as error:
         raise _refusal([target], error) from None
-    try:
-        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-        os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
-    if private:
-        mode = 0o600
     if target.exists():
         # What was closed to others does not become open by being replaced.
         mode &= stat.S_IMODE(target.stat().st_mode) | 0o600
-    return _Beside(target, temporary, mode)
+    return _Beside(target, temporary, descriptor, mode)
+
+
+def _mode_of_a_new_file(path: Path) -> int:
+    """Return the mode that the umask and the folder leave a new file, from an empty one that is removed at once."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        path.unlink()
+        return stat.S_IMODE(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)
 
 
 def _settle(file: _Beside) -> None:
@@ -172,24 +242,51 @@ def _settle(file: _Beside) -> None:
 
 
 def _publish_all(files: list[_Beside], force: bool) -> None:
-    """Give every file its name, or none."""
-    new: list[Path] = []
+    """Give every file its name, or none: the first one last, so that whoever finds it finds the others."""
+    kept: list[Path | None] = []
+    done: list[tuple[Path, Path | None]] = []
     try:
-        for file in files:
+        for file in reversed(files):
             with _telling([file.target]):
-                if force and file.target.exists():
+                kept.append(_second_name(file.target) if force else None)
+                if force:
                     os.replace(file.temporary, file.target)
-                    continue
-                _claim(file)
-                new.append(file.target)
+                else:
+                    _claim(file)
+                done.append((file.target, kept[-1]))
     except BaseException:
-        for path in new:
-            path.unlink(missing_ok=True)
+        for target, older in done:
+            _take_back(target, older)
         raise
+    finally:
+        for older in kept:
+            if older is not None:
+                older.unlink(missing_ok=True)
     for folder in {file.target.parent for file in files}:
         # Some file systems cannot flush a folder; the files themselves are safe by then.
         with suppress(OSError):
             _sync(folder)
+
+
+def _second_name(target: Path) -> Path | None:
+    """Return a hidden second name for a file that is about to be replaced, None if there is none."""
+    older = hidden_beside(target)
+    try:
+        os.link(target, older)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        shutil.copy2(target, older)
+    return older
+
+
+def _take_back(target: Path, older: Path | None) -> None:
+    if older is None:
+        target.unlink(missing_ok=True)
+    else:
+        os.replace(older, target)
 
 
 def _claim(file: _Beside) -> None:

@@ -3,6 +3,7 @@
 A job is frozen and knows its keys: an unknown one is an error that names the nearest known one.
 """
 
+import math
 import os
 import tomllib
 from pathlib import Path
@@ -22,10 +23,20 @@ from shoal.models.serialization import as_model, settings_of
 from shoal.table import formats_in_words
 
 Order = Literal["shuffle", "keep"]
-"""In which order records are written: a random one, or that of the input."""
+"""In which order records are written: by a hash of what is published, or that of the input."""
 
 Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
 """How far random aggregation goes, from 0 to 1. Song et al.'s form is the same as 1 in distribution: an alias."""
+
+
+def _steering(weight: float) -> float:
+    if weight == 0 or not math.isfinite(weight):
+        raise PydanticCustomError("weight", "it should be a finite number other than 0, which steers nothing")
+    return weight
+
+
+Weight = Annotated[Number, AfterValidator(_steering)]
+"""What a steering column counts: how far apart its values are, negative to spread them."""
 
 
 def _plain(value: object) -> object:
@@ -80,6 +91,7 @@ class Input(Settings):
         None, description="the first line of a CSV file is a header though it looks like a record"
     )
     names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
+    max_unpacked_gb: Number | None = Field(None, gt=0, description="GB that a .gz file may unpack to; 2 by default")
 
     def reading(self) -> dict[str, Any]:
         """Return what was said about how to read the file."""
@@ -130,6 +142,13 @@ class StreamSettings(Settings):
     redis: RedisSettings | None = Field(None, description="where a worker reads and writes")
 
 
+class Late(Settings):
+    """How late records of a collection join the cells of the base; for `shoal collect` alone."""
+
+    variant: str | None = Field(None, description="one of shoal.batches.VARIANTS")
+    inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
+
+
 class Job(Settings):
     """Everything that makes a release, but the data.
 
@@ -164,7 +183,11 @@ class Job(Settings):
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
     models: Models = Field((), description="what is promised about confidential columns, beyond k")
+    steer: dict[str, Weight] = Field(
+        {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"
+    )
     options: dict[str, Plain] = Field({}, description="what the method itself takes")
+    late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
     stream: StreamSettings | None = Field(

@@ -16,35 +16,39 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.arrays import as_cell_size
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate, check_random_aggregation
+from shoal.cells.alike import joined_where_alike
+from shoal.cells.constraints import constraints_of
 from shoal.cells.grouping import group
+from shoal.cells.steering import check_steering, check_values
 from shoal.columns.equivalence import value_codes
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import ALIASES, Column, Kind, Role, Roles, Schema, as_names, natural_kind
+from shoal.columns.schema import ALIASES, Kind, Role, Schema, as_names, natural_kind
 from shoal.columns.space import Space
-from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
-from shoal.files import check_free, replacing_all, sha256
-from shoal.job import BoundEffort, Job, Order
-from shoal.manifest import as_text, internal_manifest, public_manifest, written_order
+from shoal.errors import ParameterError, SchemaError, ShoalWarning
+from shoal.files import check_free
+from shoal.job import BoundEffort, Job, Order, Output
 from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.models.table_columns import categories_of, check_models
-from shoal.report import render
+from shoal.models.table_columns import check_models
 from shoal.report.notebook import to_summary
-from shoal.table import Table, format_of, read, rewrite_parquet, write_into
+from shoal.table import Table, read
 from shoal.table.clean import publishable
 from shoal.typing import Labels, Progress, Seed, Vector
+from shoal.writing import Files, write_release
 
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
+
+SMALL_SEED = 2**32
+"""Smaller seeds can be tried one after the other."""
 
 WITHDRAWN = (
     "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group values of its own around the "
@@ -74,6 +78,7 @@ def anonymize(
     missing: str = "error",
     method: str = "auto",
     rho: float | Literal["song"] | None = None,
+    steer: Mapping[str, float] | None = None,
     seed: Seed = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -101,8 +106,8 @@ def anonymize(
     by : sequence of str
         Quasi-identifiers that no cell mixes, so that they are published as they are; also `strataVar`.
     subject : str, optional
-        A column that tells which records belong to one person: then k counts different persons. Dropped unless it has
-        another role.
+        A column that tells which records belong to one person: then k counts different persons, and models also
+        hold with each person counted once for each value (``docs/models.md``). Dropped unless it has another role.
     household, household_level : str and sequence of str, optional
         A column that tells which records form a household, and the quasi-identifiers that stay equal within it; by
         default those that are equal within every household. Also `hhId`.
@@ -123,8 +128,11 @@ def anonymize(
     rho : float or "song", optional
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
+    steer : dict of str to float, optional
+        Columns that lead the grouping, whatever their role, and their weights: positive to keep equal values together,
+        negative to spread them over cells. Nothing is promised, and k is kept all the same: ``docs/steering.md``.
     seed : int, optional
-        Repeats the release. By default a random one, kept in ``release.job``.
+        Repeats the release. By default a random one, kept in ``release.job``. With `rho` it should not be guessed.
     threads : int, optional
         How many threads may work; all cores by default. The release does not depend on it.
     progress : callable, optional
@@ -179,6 +187,7 @@ def anonymize(
         scaling=scaling,
         missing=missing,
         rho=rho,
+        steer=dict(steer or {}),
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
@@ -204,14 +213,35 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
 
 def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
     """Make the release that a job describes from a table that has been read."""
+    if job.late is not None:
+        raise ParameterError(
+            "The job says how late records join (late), which only a collection has. Leave it out, or begin a "
+            "collection with the job: shoal collect begin."
+        )
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
-    made = prepared(job, table)
+    made = prepared(job, table.seal())
     k, original, schema = job.k, made.original, made.schema
     space = Space.fit(original, schema, job.scaling)
-    settings = {"models": job.models, "threads": threads, "progress": progress, **job.options}
+    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": progress, **job.options}
     cells = group(original, schema, space, k, job.method, job.seed, **settings)
+    if schema.roles.subject is not None and schema.roles.household is None and job.models:
+        cells = _kept_by_classes(job, made, space, cells)
     return conclude(job, table, schema, original, space, cells)
+
+
+def _kept_by_classes(job: Job, made: "Prepared", space: Space, cells: Cells) -> Cells:
+    """Return cells whose classes keep every model too, where persons count once."""
+    schema, original = made
+    bounds = constraints_of(original, schema, job.k, job.models)
+    strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
+    weights = survey_weights(original, schema)
+
+    def published(labels: Labels) -> pa.Table:
+        return pa.table({**strata, **aggregate(original, schema, Cells(labels), weights)})
+
+    X = space.encode(original)
+    return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.kept, published))
 
 
 def check_bound(job: Job, schema: Schema) -> None:
@@ -252,9 +282,11 @@ def prepared(job: Job, table: Table) -> Prepared:
     if job.output is not None and job.output.bound is not None:
         check_bound(job, schema)
     check_models(job.models, schema)
+    check_steering(job.steer, schema, job.models)
     as_cell_size(job.k, table.n_records)
-    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models)])
+    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     original = prepare(table.load(list(needed)), schema, job.missing)
+    check_values(original, schema, job.steer, job.missing)
     survey_weights(original, schema)
     return Prepared(schema, original)
 
@@ -283,6 +315,7 @@ def run(
     table: Any = None,
     *,
     force: bool = False,
+    save_job: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> "Release":
@@ -296,6 +329,8 @@ def run(
         What to anonymize, in place of the job's input.
     force : bool
         Replace files that are there already.
+    save_job : path, optional
+        TOML file for the job with the seed that was used, written together with the release.
     threads, progress
         As in `anonymize`.
 
@@ -315,10 +350,13 @@ def run(
         job = Job.load(job)
     if table is None and job.input is None:
         raise ParameterError("The job names no input. Give it a path in [input], or hand over a table.")
+    if save_job is not None and job.output is None:
+        raise ParameterError("The job is to be saved beside its release, but it names no output. Give it a path.")
+    given = job.input.path if table is None and job.input is not None else table
     if job.output is not None:
-        check_free(files_of(job.output.path, job.output.report, job.output.json_file), force)
-    reading = job.input.reading() if job.input is not None else {}
-    source = read(job.input.path if table is None and job.input is not None else table, **reading)
+        inputs = [given] if isinstance(given, str | os.PathLike) else []
+        check_free(output_files(job.output, save_job).paths, force, inputs)
+    source = read(given, **(job.input.reading() if job.input is not None else {}))
     release = execute_job(job, source, threads=threads, progress=progress)
     if job.output is not None:
         out = job.output
@@ -329,21 +367,15 @@ def run(
             json=out.json_file,
             bound=out.bound,
             order=out.order,
+            save_job=save_job,
             force=force,
         )
     return release
 
 
-def files_of(
-    path: str | os.PathLike[str],
-    report: str | os.PathLike[str] | None = None,
-    json: str | os.PathLike[str] | None = None,
-) -> list[Path]:
-    """Name the files that a release consists of: the table, its two manifests, and what was asked for besides."""
-    path = Path(path)
-    format_of(path)
-    manifests = (path.with_name(f"{path.name}.{kind}.json") for kind in ("public", "internal"))
-    return [path, *manifests, *(Path(target) for target in (report, json) if target is not None)]
+def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
+    """Name the files that a job writes."""
+    return Files.of(output.path, output.report, output.json_file, save_job, output.form)
 
 
 @dataclass(frozen=True)
@@ -489,6 +521,7 @@ class Release:
         json: str | os.PathLike[str] | None = None,
         bound: BoundEffort | None = None,
         order: Order = "shuffle",
+        save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
         before_publishing: Callable[[], None] | None = None,
     ) -> list[Path]:
@@ -510,7 +543,10 @@ class Release:
             Say in the internal report what no release can lose less than, and look for it so hard: "cheap" for any
             number of records, "strong" for some thousands, within a minute.
         order : {"shuffle", "keep"}
-            Of the records. The order of the input can tell who is who, so it is given up unless asked for.
+            Of the records. The order of the input can tell who is who, so it is given up unless asked for: shuffled
+            records are sorted by a hash of what is published, which has no secret to be guessed.
+        save_job : path, optional
+            TOML file for the job, with its seed.
         force : bool
             Replace files that are there already.
         before_publishing : callable, optional
@@ -524,68 +560,17 @@ class Release:
         Raises
         ------
         FileError
-            If a file exists or cannot be written. Nothing half-written stays.
+            If a file exists, cannot be written or is the one that was read, or if that one has changed since. Nothing
+            half-written stays.
         GuaranteeError
             If the file, read back, does not keep what the verdict says.
         """
-        targets = files_of(path, report, json)
-        if bound is not None and (form == "public" or len(targets) == 3):
+        files = Files.of(path, report, json, save_job, form)
+        if bound is not None and (form == "public" or not files.reports):
             raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
         said = {} if bound is None else {"bound": self.bound(bound).il}
-        with replacing_all(targets, force, private=[targets[2]]) as (table, public, internal, *others):
-            self._write_table(table, self._order(order))
-            self._recount(table)
-            output = sha256(table)
-            public.write_text(as_text(public_manifest(self.job, output, self.verdict)), encoding="utf-8")
-            manifest = internal_manifest(self.job, self.source, output, self.labels, order, self.verdict, self.measures)
-            internal.write_text(as_text(manifest), encoding="utf-8")
-            formats = [name for name, target in (("html", report), ("json", json)) if target is not None]
-            for name, file in zip(formats, others, strict=True):
-                file.write_text(render(self, name, form, **said), encoding="utf-8")
-            if before_publishing is not None:
-                before_publishing()
-        return targets
-
-    def _write_table(self, path: Path, order: NDArray[np.int64] | None) -> None:
-        """Write the published table; what comes from a Parquet file and goes to one never has to fit into memory."""
-        if self.source.kind == "parquet" and self.source.path is not None and format_of(path)[1].name == "parquet":
-            names = [column.name for column in self.schema.published]
-            rewrite_parquet(self.source.path, path, replaced=self.replaced, columns=names, order=order, force=True)
-        else:
-            write_into(self.published, path, like=self.source, order=order)
-
-    def _order(self, order: Order) -> NDArray[np.int64] | None:
-        """Return the order in which records are written, None for that of the input."""
-        return written_order(order, self.job.seed or 0, self.verdict.n_records)
-
-    def _recount(self, path: Path) -> None:
-        """Count once more, on the file that is about to leave."""
-        schema = self._counted()
-        written = read(path, columns=[column.name for column in schema.columns]).arrow
-        found = recount(written, schema, self.job.k, models=self.job.models)
-        short = found.smallest < self.job.k and self.verdict.withdrawn is None
-        if found.n_records != self.verdict.n_records or short:
-            raise GuaranteeError(
-                f"The file that was written does not keep k={self.job.k}: read back, its smallest class has "
-                f"{found.smallest} records. Nothing was released. Choose another format."
-            )
-        for each in found.broken:
-            raise GuaranteeError(
-                f"The file that was written does not keep {each.model}: read back, {each.n_failing:,} of "
-                f"{each.n_classes:,} classes break it. Nothing was released. Choose another format."
-            )
-
-    def _counted(self) -> Schema:
-        """Return what is counted on a written file, with orders spelled out, since a file may not tell them."""
-        wanted = {*self.schema.quasi_names, *(model.column for model in self.job.models)}
-        columns = [column for column in self.schema.columns if column.name in wanted]
-        return Schema(tuple(map(self._with_order, columns)), Roles())
-
-    def _with_order(self, column: Column) -> Column:
-        if column.kind is not Kind.ORDINAL or column.role is not Role.CONFIDENTIAL:
-            return column
-        order = categories_of(self.columns[column.name], column).drop_null()
-        return replace(column, settings=column.settings.model_copy(update={"order": tuple(order.to_pylist())}))
+        write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
+        return files.paths
 
     def _repr_html_(self) -> str:
         """Return a summary for notebooks; it measures the risk, as `write` does."""
@@ -603,6 +588,11 @@ def _warnings(release: Release) -> list[str]:
         if release.verdict.withdrawn is None
         else ["Random aggregation was asked for, so the release is not k-anonymous; the verdict says what that means."]
     )
+    if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
+        found.append(
+            f"The seed is below {SMALL_SEED:,}, so that all such seeds can be tried: whoever finds it knows the random "
+            "part of every published value. Leave the seed out, and one of 63 bits is drawn and kept for you."
+        )
     found += [
         f"Column {name!r} has the same value in all records: it carries no distance." for name in release.space.constant
     ]

@@ -207,3 +207,25 @@ def test_a_plan_that_cannot_be_made_is_refused(arguments, said):
 
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+def test_a_plan_is_made_for_a_variant():
+    result = shoal_command("plan", "--collection", "10h", "--takes", "2h", "--variant", "split-end", "--json")
+
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["variant"] == "split-end"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--variant", "reopen"), "no rule"),
+        (("--variant", "two-step", "--alpha", "0.3"), "--alpha is for"),
+        (("--alpha", "0.3"), "--alpha is for"),
+    ],
+)
+def test_a_variant_without_a_rule_is_refused(arguments, said):
+    result = shoal_command("plan", "--collection", "10h", "--takes", "2h", *arguments)
+
+    assert result.exit_code == 2
+    assert said in result.stderr

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal import FileError, GuaranteeError, Job, ParameterError, SchemaError, ShoalWarning, audit
+from shoal import FileError, GuaranteeError, Job, ParameterError, SchemaError, ShoalWarning, audit, run
 from shoal.batches.collection import Collection, begin
 from shoal.batches.store import FORMAT, LIST
 
@@ -546,3 +546,37 @@ except Exception as error:
     assert "success" not in said.lower()
     assert "larger than the system allows" in said
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["call", "job"])
+def test_the_inertial_coefficient_is_asked_for_by_call_or_job(how, tmp_path):
+    late = {"variant": "split-end", "inertial": True}
+    job = Job.of(k=5, seed=7, roles=ROLES, late=late if how == "job" else None)
+    said = {} if how == "job" else late
+    collections = [begin(tmp_path / "inertial", voters(300), job, **said)]
+    collections.append(begin(tmp_path / "plain", voters(300), k=5, seed=7, variant="split-end", **ROLES))
+    for collection in collections:
+        collection.add(voters(200, seed=1))
+    labels = [released(collection).labels for collection in collections]
+
+    assert Collection.open(tmp_path / "inertial").inertial
+    assert not np.array_equal(*labels)
+
+
+@pytest.mark.parametrize(
+    ("late", "beside", "said"),
+    [
+        ({"variant": "reopen", "inertial": True}, {}, "inertial"),
+        ({"variant": "no such"}, {}, "Unknown variant"),
+        ({"variant": "split-end"}, {"variant": "two-step"}, "Say it once"),
+    ],
+)
+def test_ways_to_join_that_cannot_be_are_refused(late, beside, said, tmp_path):
+    with pytest.raises(ParameterError, match=said):
+        begin(tmp_path / "evening", voters(30), Job.of(k=5, roles=ROLES, late=late), **beside)
+    assert not (tmp_path / "evening").exists()
+
+
+def test_a_job_for_a_collection_is_not_run_without_one():
+    with pytest.raises(ParameterError, match="only a collection has"):
+        run(Job.of(k=5, roles=ROLES, late={"variant": "nearest"}), voters(30))

@@ -42,7 +42,7 @@ def keeper(models, n):
         return all(off[0] == 0 for off in (veto.excess(labels, 2) for veto in vetoes))
 
     vetoes = [kernels.Guarantees() for _ in models]
-    for veto, (model, codes, n_values, ordered) in zip(vetoes, models, strict=True):
+    for veto, (model, codes, n_values, ordered, *_) in zip(vetoes, models, strict=True):
         model.guard(veto, as_codes(codes, ordered), np.bincount(codes, minlength=n_values))
     return keeps
 

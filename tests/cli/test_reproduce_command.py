@@ -1,4 +1,5 @@
 import builtins
+import gzip
 import json
 import sys
 
@@ -122,6 +123,38 @@ def test_fmdav_refuses_what_it_cannot_run(arguments, words, tmp_path):
 
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+def test_fmdav_goes_on_with_what_an_interrupted_run_has_left(without_data, tmp_path):
+    arguments = ("reproduce", "fmdav", "--samples", "1", "--longest", "0", "--output", str(tmp_path / "o"))
+    first = shoal_command(*arguments, "--n", "50")
+    saved = json.loads((tmp_path / "o" / "fmdav.json").read_text())["ablation"]
+    again = shoal_command(*arguments, "--n", "50,80", "--resume")
+    other = shoal_command(*arguments, "--n", "50", "--resume", "--seed", "5")
+
+    assert first.exit_code == again.exit_code == 0, again.output
+    found = json.loads((tmp_path / "o" / "fmdav.json").read_text())["ablation"]
+    assert found[:8] == saved
+    assert {(line["n"], line["n_samples"]) for line in found} == {(50, 1), (80, 1)}
+    assert other.exit_code == 2
+    assert "Give the same ones" in other.stderr
+
+
+def test_fmdav_says_what_holds_and_what_was_not_run(without_data, tmp_path):
+    result = shoal_command("reproduce", "fmdav", "--n", "50", "--longest", "0", "--output", str(tmp_path / "o"))
+
+    assert "all five together leave the cells as they are" in result.stdout
+    assert "not run at this size: hours" in result.stdout
+
+
+def test_covertype_of_two_types_is_named_so(monkeypatch, tmp_path):
+    for file in ("covertype_sample.csv.gz", "covertype_two_class.csv.gz"):
+        with gzip.open(tmp_path / file, "wt") as lines:
+            lines.write(",".join(data_and_results.COVERTYPE_COLUMNS) + "\n" + ",".join("1" * 10) + "\n")
+    monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
+
+    assert data_and_results.covertype(92_962).name == "covertype"
+    assert data_and_results.covertype(150_000).name == "covertype, types 2 and 4"
 
 
 def test_fmdav_refuses_an_output_folder_that_cannot_be_made(tmp_path):

@@ -8,6 +8,7 @@ by mutations of the corpus, where an input that ends in a new place is kept and 
 """
 
 import argparse
+import json
 import random
 import re
 import shutil
@@ -16,12 +17,9 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from targets import CORPUS, TARGETS
-
-from shoal.reproduce.data_and_results import save
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "fuzz"
@@ -147,11 +145,6 @@ def stats(said: str) -> Iterator[tuple[str, str]]:
     yield from re.findall(r"stat::(\w+):\s+(\d+)", said)
 
 
-def git(*arguments: str) -> str:
-    """Ask git about the checkout."""
-    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, cwd=ROOT).stdout.strip()
-
-
 def main() -> None:
     """Give every target its share of the time; end with exit code 1 if something failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -167,14 +160,11 @@ def main() -> None:
     for row in rows:
         print("{target}: {inputs:,} inputs, {endings:,} places reached, {failures} failures".format(**row))
     if given.output:
-        about = {
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "commit": git("rev-parse", "HEAD"),
-            "uncommitted": bool(git("status", "--porcelain", "--", "src", "tests")),
-            "seconds": given.seconds,
-            "seed": given.seed,
-        }
-        save(given.output, {**about, "rows": rows})
+        sys.path.insert(0, str(ROOT / "benchmarks"))
+        from bench_partition import circumstances
+
+        results = {**circumstances(quick=False), "seconds": given.seconds, "seed": given.seed, "rows": rows}
+        given.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     sys.exit(any(row["failures"] for row in rows))
 
 

@@ -96,3 +96,9 @@ def test_scipy_is_named_where_it_is_missing(monkeypatch):
 
     with pytest.raises(ParameterError, match=r"shoal\[bound\]"):
         matching([[1.0]], [[1.0]])
+
+
+def test_numbers_of_any_magnitude_are_matched():
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+
+    assert matching(X * 1.7e308, X * 1.7e308).linked == matching(X, X).linked == 1.0

@@ -127,3 +127,10 @@ def test_blocks_are_cut_in_halves_and_hold_every_record_once():
         np.testing.assert_array_equal(part.X, X[part.records])
         # The widest column is the one that is cut.
         assert np.ptp(part.X[:, 0]) < 0.8 * np.ptp(X[:, 0])
+
+
+def test_blocks_of_the_largest_numbers_are_cut_as_those_of_small_ones():
+    X = np.random.default_rng(0).uniform(0.5, 1, (300, 3))
+    large, small = ([block.records for block in cut(Z, 50)] for Z in (np.ldexp(X, 1024 - 1) * 1.9, X * 1.9))
+
+    assert [block.tolist() for block in large] == [block.tolist() for block in small]

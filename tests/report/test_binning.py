@@ -116,3 +116,8 @@ def test_a_round_step_is_large_enough_and_not_much_larger(least, whole):
 
     assert step >= least * (1 - 1e-9)
     assert step <= max(2.6 * least, 1.0 if whole else 0)
+
+
+@given(st.floats(5e-324, 1e-290))
+def test_a_round_step_exists_for_the_smallest_numbers(least):
+    assert least <= round_step(least) * (1 + 1e-9)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cli.shell import shoal_command
+from shoal.reproduce import random
 from shoal.reproduce.random.methods import METHODS, partitioned
 
 
@@ -46,13 +47,18 @@ def test_the_figures_are_printed_written_and_drawn(tmp_path, monkeypatch):
     assert len(list(out.glob("random-*.png"))) == 5
 
 
-def test_data_that_are_missing_are_named(tmp_path, monkeypatch):
+def test_without_its_data_sets_shipped_ones_stand_in_and_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
-    result = shoal_command("reproduce", "random", "--output", tmp_path / "out")
+    small = {name: lambda load=load: load()._replace(X=load().X[:60]) for name, load in random.STAND_INS.items()}
+    monkeypatch.setattr(random, "STAND_INS", small)
+    result = shoal_command("reproduce", "random", "-k", "3", "--repeats", 1, "--output", tmp_path / "out")
 
     assert result.exit_code == 0, result.output
     assert "Without Breast Cancer: breast_cancer_wisconsin.csv not found" in result.stderr
-    assert "Without Diabetes: pima_diabetes.csv not found" in result.stderr
+    assert "Neither set is at hand; these stand in: Census (stand-in), Tarragona (stand-in)" in result.stderr
+    assert "Census (stand-in): IL in % (figure 5)" in result.stdout
+    assert "random aggregation satisfies differential privacy" in result.stdout
+    assert len(json.loads((tmp_path / "out" / "random.json").read_text())["partitions"]) == 2 * 3
 
 
 @pytest.mark.parametrize("ks", ["many", "1", "0,5"])

@@ -19,6 +19,8 @@ def test_every_set_gets_a_line_and_the_losses_fall_from_left_to_right(tmp_path):
     assert [line["mdav"] for line in lines] == pytest.approx([14.1559, 33.1929, 3.8397], abs=5e-5)
     assert all(line["auto"] < line["mdav"] and line["best"] < line["mdav"] for line in lines)
     assert all(f"{line['auto']:.4f}" in outcome.output for line in lines)
+    assert all(printed in outcome.output for printed in ("14.16", "33.19", "3.84", "13.959", "33.088"))
+    assert outcome.output.count(" yes ") == 3
 
 
 def test_sizes_that_are_no_numbers_are_refused():

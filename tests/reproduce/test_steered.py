@@ -2,11 +2,26 @@
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from shoal.cells.bucket_steering import bucket_attribute, n_buckets
-from shoal.reproduce.steered import K, bound, command, kept_from, perfectly_correlated, procedure, strict
+from shoal.models import Codes, TCloseness
+from shoal.reproduce.steered import (
+    Data,
+    K,
+    bound,
+    claims,
+    command,
+    in_orders,
+    kept_from,
+    kept_from_weight,
+    perfectly_correlated,
+    procedure,
+    strict,
+)
+from shoal.reproduce.steered.baselines import BASELINES
 
 
 def at(n, t, weights):
@@ -49,3 +64,27 @@ def test_the_command_prints_and_saves_the_numbers(tmp_path):
     assert "keeps t=0.05 from weight 99 on (the paper: 99)" in said.output
     assert len([r for r in saved["results"] if r["weight"] is None]) == 5
     assert (tmp_path / "mcd-t0.1.png").exists()
+    assert {line["baseline"] for line in saved["baselines"]} == set(BASELINES)
+    assert "from 160 on in record order" in " ".join(said.output.split())
+    assert [claim.holds for claim in claims(saved) if "weight 99" in claim.says] == [True]
+
+
+@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize(("n", "t"), [(60, 0.2), (61, 0.1), (67, 0.15)])
+def test_the_baselines_make_cells_of_k_that_keep_t(name, n, t):
+    rng = np.random.default_rng(n)
+    data = Data("random", rng.random((n, 2)), Codes(rng.permutation(n), n, True))
+    labels = BASELINES[name](data.X, data.column, K, t)
+
+    assert np.bincount(labels).min() >= K
+    assert len(labels) == n
+    if name != "t-closeness first":  # its parts need not divide the records: it promises t for equal parts only
+        assert TCloseness("confidential", t=t).measure(labels, data.column).value <= t
+
+
+def test_the_order_of_the_records_moves_the_weight_from_which_t_is_kept():
+    data = perfectly_correlated(200)
+    orders = [order.kept_from for order in in_orders(data, 0.1, 3, 0)]
+
+    assert orders[0] == kept_from_weight(data, 0.1)
+    assert len(set(orders)) > 1

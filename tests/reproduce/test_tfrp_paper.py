@@ -12,11 +12,14 @@ from shoal.datasets import Dataset
 from shoal.errors import ParameterError
 from shoal.metrics import loss
 from shoal.reproduce import tfrp
+from shoal.reproduce.claims import NOT_MEASURED
 from shoal.reproduce.data_and_results import Missing
-from shoal.reproduce.tfrp.claims import LEFT_OUT, claims, growth
+from shoal.reproduce.fmdav.ablation import agreement
+from shoal.reproduce.tfrp.claims import claims, exponent, growth
 from shoal.reproduce.tfrp.images import block_sets, blocks, picture
-from shoal.reproduce.tfrp.methods import METHODS, Result, measure
+from shoal.reproduce.tfrp.methods import BASES, METHODS, SCATTERED, Limit, Result, measure
 from shoal.reproduce.tfrp.pictures import draw
+from shoal.reproduce.tfrp.plain import PLAIN, phase_two
 from shoal.reproduce.tfrp.printed import SIZES, TABLE_2, table_2
 
 TINY = tfrp.Scale(32, (5, 10), (50, 100))
@@ -60,7 +63,8 @@ def test_all_is_printed_with_the_papers_numbers_beside(report):
     assert "33.66" in text
     assert "k=5,7,9,20,35,40,45,50" in text
     assert "Figure 13" in text
-    assert LEFT_OUT in text  # no k=80 here
+    assert NOT_MEASURED in text  # no k=80 here
+    assert "section 2.3" in text
 
 
 def test_the_whole_table_agrees_where_the_data_are_whole(tmp_path):
@@ -82,20 +86,48 @@ def test_the_numbers_are_saved_with_versions_and_without_paths(report):
 
     assert json.loads(saved)["seed"] == 3
     assert len(json.loads(saved)["results"]) == 6 * (4 * 3 + 4 * 2)
+    assert len(json.loads(saved)["trees"]) == 4 * 3
     assert str(report.folder) not in saved
 
 
 def test_what_was_not_measured_is_said():
     results = measure("tarragona", np.random.default_rng(0).normal(size=(60, 2)), 5)
+    found = claims({"results": [result._asdict() for result in results], "scalability": []})
 
-    assert {claim.ours for claim in claims(results) if claim.figure.startswith(("8", "11"))} == {LEFT_OUT}
-    assert {claim.ours for claim in growth([])} == {LEFT_OUT}
+    assert {claim.holds for claim in found if claim.where.startswith(("figure 8", "figure 11", "figure 13"))} == {None}
+    assert {claim.why for claim in growth([])} == {NOT_MEASURED}
+
+
+def test_claims_of_figures_9_and_12_are_listed(report):
+    places = {claim.where for claim in claims(report.content())}
+
+    assert {"figure 9a", "figure 9b", "figure 12", "figure 12b"} <= places
 
 
 def test_the_exponent_of_a_quadratic_time_is_two():
-    times = [Result("any", n, 4, 50, "TFRP", 1.0, 1e-6 * n**2) for n in (100, 200, 400)]
+    times = [Result("any", n, 4, 50, "TFRP", 1.0, 1e-6 * n**2, 1e-5 * n**2) for n in (100, 200, 400)]
 
-    assert growth(times)[-1].ours == "n^2.00"
+    assert exponent([(result.n, result.seconds) for result in times]) == pytest.approx(2)
+    assert [claim.holds for claim in growth(times) if "TFRP is quadratic" in claim.says] == [True]
+
+
+@pytest.mark.parametrize("base", PLAIN)
+@pytest.mark.parametrize("k", [3, 10])
+def test_the_plain_twins_make_the_cells_of_the_kernels(base, k):
+    X = np.random.default_rng(k).normal(size=(157, 3))
+    name, options = BASES[base]
+    plus = {"Diameter": "diameter+", "Centroid": "centroid+", "TFRP_I": "tfrp"}[base]
+    labels = PLAIN[base](X, k)
+
+    assert agreement(labels, partition(X, k, name, **options)) == 1.0
+    assert agreement(phase_two(X, labels, k, PLAIN[base]), partition(X, k, plus)) == 1.0
+
+
+def test_plain_twins_that_take_too_long_are_left_out():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    found = {result.method: result.plain_seconds for result in measure("some", X, 5, Limit(pairs=1, records=60))}
+
+    assert {method for method, seconds in found.items() if seconds is None} == {"Diameter", SCATTERED["Diameter"]}
 
 
 def test_blocks_are_cut_row_by_row_and_the_rest_is_left():

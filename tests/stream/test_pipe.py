@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from shoal import cli
+from shoal import cli, kernels
 from shoal.stream import Stream
 from shoal.stream.pipe.lines import Form, Reader, Reading, Writer
 
@@ -281,7 +281,7 @@ def test_stopped_with_a_checkpoint_and_started_again_it_gives_the_same_bytes(tmp
             assert process.wait(20) == 0, process.stderr.read()
 
     assert from_lines(out.read_bytes()) == by_object(records)
-    assert list(state.iterdir()) == []
+    assert [path.name for path in state.iterdir()] == ["stream.lock"]
 
 
 def n_saved(folder):
@@ -445,3 +445,29 @@ def test_a_range_that_is_not_finite_is_refused_in_one_paragraph(tmp_path):
     assert (code, out) == (2, b"")
     assert "column 'x' has an end that is not finite" in said
     assert "\n\n" not in said.strip()
+
+
+def test_a_record_of_empty_fields_between_tabs_is_a_record_and_a_blank_line_is_none():
+    reader = kernels.TextReader(["a", "b"], [0, 1], True, "\t")
+    n_bytes, n_lines, lines, columns, bad = reader.read(b"1\tx\n\t\n\n  \n2\ty\n", True)
+
+    assert (n_bytes, n_lines, bad) == (14, 5, [])
+    assert lines.tolist() == [0, 1, 4]
+    assert columns[1][2].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("text", [b'"\\\0"', b'"\\x"', b'"\\"', b'"\\u12g4"', b'"\x01"'])
+def test_a_string_with_an_escape_that_json_does_not_know_is_refused(text):
+    reader = kernels.TextReader(["a"], [1], False, ",")
+
+    assert [fault for _, fault, _, _ in reader.read(b'{"a":' + text + b"}\n", True)[4]] == [0]
+
+
+def test_half_a_surrogate_pair_takes_nothing_from_what_follows():
+    reader = kernels.TextReader(["a"], [1], False, ",")
+    _, _, _, [(offsets, content, _)], bad = reader.read(b'{"a":"\\ud800\\u0041"}\n{"a":"\\ud83d\\ude00"}\n', True)
+    first, second = (content.tobytes()[begin:end] for begin, end in itertools.pairwise(offsets))
+
+    assert bad == []
+    assert first.endswith(b'A"')
+    assert second.decode() == '"\U0001f600"'

@@ -287,7 +287,7 @@ def test_side_file_and_checkpoint_are_for_their_owner_alone(tmp_path):
         os.close(end)
     modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "out", tmp_path / "side", *state.iterdir())}
 
-    assert modes == {"out": 0o644, "side": 0o600, "stream.state": 0o600}
+    assert modes == {"out": 0o644, "side": 0o600, "stream.state": 0o600, "stream.lock": 0o600}
 
 
 def test_two_pipes_do_not_share_a_checkpoint(tmp_path):

@@ -1,6 +1,7 @@
 import csv
 import gzip
 import io
+import tracemalloc
 from datetime import UTC, date, datetime
 
 import numpy as np
@@ -340,3 +341,24 @@ def test_what_csv_cannot_hold_is_refused_and_leaves_no_file(tmp_path):
         write(pa.table({"l": [[1]], "s": [{"x": 1}], "b": [b"x"]}), tmp_path / "out.csv")
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archive_that_holds_far_more_than_it_seems_is_refused_before_it_fills_memory(tmp_path, monkeypatch):
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 5_000_000))
+    monkeypatch.setattr("shoal.table.csv.MAX_UNPACKED_GB", 0.001)
+    tracemalloc.start()
+    with pytest.raises(FileError, match=r"unpacks to more than 0\.001 GB.*max_unpacked_gb"):
+        read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 15e6
+    assert read(path, max_unpacked_gb=0.1).n_records == 5_000_000
+
+
+@pytest.mark.parametrize("most", [0, -1, float("nan"), True, "2"])
+def test_a_bound_on_archives_is_a_number_above_0(tmp_path, most):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n"))
+    with pytest.raises(ParameterError, match="max_unpacked_gb"):
+        read(tmp_path / "a.csv.gz", max_unpacked_gb=most)

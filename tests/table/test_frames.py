@@ -248,3 +248,19 @@ def test_a_table_tells_its_size_and_no_values():
 
     assert repr(table) == "Table('pyarrow', 1 records x 1 columns)"
     assert table.n_records == 1
+
+
+def test_values_that_are_stored_as_runs_are_read_as_what_they_are():
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a", None]))
+    table = read(pa.table({"x": [1, 2, 3], "runs": runs}))
+
+    assert table.arrow["runs"].to_pylist() == ["a", "a", None]
+    assert table.arrow["runs"].type == pa.string()
+
+
+def test_runs_within_lists_are_read_too():
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array(["a"]))
+    table = read(pa.table({"lists": pa.ListArray.from_arrays([0, 1, 2], runs)}))
+
+    assert table.arrow["lists"].to_pylist() == [["a"], ["a"]]
+    assert table.arrow["lists"].type == pa.list_(pa.string())

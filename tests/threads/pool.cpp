@@ -14,6 +14,7 @@
 
 #include "linkage.hpp"
 #include "mdav.hpp"
+#include "pace.hpp"
 #include "polling.hpp"
 #include "refine.hpp"
 #include "rows.hpp"
@@ -30,12 +31,9 @@ void require(bool holds, const char* what) {
     std::exit(1);
 }
 
-// Pools differ in whether they ask how long an item takes.
-void split(auto& pool, std::size_t n, const auto& task) {
-    if constexpr (requires { pool.split(n, task); })
-        pool.split(n, task);
-    else
-        pool.split(n, 1e-6, task);
+// Items that take a microsecond each, or so the pool is told.
+void split(Pool& pool, std::size_t n, const Pool::Task& task) {
+    pool.split(n, 1000.0, task);
 }
 
 void check_every_item_once(std::size_t n_threads) {
@@ -47,7 +45,8 @@ void check_every_item_once(std::size_t n_threads) {
             require(thread < pool.size(), "a thread has a number below the size of the pool");
             for (std::size_t i = from; i < to; ++i) ++taken[i];
         });
-        for (const int times : taken) require(times == 1, "every item is worked on once");
+        pool.each(n, 1000.0, [&](std::size_t, std::size_t i) { ++taken[i]; });
+        for (const int times : taken) require(times == 2, "every item is worked on once in each round");
     }
 }
 
@@ -124,6 +123,8 @@ std::vector<std::int64_t> all_kernels(const Problem& problem, std::size_t n_thre
 }  // namespace
 
 int main() {
+    // Every round is shared, however little there is to do.
+    Pace::least_share = 0;
     for (std::size_t n_threads = 1; n_threads <= 4; ++n_threads) {
         check_every_item_once(n_threads);
         check_errors_reach_the_caller(n_threads);

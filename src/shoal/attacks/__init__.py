@@ -23,7 +23,7 @@ from shoal.columns.prepare import decoded, prepare
 from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
 from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalError
-from shoal.manifest import read_internal, written_order
+from shoal.manifest import read_internal
 from shoal.metrics.risk import linkage, matching
 from shoal.metrics.table_risk import numeric_columns
 from shoal.table import Table, read
@@ -209,13 +209,12 @@ def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, 
         manifest = beside if beside.is_file() else None
     if manifest is None:
         return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
-    labels, order, seed, rho = read_internal(manifest)
+    labels, rows, rho = read_internal(manifest)
     if len(labels) != table.n_records:
         raise ParameterError(f"The manifest is of {len(labels):,} records, and the release has {table.n_records:,}.")
-    written = written_order(order, seed, table.n_records)
     row = np.arange(table.n_records)
-    if written is not None:
-        row[written] = np.arange(table.n_records)
+    if rows is not None:
+        row[rows] = np.arange(table.n_records)
     return _Known(row, labels, rho)
 
 

@@ -29,9 +29,9 @@ from shoal.columns.prepare import prepare
 from shoal.columns.schema import Role, Roles, Schema
 from shoal.columns.space import Space
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
-from shoal.job import Job
-from shoal.manifest import input_sha256
+from shoal.job import Job, Late
 from shoal.partition import algorithm_of
+from shoal.partition.options import check_options
 from shoal.release import Release, conclude, prepared, survey_weights
 from shoal.table import Table, read
 from shoal.typing import Progress
@@ -71,6 +71,11 @@ class Collection:
         return str(self._store.content["variant"])
 
     @property
+    def inertial(self) -> bool:
+        """Whether late records weigh cells by the inertial coefficient; a collection of an older version does not."""
+        return bool(self._store.content.get("inertial", False))
+
+    @property
     def n_records(self) -> list[int]:
         """Records of the base, and of each batch that was added."""
         return [batch["records"] for batch in self._store.content["batches"]]
@@ -95,7 +100,7 @@ class Collection:
     def _partition_base(self, threads: int | None, progress: Progress | None) -> None:
         schema, X = self._schema(), self._store.array("encoded")
         table, space = self._fitted
-        made = base_cells(Task(self.job, schema, self.variant, threads, progress), table, space, X)
+        made = base_cells(Task(self.job, schema, self.variant, threads, progress, self.inertial), table, space, X)
         placed = made["cells"] >= 0
         sizes = np.bincount(made["cells"][placed])
         sums = kernels.cell_sums(np.ascontiguousarray(X[placed]), made["cells"][placed], len(sizes))
@@ -127,8 +132,7 @@ class Collection:
         ShoalWarning
             If the records lie elsewhere than the base, or have categories that it did not have.
         """
-        source = read(table, **reading)
-        digest = input_sha256(source)
+        source = read(table, **reading).seal()
         schema = self._schema()
         records = conforming(source.arrow, self._store.content_schema(), schema)
         original = self._prepared(records, schema)
@@ -141,7 +145,7 @@ class Collection:
                 raise FileError(
                     "The collection is finished: its release has been made. Records that come now belong to a new one."
                 )
-            self._refuse_known(digest, original, schema)
+            self._refuse_known(source.sha256, original, schema)
             if source.n_records and not allow_overlap:
                 self._refuse_repeats(content, keys)
             if source.n_records:
@@ -149,7 +153,8 @@ class Collection:
                 self._refuse_other_households(original, schema)
             batches = self._store.content["batches"]
             name = f"records-{len(batches):04d}"
-            batch = {"records": source.n_records, "source_sha256": digest, "content": content}
+            batch = {"records": source.n_records, "source_sha256": source.sha256, "content": content}
+            source.check_unchanged()
             self._store.content["batches"] = [*batches, batch]
             self._store.save(tables={name: records}, arrays={f"keys-{len(batches):04d}": keys})
 
@@ -220,7 +225,7 @@ class Collection:
         X = np.concatenate([moved(self._store.array("encoded"), first, space), space.encode(late)])
         for text in (*drift(first, base, late, job.scaling), *news(first, late)):
             warnings.warn(text, ShoalWarning, stacklevel=4)
-        task = Task(job, schema, self.variant, threads, progress)
+        task = Task(job, schema, self.variant, threads, progress, self.inertial)
         cells = all_cells(task, original, space, X, self._base())
         return conclude(job, Table.of(records, "pyarrow"), schema, original, space, cells)
 
@@ -309,7 +314,8 @@ def begin(
     table: Any,
     job: Job | None = None,
     *,
-    variant: str = "reopen",
+    variant: str | None = None,
+    inertial: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
     reading: dict[str, Any] | None = None,
@@ -326,8 +332,11 @@ def begin(
     job : Job, optional
         What to make of the records; or the same as keywords: k, quasi_identifiers, identifiers, confidential, other,
         by, subject, household, household_level, weights, columns, models, scaling, missing, method, rho, seed, options.
-    variant : str
-        One of `shoal.batches.VARIANTS`.
+    variant : str, optional
+        One of `shoal.batches.VARIANTS`: by default what the job says (`late.variant`), else "reopen".
+    inertial : bool
+        Count the squared distance of a cell of n records n / (n + 1) times, so that small cells are preferred. For
+        "nearest", "split-mid" and "split-end".
     threads, progress, reading
         As in `shoal.anonymize`.
 
@@ -347,15 +356,14 @@ def begin(
     The records are on disk before the partition starts: if that is interrupted, `finish` or `partition_base` makes it
     up. Values of columns that are dropped are not kept.
     """
-    if variant not in VARIANTS:
-        raise ParameterError(f"Unknown variant {variant!r}. Variants: {', '.join(VARIANTS)}.")
     if job is not None and settings:
         raise ParameterError(f"A job is given, and {', '.join(sorted(settings))} beside it. Say it once.")
     job = job or _job_of(settings)
+    variant, inertial = _joining(job, variant, inertial)
     algorithm_of(job.method, job.options)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
-    source = read(table, **(reading or {}))
+    source = read(table, **(reading or {})).seal()
     if source.n_records < job.k:
         raise GuaranteeError(
             f"The base has {source.n_records} records, fewer than k={job.k}. Begin when more have arrived."
@@ -368,15 +376,17 @@ def begin(
     X = Space.fit(original, schema, job.scaling).encode(original)
     secret = secrets.token_bytes(32)
     keys = record_keys(records, secret)
-    batch = {"records": source.n_records, "source_sha256": input_sha256(source), "content": content_of(keys, secret)}
+    batch = {"records": source.n_records, "source_sha256": source.sha256, "content": content_of(keys, secret)}
     content = {
         "job": job.to_toml(),
         "variant": variant,
+        "inertial": inertial,
         "batches": [batch],
         "secret": secret.hex(),
         "finished": None,
     }
     arrays = {"encoded": X, "keys-0000": keys}
+    source.check_unchanged()
     collection = Collection(Store.create(Path(path), content, {"records-0000": records}, arrays))
     collection.partition_base(threads=threads, progress=progress)
     return collection
@@ -405,8 +415,26 @@ def _one_name(role: str, value: Any) -> bool:
     return isinstance(value, str) and role not in ("subject", "household", "weights")
 
 
+def _joining(job: Job, variant: str | None, inertial: bool) -> tuple[str, bool]:
+    """Return how late records join, from the call or from the job, or say why they cannot."""
+    if job.late is not None and (variant is not None or inertial):
+        raise ParameterError("How late records join is said by the job (late) and beside it. Say it once.")
+    late = job.late or Late(variant=variant, inertial=inertial)
+    chosen = late.variant or "reopen"
+    if chosen not in VARIANTS:
+        raise ParameterError(f"Unknown variant {chosen!r}. Variants: {', '.join(VARIANTS)}.")
+    if late.inertial:
+        check_options(VARIANTS[chosen], f"Variant {chosen!r}", {"inertial": True})
+    return chosen, late.inertial
+
+
 def _refuse_steering(job: Job) -> None:
     """Refuse a weight: late records join cells by distance, and nothing would be left of where it has led."""
+    if job.steer:
+        raise ParameterError(
+            f"Steering by {', '.join(map(repr, job.steer))} only leads the way while cells are made, and late records "
+            "would go elsewhere. Leave it out, or make one release of everything."
+        )
     for model in job.models:
         if not model.promised:
             raise ParameterError(

@@ -77,7 +77,7 @@ def rehearse(
     job = job.model_copy(update={"seed": secrets.randbits(63) if job.seed is None else job.seed})
     tables = Tables(source, job)
     with tempfile.TemporaryDirectory(prefix="shoal-rehearsal-") as folder:
-        stage = _Stage(Path(folder), job, variant, threads)
+        stage = _Stage(Path(folder), job.model_copy(update={"late": None}), variant, threads)
         return measure(lambda n, share: stage.turn(*tables.batches(n, share)), n_records, k, variant, seconds)
 
 

@@ -4,7 +4,6 @@ Every file is written beside and renamed; the last is ``collection.json``, which
 What it does not list does not count, so a crash at any moment leaves the collection as it was before.
 """
 
-import fcntl
 import glob
 import hashlib
 import json
@@ -12,7 +11,6 @@ import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,7 +22,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import FileError
-from shoal.files import replacing_all, sha256
+from shoal.file_locks import lock
+from shoal.files import replacing, replacing_all, sha256
 
 FORMAT = 2
 """Goes up whenever an older shoal could not read what a newer one writes."""
@@ -108,7 +107,7 @@ class Store:
             checksums = {name: sha256(file) for name, file in zip(names, files, strict=True)}
         self.content["files"] = {**self.content["files"], **checksums}
         text = json.dumps(_signed(self.content), indent=1, ensure_ascii=False) + "\n"
-        with replacing_all([self.path / LIST], force=True, private=[self.path / LIST]) as (file,):
+        with replacing(self.path / LIST, force=True, private=True) as file:
             file.write_text(text, encoding="utf-8")
 
     def table(self, name: str) -> pa.Table:
@@ -174,7 +173,8 @@ class Store:
     def _locked(self, name: str, wait: float) -> Iterator[None]:
         descriptor = os.open(self.path / name, os.O_CREAT | os.O_RDWR, 0o600)
         try:
-            _lock(descriptor, wait, self.path)
+            busy = f"Another process is at work on the collection {str(self.path)!r}. Wait until it is done."
+            lock(descriptor, wait, busy)
             yield
         finally:
             # Closing gives the lock back, and so does the end of the process, however it ends.
@@ -200,20 +200,6 @@ def _remove_left_over(path: Path) -> None:
         if re.fullmatch(r"\.[0-9a-f]{12}", beside.name.removesuffix(f".{path.name}")) and beside.is_dir():
             with suppress(FileError, OSError), Store(beside, {})._locked(CHANGING, 0.0):
                 shutil.rmtree(beside, ignore_errors=True)
-
-
-def _lock(descriptor: int, wait: float, path: Path) -> None:
-    until = time.monotonic() + wait
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                raise FileError(
-                    f"Another process is at work on the collection {str(path)!r}. Wait until it is done."
-                ) from None
-            time.sleep(0.05)
 
 
 def _signed(content: dict[str, Any]) -> dict[str, Any]:

@@ -54,13 +54,14 @@ class Task(NamedTuple):
     variant: str
     threads: int | None = None
     progress: Progress | None = None
+    inertial: bool = False
 
     @property
     def cut(self) -> Cut:
         """Splits records by the method of the job."""
         job = self.job
-        return lambda X, told: partition(
-            X, job.k, job.method, job.seed, threads=self.threads, progress=told, **job.options
+        return lambda X, threads, told: partition(
+            X, job.k, job.method, job.seed, threads=threads, progress=told, **job.options
         )
 
 
@@ -79,7 +80,7 @@ def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
     units = _Units.of(borders, space, X)
     enough = np.bincount(units.strata)[units.strata] >= task.job.k
     points, strata = np.ascontiguousarray(units.X[enough]), renumbered(units.strata[enough])
-    labels = within(points, strata, task.cut, None if units.rest else task.progress)
+    labels = within(points, strata, task.cut, None if units.rest else task.progress, task.threads)
     if borders.households is None:
         labels = _kept_if_possible(task, table.filter(pa.array(enough)), points, labels, strata)
     found = {units.name: _spread(labels, enough)[units.of_record]}
@@ -112,7 +113,7 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
                 return Cells(_mended(X, joined, task.job.k, bounds))
             # Joining has undone what the models had made of the base's cells: late records by themselves then, and a
             # search over all of them.
-            apart = _join_strata(task._replace(variant="two-step"), units, known, None)
+            apart = _join_strata(task._replace(variant="two-step", inertial=False), units, known, None)
             return Cells(_kept(X, apart, task.job.k, bounds, bounds.strata))
         groups = join_until_kept(units.X[units.of_record], joined, bounds.strata, bounds.kept)
         people = _people(task, units, X, groups, base)
@@ -210,10 +211,12 @@ def _join_strata(task: Task, units: _Units, known: Labels, neighbours: Labels | 
 def _join_one(task: Task, X: Matrix, known: Labels, neighbours: Labels | None) -> Labels:
     base = renumbered(known[known >= 0])
     if len(base) == 0:
-        return task.cut(X, task.progress)
+        return task.cut(X, task.threads or kernels.n_threads(), task.progress)
     settings: dict[str, Any] = {"threads": task.threads, "progress": task.progress}
     if task.variant == "reopen" and neighbours is not None:
         settings["neighbours"] = neighbours
+    if task.inertial:
+        settings["inertial"] = True
     return join(X, base, task.job.k, task.variant, task.job.seed, **settings)
 
 
@@ -227,7 +230,7 @@ def _people(task: Task, units: _Units, X: Matrix, groups: Labels, base: Arrays) 
         cells[same] = base["cells"][same[: len(base["cells"])]]
     new = ~same & (groups >= 0)
     if new.any():
-        found = within(coordinates(X, units.rest)[new], renumbered(groups[new]), task.cut, task.progress)
+        found = within(coordinates(X, units.rest)[new], renumbered(groups[new]), task.cut, task.progress, task.threads)
         cells[new] = int(cells.max()) + 1 + found
     return renumbered(cells) if (cells >= 0).all() else cells
 

@@ -9,15 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal import kernels
+from shoal.cells.steering import chain_numbers
 from shoal.errors import ParameterError
 from shoal.models.model import as_fraction
 from shoal.models.model_on_column import ModelOnColumn
 from shoal.partition import partition
 from shoal.partition.steer import steer
-from shoal.typing import Labels, Matrix, Seed
+from shoal.typing import Labels, Matrix, Seed, Vector
 
 
 def n_buckets(n_records: int, k: int, t: float) -> int:
@@ -26,7 +25,7 @@ def n_buckets(n_records: int, k: int, t: float) -> int:
     return min(max(k, -(-exact.numerator // exact.denominator)), n_records)
 
 
-def bucket_attribute(X: Matrix, codes: Labels, n: int) -> NDArray[np.float64]:
+def bucket_attribute(X: Matrix, codes: Labels, n: int) -> Vector:
     """Return, for each record, the number of the first record of the chain it is in, from 1.
 
     The records, sorted by code, are cut into `n` buckets. Each record of a bucket, in record order, takes over the
@@ -34,20 +33,8 @@ def bucket_attribute(X: Matrix, codes: Labels, n: int) -> NDArray[np.float64]:
 
     Takes a search in a tree for each record.
     """
-    number = np.zeros(len(X))
-    before: Labels | None = None
-    for bucket in np.array_split(np.lexsort((np.arange(len(codes)), codes)), n):
-        bucket.sort()
-        if before is None:
-            number[bucket] = np.arange(1, len(bucket) + 1)
-        else:
-            free = kernels.Remaining(np.ascontiguousarray(X[before]))
-            for record in bucket:
-                taken = free.nearest(X[record], 1)[0]
-                free.remove(taken)
-                number[record] = number[before[taken[0]]]
-        before = bucket
-    return number
+    order = np.lexsort((np.arange(len(codes)), codes))
+    return chain_numbers(X, (np.sort(bucket) for bucket in np.array_split(order, n)))
 
 
 def steered(

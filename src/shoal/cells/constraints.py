@@ -13,6 +13,7 @@ from shoal.columns.equivalence import identity_codes
 from shoal.columns.schema import Schema
 from shoal.errors import ParameterError
 from shoal.models import Model, ModelOnColumn
+from shoal.models.model_on_column import counting_persons
 from shoal.models.table_columns import check_models, models_on_columns, refuse_impossible
 from shoal.typing import Labels
 
@@ -30,7 +31,7 @@ class Constraints(NamedTuple):
     """The quasi-identifiers that stay equal within a household."""
 
     kept: list[ModelOnColumn]
-    """What is kept to the letter: k subjects, and every model that promises something."""
+    """What is kept to the letter: k subjects, and every model that promises something, for records and for persons."""
 
     steering: list[ModelOnColumn]
     """At most one model that only leads the way."""
@@ -46,7 +47,7 @@ def constraints_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Mod
     kept = [each for each in guarded if each.model.promised]
     if schema.roles.subject is not None:
         subjects = identity_codes(table[schema.roles.subject])
-        kept = [k_subjects(subjects, strata, k, schema.roles.subject), *kept]
+        kept = [k_subjects(subjects, strata, k, schema.roles.subject), *kept, *counting_persons(kept, subjects)]
     refuse_impossible(kept, strata)
     return Constraints(strata, households, shared, kept, steering)
 

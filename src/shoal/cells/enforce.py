@@ -83,7 +83,8 @@ def enforce(
     k : int
         Smallest cell size.
     models : sequence of (model, codes, n_values, ordered)
-        What to keep about which column; see `shoal.models.encode`.
+        What to keep about which column; see `shoal.models.encode`. A `ModelOnColumn` may also name the person of each
+        record, who then counts once for each value.
     method, seed
         As in `shoal.partition`.
     strata : ndarray of shape (n_records,), optional
@@ -237,7 +238,8 @@ def _refuse_impossible(problem: Problem) -> None:
     """Raise if a model is broken by all records as one cell: then every partition has a cell that breaks it.
 
     A mixture of cells that keep a model keeps it: the distances of t-closeness are convex, entropy is concave, and more
-    records never have fewer values.
+    records never have fewer values. Where persons count once this is no proof, but then, too, one cell of everything is
+    what the search can fall back on.
     """
     everything = np.zeros(len(problem.X), dtype=np.int64)
     for place, each in enumerate(problem.guarded):

@@ -4,7 +4,7 @@ Strata are never mixed. The records of a person count once. Models about confide
 grouped first and their people within.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,13 @@ from shoal.cells.bucket_steering import steered
 from shoal.cells.constraints import Constraints, constraints_of
 from shoal.cells.enforce import enforce
 from shoal.cells.merging import join_until_kept
+from shoal.cells.steering import with_steering
 from shoal.cells.strata import Cut, within
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.models import Model, ModelOnColumn, TCloseness
 from shoal.partition import partition
 from shoal.typing import Labels, Matrix, Progress, Seed
-
-ALONE = 1000
-"""Fewer records are left to one thread."""
 
 
 def group(
@@ -36,6 +34,7 @@ def group(
     seed: Seed = None,
     *,
     models: Sequence[Model] = (),
+    steering: Mapping[str, float] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -52,6 +51,8 @@ def group(
         Where the records lie.
     models : sequence of Model
         What to keep about confidential columns. They speak of the whole table, strata or not.
+    steering : mapping of str to float, optional
+        Columns that lead records into the same cell, or apart, and their weights; see `shoal.cells.steering`.
     k, method, seed, threads, progress, **options
         As in `shoal.partition.partition`.
 
@@ -64,15 +65,15 @@ def group(
     """
     constraints = constraints_of(table, schema, k, models)
 
-    def cut(X: Matrix, progress: Progress | None) -> Labels:
-        return partition(X, k, method, seed, threads=_n_threads(threads, len(X)), progress=progress, **options)
+    def cut(X: Matrix, threads: int, progress: Progress | None) -> Labels:
+        return partition(X, k, method, seed, threads=threads, progress=progress, **options)
 
-    X = space.encode(table)
+    X = with_steering(space.encode(table), table, schema, steering or {})
     with kernels.using(threads=threads):
         if constraints.households is not None:
             return _within_households(constraints, schema, space, X, cut, k, progress)
         if constraints.steering:
-            labels = _steered(constraints, X, k, progress, method=method, seed=seed, threads=threads, **options)
+            labels = _steered(constraints, X, k, progress, method=method, seed=seed, **options)
         else:
             labels = within(X, constraints.strata, cut, progress)
         return Cells(_kept(X, labels, k, constraints.kept, constraints.strata))
@@ -84,11 +85,11 @@ def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | N
     assert isinstance(model, TCloseness)
     t, weight = model.t, model.weight or 0.0
 
-    def cut(Z: Matrix, told: Progress | None) -> Labels:
+    def cut(Z: Matrix, threads: int, told: Progress | None) -> Labels:
         # The last column is what the model is about.
-        return steered(
-            np.ascontiguousarray(Z[:, :-1]), Z[:, -1].astype(np.int64), k, t, weight, progress=told, **settings
-        )
+        codes = Z[:, -1].astype(np.int64)
+        X = np.ascontiguousarray(Z[:, :-1])
+        return steered(X, codes, k, t, weight, threads=threads, progress=told, **settings)
 
     return within(np.column_stack([X, constraints.steering[0].codes]), constraints.strata, cut, progress)
 
@@ -96,11 +97,6 @@ def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | N
 def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels) -> Labels:
     """Return cells that keep every model: those given, as long as they do."""
     return enforce(X, labels, k, kept, strata=strata) if kept else labels
-
-
-def _n_threads(threads: int | None, n_records: int) -> int | None:
-    # A few records are done before a second thread is awake, and there may be thousands of strata.
-    return 1 if threads is None and n_records < ALONE else threads
 
 
 def _within_households(

@@ -38,7 +38,7 @@ def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence
     labels : ndarray of shape (n_records,)
         Unions of the cells given.
     """
-    counts = [np.bincount(each.codes, minlength=each.n_values) for each in guarded]
+    counts = [each.column.counts() for each in guarded]
     everyone = np.arange(len(labels))
     while True:
         off = _excess(guarded, counts, everyone, labels)

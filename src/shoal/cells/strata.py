@@ -1,19 +1,25 @@
 """Strata: groups of records that no cell mixes, and the partition of each of them by itself."""
 
+import threading
 from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal import kernels
 from shoal.columns.equivalence import class_ids
 from shoal.columns.schema import Role, Schema
 from shoal.errors import GuaranteeError
+from shoal.kernels.side_by_side import side_by_side
 from shoal.partition.cell_building import members_of
 from shoal.typing import Labels, Matrix, Progress
 
-Cut = Callable[[Matrix, Progress | None], Labels]
-"""Splits records into cells: the method, k, seed and options that were asked for."""
+Cut = Callable[[Matrix, int, Progress | None], Labels]
+"""Splits records into cells, with so many threads: the method, k, seed and options that were asked for."""
+
+LARGE = 50_000
+"""A stratum of more records that are also more than two threads' share is left to all threads together."""
 
 
 def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
@@ -47,20 +53,58 @@ def refuse_small_strata(strata: Labels, what: str, k: int) -> None:
         )
 
 
-def within(X: Matrix, strata: Labels, cut: Cut, progress: Progress | None = None) -> Labels:
-    """Split the records of each stratum by themselves, and number all cells without gaps."""
+def within(X: Matrix, strata: Labels, cut: Cut, progress: Progress | None = None, threads: int | None = None) -> Labels:
+    """Split the records of each stratum by themselves, several strata at a time, and number all cells without gaps."""
+    threads = threads or kernels.n_threads()
     if not strata.any():
-        return cut(X, progress)
+        return cut(X, threads, progress)
+    parts = members_of(strata)
+    told = _Told(progress, len(X))
+    is_large = [len(part) > max(LARGE, 2 * len(X) // threads) for part in parts]
+    found = {
+        number: cut(X[part], threads, told.of(number, len(part)))
+        for number, part in enumerate(parts)
+        if is_large[number]
+    }
+    small = [number for number in range(len(parts)) if not is_large[number]]
+
+    def cut_alone(number: int, check: Callable[[], None]) -> Labels:
+        return cut(X[parts[number]], 1, told.of(number, len(parts[number]), check))
+
+    found |= zip(small, side_by_side(cut_alone, small, min(threads, len(small))), strict=True)
     labels = np.empty(len(X), dtype=np.int64)
-    n_cells = n_done = 0
-    for members in members_of(strata):
-        cells = cut(X[members], _part(progress, n_done, len(members), len(X)))
-        labels[members] = cells + n_cells
-        n_cells += int(cells.max()) + 1
-        n_done += len(members)
+    n_cells = 0
+    for number, part in enumerate(parts):
+        labels[part] = found[number] + n_cells
+        n_cells += int(found[number].max()) + 1
+    told.finish()
     return labels
 
 
-def _part(progress: Progress | None, n_before: int, n_here: int, n_records: int) -> Progress | None:
-    """Report the progress of a stratum, in whatever unit its method counts, as a part of all records."""
-    return progress and (lambda done, total: progress(n_before + n_here * done // max(total, 1), n_records))
+class _Told:
+    """Gathers the progress of strata, each in whatever unit its method counts; reports it on the calling thread."""
+
+    def __init__(self, progress: Progress | None, n_records: int) -> None:
+        self._progress = progress
+        self._n_records = n_records
+        self._done: dict[int, int] = {}
+        self._caller = threading.get_ident()
+
+    def of(self, number: int, n_here: int, check: Callable[[], None] | None = None) -> Progress | None:
+        """Return what one stratum reports to; `check` stops it when another has failed."""
+        if self._progress is None and check is None:
+            return None
+
+        def report(done: int, total: int) -> None:
+            if check is not None:
+                check()
+            self._done[number] = n_here * done // max(total, 1)
+            if self._progress is not None and threading.get_ident() == self._caller:
+                self._progress(sum(list(self._done.values())), self._n_records)
+
+        return report
+
+    def finish(self) -> None:
+        """Report that all records are done."""
+        if self._progress is not None:
+            self._progress(self._n_records, self._n_records)

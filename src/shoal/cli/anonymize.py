@@ -6,7 +6,7 @@ import click
 
 from shoal.cli import options
 from shoal.cli import parsing as typed
-from shoal.cli.execute import execute_job
+from shoal.cli.execute import run_and_tell
 from shoal.job import BoundEffort, Job, Order
 from shoal.table import formats_in_words
 
@@ -91,6 +91,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         roles=options.taken(given, "role"),
         columns=options.column_settings(given),
         models=options.models_of(given),
+        steer=options.steering_of(given),
         options=options.method_options(given["options"]),
         input={"path": file, **options.taken(given, "reading")},
         output={
@@ -102,7 +103,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
             "bound": given["bound"],
         },
     )
-    execute_job(
+    run_and_tell(
         job,
         force=given["force"],
         dry_run=given["dry_run"],

@@ -17,8 +17,8 @@ from shoal.cli.progress import showing
 from shoal.errors import ShoalWarning
 from shoal.files import check_free
 from shoal.job import Order
-from shoal.release import files_of
 from shoal.table.clean import printable
+from shoal.writing import Files
 
 _EXAMPLES = """\b
 Examples:
@@ -47,19 +47,27 @@ def command() -> None:
 @options.roles()
 @options.models
 @click.option("--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file.")
-@click.option(
-    "--variant", type=click.Choice(list(VARIANTS)), default="reopen", show_default=True, help="How late records join."
-)
+@click.option("--variant", type=click.Choice(list(VARIANTS)), help="How late records join.  [default: reopen]")
+@click.option("--inertial", is_flag=True, help="Prefer small cells, as the inertial coefficient does (NN variants).")
 @options.method
 @options.making
 @options.columns()
 @options.reading
 def _begin(folder: str, file: str, **given: Any) -> None:
     """Begin the collection FOLDER with the records of FILE."""
-    job = options.job_of(given, beside=("variant", "threads"))
+    job = options.job_of(given, beside=("variant", "inertial", "threads"))
     reading = (job.input.reading() if job.input else {}) | options.taken(given, "reading")
     with _telling(), showing(f"reading {Path(file).name}", "grouping records", "writing") as meter:
-        begin(folder, file, job, variant=given["variant"], threads=given["threads"], progress=meter, reading=reading)
+        begin(
+            folder,
+            file,
+            job,
+            variant=given["variant"],
+            inertial=given["inertial"],
+            threads=given["threads"],
+            progress=meter,
+            reading=reading,
+        )
     _tell(Collection.open(folder))
 
 
@@ -105,7 +113,7 @@ def _status(folder: str) -> None:
 @click.option("--force", is_flag=True, help="Replace files that are there already.")
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
     """Join the late records and write the one release."""
-    files = files_of(output, given["report"], given["json_file"])
+    files = Files.of(output, given["report"], given["json_file"]).paths
     check_free(files, force)
     collection = Collection.open(folder)
     with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
@@ -117,6 +125,7 @@ def _finish(folder: str, output: str, k: int | None, threads: int | None, force:
 def _tell(collection: Collection) -> None:
     base, *late = collection.n_records
     batches = counted(len(late), "batch", "batches")
+    with_inertia = ", inertial" if collection.inertial else ""
     facts(
         {
             "base": f"{base:,} records, k = {collection.job.k}, {collection.job.method}",
@@ -124,7 +133,7 @@ def _tell(collection: Collection) -> None:
             "cells": "made"
             if collection.is_partitioned
             else "not made yet; if `begin` was interrupted, `resume` makes them",
-            "late": f"{sum(late):,} records in {batches}, to join by {collection.variant}",
+            "late": f"{sum(late):,} records in {batches}, to join by {collection.variant}{with_inertia}",
             "release": "made; nothing can be added" if collection.is_finished else "not made yet",
         }
     )

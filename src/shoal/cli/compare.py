@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from shoal.cli import options
+from shoal.cli import parsing as typed
 from shoal.cli.parsing import whole_numbers
 from shoal.cli.progress import showing
 from shoal.comparison import compare
@@ -28,6 +29,12 @@ from shoal.partition import ALGORITHMS
     show_default=True,
     help=f"Methods to try: all that are quick enough, or some of {', '.join(ALGORITHMS)}.",
 )
+@click.option(
+    "--rho",
+    callback=lambda ctx, parameter, value: None if value is None else [typed.number(part) for part in value.split(",")],
+    metavar="NUMBER,..",
+    help="Random aggregation, one release for each: 0,0.5,1; above 0 a release is NOT k-anonymous (docs/random.md).",
+)
 @click.option("-o", "--output", metavar="FILE", help="The map: .svg, .html or .json by its ending.")
 @options.roles()
 @options.models
@@ -43,18 +50,20 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
     Every column needs a role, as for `shoal anonymize`. Nothing of the table is written.
     """
     if output is not None:
-        check_free([output], given["force"])
+        check_free([output], given["force"], [file])
     with showing(f"reading {Path(file).name}", "comparing", "finishing") as meter:
         found = compare(
             file,
             k=k,
             methods="all" if methods == "all" else methods.split(","),
+            rho=given["rho"],
             scaling=given["scaling"],
             missing=given["missing"],
             seed=given["seed"],
             threads=given["threads"],
             columns=options.column_settings(given),
             models=options.models_of(given),
+            steer=options.steering_of(given),
             reading=options.taken(given, "reading"),
             progress=meter,
             **options.taken(given, "role"),

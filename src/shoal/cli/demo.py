@@ -5,10 +5,9 @@ from pathlib import Path
 import click
 
 from shoal import datasets
-from shoal.cli.execute import released, tell
+from shoal.cli.execute import run_and_tell
 from shoal.errors import FileError
 from shoal.job import Job
-from shoal.release import files_of
 
 _MEASURES = datasets.eia(n_columns=10).columns
 
@@ -47,7 +46,5 @@ def command(k: int, output: str) -> None:
         input={"path": str(datasets.path("eia"))},
         output={"path": str(folder / "release.csv"), "report": str(folder / "report.html")},
     )
-    assert job.output is not None
-    release = released(job, force=True)
-    tell(release, files_of(job.output.path, job.output.report))
+    run_and_tell(job, force=True)
     click.echo(f"\nOpen {folder / 'report.html'} in a browser.")

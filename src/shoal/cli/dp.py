@@ -41,7 +41,7 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
     from shoal import dp
 
     path = f"{output}.public.json"
-    check_free([output, path], force)
+    check_free([output, path], force, [file])
     settings = {
         "bounds": _per_column(given["bounds"], "--bounds"),
         "categories": _per_column(given["categories"], "--categories"),

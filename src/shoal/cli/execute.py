@@ -12,15 +12,15 @@ from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role
 from shoal.errors import ParameterError, ShoalWarning
-from shoal.files import check_free, replacing_all
+from shoal.files import check_free
 from shoal.job import Job
-from shoal.release import Release, files_of, prepared, run
+from shoal.release import Release, output_files, prepared, run
 from shoal.report.sentences import reached_in_words
 from shoal.table import read
 from shoal.table.clean import printable
 
 
-def execute_job(
+def run_and_tell(
     job: Job, *, force: bool = False, dry_run: bool = False, save_job: str | None = None, threads: int | None = None
 ) -> None:
     """Make and write the release of a job and say what came of it, or only say what would be done."""
@@ -28,26 +28,17 @@ def execute_job(
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
         )
-    files = files_of(job.output.path, job.output.report, job.output.json_file)
-    files += [Path(save_job)] if save_job else []
-    check_free(files, force)
+    files = output_files(job.output, save_job).paths
     if dry_run:
+        check_free(files, force, [job.input.path])
         tell_plan(job, files)
         return
-    release = released(job, force=force, threads=threads)
-    if save_job:
-        with replacing_all([save_job], force, private=[save_job]) as (temporary,):
-            temporary.write_text(release.job.to_toml(), encoding="utf-8")
-    tell(release, files)
-
-
-def released(job: Job, *, force: bool = False, threads: int | None = None) -> Release:
-    """Make and write the release of a job; warnings are for `tell`."""
-    assert job.input is not None
     name = Path(job.input.path).name
+    # The warnings are printed with the rest.
     with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         warnings.simplefilter("ignore", ShoalWarning)
-        return run(job, force=force, threads=threads, progress=meter)
+        release = run(job, force=force, save_job=save_job, threads=threads, progress=meter)
+    tell(release, files)
 
 
 def tell(release: Release, files: Iterable[Path]) -> None:

@@ -97,6 +97,12 @@ def _model(name: str, text: str) -> Model:
 def making(function: F) -> F:
     """Add the options that say how cells are made, the method left out."""
     for add in (
+        click.option(
+            "--steer",
+            multiple=True,
+            metavar="COLUMN=WEIGHT",
+            help="Lead equal values of a column into the same groups, or with a negative weight apart. Not promised.",
+        ),
         click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default."),
         click.option("--seed", type=click.IntRange(min=0), help="Repeats the release; by default a random one."),
         click.option(
@@ -220,6 +226,17 @@ def method_options(given: Iterable[str]) -> dict[str, Any]:
     return found
 
 
+def steering_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the weights of steering columns; one that is no number is left for the job to refuse."""
+    found: dict[str, Any] = {}
+    for text in given.get("steer", ()):
+        column, weight = typed.column_and_value(text, "--steer")
+        if column in found:
+            raise click.BadParameter(f"column {column!r} is given twice.", param_hint="--steer")
+        found[column] = typed.number(weight)
+    return found
+
+
 def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) -> Job:
     """Return the job of ``--job``, or the one that the options describe.
 
@@ -249,6 +266,7 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) 
         roles=taken(given, "role"),
         columns=column_settings(given),
         models=models_of(given),
-        **({"options": method_options(given["options"])} if "options" in given else {}),
+        steer=steering_of(given),
+        options=method_options(given.get("options", ())),
         **further,
     )

@@ -7,7 +7,19 @@ from typing import Any
 
 import click
 
-from shoal.batches.planning import Arrivals, Measured, Plan, Quadratic, Times, as_seconds, plan, spoken
+from shoal.batches import VARIANTS
+from shoal.batches.planning import (
+    ALPHA,
+    Arrivals,
+    Measured,
+    NearestNeighbours,
+    Plan,
+    Quadratic,
+    Times,
+    as_seconds,
+    plan,
+    spoken,
+)
 from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.errors import ParameterError
@@ -17,6 +29,7 @@ _EXAMPLES = """\b
 Examples:
   shoal plan --collection 10h --takes 2h
   shoal plan --collection 10h --takes 2h --deadline 1h --svg timeline.svg
+  shoal plan --collection 10h --takes 2h --variant split-end
   shoal plan --collection 10h --takes 2h --ends 20:00 --deadline 20:30
   shoal plan --arrived 0h=0,8h=30%,10h=100% --takes 2h --json
   shoal plan --collection 10h --records 1000000 --measure early.csv -k 10 --quasi age,income --other vote --deadline 30s
@@ -25,7 +38,7 @@ Examples:
 
 
 _NO_PART_OF_A_JOB = (
-    *("collection", "arrived", "deadline", "ends", "takes", "measure", "records", "seconds"),
+    *("collection", "arrived", "deadline", "ends", "takes", "measure", "records", "seconds", "variant", "alpha"),
     *("as_json", "svg", "force"),
 )
 
@@ -37,6 +50,16 @@ _NO_PART_OF_A_JOB = (
 )
 @click.option("--deadline", metavar="DURATION|CLOCK", help="After the end of the collection; a clock time with --ends.")
 @click.option("--ends", metavar="CLOCK", help="When the collection ends: 20:00, or 2026-11-03T20:00.")
+@click.option(
+    "--variant",
+    type=click.Choice(list(VARIANTS)),
+    help="How late records join.  [default: two-step with --takes, reopen with --measure]",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(min=0, min_open=True),
+    help="With --takes and a nearest-neighbour variant: late records take alpha nu (1 - nu) of it.  [default: 0.4]",
+)
 @click.option("--takes", metavar="DURATION", help="How long the ordinary job takes on everything, by MDAV: n squared.")
 @click.option("--measure", metavar="FILE", help="Measure instead, for about a minute, on records like those to come.")
 @click.option("--records", type=click.IntRange(min=2), help="How many records there will be (with --measure).")
@@ -53,8 +76,8 @@ def command(**given: Any) -> None:
     """Say when to start, on what share of the records.
 
     With a deadline: the plan that loses least and is ready in time. Without: the one that is ready first. --takes plans
-    by the rule of the literature, for two steps of MDAV; --measure plans for the default method by a calibration on
-    this machine.
+    by the rule of the literature, for two steps of MDAV or, with --variant, for nearest neighbours; --measure plans by
+    a calibration on this machine.
     """
     arrivals, now = _arrivals(given), datetime.now()
     ends = None if given["ends"] is None else _clock(given["ends"], now)
@@ -71,7 +94,8 @@ def command(**given: Any) -> None:
     if given["svg"]:
         from shoal.batches.planning.timeline_svg import timeline
 
-        with replacing(given["svg"], given["force"]) as temporary:
+        inputs = [file for file in (given["measure"], given["job"]) if file is not None]
+        with replacing(given["svg"], given["force"], inputs=inputs) as temporary:
             temporary.write_text(timeline(found), encoding="utf-8")
     click.echo(json.dumps(found.json(), indent=1) if given["as_json"] else "\n".join(_lines(found, ends)))
 
@@ -135,8 +159,21 @@ def _times(given: dict[str, Any]) -> Times:
     if given["takes"] is not None:
         if measuring:
             raise click.UsageError(f"{', '.join(sorted(measuring))} is for --measure, and has no meaning with --takes.")
-        return Quadratic(as_seconds(given["takes"]))
+        return _by_rule(as_seconds(given["takes"]), given["variant"] or "two-step", given["alpha"])
+    if given["alpha"] is not None:
+        raise click.UsageError("--alpha is for --takes; with --measure the variant itself is timed.")
     return _measured(given)
+
+
+def _by_rule(seconds: float, variant: str, alpha: float | None) -> Times:
+    """Return the times by the thesis's rule for a variant."""
+    if variant == "reopen":
+        raise click.UsageError("There is no rule for the times of reopen. Choose another --variant, or --measure FILE.")
+    if variant != "two-step":
+        return NearestNeighbours(seconds, variant, ALPHA if alpha is None else alpha)
+    if alpha is not None:
+        raise click.UsageError("--alpha is for the variants nearest, split-mid and split-end.")
+    return Quadratic(seconds)
 
 
 def _measured(given: dict[str, Any]) -> Measured:
@@ -151,4 +188,11 @@ def _measured(given: dict[str, Any]) -> Measured:
         f"reading {Path(given['measure']).name}", "", f"measuring for about {spoken(given['seconds'])}"
     ) as meter:
         meter(1, 1)
-        return rehearse(given["measure"], job, given["records"], seconds=given["seconds"], reading=reading)
+        return rehearse(
+            given["measure"],
+            job,
+            given["records"],
+            variant=given["variant"] or (job.late and job.late.variant) or "reopen",
+            seconds=given["seconds"],
+            reading=reading,
+        )

@@ -26,7 +26,7 @@ RISK = "share of the published records whose own original is the nearest of all 
 
 @dataclass(frozen=True)
 class Choice:
-    """One k with one method.
+    """One k with one method, and one rho where random aggregation is asked for.
 
     Attributes
     ----------
@@ -40,6 +40,10 @@ class Choice:
         Share of the records that somebody who knows all quasi-identifiers would find on average: classes per record.
     n_classes, smallest : int
         How many classes the release has, and the records in the smallest.
+    rho : float
+        How far random aggregation goes; 0 is the mean of the cell.
+    k_anonymous : bool
+        Whether the release is: not with random aggregation, whatever its k.
     undominated : bool
         Whether no other choice is better in one of loss and risk without being worse in the other.
     """
@@ -51,7 +55,19 @@ class Choice:
     marketer: float
     n_classes: int
     smallest: int
+    rho: float = 0.0
+    k_anonymous: bool = True
     undominated: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        """What stands beside the numbers."""
+        return ["undominated"] * self.undominated + ["not k-anonymous"] * (not self.k_anonymous)
+
+    @property
+    def name(self) -> str:
+        """The method, with rho where there is one."""
+        return f"{self.method}, rho {self.rho:g}" if self.rho else self.method
 
 
 @dataclass(frozen=True)
@@ -124,19 +140,20 @@ class Comparison:
         return html(self)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the map to an .svg, .html or .json file, whole or not at all."""
+        """Write the map to an .svg, .html or .json file, whole or not at all, readable by its owner alone."""
         forms = {".svg": self.to_svg, ".html": self.to_html, ".json": self.to_json}
         form = forms.get(Path(path).suffix.lower())
         if form is None:
             raise FileError(f"{Path(path).name!r} has no ending that tells its format. Endings: {', '.join(forms)}.")
-        with replacing(path, force) as temporary:
+        with replacing(path, force, private=True) as temporary:
             temporary.write_text(form(), encoding="utf-8")
 
     def __str__(self) -> str:
-        lines = [f"{'k':>5}  {'method':<12}{'loss %':>9}{'risk %':>9}{'classes':>10}"]
+        wide = max(12, *(len(c.name) + 2 for c in self.choices))
+        lines = [f"{'k':>5}  {'method':<{wide}}{'loss %':>9}{'risk %':>9}{'classes':>10}"]
         for c in self.choices:
-            mark = "  undominated" if c.undominated else ""
-            lines.append(f"{c.k:>5}  {c.method:<12}{c.loss:>9.4f}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}")
+            mark = "".join(f"  {word}" for word in c.words)
+            lines.append(f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}")
         for skipped in self.skipped:
             which = skipped.method if skipped.k is None else f"{skipped.method}, k = {skipped.k}"
             lines.append(f"Left out: {which}: {skipped.reason}")
@@ -149,6 +166,7 @@ def compare(
     *,
     k: Sequence[int] | int = (3, 5, 10, 25),
     methods: Sequence[str] | str = "all",
+    rho: Sequence[float] | float | None = None,
     seed: Seed = None,
     reading: dict[str, Any] | None = None,
     progress: Progress | None = None,
@@ -165,6 +183,9 @@ def compare(
     methods : sequence of str or "all"
         Methods to try. "all" leaves out those that are slow for so many records or cannot be used here, and says so; a
         method that is named is tried whatever it takes.
+    rho : float or sequence of float, optional
+        How far random aggregation goes, one release for each: 0 is microaggregation, above 0 a release is **not**
+        k-anonymous, and its line says so (section 4.5 of the paper tunes rho in this way: ``docs/random.md``).
     seed : int, optional
         Repeats every choice; a random one by default.
     reading : dict, optional
@@ -200,15 +221,15 @@ def compare(
     source = read(table, **(reading or {})).arrow
     wanted, skipped = _affordable(names, source.num_rows) if methods == "all" else (names, [])
     seed = secrets.randbits(63) if seed is None else seed
-    plan = [(size, method) for size in sizes for method in wanted]
+    rhos = [rho] if rho is None or isinstance(rho, int | float | str) else list(rho)
+    plan = [(size, method, each) for size in sizes for method in wanted for each in rhos]
     choices: list[Choice] = []
     noted: dict[str, None] = {}
     models: tuple[str, ...] = ()
-    for place, (size, method) in enumerate(plan):
+    for place, (size, method, each) in enumerate(plan):
+        told = _part(progress, place, len(plan))
         try:
-            release = _quietly(
-                source, k=size, method=method, seed=seed, progress=_part(progress, place, len(plan)), **settings
-            )
+            release = _quietly(source, k=size, method=method, rho=each, seed=seed, progress=told, **settings)
         except (GuaranteeError, ParameterError) as error:
             if not _may_skip(error, methods):
                 raise
@@ -278,12 +299,15 @@ def _choice(release: Release) -> Choice:
         marketer=verdict.n_classes / verdict.n_records,
         n_classes=verdict.n_classes,
         smallest=verdict.smallest,
+        rho=release.job.rho or 0.0,
+        k_anonymous=verdict.withdrawn is None,
     )
 
 
 def _linked(release: Release) -> float:
     """Link what is published with the originals by distance; the other risks of a release are not needed here."""
-    return table_linkage(release.original, release.replaced, release.schema, release.space, release.labels).dld
+    alike = None if release.verdict.withdrawn else release.labels  # records of a cell differ after random aggregation
+    return table_linkage(release.original, release.replaced, release.schema, release.space, alike).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:

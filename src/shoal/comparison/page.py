@@ -65,6 +65,6 @@ other one is better in loss or risk without being worse in the other; these are 
 
 def _row(choice: "Choice") -> str:
     mark = ' class="best"' if choice.undominated else ""
-    cells = (f"{choice.k}", escape(choice.method), f"{choice.loss:.4f}", f"{100 * choice.risk:.4f}")
-    last = "undominated" if choice.undominated else ""
+    cells = (f"{choice.k}", escape(choice.name), f"{choice.loss:.4f}", f"{100 * choice.risk:.4f}")
+    last = ", ".join(choice.words)
     return f"<tr{mark}>{''.join(f'<td>{c}</td>' for c in cells)}<td>{choice.n_classes:,}</td><td>{last}</td></tr>"

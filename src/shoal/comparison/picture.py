@@ -49,7 +49,7 @@ def svg(comparison: "Comparison") -> str:
     """Draw the map: risk to the right, loss upwards, the best choices at the lower left."""
     x = scale([100 * choice.risk for choice in comparison.choices], _LEFT, _RIGHT)
     y = scale([choice.loss for choice in comparison.choices], _BOTTOM, _TOP)
-    methods = list(dict.fromkeys(choice.method for choice in comparison.choices))
+    methods = list(dict.fromkeys(choice.name for choice in comparison.choices))
     return file_of(
         WIDTH,
         HEIGHT,
@@ -105,8 +105,9 @@ def _front(choices: "Sequence[Choice]", x: Scale, y: Scale) -> Markup:
 
 
 def _point(choice: "Choice", methods: list[str], x: Scale, y: Scale) -> Markup:
-    title = f"{choice.method}, k = {choice.k}: loss {choice.loss:.2f} %, risk {100 * choice.risk:.2f} %"
-    mark = _mark(methods.index(choice.method), x.place(100 * choice.risk), y.place(choice.loss))
+    title = f"{choice.name}, k = {choice.k}: loss {choice.loss:.2f} %, risk {100 * choice.risk:.2f} %"
+    title += "" if choice.k_anonymous else "; not k-anonymous"
+    mark = _mark(methods.index(choice.name), x.place(100 * choice.risk), y.place(choice.loss))
     return element("g", mark, element("title", title), class_="undominated" if choice.undominated else "dominated")
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "Departures",
     "Effort",
     "Guarantees",
+    "Half",
     "Interrupted",
     "Ranks",
     "RefineHints",
@@ -43,15 +44,14 @@ __all__ = [
     "cell_sums",
     "dissolve_cells",
     "distances",
-    "farthest",
     "guarded_search",
+    "halves",
     "least_different",
     "linkage",
     "mdav",
     "mdav_alone",
     "most_frequent",
     "n_threads",
-    "nearest",
     "place",
     "refine",
     "refine_around",
@@ -248,11 +248,11 @@ class Effort(NamedTuple):
     neighbours: int
     least_gain: float
     at_any_cost: bool
-    """Mend every cell that breaks a guarantee, if need be by merging it with another."""
+    """Repair every cell that breaks a guarantee, if need be by merging it with another."""
 
 
 def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, effort: Effort) -> Labels:
-    """Mend cells that break a guarantee, then lower the loss by steps that keep them all; see `shoal.models`."""
+    """Repair cells that break a guarantee, then lower the loss by steps that keep them all; see `shoal.models`."""
     return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, _current().progress))
 
 
@@ -315,24 +315,27 @@ def distances(X: Matrix, point: Vector) -> Vector:
     return _kernels.distances(X, point)
 
 
-def nearest(X: Matrix, point: Vector, k: int) -> Labels:
-    """Return the numbers of the k records nearest to a point, nearest first, ties by record number."""
-    return Remaining(X).nearest(point, k)[0]
+class Half(NamedTuple):
+    """Numbers of records, ascending, and their rows."""
+
+    records: Labels
+    X: Matrix
 
 
-def farthest(X: Matrix, point: Vector) -> int:
-    """Return the number of the record farthest from a point, the lowest of equally far ones."""
-    return Remaining(X).farthest(point)
+def halves(X: Matrix, direction: Vector, threads: int) -> tuple[Half, Half]:
+    """Cut records in two across a direction: the lower n // 2, of equal ones those with lower numbers, and the rest."""
+    low, high = _kernels.halves(X, direction, threads)
+    return Half(_as_labels(low[0]), low[1]), Half(_as_labels(high[0]), high[1])
 
 
 def cell_sums(X: Matrix, labels: Labels, n_cells: int) -> Matrix:
     """Return the sums of the records of each cell, correctly rounded, shape (n_cells, n_dims)."""
-    return _kernels.cell_sums(X, labels, n_cells)
+    return _kernels.cell_sums(X, labels, n_cells, n_threads())
 
 
 def cell_spread(X: Matrix, labels: Labels, n_cells: int) -> Vector:
     """Return, for each cell, the squared distances of its records from their mean, summed; shape (n_cells,)."""
-    return _kernels.cell_spread(X, labels, n_cells)
+    return _kernels.cell_spread(X, labels, n_cells, n_threads())
 
 
 class Remaining:

@@ -105,7 +105,8 @@ def _assignment_solver() -> Any:
 
 def _blocks(release: Released, most: int) -> list[Labels]:
     """Cut the records into blocks along the main direction of the released points, whole points together."""
-    points = release.points - release.points.mean(axis=0)
+    points = np.ldexp(release.points, -int(np.frexp(np.abs(release.points).max(initial=0.0))[1]))
+    points -= points.mean(axis=0)
     along = points @ np.linalg.svd(points, full_matrices=False)[2][0]
     order = np.argsort(along, kind="stable")
     sizes = np.bincount(release.labels)[order]

@@ -35,8 +35,12 @@ MODELS: dict[str, type[Model]] = {
 }
 
 
-def measure(model: Model, class_ids: Labels, codes: Labels, n_values: int, ordered: bool) -> Reached:
+def measure(
+    model: Model, class_ids: Labels, codes: Labels, n_values: int, ordered: bool, subjects: Labels | None = None
+) -> Reached:
     """Recount what a model reaches, from the class of each record and the codes of its column alone.
+
+    With `subjects`, the person of each record, every person counts once for each value.
 
     Examples
     --------
@@ -45,4 +49,4 @@ def measure(model: Model, class_ids: Labels, codes: Labels, n_values: int, order
     >>> found.value, found.n_failing, found.holds
     (1.0, 1, False)
     """
-    return model.measure(class_ids, Codes(codes, n_values, ordered))
+    return model.measure(class_ids, Codes(codes, n_values, ordered, subjects))

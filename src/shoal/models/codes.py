@@ -24,6 +24,29 @@ class Codes(NamedTuple):
     ordered: bool
     """Whether distances between codes mean something."""
 
+    subjects: Labels | None = None
+    """The person of each record, from 0; None where every record is a person of its own."""
+
+    def counts(self) -> Labels:
+        """Count the records of each value, or the persons who have it; shape (n_values,)."""
+        values = self.codes if self.subjects is None else self.pairs()[1]
+        return np.bincount(values, minlength=self.n_values)
+
+    def pairs(self) -> tuple[Labels, Labels]:
+        """Return the pair of value and person of each record, from 0, and the value of each pair, ascending."""
+        assert self.subjects is not None
+        n_subjects = int(self.subjects.max(initial=0)) + 1
+        found, pairs = np.unique(self.codes * n_subjects + self.subjects, return_inverse=True)
+        return pairs, found // n_subjects
+
+    def counted_once(self, class_ids: Labels) -> tuple[Labels, Labels]:
+        """Return class and code of what counts: of the records of a person with the same value, one in each class."""
+        if self.subjects is None:
+            return class_ids, self.codes
+        pairs, values = self.pairs()
+        once = np.unique(class_ids * len(values) + pairs)
+        return once // len(values), values[once % len(values)]
+
 
 def encode(column: "pa.Array | pa.ChunkedArray", *, ordered: bool, categories: Sequence[Any] | None = None) -> Codes:
     """Give the values of a column numbers in ascending order; missing is a value of its own, after all others.
@@ -51,7 +74,7 @@ def encode(column: "pa.Array | pa.ChunkedArray", *, ordered: bool, categories: S
     --------
     >>> import pyarrow as pa
     >>> encode(pa.array([30, 10, None, 30]), ordered=True)
-    Codes(codes=array([1, 0, 2, 1]), n_values=3, ordered=True)
+    Codes(codes=array([1, 0, 2, 1]), n_values=3, ordered=True, subjects=None)
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -6,7 +6,7 @@ Brickell, Shmatikov (2008), "The cost of privacy: destruction of data-mining uti
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class DeltaDisclosure(Model):
     column: str
     delta: float
     name: ClassVar[str] = "delta-disclosure"
+    best: ClassVar[Literal["low", "high"]] = "low"
 
     def __post_init__(self) -> None:
         if not (is_number(self.delta) and self.delta > 0):
@@ -55,14 +56,14 @@ class DeltaDisclosure(Model):
 
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the largest logarithm of every class; infinite where a value of the table is missing."""
-        by_class = Sorted(class_ids, column.codes)
-        counts = np.bincount(column.codes, minlength=column.n_values)
+        by_class = Sorted(*column.counted_once(class_ids))
+        counts = column.counts()
         classes, values, occurs = by_class.runs()
         shares = occurs / by_class.sizes[classes]
         worst = np.zeros(len(by_class.sizes))
-        np.maximum.at(worst, classes, np.abs(np.log(shares / (counts[values] / len(column.codes)))))
+        np.maximum.at(worst, classes, np.abs(np.log(shares / (counts[values] / counts.sum()))))
         worst[np.bincount(classes, minlength=len(worst)) < np.count_nonzero(counts)] = np.inf
-        return reached(self, worst, worst < self.delta, best="low")
+        return reached(self, worst, worst < self.delta)
 
     def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
         """Forbid steps after which a share is off by too much."""

@@ -60,6 +60,11 @@ class LDiversity(Model):
             raise ParameterError(f"c must be a number above 0; got {self.c!r}.")
 
     @property
+    def by_frequency(self) -> bool:
+        """Different values are counted, however frequent, by the distinct kind."""
+        return self.kind != "distinct"
+
+    @property
     def promise(self) -> str:
         """How many values a group has, and in which sense."""
         how = {
@@ -72,20 +77,20 @@ class LDiversity(Model):
 
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the values of every class: how many, e to the entropy, or the l that is reached with this c."""
-        by_class = Sorted(class_ids, column.codes)
+        by_class = Sorted(*column.counted_once(class_ids))
         classes, _, counts = by_class.runs()
         if self.kind == "distinct":
             values = np.bincount(classes, minlength=len(by_class.sizes)).astype(np.float64)
-            return reached(self, values, values >= self.l, best="high")
+            return reached(self, values, values >= self.l)
         ends = np.cumsum(np.bincount(classes, minlength=len(by_class.sizes)))[:-1]
         each = np.split(counts, ends) if len(by_class.sizes) else []
         if self.kind == "entropy":
             values = np.array([np.exp(_entropy(occurs)) for occurs in each])
             kept = np.array([_has_entropy(occurs, int(self.l)) for occurs in each], dtype=bool)
-            return reached(self, values, kept, best="high")
+            return reached(self, values, kept)
         assert self.c is not None
         values = np.array([_recursive_l(occurs, self.c) for occurs in each], dtype=np.float64)
-        return reached(self, values, values >= self.l, best="high")
+        return reached(self, values, values >= self.l)
 
     def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
         """Forbid steps after which a class is not diverse enough."""
@@ -100,7 +105,7 @@ class LDiversity(Model):
 
     def why_impossible(self, column: Codes) -> str:
         """Not even all records together are diverse enough."""
-        counts = np.bincount(column.codes)
+        counts = column.counts()
         counts = counts[counts > 0]
         found = {
             "distinct": f"have {len(counts)} different values",

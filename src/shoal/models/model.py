@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,14 @@ class Model(ABC):
     """Whether values count as one that some readers cannot tell apart. What a model promises has to hold for those who
     can and for those who cannot: fewer values are worse for diversity, more are for closeness."""
 
+    best: ClassVar[Literal["low", "high"]] = "high"
+    """Which of two values is the better one."""
+
+    @property
+    def by_frequency(self) -> bool:
+        """Whether it matters how often a value occurs in a class, and not only whether it does."""
+        return True
+
     @property
     def promised(self) -> bool:
         """Whether the release is refused if it does not hold; else what was reached is only reported."""
@@ -106,14 +114,18 @@ class Model(ABC):
         """Say in counts, without a value, why the records of `column` as one class break it."""
 
 
-def reached(
-    model: Model, values: NDArray[np.float64], kept: NDArray[np.bool_], *, best: str, note: str = ""
-) -> Reached:
-    """Sum up the classes; `best` says whether "low" or "high" values are the good ones."""
-    worst = float(values.max() if best == "low" else values.min()) if len(values) else 0.0
+def reached(model: Model, values: NDArray[np.float64], kept: NDArray[np.bool_], *, note: str = "") -> Reached:
+    """Sum up the classes."""
+    worst = float(values.max() if model.best == "low" else values.min()) if len(values) else 0.0
     mean = float(values.mean()) if len(values) else 0.0
     failing = int(np.count_nonzero(~kept))
     return Reached(model, worst, mean, len(values), failing, failing == 0, note, values)
+
+
+def worse(one: Reached, other: Reached) -> Reached:
+    """Return the recount with more failing classes, or else with the worse value, of the same model."""
+    sign = 1 if one.model.best == "low" else -1
+    return max(one, other, key=lambda found: (found.n_failing, sign * found.value))
 
 
 def plain(value: Any) -> Any:

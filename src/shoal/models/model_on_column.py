@@ -18,19 +18,23 @@ class ModelOnColumn(NamedTuple):
     codes: Labels
     n_values: int
     ordered: bool
+    subjects: Labels | None = None
 
     @property
     def column(self) -> Codes:
         """The column alone."""
-        return Codes(self.codes, self.n_values, self.ordered)
+        return Codes(self.codes, self.n_values, self.ordered, self.subjects)
 
     def part(self, records: Labels) -> "ModelOnColumn":
         """Return the same for some of the records."""
-        return self._replace(codes=np.ascontiguousarray(self.codes[records]))
+        subjects = None if self.subjects is None else self.subjects[records]
+        return self._replace(codes=np.ascontiguousarray(self.codes[records]), subjects=subjects)
 
-    def counts(self) -> Labels:
-        """Count the records of each value, shape (n_values,)."""
-        return np.bincount(self.codes, minlength=self.n_values)
+
+def counting_persons(models: Sequence[ModelOnColumn], subjects: Labels) -> list[ModelOnColumn]:
+    """Return the models that count otherwise if every person counts once for each value, counting in this way."""
+    found = [each._replace(subjects=subjects) for each in models if each.model.by_frequency]
+    return [each for each in found if len(each.column.pairs()[1]) < len(subjects)]  # somebody has a value twice
 
 
 def vetoes_of(models: Sequence[ModelOnColumn], counts: Sequence[Labels] | None = None) -> kernels.Guarantees:
@@ -39,8 +43,10 @@ def vetoes_of(models: Sequence[ModelOnColumn], counts: Sequence[Labels] | None =
     `counts` has the values of the whole table for each model, where `models` are about a part of it.
     """
     vetoes = kernels.Guarantees()
-    for each, whole in zip(models, counts or [each.counts() for each in models], strict=True):
+    for each, whole in zip(models, counts or [each.column.counts() for each in models], strict=True):
         each.model.guard(vetoes, each.column, whole)
+        if each.subjects is not None:
+            vetoes.persons_once(*each.column.pairs())
     return vetoes
 
 

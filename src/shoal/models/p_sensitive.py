@@ -45,6 +45,11 @@ class PSensitive(Model):
             raise ParameterError(f"p must be a whole number of at least 2; got {self.p!r}.")
 
     @property
+    def by_frequency(self) -> bool:
+        """Different values are counted, however frequent."""
+        return False
+
+    @property
     def promise(self) -> str:
         """How many values a group has."""
         return f"Every group has at least {self.p} different values of {self.column!r} (p-sensitivity)."
@@ -52,7 +57,7 @@ class PSensitive(Model):
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
         """Recount the different values of every class."""
         found = self._as_diversity().measure(class_ids, column)
-        return reached(self, found.values, found.values >= self.p, best="high")
+        return reached(self, found.values, found.values >= self.p)
 
     def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
         """Forbid steps after which a class has too few values."""

@@ -6,7 +6,7 @@ Li, Li, Venkatasubramanian (2007), "t-Closeness: privacy beyond k-anonymity and 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ class TCloseness(Model):
     t: float
     weight: float | None = None
     name: ClassVar[str] = "t-closeness"
+    best: ClassVar[Literal["low", "high"]] = "low"
 
     def __post_init__(self) -> None:
         if not (is_number(self.t) and 0 < self.t <= 1):
@@ -76,7 +77,7 @@ class TCloseness(Model):
                 f"Column {self.column!r} has one and the same value everywhere: every class is like the table, and "
                 "everybody's value is known."
             )
-        return reached(self, values, kept, best="low", note=note)
+        return reached(self, values, kept, note=note)
 
     def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
         """Forbid steps after which a class is farther than t from the table."""
@@ -103,29 +104,29 @@ def earth_movers_distance(class_ids: Labels, column: Codes) -> Vector:
 
 
 def _work(class_ids: Labels, column: Codes) -> Work:
-    return (ordered_work if column.ordered else nominal_work)(class_ids, column.codes, column.n_values)
+    return (ordered_work if column.ordered else nominal_work)(*column.counted_once(class_ids), column.counts())
 
 
 def _divided(work: list[int], whole: list[int]) -> Vector:
     return np.array([w / a if a else 0.0 for w, a in zip(work, whole, strict=True)])
 
 
-def ordered_work(class_ids: Labels, codes: Labels, n_values: int) -> Work:
-    """Return the earth mover's distance of each class from all records, over the ranks (equation 1 of the paper).
+def ordered_work(class_ids: Labels, codes: Labels, counts: Labels) -> Work:
+    """Return the earth mover's distance of each class from the table, over the ranks (equation 1 of the paper).
 
     With N_i records up to value i in the table and u in the class, the distance is the sum of abs(c N_i - n u) over all
     i, divided by c n (M - 1). Between two neighbouring records of the class u stays, and c N_i - n u turns from
     negative to positive at one place; sums of N on both sides are looked up. So a class costs its size, not M.
     """
-    n = len(codes)
-    up_to = np.cumsum(np.bincount(codes, minlength=n_values))
+    n, n_values = int(counts.sum()), len(counts)
+    up_to = np.cumsum(counts)
     below = np.concatenate([[0], np.cumsum(up_to)])
     by_class = Sorted(class_ids, codes)
     size = by_class.sizes[by_class.classes]
-    u = np.arange(n) - by_class.starts[by_class.classes] + 1
+    u = np.arange(len(codes)) - by_class.starts[by_class.classes] + 1
     begin = by_class.codes
     end = np.where(u == size, n_values, np.append(begin[1:], n_values))
-    turn = np.clip(np.sort(codes)[-(-u * n // size) - 1], begin, end)
+    turn = np.clip(np.repeat(np.arange(n_values), counts)[-(-u * n // size) - 1], begin, end)
     # What is multiplied by n and by c is summed apart: the products may need more than 64 bits.
     by_n = _class_sums(u * (2 * turn - begin - end), by_class)
     by_c = _class_sums(below[begin] + below[end] - 2 * below[turn], by_class) + below[begin[by_class.starts]]
@@ -137,10 +138,9 @@ def _class_sums(values: Labels, by_class: Sorted) -> Labels:
     return np.asarray(np.add.reduceat(values, by_class.starts) if len(values) else values, dtype=np.int64)
 
 
-def nominal_work(class_ids: Labels, codes: Labels, n_values: int) -> Work:
-    """Return half the sum of the absolute differences between shares in each class and among all records."""
-    n = len(codes)
-    counts = np.bincount(codes, minlength=n_values)
+def nominal_work(class_ids: Labels, codes: Labels, counts: Labels) -> Work:
+    """Return half the sum of the absolute differences between shares in each class and in the table."""
+    n = int(counts.sum())
     by_class = Sorted(class_ids, codes)
     classes, values, occurs = by_class.runs()
     # What is too much in one place is missing in another: half the sum is that of the positive differences.

@@ -66,7 +66,7 @@ def codes_of(values: pa.ChunkedArray, column: Column, *, merged: bool = False) -
     >>> table = pa.table({"age": [30, 40, 50], "salary": [10.0, None, 5.0]})
     >>> schema = Schema.of(table.schema, Roles(quasi_identifiers=("age",), confidential=("salary",)))
     >>> codes_of(table["salary"], schema["salary"])
-    Codes(codes=array([1, 2, 0]), n_values=3, ordered=True)
+    Codes(codes=array([1, 2, 0]), n_values=3, ordered=True, subjects=None)
     """
     # The type of an ordinal column may tell its order.
     values = one_missing(values if column.kind is Kind.ORDINAL else decoded(values))

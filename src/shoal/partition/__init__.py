@@ -20,6 +20,7 @@ from shoal.partition.centroid import centroid
 from shoal.partition.diameter import diameter
 from shoal.partition.dissolve import with_dissolving
 from shoal.partition.mdav import mdav
+from shoal.partition.mst import mst
 from shoal.partition.options import check_options
 from shoal.partition.tfrp import tfrp
 from shoal.partition.topdown import topdown
@@ -41,7 +42,10 @@ ALGORITHMS: dict[str, Algorithm] = {
     "centroid": Algorithm(centroid, largest=200_000),
     "centroid+": Algorithm(with_dissolving(centroid), largest=200_000),
     "vmdav": Algorithm(vmdav, largest=200_000),
+    "vmdav+": Algorithm(with_dissolving(vmdav), largest=200_000),
     "topdown": Algorithm(topdown, largest=1_000_000),
+    "topdown+": Algorithm(with_dissolving(topdown), largest=1_000_000),
+    "mst": Algorithm(mst, largest=20_000),
     "univariate": Algorithm(univariate),
 }
 

@@ -3,8 +3,8 @@
 The price is a little loss along the cuts, which refining across them wins back; the gain is time linear in the records.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,43 +29,44 @@ def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> 
     size = max(size or min(BLOCK_RECORDS, BLOCK_NUMBERS // X.shape[1]), 8 * k)
     if len(X) <= size:
         return mdav(X, k)
-    found = side_by_side(
-        lambda block, check: (block.records, kernels.mdav_alone(block.X, k, check)), cut(X, size), kernels.n_threads()
-    )
+    parts = cut(X, size)
+    found = side_by_side(lambda part, check: kernels.mdav_alone(part.X, k, check), parts, kernels.n_threads())
     labels = np.empty(len(X), dtype=np.int64)
     n_cells = 0
-    for records, cells in found:
-        labels[records] = cells + n_cells
+    for part, cells in zip(parts, found, strict=True):
+        labels[part.records] = cells + n_cells
         n_cells += int(cells.max()) + 1
     return labels
 
 
-class Block(NamedTuple):
-    """Some of the records: their numbers in the table, and their rows."""
-
-    records: NDArray[np.int64]
-    X: Matrix
-
-
-def cut(X: Matrix, size: int) -> Iterator[Block]:
+def cut(X: Matrix, size: int) -> list[kernels.Half]:
     """Halve the records across their main direction, again and again, down to blocks of at most `size`."""
-    pending = [Block(np.arange(len(X)), X)]
-    while pending:
-        block = pending.pop()
-        n = len(block.records)
-        if n <= size:
-            yield block
-            continue
-        along = block.X @ main_direction(block.X[:: max(n // 4096, 1)])
-        order = np.argpartition(along, n // 2)
-        for half in (order[n // 2 :], order[: n // 2]):
-            half.sort()
-            pending.append(Block(block.records[half], block.X[half]))
+    threads = kernels.n_threads()
+    # An exact factor that moves no record, so that the largest numbers do not overflow when they are added.
+    scale = 2.0**-64 if np.abs(X).max(initial=0.0) > 2.0**900 else 1.0
+    blocks = [kernels.Half(np.arange(len(X)), X)]
+    while max(len(block.records) for block in blocks) > size:
+        # At first all threads halve one block, in the end each halves one.
+        halve = partial(_halved, size=size, scale=scale, threads=max(threads // len(blocks), 1))
+        blocks = [half for halves in side_by_side(halve, blocks, min(threads, len(blocks))) for half in halves]
+    return blocks
+
+
+def _halved(
+    block: kernels.Half, check: Callable[[], None], size: int, scale: float, threads: int
+) -> list[kernels.Half]:
+    """Return the two halves of a block, or the block if it is small enough."""
+    n = len(block.records)
+    if n <= size:
+        return [block]
+    direction = main_direction(block.X[:: max(n // 4096, 1)]) * scale
+    return [kernels.Half(block.records[half.records], half.X) for half in kernels.halves(block.X, direction, threads)]
 
 
 def main_direction(X: Matrix) -> NDArray[np.float64]:
-    """Return the unit vector along which the records spread most, scaled so that nothing overflows."""
-    centred = X - X.mean(axis=0)
+    """Return the unit vector along which the records spread most; nothing overflows on the way."""
+    centred = np.ldexp(X, -int(np.frexp(np.abs(X).max(initial=0.0))[1]))
+    centred -= centred.mean(axis=0)
     largest = np.abs(centred).max(initial=0.0)
     if largest == 0:
         return np.asarray(np.eye(X.shape[1])[0])

@@ -109,7 +109,8 @@ def round_step(least: float, whole: bool = False) -> float:
         return 1.0
     power = 10.0 ** np.floor(np.log10(least))
     factors = (1, 2, 5, 10) if whole and power < 10 else (1, 2, 2.5, 5, 10)
-    return float(next(factor * power for factor in factors if factor * power >= least * (1 - 1e-12)))
+    # Of the smallest numbers there are, the powers of ten are 0 or far apart.
+    return float(next((factor * power for factor in factors if factor * power >= least * (1 - 1e-12)), least))
 
 
 def _logarithmic(values: Vector, low: float, high: float, whole: bool) -> Grid | None:

@@ -154,6 +154,12 @@ def _grouped(job: Job, schema: Schema) -> Iterable[str]:
     weighted = [column.name for column in schema.quasi if column.settings.weight != 1]
     if weighted:
         yield f"Some columns counted more or less than others in the comparison: {listed(weighted)}."
+    for words, names in (
+        ("led into the same groups where equal in", [name for name, weight in job.steer.items() if weight > 0]),
+        ("led into different groups where equal in", [name for name, weight in job.steer.items() if weight < 0]),
+    ):
+        if names:
+            yield f"Records were {words} {listed(names)}, as far as that goes: nothing is promised about it."
 
 
 def _kept_together(schema: Schema) -> Iterable[str]:

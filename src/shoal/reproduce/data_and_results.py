@@ -6,7 +6,11 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,14 +79,19 @@ def gaussian() -> Source:
     return Source("gaussian", f"standard normal, {GAUSSIAN_DIMS} columns", GAUSSIAN_DIMS, None)
 
 
+TWO_TYPES = "covertype, types 2 and 4"
+
+
 def covertype(n: int) -> Source | Missing:
-    """Return the covertype records: all seven types where `n` of them are at hand, else types 2 and 4."""
-    return _from_files("covertype", {"covertype_sample.csv.gz": 92_962, "covertype_two_class.csv.gz": 286_048}, n)
+    """Return the covertype records: all seven types where `n` of them are at hand, else types 2 and 4, named so."""
+    files = {"covertype_sample.csv.gz": 92_962, "covertype_two_class.csv.gz": 286_048}
+    source = _from_files("covertype", tuple(files.items()), n)
+    return source._replace(name=TWO_TYPES) if isinstance(source, Source) and "two_class" in source.origin else source
 
 
 def census(n: int) -> Source | Missing:
     """Return the nine numeric columns of the American Community Survey records."""
-    return _from_files("census", {"gov_census.csv.gz": 204_309}, n)
+    return _from_files("census", (("gov_census.csv.gz", 204_309),), n)
 
 
 def data_folder() -> Path | None:
@@ -102,17 +111,22 @@ def _usual_folders() -> Iterator[Path]:
         yield start / "shared" / "data"
 
 
-def _from_files(name: str, sizes: dict[str, int], n: int) -> Source | Missing:
+def _from_files(name: str, files: tuple[tuple[str, int], ...], n: int) -> Source | Missing:
     """Read the first file that is at hand and holds `n` records, else the largest there is."""
-    folder = data_folder()
+    sizes, folder = dict(files), data_folder()
     if folder is None:
         return Missing(name, "no data folder found; SHOAL_DATA may name one")
     there = [file for file in sizes if (folder / file).is_file()]
     if not there:
         return Missing(name, f"{' or '.join(sizes)} not in the data folder")
     file = next((file for file in there if sizes[file] >= n), there[-1])
-    records = read_columns(folder / file, CENSUS_COLUMNS if name == "census" else COVERTYPE_COLUMNS)
+    records = _read_once(folder / file, CENSUS_COLUMNS if name == "census" else COVERTYPE_COLUMNS)
     return Source(name, file, records.shape[1], records)
+
+
+@cache
+def _read_once(path: Path, columns: tuple[str, ...]) -> Matrix:
+    return read_columns(path, columns)
 
 
 def read_columns(path: Path, columns: tuple[str, ...]) -> Matrix:
@@ -125,6 +139,25 @@ def read_columns(path: Path, columns: tuple[str, ...]) -> Matrix:
             raise ParameterError(f"{path.name} lacks the column(s) {', '.join(absent)}; it has {', '.join(header)}.")
         where = [header.index(column) for column in columns]
         return np.loadtxt(lines, delimiter=",", usecols=where, ndmin=2, dtype=np.float64)
+
+
+def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
+    """Call, and return what came of it with the processor time, which other work on the machine does not lengthen."""
+    start = process_time()
+    result = function(*arguments, **options)
+    return result, max(process_time() - start, 1e-6)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep NumPy's matrix products to one thread, as the papers did, where threadpoolctl is there to ask for it."""
+    try:
+        limits = import_module("threadpoolctl").threadpool_limits
+    except ModuleNotFoundError:
+        yield
+        return
+    with limits(1):
+        yield
 
 
 def machine() -> dict[str, str | int]:

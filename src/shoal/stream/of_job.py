@@ -4,7 +4,7 @@ from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.stream.flow import Stream
 
-_OF_A_RELEASE = ("method", "scaling", "rho", "options", "input", "output")
+_OF_A_RELEASE = ("method", "scaling", "rho", "steer", "options", "input", "output", "late")
 _NOT_HERE = ("by", "household", "household_level", "weights")
 
 
@@ -27,8 +27,8 @@ def stream_of(job: Job, tracked: str) -> Stream:
         raise ParameterError(
             "The job has no table [stream], so it is one for `shoal run`. Say when a tuple is due there."
         )
-    unused = [name for name in _OF_A_RELEASE if name in job.model_fields_set]
-    unused += [f"roles.{name}" for name in _NOT_HERE if name in job.roles.model_fields_set]
+    unused = [name for name in _OF_A_RELEASE if getattr(job, name) != Job.model_fields[name].default]
+    unused += [f"roles.{name}" for name in _NOT_HERE if getattr(job.roles, name)]
     if unused:
         raise ParameterError(f"{', '.join(unused)} is set in the job, but a stream has no use for it. Leave it out.")
     if not job.roles.quasi_identifiers:

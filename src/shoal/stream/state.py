@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import FileError
-from shoal.files import replacing_all
+from shoal.files import replacing
 
 TITLE = b"shoal stream, version 2\n"
 
@@ -45,7 +45,7 @@ def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file, for its owner alone: the old one stays until the new one is on the disk."""
-    with replacing_all([path], force=True, private=[path]) as (beside,):
+    with replacing(path, force=True, private=True) as beside:
         beside.write_bytes(content)
 
 

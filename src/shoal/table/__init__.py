@@ -15,13 +15,14 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from shoal.errors import FileError, ParameterError
-from shoal.files import replacing
+from shoal.files import replacing, sha256
 from shoal.table.clean import as_permutation, check_wanted, plain, publishable, reordered
 from shoal.table.csv import CSV, Reading
 from shoal.table.format import Format
 from shoal.table.frames import Back, from_frame, without_types
 from shoal.table.parquet_arrow import ARROW, PARQUET, parquet_types, read_parquet
-from shoal.table.parquet_rewrite import rewrite_parquet
+from shoal.table.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
+from shoal.table.source import Stamp, check_stamp, sha256_of_records
 from shoal.table.spss_stata import SPSS, STATA, ValueLabels
 
 __all__ = [
@@ -32,8 +33,10 @@ __all__ = [
     "ValueLabels",
     "format_of",
     "formats_in_words",
+    "inputs_of",
     "read",
     "rewrite_parquet",
+    "rewrite_parquet_into",
     "write",
     "write_into",
 ]
@@ -66,6 +69,8 @@ class Table:
         What an SPSS or Stata file says about its columns.
     index : tuple of str
         The columns that were the index of a pandas frame.
+    stamp : Stamp or None
+        Size, time and place of the file when it was opened.
     """
 
     types: pa.Schema
@@ -75,6 +80,7 @@ class Table:
     reading: Reading | None = None
     labels: ValueLabels | None = None
     index: tuple[str, ...] = ()
+    stamp: Stamp | None = None
     _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
     _back: Back | None = field(default=None, kw_only=True)
 
@@ -96,7 +102,37 @@ class Table:
 
     def load(self, names: Sequence[str]) -> pa.Table:
         """Return some columns, without metadata. Of a Parquet file they are read now, and not kept."""
-        return self._load(names)
+        self._check_stamp()
+        found = self._load(names)
+        self._check_stamp()
+        return found
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of the file's bytes, or of the records of a frame; taken when it is first asked for."""
+        if self.path is None:
+            return sha256_of_records(self.arrow)
+        found = sha256(self.path)
+        self._check_stamp()
+        return found
+
+    def seal(self) -> "Table":
+        """Take the SHA-256 now, of what is read now; `check_unchanged` compares."""
+        assert self.sha256
+        return self
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that has changed since it was opened, or a frame since its SHA-256 was taken."""
+        self._check_stamp()
+        if self.path is None and sha256_of_records(self.arrow) != self.sha256:
+            raise FileError(
+                "The frame has changed since it was handed over. Nothing was written. Start again, and leave it as it "
+                "is until the release is written."
+            )
+
+    def _check_stamp(self) -> None:
+        if self.path is not None and self.stamp is not None:
+            check_stamp(self.path, self.stamp)
 
     def like(self, arrow: pa.Table, *, own_types: bool = True) -> Any:
         """Return `arrow` as the kind of frame that this table was; for a file, as a `pyarrow.Table`.
@@ -124,6 +160,7 @@ def read(
     null_values: Sequence[str] | None = None,
     header: bool | None = None,
     names: Sequence[str] | None = None,
+    max_unpacked_gb: float | None = None,
 ) -> Table:
     r"""Read a table: a file by its path, or a frame.
 
@@ -148,6 +185,8 @@ def read(
         True: the first line of the CSV file is a header even if it looks like a record.
     names : sequence of str, optional
         Names for the columns of a CSV file without a header; with ``header=True``, in place of its header.
+    max_unpacked_gb : float, optional
+        How many GB (10^9 bytes) a .gz file may unpack to; 2 if not given.
 
     Returns
     -------
@@ -173,7 +212,7 @@ def read(
     """
     options = {
         **{"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "quote": quote},
-        **{"null_values": null_values, "header": header, "names": names},
+        **{"null_values": null_values, "header": header, "names": names, "max_unpacked_gb": max_unpacked_gb},
     }
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str | os.PathLike):
@@ -226,8 +265,13 @@ def write(
     'city,size\nTurin,0.5\n,2.0\n'
     """
     format_of(path)
-    with replacing(path, force) as temporary:
+    with replacing(path, force, inputs=inputs_of(like)) as temporary:
         write_into(arrow, temporary, like=like, order=order)
+
+
+def inputs_of(table: Table | None) -> list[Path]:
+    """Name the file that a table was read from, which must not be written to; none for a frame."""
+    return [] if table is None or table.path is None else [table.path]
 
 
 def write_into(
@@ -272,24 +316,27 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
         raise FileError(f"{str(path)!r} is a folder. Give the path of one file.")
     if not path.is_file():
         raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
+    stamp = Stamp.of(path)
     try:
         if kind is PARQUET:
-            return _unread_parquet(path, columns)
+            return _unread_parquet(path, columns, stamp)
         arrow, notes = kind.read(path, columns, **given)
     except PermissionError:
         raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
+    check_stamp(path, stamp)
     reading = notes if isinstance(notes, Reading) else None
-    return Table.of(
-        arrow, kind.name, path=path, reading=reading, labels=notes if isinstance(notes, ValueLabels) else None
-    )
+    labels = notes if isinstance(notes, ValueLabels) else None
+    return Table.of(arrow, kind.name, path=path, stamp=stamp, reading=reading, labels=labels)
 
 
-def _unread_parquet(path: Path, columns: Sequence[str] | None) -> Table:
+def _unread_parquet(path: Path, columns: Sequence[str] | None, stamp: Stamp) -> Table:
     """Return a Parquet file as a table whose columns are read when they are asked for."""
     types, n_records = parquet_types(path)
     wanted = types.names if columns is None else check_wanted(columns, types.names)
     types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
-    return Table(types, n_records, "parquet", path, _load=lambda names: plain(read_parquet(path, names)[0]))
+    return Table(
+        types, n_records, "parquet", path, stamp=stamp, _load=lambda names: plain(read_parquet(path, names)[0])
+    )
 
 
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:

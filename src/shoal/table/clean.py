@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean
@@ -48,7 +49,10 @@ def check_flat(schema: pa.Schema) -> None:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Return the table without metadata of any kind, and with text in a type that all of pyarrow computes on."""
+    """Return the table without metadata of any kind, and with values in types that all of pyarrow computes on."""
+    for place, field in enumerate(table.schema):
+        if _holds_runs(field.type):
+            table = table.set_column(place, field.name, _publishable(field.name, table.column(place)))
     fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
     return table.replace_schema_metadata(None).cast(pa.schema(fields))
 
@@ -74,6 +78,15 @@ def _publishable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         ) from None
 
 
+def empty_made_missing(table: pa.Table) -> pa.Table:
+    """Return the table with a missing value for every empty text: for what comes from a file that has no other way."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            column = table.column(place)
+            table = table.set_column(place, field.name, pc.if_else(pc.equal(column, ""), None, column))
+    return table
+
+
 def reordered(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:
     """Return the records in another order."""
     for i, field in enumerate(table.schema):
@@ -89,6 +102,17 @@ def as_permutation(order: ArrayLike, n: int) -> NDArray[np.int64]:
     if array.shape != (n,) or array.dtype.kind not in "iu" or not np.array_equal(np.sort(array), np.arange(n)):
         raise ParameterError(f"order must hold each record number from 0 to {n - 1} once.")
     return array.astype(np.int64, copy=False)
+
+
+def _holds_runs(kind: pa.DataType) -> bool:
+    """Tell whether a type is run-end-encoded or has such a type somewhere within."""
+    if pa.types.is_run_end_encoded(kind):
+        return True
+    if pa.types.is_dictionary(kind):
+        return _holds_runs(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _holds_runs(kind.storage_type)
+    return any(_holds_runs(kind.field(i).type) for i in range(kind.num_fields))
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

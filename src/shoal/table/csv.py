@@ -32,6 +32,10 @@ from shoal.table.format import Format
 
 _ROWS_AT_ONCE = 1 << 16
 _MOST_BLOCK = (1 << 31) - 1
+_PIECE = 1 << 22
+
+MAX_UNPACKED_GB = 2.0
+"""What a packed file may unpack to unless more is allowed: 5 MB can hold thousands of times as much."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,12 @@ def read_csv(
     null_values: Sequence[str] | None = None,
     header: bool | None = None,
     names: Sequence[str] | None = None,
+    max_unpacked_gb: float | None = None,
 ) -> tuple[pa.Table, Reading]:
     """Read a text file with a delimiter; `shoal.table.read` explains the options."""
     quote = _one_character("quote", quote, '"', or_none=True)
     encoding = encoding or "utf-8"
-    raw = as_utf8(_bytes(path), encoding, path.name)
+    raw = as_utf8(_bytes(path, max_unpacked_gb), encoding, path.name)
     text = sample(raw)
     if not text.strip():
         raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
@@ -188,17 +193,34 @@ class _Texts:
         )
 
 
-def _bytes(path: Path) -> Any:
+def _bytes(path: Path, max_unpacked_gb: float | None = None) -> Any:
     """Return the bytes of a file without copying them, or those of the file in an archive."""
     if path.suffix == ".gz":
-        try:
-            return gzip.decompress(path.read_bytes())
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from None
+        return _unpacked(path, MAX_UNPACKED_GB if max_unpacked_gb is None else max_unpacked_gb)
     if os.path.getsize(path) == 0:
         return b""
     with open(path, "rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _unpacked(path: Path, most_gb: float) -> bytearray:
+    """Return what an archive holds, or refuse it once it turns out to hold more than it may."""
+    if isinstance(most_gb, bool) or not isinstance(most_gb, int | float) or not most_gb > 0:
+        raise ParameterError(f"max_unpacked_gb={most_gb!r} must be a number above 0.")
+    content = bytearray()
+    try:
+        with gzip.open(path, "rb") as file:
+            while piece := file.read(_PIECE):
+                content += piece
+                if len(content) > most_gb * 1e9:
+                    raise FileError(
+                        f"{path.name!r} has {os.path.getsize(path):,} bytes and unpacks to more than {most_gb:g} GB, "
+                        "which may be more than memory holds. If that is what it should hold, allow more: "
+                        "max_unpacked_gb= (--max-unpacked-gb)."
+                    )
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from None
+    return content
 
 
 def _one_character(option: str, given: str | None, found: str, or_none: bool = False) -> str:

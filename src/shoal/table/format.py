@@ -20,6 +20,8 @@ class Format(NamedTuple):
     """What a release in this format looks like, for the docs."""
     extra: str | None = None
     """The extra that brings what reading and writing need."""
+    tells_empty: bool = True
+    """Whether an empty text differs from a missing one in such a file."""
 
     @property
     def options(self) -> frozenset[str]:

@@ -6,8 +6,6 @@ is published as it came never has to fit into memory.
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import FileError, ParameterError
-from shoal.files import replacing
+from shoal.files import hidden_folder, replacing
 from shoal.table.clean import as_permutation, check_names, check_wanted, plain, publishable
 from shoal.table.parquet_arrow import PARQUET_OPTIONS, UNREADABLE, damaged
 
@@ -72,6 +70,7 @@ def rewrite_parquet(
 
     Examples
     --------
+    >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> pq.write_table(pa.table({"age": [31, 35, 58, 60], "illness": list("abcd")}), folder / "in.parquet")
     >>> means = pa.table({"age": [33.0, 33.0, 59.0, 59.0]})
@@ -82,8 +81,21 @@ def rewrite_parquet(
     >>> pq.read_table(folder / "out.parquet").to_pydict()
     {'age': [59.0, 33.0, 59.0, 33.0], 'illness': ['d', 'a', 'c', 'b']}
     """
+    with replacing(path, force, inputs=[source]) as temporary:
+        rewrite_parquet_into(source, temporary, replaced=replaced, columns=columns, order=order)
+
+
+def rewrite_parquet_into(
+    source: str | os.PathLike[str],
+    path: Path,
+    *,
+    replaced: pa.Table,
+    columns: Sequence[str],
+    order: ArrayLike | None = None,
+) -> None:
+    """Write straight to `path`, replacing what is there: for a path from `shoal.files.replacing_all`."""
     source = Path(source)
-    with _opened(source) as file, replacing(path, force) as temporary:
+    with _opened(source) as file:
         n = file.metadata.num_rows
         if replaced.num_columns and replaced.num_rows != n:
             raise ParameterError(
@@ -99,8 +111,8 @@ def rewrite_parquet(
         elif permutation is None:
             pieces = _in_order(file, untouched, replaced)
         else:
-            pieces = _in_new_order(file, untouched, replaced, permutation, temporary.parent)
-        _append(pieces, _schema(file, replaced, columns), temporary)
+            pieces = _in_new_order(file, untouched, replaced, permutation, path)
+        _append(pieces, _schema(file, replaced, columns), path)
 
 
 @contextmanager
@@ -141,14 +153,13 @@ def _in_order(file: pq.ParquetFile, untouched: list[str], replaced: pa.Table) ->
 
 
 def _in_new_order(
-    file: pq.ParquetFile, untouched: list[str], replaced: pa.Table, order: NDArray[np.int64], beside: Path
+    file: pq.ParquetFile, untouched: list[str], replaced: pa.Table, order: NDArray[np.int64], path: Path
 ) -> Iterator[pa.Table]:
     """Yield the records in a new order, by way of temporary files."""
     size = _bucket_size(file, untouched)
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
-    folder = Path(tempfile.mkdtemp(prefix=".rewrite-", dir=beside))
-    try:
+    with hidden_folder(path) as folder:
         _scatter(file, untouched, places, size, folder)
         for bucket, start in enumerate(range(0, len(order), size)):
             with pa.OSFile(str(folder / str(bucket))) as stream, pa.ipc.open_stream(stream) as reader:
@@ -156,8 +167,6 @@ def _in_new_order(
             (folder / str(bucket)).unlink()
             records = records.take(np.argsort(records[_PLACE].to_numpy())).drop_columns([_PLACE])
             yield _joined(records.rename_columns(untouched), replaced.take(order[start : start + size]))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _scatter(file: pq.ParquetFile, untouched: list[str], places: NDArray[np.int64], size: int, folder: Path) -> None:

@@ -225,5 +225,7 @@ def _overwrite(path: Path, offset: int, content: bytes) -> None:
         file.write(content)
 
 
-SPSS = Format("sav", "SPSS", (".sav", ".zsav"), read_sav, write_sav, "the same, with labels", extra="spss")
-STATA = Format("dta", "Stata", (".dta",), read_dta, write_dta, "the same, with labels", extra="spss")
+SPSS = Format(
+    "sav", "SPSS", (".sav", ".zsav"), read_sav, write_sav, "the same, with labels", extra="spss", tells_empty=False
+)
+STATA = Format("dta", "Stata", (".dta",), read_dta, write_dta, "the same, with labels", extra="spss", tells_empty=False)

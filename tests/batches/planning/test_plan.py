@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import ParameterError
-from shoal.batches.planning import Arrivals, Measured, Quadratic, Run, as_seconds, plan, spoken
+from shoal.batches.planning import (
+    ALPHA,
+    Arrivals,
+    Measured,
+    NearestNeighbours,
+    Quadratic,
+    Run,
+    as_seconds,
+    plan,
+    spoken,
+)
 from shoal.batches.planning.formulas import CRITICAL_HEAD_START, critical_share, deadline_share, earliest, optimal_share
 from shoal.batches.planning.timeline_svg import timeline
 
@@ -40,6 +50,36 @@ def test_the_examples_of_the_figures_come_out(nu, base, late, finish):
     assert TWO_HOURS.base(nu) == pytest.approx(base, rel=1e-3)
     assert TWO_HOURS.late(nu) == pytest.approx(late, abs=0.5)
     assert TWO_HOURS.base(nu) - head_start + TWO_HOURS.late(nu) == pytest.approx(finish, rel=1e-3)
+
+
+def test_nearest_neighbours_take_what_the_thesis_says_of_them():
+    nearest = NearestNeighbours(7_200)
+    shares = np.linspace(0, 1, 101)
+    late = np.array([nearest.late(nu) / 7_200 for nu in shares])
+
+    assert late.max() == pytest.approx(0.1)  # "does not surpass the 10 %"
+    quicker = shares[1:][late[1:] < shares[1:] ** 2]
+    assert quicker[0] == pytest.approx(0.3, abs=0.02)  # "from approximately 30 %"
+    assert nearest.loss(0.1) == pytest.approx(0.02, abs=0.005)  # "delta about 2 %"
+    assert pytest.approx(0.286, abs=1e-3) == ALPHA / (1 + ALPHA)
+
+
+def test_a_plan_by_nearest_neighbours_is_ready_when_they_are():
+    found = plan(NearestNeighbours(7_200, "split-end"), TEN_HOURS, deadline=3_600)
+
+    assert found.variant == "split-end"
+    assert found.finish == pytest.approx(3_600)
+    assert found.finish == pytest.approx(found.base_seconds + found.start + found.late_seconds)
+    assert found.extra_loss < plan(TWO_HOURS, TEN_HOURS, deadline=3_600).extra_loss
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"variant": "reopen"}, "none of"), ({"alpha": 0.0}, "alpha"), ({"everything": 0.0}, "above 0")],
+)
+def test_rules_that_cannot_be_are_refused(settings, said):
+    with pytest.raises(ParameterError, match=said):
+        NearestNeighbours(**{"everything": 60.0, **settings})
 
 
 @given(s=head_starts)

@@ -11,10 +11,22 @@ from numpy.typing import NDArray
 
 from shoal.batches.planning.arrivals import Arrivals
 from shoal.batches.planning.durations import as_seconds, spoken
-from shoal.batches.planning.run_times import Measured, Quadratic, Run, Times
+from shoal.batches.planning.run_times import ALPHA, Measured, NearestNeighbours, Quadratic, Run, Times
 from shoal.errors import ParameterError
 
-__all__ = ["Arrivals", "Measured", "Plan", "Quadratic", "Run", "Times", "as_seconds", "plan", "spoken"]
+__all__ = [
+    "ALPHA",
+    "Arrivals",
+    "Measured",
+    "NearestNeighbours",
+    "Plan",
+    "Quadratic",
+    "Run",
+    "Times",
+    "as_seconds",
+    "plan",
+    "spoken",
+]
 
 _STEPS = 1_000
 

@@ -75,6 +75,70 @@ class Quadratic:
         return 1.0, 1.0
 
 
+ALPHA = 0.4
+"""What the thesis's sentences about nearest neighbours with splits at the end come to.
+
+Its figures 5.9 and 5.10 have tau_+ = alpha nu (1 - nu) not above 10 %, so alpha / 4 = 0.1; and below nu^2 from about
+30 % on, which is alpha / (1 + alpha) = 0.29.
+"""
+
+NEAREST_LOSS = {
+    "nearest": (0.0, 0.0217, 0.0775, 0.1570),
+    "split-mid": (0.0, 0.0217, 0.0737, 0.0904),
+    "split-end": (0.0, 0.0217, 0.0736, 0.0812),
+}
+"""Extra loss as in `MEASURED_LOSS`, for late records that join the nearest centroids."""
+
+
+@dataclass(frozen=True)
+class NearestNeighbours:
+    """Late records that join the nearest of (1 - nu) n / k centroids: tau_+ = alpha nu (1 - nu), section 4.2.2.
+
+    Attributes
+    ----------
+    everything : float
+        Seconds that the ordinary job takes on all records, by MDAV.
+    variant : str
+        "nearest", "split-mid" or "split-end".
+    alpha : float
+        Depends on the implementation.
+
+    Examples
+    --------
+    >>> hour = NearestNeighbours(3600)
+    >>> hour.late(0.5), hour.late(0.1) > Quadratic(3600).late(0.1), hour.late(0.3) < Quadratic(3600).late(0.3)
+    (360.0, True, True)
+    """
+
+    everything: float
+    variant: str = "split-end"
+    alpha: float = ALPHA
+
+    def __post_init__(self) -> None:
+        Quadratic(self.everything)
+        if self.variant not in NEAREST_LOSS:
+            raise ParameterError(f"Variant {self.variant!r} is none of {', '.join(NEAREST_LOSS)}.")
+        if not 0 < self.alpha < float("inf"):
+            raise ParameterError(f"alpha must be a number above 0; got {self.alpha!r}.")
+
+    def base(self, late: float) -> float:
+        """Say how long the base takes, in seconds."""
+        return Quadratic(self.everything).base(late)
+
+    def late(self, late: float) -> float:
+        """Say how long the late records take, in seconds."""
+        return self.everything * self.alpha * late * (1 - late)
+
+    def loss(self, late: float) -> float | None:
+        """Say how much more is lost: as measured on Gaussian records, up to one half."""
+        return None if late > SHARES[-1] else float(np.interp(late, SHARES, NEAREST_LOSS[self.variant]))
+
+    @property
+    def margin(self) -> tuple[float, float]:
+        """By which factors the times may come out: a rule has no error of its own."""
+        return 1.0, 1.0
+
+
 @dataclass(frozen=True)
 class Run:
     """One shape that was measured: seconds for so many records, of which a share came late."""

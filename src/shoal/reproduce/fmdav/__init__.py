@@ -8,16 +8,19 @@ Rodriguez-Hoyos, Estrada-Jimenez, Rebollo-Monedero, Mohamad Mezher, Parra-Arnau,
 distance to average vector (F-MDAV): an algorithm for k-anonymous microaggregation in big data".
 """
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import process_time
+from typing import Any
 
 import click
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.reproduce.claims import as_text
 from shoal.reproduce.data_and_results import Missing, Source, census, covertype, drawn, gaussian, make_folder, save
 from shoal.reproduce.fmdav.ablation import (
     KERNEL,
@@ -29,10 +32,11 @@ from shoal.reproduce.fmdav.ablation import (
     ablation_table,
     variants,
 )
+from shoal.reproduce.fmdav.claims import claims
 from shoal.reproduce.fmdav.sorting import Timing, compare_sorting, list_lengths, sorting_table
 from shoal.reproduce.fmdav.switches import numpy_mdav
 
-__all__ = ["command", "numpy_mdav"]
+__all__ = ["claims", "command", "numpy_mdav"]
 
 SMALL_SIZES, PAPERS_SIZES = (5_000, 10_000, 20_000), (10_000, 70_000, 150_000)
 SMALL_LIST, PAPERS_LIST = 10**6, 10**7
@@ -58,6 +62,7 @@ Examples:
   shoal reproduce fmdav
   shoal reproduce fmdav --n 20000 --longest 0
   SHOAL_DATA=~/data shoal reproduce fmdav --full --output fmdav-full
+  shoal reproduce fmdav --full --samples 1 --output fmdav-full --resume
 """
 
 
@@ -72,13 +77,30 @@ Examples:
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Repeats the random samples.")
 @click.option("--longest", type=click.IntRange(min=0), help="Longest list to sort; 0 for none.  [default: 1000000]")
 @click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    default=N_SAMPLES,
+    show_default=True,
+    help="Random samples that times are means of; the paper takes three.",
+)
+@click.option("--resume", is_flag=True, help="Go on with what an interrupted run has left in the folder.")
+@click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out/fmdav"),
     show_default=True,
     help="Folder for the pictures and the numbers.",
 )
-def command(full: bool, sizes: tuple[int, ...] | None, k: int, seed: int, longest: int | None, output: Path) -> None:
+def command(
+    full: bool,
+    sizes: tuple[int, ...] | None,
+    k: int,
+    seed: int,
+    longest: int | None,
+    samples: int,
+    resume: bool,
+    output: Path,
+) -> None:
     """Time F-MDAV's five strategies beside shoal's kernel.
 
     The paper's ablation, each alone and all together (its figures 6 to 8 and 11), on Gaussian, covertype and census
@@ -89,21 +111,22 @@ def command(full: bool, sizes: tuple[int, ...] | None, k: int, seed: int, longes
     longest = longest if longest is not None else (PAPERS_LIST if full else SMALL_LIST)
     if min(sizes) < 2 * k:
         raise ParameterError(f"With k={k} a sample needs at least {2 * k} records; n={min(sizes)} was asked for.")
-    report = Report(output, k, seed)
-    tasks = _tasks(sizes)
-    click.echo(_forecast(tasks, k), err=True)
-    _run_ablation(tasks, report)
+    report = Report(output, k, seed, resume)
+    tasks = [task for task in _tasks(sizes) if not report.holds(*task)]
+    click.echo(_forecast(tasks, k, samples), err=True)
+    _run_ablation(tasks, report, samples)
     click.echo(ablation_table(report.ablation))
     if list_lengths(longest):
         _run_sorting(longest, report)
         click.echo(sorting_table(report.sorting))
+    click.echo(as_text(claims(report.content())))
     click.echo(drawn(_draw_function, report.folder, report.ablation, report.sorting), err=True)
 
 
 class Report:
     """What has been measured so far, saved after every step so that an interrupted run keeps it."""
 
-    def __init__(self, folder: Path, k: int, seed: int) -> None:
+    def __init__(self, folder: Path, k: int, seed: int, resume: bool = False) -> None:
         make_folder(folder)
         self.folder = folder
         self.k = k
@@ -111,18 +134,40 @@ class Report:
         self.origins: dict[str, str] = {}
         self.ablation: list[Result] = []
         self.sorting: list[Timing] = []
+        if resume:
+            self._go_on()
 
-    def save(self) -> None:
-        """Write the numbers beside the pictures."""
-        content = {
+    def _go_on(self) -> None:
+        """Read what an earlier run has left, or say why it cannot be continued."""
+        file = self.folder / "fmdav.json"
+        if not file.is_file():
+            raise ParameterError(f"There is nothing to resume: {file} is not there. Run without --resume.")
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if (content["k"], content["seed"]) != (self.k, self.seed):
+            raise ParameterError(
+                f"{file} was measured with k={content['k']} and seed {content['seed']}. Give the same ones."
+            )
+        self.origins = content["data"]
+        self.ablation = [Result(**result) for result in content["ablation"]]
+        self.sorting = [Timing(**timing) for timing in content["sorting"]]
+
+    def holds(self, source: Source, n: int) -> bool:
+        """Tell whether a data set was measured at a size."""
+        return any((result.data, result.n) == (source.name, n) for result in self.ablation)
+
+    def content(self) -> dict[str, Any]:
+        """Return what is saved."""
+        return {
             "k": self.k,
             "seed": self.seed,
-            "samples": N_SAMPLES,
             "data": self.origins,
             "ablation": [result._asdict() for result in self.ablation],
             "sorting": [timing._asdict() for timing in self.sorting],
         }
-        save(self.folder / "fmdav.json", content)
+
+    def save(self) -> None:
+        """Write the numbers beside the pictures."""
+        save(self.folder / "fmdav.json", self.content())
 
 
 Task = tuple[Source, int]
@@ -132,15 +177,17 @@ Task = tuple[Source, int]
 def _tasks(sizes: Sequence[int]) -> list[Task]:
     """Pair every data set at hand with every size it can serve, smallest first, and say what is left out."""
     tasks: list[Task] = []
-    for source in (gaussian(), covertype(max(sizes)), census(max(sizes))):
-        if isinstance(source, Missing):
-            click.echo(f"Without {source.name}: {source.reason}.", err=True)
-            continue
-        for n in sizes:
-            if source.holds(n):
+    missing: dict[str, str] = {}
+    for n in sizes:
+        for source in (gaussian(), covertype(n), census(n)):
+            if isinstance(source, Missing):
+                missing[source.name] = source.reason
+            elif source.holds(n):
                 tasks.append((source, n))
             else:
                 click.echo(f"Without {source.name} at n={n:,}: {source.origin} has fewer records.", err=True)
+    for name, reason in missing.items():
+        click.echo(f"Without {name}: {reason}.", err=True)
     return sorted(tasks, key=lambda task: task[1])
 
 
@@ -149,18 +196,18 @@ def _weight(source: Source, n: int) -> float:
     return n * n * source.n_dims / 1000
 
 
-def _total_cost(tasks: Iterable[Task]) -> float:
+def _total_cost(tasks: Iterable[Task], samples: int) -> float:
     per_sample = sum(COSTS.get(variant, ALONE_COST) for variant in variants())
-    return N_SAMPLES * per_sample * sum(_weight(source, n) for source, n in tasks)
+    return samples * per_sample * sum(_weight(source, n) for source, n in tasks)
 
 
-def _forecast(tasks: Iterable[Task], k: int) -> str:
+def _forecast(tasks: Iterable[Task], k: int, samples: int) -> str:
     """Time one small run and scale it up."""
     trial = gaussian()
     X = trial.sample(5_000 + 2 * k, np.random.default_rng(0))
-    start = perf_counter()
+    start = process_time()
     numpy_mdav(X, k)
-    seconds = _total_cost(tasks) * (perf_counter() - start) / _weight(trial, len(X))
+    seconds = _total_cost(tasks, samples) * (process_time() - start) / _weight(trial, len(X))
     if seconds < 600:
         return f"The ablation takes about {max(1, round(seconds / 60))} min."
     return (
@@ -169,24 +216,25 @@ def _forecast(tasks: Iterable[Task], k: int) -> str:
     )
 
 
-def _run_ablation(tasks: Sequence[Task], report: Report) -> None:
+def _run_ablation(tasks: Sequence[Task], report: Report, samples: int) -> None:
     """Fill the report, with a bar that knows how much each run costs."""
-    with click.progressbar(length=round(_total_cost(tasks)), label="Ablation", file=sys.stderr) as bar:
+    with click.progressbar(length=round(_total_cost(tasks, samples)), label="Ablation", file=sys.stderr) as bar:
 
         def advance(variant: str, *, weight: float) -> None:
             bar.update(round(weight * COSTS.get(variant, ALONE_COST)))
 
         for source, n in tasks:
             tick = partial(advance, weight=_weight(source, n))
-            report.ablation += ablate(source, n, report.k, report.seed, tick)
+            report.ablation += ablate(source, n, report.k, report.seed, tick, samples)
             report.origins[source.name] = source.origin
             report.save()
 
 
 def _run_sorting(longest: int, report: Report) -> None:
     with click.progressbar(list_lengths(longest), label="Sorting", file=sys.stderr) as lengths:
+        done = {timing.n for timing in report.sorting}
         for n in lengths:
-            report.sorting += compare_sorting(n, report.seed)
+            report.sorting += [] if n in done else compare_sorting(n, report.seed)
     report.save()
 
 

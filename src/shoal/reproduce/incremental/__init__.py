@@ -1,4 +1,4 @@
-"""Incremental microaggregation: figures 3.3, 4.1 to 4.5, 5.1 to 5.10 and 6.3, ours beside them.
+"""Incremental microaggregation: table 5.2, figures 3.3, 4.1 to 4.5, 5.1 to 5.10 and 6.3, ours beside them.
 
 `docs/incremental.md` tells what the thesis says and what we found.
 """
@@ -7,16 +7,18 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from shoal.errors import ParameterError
+from shoal.reproduce.claims import as_text
 from shoal.reproduce.data_and_results import Missing, census, drawn, make_folder, save
-from shoal.reproduce.incremental.claims import claims, in_text
+from shoal.reproduce.incremental import reference_times
+from shoal.reproduce.incremental.claims import claims
 from shoal.reproduce.incremental.runs import LINES, Problem, Result, census_problem, gaussian_problem, measure
 
-__all__ = ["command"]
+__all__ = ["claims", "command"]
 
 
 class Scale(NamedTuple):
@@ -45,6 +47,14 @@ Examples:
 @click.option("--full", is_flag=True, help="The thesis's sizes: 50000 records, 19 shares. Takes half an hour or more.")
 @click.option("--n", type=click.IntRange(min=400), help="Records of each set.  [default: 6000; 50000 with --full]")
 @click.option("--without-plain", is_flag=True, help="Leave out the times of plain NumPy, which take longest.")
+@click.option(
+    "--plain-up-to",
+    type=click.IntRange(min=0),
+    default=50_000,
+    show_default=True,
+    metavar="N",
+    help="Largest line of table 5.2 for plain NumPy: 500000 records take about an hour, 1000000 four.",
+)
 @click.option("--resume", is_flag=True, help="Go on with what an interrupted run has left in the folder.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Repeats the random samples.")
 @click.option(
@@ -54,19 +64,25 @@ Examples:
     show_default=True,
     help="Folder for the pictures and the numbers.",
 )
-def command(full: bool, n: int | None, without_plain: bool, resume: bool, seed: int, output: Path) -> None:
+def command(
+    full: bool, n: int | None, without_plain: bool, plain_up_to: int, resume: bool, seed: int, output: Path
+) -> None:
     """Set the incremental variants beside MDAV of everything.
 
     Relative loss and time of 2MDAV, nearest neighbours with and without splits and inertia, and ours, over the share of
     late records, on Gaussian records of 5, 10 and 15 columns and on census records of 3, 6 and all columns, k = 10 and
-    100; and the curves of the planner. Census records are looked for in the folder that SHOAL_DATA names.
+    100; the curves of the planner; and with --full the absolute times of table 5.2. Census records are looked for in
+    the folder that SHOAL_DATA names.
     """
     scale = THESIS if full else SMALL
     scale = scale._replace(n=n or scale.n)
     report = Report(output, {"seed": seed, "n": scale.n, "plain": not without_plain}, resume)
     run(report, problems(scale, seed), scale.shares)
-    click.echo(in_text(claims(report.results)))
+    if full:
+        run_table(report, 0 if without_plain else plain_up_to)
+        click.echo(reference_times.as_text(report.table))
     click.echo(table(report.results))
+    click.echo(as_text(claims(report.content())))
     click.echo(drawn(_draw_function, report.folder, report.results), err=True)
 
 
@@ -87,27 +103,30 @@ class Report:
         make_folder(folder)
         self.folder = folder
         self.settings = settings
-        self.results: list[Result] = self._found() if resume else []
+        self.results: list[Result] = []
+        self.table: list[reference_times.Row] = []
+        if resume:
+            self._go_on()
 
     @property
     def file(self) -> Path:
         """Where the numbers are."""
         return self.folder / "incremental.json"
 
-    def _found(self) -> list[Result]:
-        """Read what an earlier run has left, or say why it cannot be gone on with."""
+    def _go_on(self) -> None:
+        """Read what an earlier run has left, or say why it cannot be continued."""
         if not self.file.is_file():
             raise ParameterError(f"There is nothing to resume: {self.file} is not there. Run without --resume.")
         try:
             content = json.loads(self.file.read_text(encoding="utf-8"))
             settings = {name: content[name] for name in self.settings}
-            results = [Result(**result) for result in content["results"]]
+            self.results = [Result(**result) for result in content["results"]]
+            self.table = [reference_times.Row(**row) for row in content.get("table_5_2", [])]
         except (ValueError, KeyError, TypeError):
             raise ParameterError(f"{self.file} is not what a run has left. Run without --resume.") from None
         if settings != self.settings:
             said = ", ".join(f"{name} {value}" for name, value in settings.items())
             raise ParameterError(f"{self.file} was measured with other settings ({said}). Give the same ones.")
-        return results
 
     def open_shares(self, problem: Problem, shares: Sequence[float]) -> list[float]:
         """Return the shares of a set that have not been measured."""
@@ -118,12 +137,20 @@ class Report:
     def add(self, results: Sequence[Result]) -> None:
         """Note all lines of a share, and write the numbers beside the pictures."""
         self.results += results
-        content = {
+        save(self.file, self.content())
+
+    def add_row(self, row: reference_times.Row) -> None:
+        """Note a line of table 5.2."""
+        self.table.append(row)
+        save(self.file, self.content())
+
+    def content(self) -> dict[str, Any]:
+        """Return what is saved."""
+        return {
             **self.settings,
             "results": [result._asdict() for result in self.results],
-            "claims": [claim._asdict() for claim in claims(self.results)],
+            "table_5_2": [row._asdict() for row in self.table],
         }
-        save(self.file, content)
 
 
 def problems(scale: Scale, seed: int) -> list[Problem]:
@@ -150,6 +177,22 @@ def run(report: Report, sets: Sequence[Problem], shares: Sequence[float]) -> Non
             for results in measure(problem, rest, plain):
                 report.add(results)
                 bar.update(1)
+
+
+def run_table(report: Report, plain_up_to: int) -> None:
+    """Measure the lines of table 5.2 that are not there yet."""
+
+    def make(data: str, n: int, k: int, dims: int) -> Problem | None:
+        if data == "gaussian":
+            return gaussian_problem(n, dims, k, report.settings["seed"])
+        source = census(n)
+        if isinstance(source, Missing) or source.records is None:
+            return None
+        return census_problem(source.records, n, dims, k, report.settings["seed"])
+
+    for row in reference_times.rows(make, report.table, plain_up_to):
+        report.add_row(row)
+        click.echo(f"Table 5.2: {row.data}, {row.n:,} records, {row.dims} columns, k={row.k} done.", err=True)
 
 
 def table(results: Sequence[Result]) -> str:

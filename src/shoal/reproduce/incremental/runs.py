@@ -1,7 +1,6 @@
 """One set of records, one k: every variant at every late share, relative to MDAV of everything."""
 
-from collections.abc import Callable, Iterator, Sequence
-from time import process_time
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from shoal.arrays import standardize
 from shoal.batches import join
 from shoal.metrics import loss
 from shoal.partition import partition
+from shoal.reproduce.data_and_results import one_thread, timed
 from shoal.reproduce.fmdav.switches import numpy_mdav
 from shoal.reproduce.incremental.plain import PLAIN
 from shoal.typing import Matrix
@@ -59,10 +59,12 @@ def measure(problem: Problem, shares: Sequence[float], plain: bool) -> Iterator[
     if not shares:
         return
     X, k = problem.X, problem.k
-    everything, seconds = _timed(partition, X, k, "mdav", threads=1)
-    whole = Whole(loss(X, everything).sse, seconds, _timed(numpy_mdav, X, k)[1] if plain else None)
+    everything, seconds = timed(partition, X, k, "mdav", threads=1)
+    whole = Whole(loss(X, everything).sse, seconds, timed(numpy_mdav, X, k)[1] if plain else None)
     for nu in shares:
-        yield list(_at_share(problem, nu, whole))
+        with one_thread():
+            results = list(_at_share(problem, nu, whole))
+        yield results
 
 
 class Whole(NamedTuple):
@@ -77,29 +79,22 @@ def _at_share(problem: Problem, nu: float, whole: Whole) -> Iterator[Result]:
     """Yield a result for each line."""
     X, k = problem.X, problem.k
     n_base = max(round(len(X) * (1 - nu)), k)
-    bases = {name: _timed(partition, X[:n_base], k, name, seed=0, threads=1) for name in ("mdav", "auto")}
-    plain_base = _timed(numpy_mdav, X[:n_base], k)[1] if whole.plain_seconds else None
+    bases = {name: timed(partition, X[:n_base], k, name, seed=0, threads=1) for name in ("mdav", "auto")}
+    plain_base = timed(numpy_mdav, X[:n_base], k)[1] if whole.plain_seconds else None
     for line, (variant, inertial) in LINES.items():
         base, base_seconds = bases["auto" if variant == "reopen" else "mdav"]
         options: dict[str, Any] = {"inertial": True} if inertial else {}
-        labels, late_seconds = _timed(join, X, base, k, variant, seed=0, threads=1, **options)
-        timed = whole.plain_seconds and variant in PLAIN and not inertial
-        plain_late = _timed(PLAIN[variant], X, base, k)[1] if timed else None
+        labels, late_seconds = timed(join, X, base, k, variant, seed=0, threads=1, **options)
+        plain = whole.plain_seconds and variant in PLAIN and not inertial
+        plain_late = timed(PLAIN[variant], X, base, k)[1] if plain else None
         yield Result(
             *(problem.data, len(X), X.shape[1], k, nu, line),
             loss(X, labels).sse / whole.sse - 1,
             base_seconds / whole.seconds,
             late_seconds / whole.seconds,
-            _ratio(plain_base if timed else None, whole.plain_seconds),
+            _ratio(plain_base if plain else None, whole.plain_seconds),
             _ratio(plain_late, whole.plain_seconds),
         )
-
-
-def _timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
-    """Call, and return what came of it with the processor time, which other work on the machine does not lengthen."""
-    start = process_time()
-    result = function(*arguments, **options)
-    return result, max(process_time() - start, 1e-6)
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:

@@ -17,17 +17,20 @@ import click
 import numpy as np
 import pyarrow as pa
 
+from shoal import datasets
 from shoal.attacks.differential import WITHIN, differential
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.schema import Roles, Schema
 from shoal.metrics.linkage import linkage
 from shoal.metrics.loss import loss
 from shoal.partition import partition
+from shoal.reproduce.claims import as_text
 from shoal.reproduce.data_and_results import Missing, data_folder, drawn, make_folder, save
+from shoal.reproduce.random.claims import claims
 from shoal.reproduce.random.methods import METHODS, partitioned
 from shoal.typing import Labels, Matrix
 
-__all__ = ["command"]
+__all__ = ["claims", "command"]
 
 RHOS = (0.0, 0.5, 0.8, 1.0)
 FILES = {
@@ -37,6 +40,9 @@ FILES = {
     ),  # nine measurements; no number of the sample, no class
     "Diabetes": ("pima_diabetes.csv", slice(0, 8)),
 }
+STAND_INS = {"Census (stand-in)": datasets.census, "Tarragona (stand-in)": datasets.tarragona}
+"""Shipped sets of about the same size, for where neither file is at hand."""
+
 SHOAL = "shoal"
 
 EXAMPLES = """\b
@@ -104,27 +110,46 @@ def command(ks: tuple[int, ...], c: int, repeats: int, seed: int, output: Path) 
     """Set the figures of random aggregation beside ours.
 
     Time and loss of the top-down and the bottom-up partition, loss and linkage of random aggregation against k and rho,
-    and what an intruder gets who knows all records of a cell but one. The two data sets are looked for in the folder
-    that SHOAL_DATA names, or in shared/data in or beside the current folder.
+    and what an intruder gets who knows all records of a cell but one. The paper draws curves and prints no number; its
+    sentences about them are held against ours. The two data sets are looked for in the folder that SHOAL_DATA names,
+    or in shared/data in or beside the current folder; without both, Census and Tarragona stand in.
     """
     make_folder(output)
     cuts: list[Partitioned] = []
     spread: list[Scattered] = []
     seeds = range(seed, seed + repeats)
-    for source in sources():
-        if isinstance(source, Missing):
-            click.echo(f"Without {source.name}: {source.reason}.", err=True)
-            continue
+    for source in at_hand():
         with click.progressbar(ks, label=source[0], file=sys.stderr) as sizes:
             for k in sizes:
                 cuts += partitions(*source, k, c, seeds)
                 spread += scattered(*source, k, seeds)
-    content = {"seed": seed, "repeats": repeats, "c": c, "within": WITHIN}
-    rows = {"partitions": [line._asdict() for line in cuts], "scattered": [line._asdict() for line in spread]}
-    save(output / "random.json", {**content, **rows})
-    if cuts:
-        click.echo(texts(cuts, spread))
-        click.echo(drawn(_draw_function, output, cuts, spread), err=True)
+    content = {
+        "seed": seed,
+        "repeats": repeats,
+        "c": c,
+        "within": WITHIN,
+        "partitions": [line._asdict() for line in cuts],
+        "scattered": [line._asdict() for line in spread],
+    }
+    save(output / "random.json", content)
+    click.echo(texts(cuts, spread))
+    click.echo("")
+    click.echo(as_text(claims(content)))
+    click.echo(drawn(_draw_function, output, cuts, spread), err=True)
+
+
+def at_hand() -> list[tuple[str, Matrix]]:
+    """Return the sets that are there, and say which are not; without any, shipped ones stand in."""
+    found = []
+    for source in sources():
+        if isinstance(source, Missing):
+            click.echo(f"Without {source.name}: {source.reason}.", err=True)
+        else:
+            found.append(source)
+    if found:
+        return found
+    click.echo(f"Neither set is at hand; these stand in: {', '.join(STAND_INS)}.", err=True)
+    return [(name, _unit(load().X)) for name, load in STAND_INS.items()]
 
 
 def sources() -> Iterable[tuple[str, Matrix] | Missing]:
@@ -136,7 +161,12 @@ def sources() -> Iterable[tuple[str, Matrix] | Missing]:
             continue
         X = np.genfromtxt(folder / file, delimiter=",", skip_header=1)[:, columns]
         X = np.where(np.isnan(X), np.nanmedian(X, axis=0), X)  # 16 measurements of Breast Cancer are missing
-        yield name, (X - X.min(axis=0)) / np.ptp(X, axis=0)
+        yield name, _unit(X)
+
+
+def _unit(X: Matrix) -> Matrix:
+    """Scale each column to [0, 1]."""
+    return np.asarray((X - X.min(axis=0)) / np.ptp(X, axis=0))
 
 
 def partitions(data: str, X: Matrix, k: int, c: int, seeds: Iterable[int]) -> list[Partitioned]:

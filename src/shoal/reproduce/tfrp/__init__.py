@@ -8,7 +8,7 @@ Chang, Li, Huang (2007), "TFRP: an efficient microaggregation algorithm for stat
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -16,13 +16,17 @@ import numpy as np
 from shoal import datasets
 from shoal.arrays import standardize
 from shoal.datasets import Dataset
-from shoal.reproduce.data_and_results import Missing, drawn, make_folder, save
-from shoal.reproduce.tfrp.claims import Claim, claims, growth, in_text
+from shoal.metrics import loss
+from shoal.partition import partition
+from shoal.reproduce.claims import as_text
+from shoal.reproduce.data_and_results import Missing, drawn, make_folder, save, timed
+from shoal.reproduce.tfrp.claims import claims, in_text
 from shoal.reproduce.tfrp.images import NAMES, block_sets
-from shoal.reproduce.tfrp.methods import METHODS, Result, measure
+from shoal.reproduce.tfrp.methods import METHODS, SMALL_LIMIT, Limit, Result, measure
 from shoal.reproduce.tfrp.printed import SIZES, table_2
+from shoal.typing import Matrix
 
-__all__ = ["command"]
+__all__ = ["claims", "command"]
 
 
 class Scale(NamedTuple):
@@ -37,9 +41,17 @@ class Scale(NamedTuple):
     records: tuple[int, ...]
     """The n of figure 13."""
 
+    limit: Limit = SMALL_LIMIT
+    """How far the plain twins are run."""
 
-SMALL = Scale(256, (10, 20, 40, 80), (2_500, 5_000, 10_000, 20_000))
-PAPERS = Scale(512, tuple(range(10, 81, 10)), tuple(range(10_000, 120_001, 10_000)))
+
+SMALL = Scale(256, (10, 20, 40, 80), (1_000, 2_000, 4_000, 8_000, 16_000))
+PAPERS = Scale(
+    512,
+    tuple(range(10, 81, 10)),
+    (1_000, 2_000, 4_000, 8_000, *range(10_000, 120_001, 10_000)),
+    Limit(pairs=6e10, records=17_000),
+)
 SCALABILITY_K = 50
 
 EXAMPLES = """\b
@@ -92,15 +104,20 @@ class Report:
         self.seed = seed
         self.results: list[Result] = []
         self.scalability: list[Result] = []
+        self.trees: list[dict[str, Any]] = []
 
-    def save(self) -> None:
-        """Write the numbers beside the pictures."""
-        content = {
+    def content(self) -> dict[str, Any]:
+        """Return what is saved."""
+        return {
             "seed": self.seed,
             "results": [result._asdict() for result in self.results],
             "scalability": [result._asdict() for result in self.scalability],
+            "trees": self.trees,
         }
-        save(self.folder / "tfrp.json", content)
+
+    def save(self) -> None:
+        """Write the numbers beside the pictures."""
+        save(self.folder / "tfrp.json", self.content())
 
 
 def run(report: Report, sets: Sequence[Dataset | Missing], scale: Scale, sizes: Sequence[int] = SIZES) -> None:
@@ -114,9 +131,20 @@ def run(report: Report, sets: Sequence[Dataset | Missing], scale: Scale, sizes: 
             scale.image_sizes if _is_picture(data.name) else sizes, label=f"{data.name:<14}", file=sys.stderr
         ) as bar:
             for k in bar:
-                report.results += measure(data.name, X, k)
+                report.results += measure(data.name, X, k, scale.limit)
+                if not _is_picture(data.name):
+                    report.trees.append(tree_line(data.name, X, k))
         report.save()
     _run_scalability(report, [data for data in sets if isinstance(data, Dataset)], scale)
+
+
+def tree_line(data: str, X: Matrix, k: int) -> dict[str, Any]:
+    """Set MST partitioning beside Diameter and Centroid (section 2.3)."""
+    line: dict[str, Any] = {"data": data, "k": k}
+    for method in ("mst", "diameter", "centroid"):
+        labels, seconds = timed(partition, X, k, method, threads=1)
+        line |= {method: loss(X, labels).il, f"{method}_seconds": seconds}
+    return line
 
 
 def _is_picture(name: str) -> bool:
@@ -134,19 +162,18 @@ def _run_scalability(report: Report, sets: Sequence[Dataset], scale: Scale) -> N
     ) as bar:
         for n in bar:
             chosen = np.random.default_rng([report.seed, n]).choice(len(records), n, replace=False)
-            report.scalability += measure("both-2x2", standardize(records[chosen]), SCALABILITY_K)
+            report.scalability += measure("both-2x2", standardize(records[chosen]), SCALABILITY_K, scale.limit)
     report.save()
 
 
 def texts(report: Report) -> str:
     """Lay everything out as text."""
-    said = claims(report.results) + growth(report.scalability)
     parts = [
         table_2_text(report.results),
         in_text_text(report.results),
-        *(figures_text(report.results, what) for what in ("il", "seconds")),
-        scalability_text(report.scalability),
-        claims_text(said),
+        *(figures_text(report.results, what) for what in ("il", "plain_seconds", "seconds")),
+        *(scalability_text(report.scalability, what) for what in ("plain_seconds", "seconds")),
+        as_text(claims(report.content())),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -176,37 +203,41 @@ def in_text_text(results: Sequence[Result]) -> str:
     return "\n".join([*lines, ""]) if len(lines) > 2 else ""
 
 
+WHAT = {
+    "il": "Figures 5 to 9: information loss in percent",
+    "plain_seconds": "Figures 10 to 12: seconds of the plain twins, one thread",
+    "seconds": "Figures 10 to 12: seconds of shoal's kernels, one thread",
+}
+
+
 def figures_text(results: Sequence[Result], what: str) -> str:
     """List the loss (figures 5 to 9) or the time (figures 10 to 12) of the six methods."""
-    title = {"il": "Figures 5 to 9: information loss in percent", "seconds": "Figures 10 to 12: seconds, one thread"}
-    lines = [title[what], "", f"{'data':<14} {'n':>7} {'k':>3} " + " ".join(f"{method:>10}" for method in METHODS)]
+    lines = [WHAT[what], "", f"{'data':<14} {'n':>7} {'k':>3} " + " ".join(f"{method:>10}" for method in METHODS)]
     cases = dict.fromkeys((result.data, result.n, result.k) for result in results)
     numbers = {(result.data, result.k, result.method): getattr(result, what) for result in results}
     lines += [
-        f"{data:<14} {n:>7,} {k:>3} " + " ".join(f"{numbers[data, k, method]:>10.3f}" for method in METHODS)
+        f"{data:<14} {n:>7,} {k:>3} " + " ".join(_number(numbers[data, k, method]) for method in METHODS)
         for data, n, k in cases
     ]
     return "\n".join([*lines, ""])
 
 
-def scalability_text(scalability: Sequence[Result]) -> str:
+def _number(value: float | None) -> str:
+    return f"{'not run':>10}" if value is None else f"{value:>10.3f}"
+
+
+def scalability_text(scalability: Sequence[Result], what: str = "seconds") -> str:
     """List the time of the six methods on growing samples (figure 13)."""
     if not scalability:
         return ""
-    lines = [f"Figure 13: seconds, one thread, k={SCALABILITY_K}", ""]
+    whose = "the plain twins" if what == "plain_seconds" else "shoal's kernels"
+    lines = [f"Figure 13: seconds of {whose}, one thread, k={SCALABILITY_K}", ""]
     lines.append(f"{'n':>7} " + " ".join(f"{method:>10}" for method in METHODS))
-    times = {(result.n, result.method): result.seconds for result in scalability}
+    times = {(result.n, result.method): getattr(result, what) for result in scalability}
     lines += [
-        f"{n:>7,} " + " ".join(f"{times[n, method]:>10.3f}" for method in METHODS)
+        f"{n:>7,} " + " ".join(_number(times[n, method]) for method in METHODS)
         for n in dict.fromkeys(result.n for result in scalability)
     ]
-    return "\n".join([*lines, ""])
-
-
-def claims_text(said: Sequence[Claim]) -> str:
-    """List what the paper says of its figures and what ours say."""
-    lines = ["What the paper says of its figures, and what ours say", ""]
-    lines += [f"{claim.figure:<6} {claim.paper:<60} {claim.ours}" for claim in said]
     return "\n".join([*lines, ""])
 
 

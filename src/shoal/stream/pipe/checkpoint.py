@@ -1,38 +1,36 @@
 """Checkpoint: the folder in which a stopped pipe leaves its state, for one pipe at a time and for its owner alone."""
 
-import fcntl
 import os
-import re
 from pathlib import Path
 
 from shoal.errors import FileError
+from shoal.file_locks import lock, locked_folders, sweep
 from shoal.stream import Stream
 
-STATE = "stream.state"
-_LEFT_OVER = re.compile(rf"\.[0-9a-f]{{12}}\.{re.escape(STATE)}")
+STATE, LOCK = "stream.state", "stream.lock"
 
 
 class Checkpoint:
-    """A folder that is made if need be, and locked until `close`."""
+    """A folder that is made if need be, and belongs to one pipe until `close`."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / STATE
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(folder, os.O_RDONLY)
+            self._descriptor = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
             raise FileError(f"The checkpoint folder {folder.name} cannot be used: {error.strerror}.") from error
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._descriptor)
-            raise FileError(
+            busy = (
                 f"Another pipe is using the checkpoint folder {folder.name}. Wait until it has ended, or use another."
-            ) from None
-        for file in folder.iterdir():
+            )
+            lock(self._descriptor, 0.0, busy)
+        except FileError:
+            self.close()
+            raise
+        with locked_folders([folder]):
             # What a run that was killed left half-written holds tuples, and is of no use.
-            if _LEFT_OVER.fullmatch(file.name):
-                file.unlink(missing_ok=True)
+            sweep(self.path)
 
     def load(self, stream: Stream) -> Stream | None:
         """Return the stream that was saved here, if there is one."""

@@ -1,0 +1,395 @@
+// The cells of a search under a veto: records, what every guarantee knows of each cell, and transfers between cells.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cells.hpp"
+#include "centred_rows.hpp"
+#include "model_vetoes.hpp"
+#include "neighbours.hpp"
+#include "polling.hpp"
+#include "pool.hpp"
+#include "rows.hpp"
+#include "simd.hpp"
+
+namespace shoal {
+
+class GuardedCells {
+  public:
+    static constexpr std::uint32_t none = 0xffffffff;
+
+    // What one guarantee knows of a cell.
+    struct Kept {
+        std::vector<Code> codes;  // ascending
+        std::int64_t sum = 0;
+        Wide memory = 0;
+    };
+    struct Cell {
+        std::uint32_t number = 0;
+        std::vector<std::uint32_t> members;  // ascending: what is computed from them depends on nothing else
+        std::vector<double> centroid;
+        std::vector<double> own2;  // squared distances of the members from the centroid
+        std::vector<Kept> kept;    // of each guarantee
+        double loss = 0;
+        double excess = 0;
+        double radius = 0;
+        std::uint32_t n_changes = 0;
+
+        std::size_t size() const { return members.size(); }
+        double weight() const { return static_cast<double>(members.size()); }
+        bool is_sound() const { return size() > 0 && excess <= 0; }
+    };
+    // A record leaves a cell for another, by their numbers.
+    struct Transfer {
+        std::uint32_t record, from, to;
+    };
+
+    // The labels number the cells from 0 without gaps, each with at least k records.
+    GuardedCells(Rows<const double> X, std::size_t k, std::span<const Guarded> guarded, const Loops& loops,
+                 std::span<const std::int64_t> labels, Watch& watch)
+        : k_(k), n_(X.size()), m_(X.dims()), width_((X.dims() + 7) / 8 * 8), loops_(loops), watch_(watch) {
+        const std::int64_t last = labels.empty() ? -1 : *std::ranges::max_element(labels);
+        const Members members(labels, static_cast<std::size_t>(last + 1));
+        for (std::size_t c = 0; c < members.n_cells(); ++c)
+            original_.insert(original_.end(), members[c].begin(), members[c].end());
+        rows_ = centred_rows(X, original_);
+        for (const Guarded& each : guarded) {
+            guarantees_.push_back(each.guarantee.get());
+            std::vector<Code>& codes = codes_.emplace_back(n_);
+            for (std::size_t i = 0; i < n_; ++i) codes[i] = each.codes[original_[i]];
+        }
+        classify();
+        most_ = std::max(2 * k - 1, 2 * n_ / std::max<std::size_t>(members.n_cells(), 1));
+        for (std::uint32_t c = 0, next = 0; c < members.n_cells(); ++c) {
+            Cell& cell = add();
+            for (std::size_t i = 0; i < members[c].size(); ++i) cell.members.push_back(next++);
+            fill(cell);
+        }
+    }
+
+    std::size_t size() const { return cells_.size(); }
+    Cell& operator[](std::size_t c) { return cells_[c]; }
+    const Cell& operator[](std::size_t c) const { return cells_[c]; }
+    std::span<const Cell> all() const { return cells_; }
+    std::size_t n_alive() const {
+        return static_cast<std::size_t>(std::ranges::count_if(cells_, [](const Cell& c) { return c.size() > 0; }));
+    }
+    double loss() const {
+        double sum = 0;
+        for (const Cell& cell : cells_) sum += cell.loss;
+        return sum;
+    }
+
+    std::size_t k() const { return k_; }
+    std::size_t n_records() const { return n_; }
+    std::size_t n_dims() const { return m_; }
+    std::size_t n_guarantees() const { return guarantees_.size(); }
+    const Guarantee& guarantee(std::size_t g) const { return *guarantees_[g]; }
+    Watch& watch() const { return watch_; }
+    const Loops& loops() const { return loops_; }
+    // Centroids as floats, in rows of whole lanes.
+    Rows<const float> centroids() const { return {centroids_.data(), cells_.size(), width_}; }
+
+    const double* row(std::uint32_t record) const { return &rows_[record * m_]; }
+    Code code(std::size_t g, std::uint32_t record) const { return codes_[g][record]; }
+    std::uint8_t class_of(std::uint32_t record) const { return class_of_[record]; }
+    std::size_t n_classes() const { return n_classes_; }
+    // Whether records of a class have the same codes.
+    bool alike() const { return alike_; }
+
+    // Whether a record may move; it may always change places with another.
+    bool may_give(const Cell& from, const Cell& to) const { return from.size() > k_ && to.size() < most_; }
+
+    double distance2(std::uint32_t record, const Cell& cell) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < m_; ++j) {
+            const double difference = row(record)[j] - cell.centroid[j];
+            sum += difference * difference;
+        }
+        return sum;
+    }
+    double distance2(std::uint32_t x, std::uint32_t y) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < m_; ++j) {
+            const double difference = row(x)[j] - row(y)[j];
+            sum += difference * difference;
+        }
+        return sum;
+    }
+    double apart2(const Cell& a, const Cell& b) const {
+        double sum = 0;
+        for (std::size_t j = 0; j < m_; ++j) {
+            const double difference = b.centroid[j] - a.centroid[j];
+            sum += difference * difference;
+        }
+        return sum;
+    }
+    // What rounding can make of squares of this size: of the squares themselves, and of the differences squared.
+    double rounding(double squares) const {
+        return least_share * squares + coordinate_error * std::sqrt(static_cast<double>(m_) * squares);
+    }
+
+    // The excess of a cell that one record leaves and one enters; either may be none.
+    double excess_after(const Cell& cell, std::uint32_t leaves, std::uint32_t enters) {
+        double excess = 0;
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
+            const Kept& kept = cell.kept[g];
+            if (leaves != none && enters != none) {
+                if (code(g, leaves) == code(g, enters) && cell.excess <= 0) continue;
+                const auto swapped = guarantees_[g]->swapped(kept.codes, kept.memory, code(g, leaves), code(g, enters));
+                if (swapped) {
+                    excess += *swapped;
+                    continue;
+                }
+            }
+            excess += guarantees_[g]->excess(changed(kept.codes, g, leaves, enters));
+        }
+        return excess;
+    }
+    // The excess of two cells as one.
+    double excess_together(const Cell& a, const Cell& b) {
+        double excess = 0;
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
+            changed_.clear();
+            std::ranges::merge(a.kept[g].codes, b.kept[g].codes, std::back_inserter(changed_));
+            excess += guarantees_[g]->excess(changed_);
+        }
+        return excess;
+    }
+
+    // Carries out transfers, whatever they cost.
+    void transfer(std::span<const Transfer> transfers) {
+        list_touched(transfers);
+        pass_over(transfers, &Transfer::from, &Transfer::to);
+        for (const std::uint32_t cell : touched_) ++cells_[cell].n_changes;
+    }
+    // Carries them out if that lowers the loss of the cells, computed anew; says whether it does. The loss of a cell
+    // depends on its records alone, so steps between two cells never lead back to where they began.
+    bool transfer_if_lower(std::span<const Transfer> transfers) {
+        list_touched(transfers);
+        const double before = loss_of_touched();
+        pass_over(transfers, &Transfer::from, &Transfer::to);
+        if (!(loss_of_touched() < before)) {
+            pass_over(transfers, &Transfer::to, &Transfer::from);
+            return false;
+        }
+        for (const std::uint32_t cell : touched_) ++cells_[cell].n_changes;
+        return true;
+    }
+    // The cells of the last transfers.
+    std::span<const std::uint32_t> touched() const { return touched_; }
+
+    // An empty cell behind the others. Other cells move in memory.
+    Cell& add() {
+        Cell& cell = cells_.emplace_back();
+        cell.number = static_cast<std::uint32_t>(cells_.size() - 1);
+        cell.kept.resize(guarantees_.size());
+        centroids_.resize(centroids_.size() + width_, 0.0f);
+        return cell;
+    }
+    void remove_last() {
+        cells_.pop_back();
+        centroids_.resize(centroids_.size() - width_);
+    }
+    // Gives a cell other members, in any order.
+    void refill(Cell& cell, std::vector<std::uint32_t> members) {
+        cell.members = std::move(members);
+        std::ranges::sort(cell.members);
+        fill(cell);
+    }
+
+    // Neighbours by centroid; all cells where they are few. Cells that are gone keep their last centroid.
+    void find_neighbours(std::size_t n_wanted) {
+        const std::size_t n_cells = cells_.size();
+        all_listed_ = n_cells <= few_cells;
+        if (all_listed_) {
+            n_listed_ = n_cells - 1;
+            lists_.clear();
+            for (std::uint32_t a = 0; a < n_cells; ++a)
+                for (std::uint32_t b = 0; b < n_cells; ++b)
+                    if (a != b) lists_.push_back(b);
+        } else {
+            Pool alone(1);
+            lists_ = nearest_neighbours(centroids(), std::max<std::size_t>(n_wanted, 1), loops_, alone, watch_);
+            n_listed_ = lists_.size() / n_cells;
+        }
+    }
+    // The neighbours of all cells, one after the other, as many for each.
+    std::span<const std::uint32_t> lists() const { return lists_; }
+    std::size_t n_listed() const { return n_listed_; }
+    std::span<const std::uint32_t> neighbours(std::size_t c) const { return lists().subspan(c * n_listed_, n_listed_); }
+    bool are_listed(std::size_t a, std::size_t b) const {
+        return all_listed_ || std::ranges::find(neighbours(a), static_cast<std::uint32_t>(b)) != neighbours(a).end();
+    }
+
+    // Cells are numbered by their first records.
+    void write_labels(std::span<std::int64_t> labels) const {
+        std::vector<std::uint32_t> cell_of(n_);
+        for (const Cell& cell : cells_)
+            for (const std::uint32_t record : cell.members) cell_of[original_[record]] = cell.number;
+        number_by_first_record(cell_of, cells_.size(), labels);
+    }
+
+  private:
+    // Up to so many cells all pairs are looked at.
+    static constexpr std::size_t few_cells = 256;
+    // Records are told apart by so many classes of confidential values, or else put into so many.
+    static constexpr std::size_t most_classes = 64;
+    static constexpr std::size_t n_bins = 16;
+    // What a step must gain, of the squares it is made of, for rounding not to be the reason.
+    static constexpr double least_share = 1e-10;
+    // How far rounding puts a coordinate or a centroid off, a few times over: numbers are at most 1.
+    static constexpr double coordinate_error = 1e-15;
+
+    // Puts records that all guarantees take for the same into one class; where these would be too many, records of
+    // about the same value of the first.
+    void classify() {
+        class_of_.assign(n_, 0);
+        if (codes_.empty()) return;
+        std::vector<std::uint32_t> order(n_);
+        std::iota(order.begin(), order.end(), 0u);
+        const auto alike = [&](std::uint32_t i, std::uint32_t j) {
+            return std::ranges::all_of(codes_, [&](const auto& codes) { return codes[i] == codes[j]; });
+        };
+        std::ranges::sort(order, [&](std::uint32_t i, std::uint32_t j) {
+            for (const auto& codes : codes_)
+                if (codes[i] != codes[j]) return codes[i] < codes[j];
+            return false;
+        });
+        n_classes_ = 1;
+        for (std::size_t i = 1; i < n_; ++i) n_classes_ += !alike(order[i - 1], order[i]);
+        alike_ = n_classes_ <= most_classes;
+        std::uint32_t current = 0;
+        for (std::size_t i = 0; i < n_; ++i) {
+            const bool differs = i > 0 && !alike(order[i - 1], order[i]);
+            if (differs && (alike_ || i * n_bins / n_ > current)) ++current;
+            class_of_[order[i]] = static_cast<std::uint8_t>(current);
+        }
+        n_classes_ = current + 1u;
+    }
+
+    void enter(std::uint32_t record, Cell& cell) {
+        cell.members.insert(std::ranges::lower_bound(cell.members, record), record);
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
+            Kept& kept = cell.kept[g];
+            kept.codes.insert(std::ranges::upper_bound(kept.codes, code(g, record)), code(g, record));
+            kept.sum += code(g, record);
+        }
+    }
+    void leave(std::uint32_t record, Cell& cell) {
+        cell.members.erase(std::ranges::lower_bound(cell.members, record));
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
+            Kept& kept = cell.kept[g];
+            kept.codes.erase(std::ranges::lower_bound(kept.codes, code(g, record)));
+            kept.sum -= code(g, record);
+        }
+    }
+
+    void list_touched(std::span<const Transfer> transfers) {
+        touched_.clear();
+        for (const Transfer& each : transfers)
+            for (const std::uint32_t cell : {each.from, each.to})
+                if (std::ranges::find(touched_, cell) == touched_.end()) touched_.push_back(cell);
+    }
+    double loss_of_touched() const {
+        double sum = 0;
+        for (const std::uint32_t cell : touched_) sum += cells_[cell].loss;
+        return sum;
+    }
+    using End = std::uint32_t Transfer::*;
+    void pass_over(std::span<const Transfer> transfers, End from, End to) {
+        for (const Transfer& each : transfers) leave(each.record, cells_[each.*from]);
+        for (const Transfer& each : transfers) enter(each.record, cells_[each.*to]);
+        for (const std::uint32_t cell : touched_) settle(cells_[cell]);
+    }
+
+    // Recounts everything for the members there are.
+    void fill(Cell& cell) {
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
+            Kept& kept = cell.kept[g];
+            kept.codes.clear();
+            for (const std::uint32_t record : cell.members) kept.codes.push_back(code(g, record));
+            std::ranges::sort(kept.codes);
+            kept.sum = std::accumulate(kept.codes.begin(), kept.codes.end(), std::int64_t{0});
+        }
+        settle(cell);
+        ++cell.n_changes;
+        most_ = std::max(most_, cell.size());
+    }
+
+    // Recounts what depends on all members.
+    void settle(Cell& cell) {
+        cell.excess = 0;
+        cell.loss = 0;
+        if (cell.size() == 0) return;
+        measure(cell);
+        for (std::size_t g = 0; g < guarantees_.size(); ++g) {
+            cell.excess += guarantees_[g]->excess(cell.kept[g].codes);
+            cell.kept[g].memory = guarantees_[g]->memory(cell.kept[g].codes);
+        }
+    }
+    // The centroid and the distances from it, seen from the first member: rounding does not grow with the coordinates.
+    void measure(Cell& cell) {
+        const double* first = row(cell.members.front());
+        shift_.assign(m_, 0.0);
+        for (const std::uint32_t record : cell.members)
+            for (std::size_t j = 0; j < m_; ++j) shift_[j] += row(record)[j] - first[j];
+        cell.centroid.resize(m_);
+        for (std::size_t j = 0; j < m_; ++j) {
+            shift_[j] /= cell.weight();
+            cell.centroid[j] = first[j] + shift_[j];
+            centroids_[cell.number * width_ + j] = static_cast<float>(cell.centroid[j]);
+        }
+        cell.own2.resize(cell.size());
+        for (std::size_t i = 0; i < cell.size(); ++i) {
+            double sum = 0;
+            for (std::size_t j = 0; j < m_; ++j) {
+                const double difference = row(cell.members[i])[j] - first[j] - shift_[j];
+                sum += difference * difference;
+            }
+            cell.own2[i] = sum;
+            cell.loss += sum;
+        }
+        cell.radius = std::sqrt(*std::ranges::max_element(cell.own2));
+    }
+
+    std::span<const Code> changed(std::span<const Code> codes, std::size_t g, std::uint32_t leaves,
+                                  std::uint32_t enters) {
+        changed_.assign(codes.begin(), codes.end());
+        if (leaves != none) changed_.erase(std::ranges::lower_bound(changed_, code(g, leaves)));
+        if (enters != none) changed_.insert(std::ranges::upper_bound(changed_, code(g, enters)), code(g, enters));
+        return changed_;
+    }
+
+    std::size_t k_;
+    std::size_t n_;
+    std::size_t m_;
+    std::size_t most_ = 0;
+    std::size_t width_;  // columns in whole lanes, the surplus ones zero
+    const Loops& loops_;
+    Watch& watch_;
+    std::vector<std::size_t> original_;  // the number in the table of each record
+    std::vector<double> rows_;
+    std::vector<const Guarantee*> guarantees_;
+    std::vector<std::vector<Code>> codes_;  // of each guarantee
+    bool alike_ = false;
+    std::size_t n_classes_ = 1;
+    std::vector<std::uint8_t> class_of_;  // of each record
+    std::vector<Cell> cells_;
+    std::vector<float> centroids_;
+    std::vector<std::uint32_t> lists_;
+    std::size_t n_listed_ = 0;
+    bool all_listed_ = true;
+    std::vector<std::uint32_t> touched_;
+    std::vector<double> shift_;
+    std::vector<Code> changed_;
+};
+
+}  // namespace shoal

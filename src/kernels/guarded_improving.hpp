@@ -1,0 +1,161 @@
+// Lowers the loss under a veto: records move and swap between neighbouring cells as long as every guarantee holds.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "guarded_cells.hpp"
+#include "guarded_pair.hpp"
+
+namespace shoal {
+
+class GuardedImproving {
+  public:
+    explicit GuardedImproving(GuardedCells& cells) : cells_(cells), pair_(cells) {}
+
+    // To be called when the cells have other neighbours than before.
+    void neighbours_changed() { compared_.assign(cells_.lists().size(), 0); }
+
+    // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
+    void sweep(std::size_t round) {
+        for (std::size_t a = 0; a < cells_.size(); ++a) {
+            for (std::size_t i = 0; i < cells_.n_listed() && cells_[a].is_sound(); ++i) {
+                const std::uint32_t b = cells_.neighbours(a)[i];
+                if (b == none || !cells_[b].is_sound()) continue;
+                if (b < a && cells_.are_listed(b, a)) continue;
+                std::uint32_t& compared = compared_[a * cells_.n_listed() + i];
+                if (compared == cells_[a].n_changes + cells_[b].n_changes) continue;
+                if (improve_fully(cells_[a], cells_[b])) compared = cells_[a].n_changes + cells_[b].n_changes;
+            }
+            cells_.watch().tick(round * cells_.n_records() + a * cells_.n_records() / cells_.size());
+        }
+    }
+
+  private:
+    using Cell = GuardedCells::Cell;
+    using Step = GuardedPair::Step;
+    // Class, key and slot of a record.
+    using Ranked = std::tuple<std::uint8_t, double, std::uint32_t>;
+    static constexpr std::uint32_t none = GuardedCells::none;
+
+    // Takes the best steps between two cells, one after the other, as many as two a record; says whether none is left.
+    bool improve_fully(const Cell& a, const Cell& b) {
+        for (std::size_t n_left = 2 * (a.size() + b.size()); n_left > 0; --n_left) {
+            if (!improve(a, b)) return true;
+            cells_.watch().tick();
+        }
+        return false;
+    }
+
+    // Takes the best step between two cells that lowers the loss and keeps every guarantee.
+    bool improve(const Cell& a, const Cell& b) {
+        Step best;
+        pair_.view(a, b);
+        if (cells_.alike() && exchange_alike(a, b)) return true;
+        pair_.shortlist();
+        if (cells_.may_give(a, b))
+            for (const std::uint32_t x : pair_.slots_a()) {
+                const double change = pair_.cost_of_a(x);
+                if (worthwhile(best, change, a.own2[x], a, a.members[x], b, none)) best = {change, x, none};
+            }
+        if (cells_.may_give(b, a))
+            for (const std::uint32_t y : pair_.slots_b()) {
+                const double change = pair_.cost_of_b(y);
+                if (worthwhile(best, change, b.own2[y], a, none, b, b.members[y])) best = {change, none, y};
+            }
+        find_swap(a, b, best);
+        return best && cells_.transfer_if_lower(pair_.transfers(best));
+    }
+
+    void find_swap(const Cell& a, const Cell& b, Step& best) {
+        if (!pair_.set_bounds(a, 0, b, 0)) return;
+        const double share = pair_.share();
+        const double most_lean = std::ranges::max(pair_.lean_a());
+        radius_.resize(a.size());
+        for (std::size_t i = 0; i < a.size(); ++i) radius_[i] = std::sqrt(a.own2[i]);
+        for (const std::uint32_t y : pair_.slots_b()) {
+            const double lean_y = pair_.lean_b()[y] + pair_.apart2();
+            const double to_a = std::sqrt(std::max(pair_.b_to_a2(y), 0.0));
+            const double farthest = a.radius + to_a;
+            if (2 * (lean_y - most_lean) - farthest * farthest * share >= best.change) continue;
+            for (const std::uint32_t x : pair_.slots_a()) {
+                const double along = 2 * (lean_y - pair_.lean_a()[x]);
+                const double reach = radius_[x] + to_a;
+                if (along - reach * reach * share >= best.change) continue;
+                if (!pair_.within_bounds(a.members[x], b.members[y])) continue;
+                const double change = along - cells_.distance2(a.members[x], b.members[y]) * share;
+                if (worthwhile(best, change, a.own2[x] + b.own2[y], a, a.members[x], b, b.members[y]))
+                    best = {change, x, y};
+            }
+        }
+    }
+
+    // Whether a step is better than the best so far, by more than rounding, and no guarantee says no. x goes from a to
+    // b, y from b to a; either may be none.
+    bool worthwhile(const Step& best, double change, double own2, const Cell& a, std::uint32_t x, const Cell& b,
+                    std::uint32_t y) {
+        if (change >= best.change || change >= best.change - cells_.rounding(own2 + pair_.apart2())) return false;
+        return cells_.excess_after(a, x, y) <= 0 && cells_.excess_after(b, y, x) <= 0;
+    }
+
+    // Records of the same values change places: all of a class that are nearer to the other cell along the way between
+    // the centroids, the farthest first. No guarantee can tell, and since the loss is concave in where the two sums
+    // are, it falls by more than the ways add up to.
+    bool exchange_alike(const Cell& a, const Cell& b) {
+        if (!pair_.is_large() || !alike_would_gain(a, b)) return false;
+        by_class(a, pair_.lean_a(), -1, ranked_a_);
+        by_class(b, pair_.lean_b(), 1, ranked_b_);
+        transfers_.clear();
+        for (std::size_t i = 0, j = 0; i < ranked_a_.size() && j < ranked_b_.size();) {
+            const auto [class_a, key_a, x] = ranked_a_[i];
+            const auto [class_b, key_b, y] = ranked_b_[j];
+            if (class_a != class_b) {
+                ++(class_a < class_b ? i : j);
+                continue;
+            }
+            const double change = 2 * (key_a + key_b + pair_.apart2());
+            if (change < -cells_.rounding(a.own2[x] + b.own2[y] + pair_.apart2())) {
+                transfers_.push_back({a.members[x], a.number, b.number});
+                transfers_.push_back({b.members[y], b.number, a.number});
+                ++i;
+                ++j;
+            } else {
+                // Nothing more in this class.
+                while (i < ranked_a_.size() && std::get<0>(ranked_a_[i]) == class_a) ++i;
+            }
+        }
+        return !transfers_.empty() && cells_.transfer_if_lower(transfers_);
+    }
+    // Whether a record of some class that leans most to the other cell leans more than the one it would change with.
+    bool alike_would_gain(const Cell& a, const Cell& b) {
+        most_lean_.assign(cells_.n_classes(), -std::numeric_limits<double>::infinity());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            double& most = most_lean_[cells_.class_of(a.members[i])];
+            most = std::max(most, pair_.lean_a()[i]);
+        }
+        for (std::size_t i = 0; i < b.size(); ++i)
+            if (pair_.lean_b()[i] + pair_.apart2() < most_lean_[cells_.class_of(b.members[i])]) return true;
+        return false;
+    }
+    // The members of a cell by class and, within it, by how far they lean.
+    void by_class(const Cell& cell, std::span<const double> lean, int sign, std::vector<Ranked>& out) const {
+        out.clear();
+        for (std::uint32_t i = 0; i < cell.size(); ++i)
+            out.emplace_back(cells_.class_of(cell.members[i]), sign * lean[i], i);
+        std::ranges::sort(out);
+    }
+
+    GuardedCells& cells_;
+    GuardedPair pair_;
+    std::vector<std::uint32_t> compared_;  // of each pair: the changes of both when they were last compared
+    std::vector<double> radius_, most_lean_;
+    std::vector<Ranked> ranked_a_, ranked_b_;
+    std::vector<GuardedCells::Transfer> transfers_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,162 @@
+"""Diameter, Centroid and TFRP as the paper describes them, in NumPy: no index, no bound, no answer kept for later.
+
+The kernels of shoal answer the same questions by other means, so their times say nothing about the paper's. These
+twins make the same cells as the kernels, and are timed beside them.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from shoal.typing import Labels, Matrix
+
+BLOCK = 256
+
+
+def diameter(X: Matrix, k: int) -> Labels:
+    """Grow cells from the two remaining records farthest apart, searched anew among all pairs: O(n^3 / k)."""
+    cells = _Cells(X)
+    while len(cells.rest) >= k:
+        r, s = farthest_pair(X[cells.rest])
+        first, second = int(cells.rest[r]), int(cells.rest[s])
+        cells.grow(first, k)
+        if len(cells.rest) >= k:
+            if cells.labels[second] >= 0:
+                second = int(cells.rest[_squared(X[cells.rest], X[first]).argmax()])
+            cells.grow(second, k)
+    return cells.with_left_over(cells.rest)
+
+
+def centroid(X: Matrix, k: int) -> Labels:
+    """Grow cells from the remaining record farthest from the centroid of those that remain: O(n^2)."""
+    cells = _Cells(X)
+    while len(cells.rest) >= k:
+        rest = X[cells.rest]
+        cells.grow(int(cells.rest[_squared(rest, rest.mean(axis=0)).argmax()]), k)
+    return cells.with_left_over(cells.rest)
+
+
+def tfrp(X: Matrix, k: int) -> Labels:
+    """Gather the k - 1 nearest to the record farthest from one of two fixed points, in turn (phase I): O(n^2 / k)."""
+    cells = _Cells(X)
+    corners = [np.full(X.shape[1], X.max()), np.full(X.shape[1], X.min())]
+    orders = [np.argsort(-_squared(X, corner), kind="stable") for corner in corners]
+    starts = [iter(order) for order in orders]
+    n_rounds = len(X) // k
+    for number in range(1, n_rounds + 1):
+        start = next(record for record in starts[number % 2] if cells.labels[record] < 0)
+        near = np.argpartition(_squared(X[cells.rest], X[start]), k - 1)[:k]
+        cells.close(cells.rest[near])
+    left = orders[n_rounds % 2]
+    return cells.with_left_over(left[cells.labels[left] < 0], moving=True)
+
+
+def phase_two(X: Matrix, labels: Labels, k: int, cut: Callable[[Matrix, int], Labels]) -> Labels:
+    """Scatter cells, in order of decreasing error, whose records are better off elsewhere; cut what has grown."""
+    members = list(np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1]))
+    centroids = np.stack([X[cell].mean(axis=0) for cell in members])
+    errors = np.array([_error(X[cell]) for cell in members])
+    for cell in np.argsort(-errors, kind="stable"):
+        if len(members[cell]) < 2 * k:
+            _scatter(X, members, centroids, errors, int(cell), k)
+    made = np.full(len(X), -1, dtype=np.int64)
+    n_cells = 0
+    for cell in (np.sort(cell) for cell in members if len(cell)):
+        parts = cut(X[cell], k) if len(cell) >= 2 * k else np.zeros(len(cell), dtype=np.int64)
+        made[cell] = parts + n_cells
+        n_cells += int(parts.max()) + 1
+    return made
+
+
+PLAIN: dict[str, Callable[[Matrix, int], Labels]] = {"Diameter": diameter, "Centroid": centroid, "TFRP_I": tfrp}
+"""The first phases by the paper's names."""
+
+
+def farthest_pair(X: Matrix) -> tuple[int, int]:
+    """Return the two records farthest apart, block by block of all pairs."""
+    norms = np.square(X).sum(axis=1)
+    best, pair = -np.inf, (0, 0)
+    for begin in range(0, len(X), BLOCK):
+        block = slice(begin, begin + BLOCK)
+        squared = norms[block, None] + norms[begin:] - 2 * X[block] @ X[begin:].T
+        at = int(squared.argmax())
+        if squared.flat[at] > best:
+            best = float(squared.flat[at])
+            pair = (begin + at // squared.shape[1], begin + at % squared.shape[1])
+    return pair
+
+
+def _squared(X: Matrix, point: Matrix) -> Matrix:
+    return np.asarray(np.square(X - point).sum(axis=1))
+
+
+def _error(X: Matrix) -> float:
+    return float(np.square(X - X.mean(axis=0)).sum())
+
+
+class _Cells:
+    """Cells that are made one after the other, and the records that remain."""
+
+    def __init__(self, X: Matrix) -> None:
+        self.X = X
+        self.labels = np.full(len(X), -1, dtype=np.int64)
+        self.rest = np.arange(len(X))
+        self.n_cells = 0
+
+    def close(self, records: Labels) -> None:
+        """Make a cell of some of the remaining records."""
+        self.labels[records] = self.n_cells
+        self.n_cells += 1
+        self.rest = self.rest[self.labels[self.rest] < 0]
+
+    def grow(self, start: int, k: int) -> None:
+        """Make a cell by adding, one at a time, the remaining record nearest to its centroid so far."""
+        open_to_all = np.ones(len(self.rest), dtype=bool)
+        near = int(np.searchsorted(self.rest, start))
+        records, total = [], np.zeros(self.X.shape[1])
+        points = self.X[self.rest]
+        for size in range(1, k + 1):
+            open_to_all[near] = False
+            records.append(self.rest[near])
+            total += points[near]
+            if size < k:
+                near = int(np.where(open_to_all, _squared(points, total / size), np.inf).argmin())
+        self.close(np.array(records))
+
+    def with_left_over(self, left: Labels, moving: bool = False) -> Labels:
+        """Let each record that is left join the cell with the nearest centroid, which moves at once if `moving`."""
+        if not len(left):
+            return self.labels
+        placed = self.labels >= 0
+        sizes = np.bincount(self.labels[placed]).astype(float)
+        sums = np.stack([np.bincount(self.labels[placed], weights=column[placed]) for column in self.X.T], axis=1)
+        for record in left:
+            cell = int(_squared(sums / sizes[:, None], self.X[record]).argmin())
+            self.labels[record] = cell
+            if moving:
+                sizes[cell] += 1
+                sums[cell] += self.X[record]
+        return self.labels
+
+
+def _scatter(X: Matrix, members: list[Labels], centroids: Matrix, errors: Matrix, cell: int, k: int) -> None:
+    """Hand the records of a cell to the nearest others, and keep it so if the sum of errors falls."""
+    sizes = np.array([len(records) for records in members])
+    far = _squared(X[members[cell]], centroids[cell])
+    joined: dict[int, list[int]] = {}
+    for record in members[cell][np.argsort(-far, kind="stable")]:
+        squared = _squared(centroids, X[record])
+        squared[(sizes == 0) | (sizes >= 4 * k - 1)] = np.inf
+        squared[cell] = np.inf
+        target = int(squared.argmin())
+        if not np.isfinite(squared[target]):
+            return
+        sizes[target] += 1
+        joined.setdefault(target, []).append(int(record))
+    grown = {target: np.concatenate([members[target], records]) for target, records in joined.items()}
+    after = {target: _error(X[records]) for target, records in grown.items()}
+    if sum(after.values()) < errors[cell] + sum(errors[target] for target in grown):
+        members[cell], errors[cell] = members[cell][:0], 0.0
+        for target, records in grown.items():
+            members[target], errors[target] = records, after[target]
+            centroids[target] = X[records].mean(axis=0)

@@ -1,0 +1,183 @@
+"""Published order: the order of the records in a released file, from what is published alone.
+
+Records are sorted by a hash of their published values. There is no seed and no secret in it, so there is nothing to
+undo; the order of the input has no part in it, and the same values give the same order again.
+
+The hash has two halves of 64 bits. The first does not see what some format cannot hold (a missing text and an empty one
+are the same to it), so that the place of a record never tells more than its file does. The second sees everything and
+decides where the first is equal. Records that agree in both are the same and may change places.
+
+Both are sums over the columns: tables can be cut by records or by columns, and hashed in parts.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Hashes = NDArray[np.uint64]
+"""The two halves of the hash of each record or value; shape (2, n)."""
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_SEEDS = np.array([[0x2545F4914F6CDD1D], [0x8CB92BA72F3D8DD7]], dtype=np.uint64)
+_MISSING = np.uint64(0xD1B54A32D192ED03)
+_AT_ONCE = 1 << 16  # records; what belongs to them stays in the cache
+_FACTORS = {"day": 86_400_000, "s": 1000, "ms": 1, "us": 1, "ns": 1}
+_DIVISORS = {"day": 1, "s": 1, "ms": 1, "us": 1000, "ns": 1_000_000}
+_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)  # the first n bytes of a word
+_LONG = 256  # bytes; of a longer text a digest is taken, so that the loop over its words is short
+
+
+def published_order(columns: Iterable[pa.ChunkedArray], n_records: int) -> NDArray[np.int64]:
+    """Return which record stands in each row of a release.
+
+    Parameters
+    ----------
+    columns : iterable of pyarrow.ChunkedArray of n_records values
+        The published columns; looked at one after the other.
+    n_records : int
+        How many records there are.
+
+    Returns
+    -------
+    order : ndarray of shape (n_records,)
+        A permutation, for `shoal.table.write`.
+
+    Examples
+    --------
+    >>> ages, cities = pa.chunked_array([[31, 58, 31]]), pa.chunked_array([["Bari", "Turin", "Turin"]])
+    >>> published_order([ages, cities], 3)
+    array([1, 0, 2])
+    """
+    first, second = record_hashes(columns, n_records)
+    return np.lexsort((second, first))
+
+
+def record_hashes(columns: Iterable[pa.ChunkedArray], n_records: int) -> Hashes:
+    """Return the hashes of records, the sums of those of their values; shape (2, n_records)."""
+    sums = np.zeros((2, n_records), dtype=np.uint64)
+    for number, column in enumerate(columns, 1):
+        own, start = np.uint64(number * _GOLDEN % 2**64), 0
+        for chunk in column.chunks:
+            hashes = _of_dictionary(chunk) if pa.types.is_dictionary(chunk.type) else None
+            for at in range(0, len(chunk), _AT_ONCE):
+                piece = value_hashes(chunk.slice(at, _AT_ONCE)) if hashes is None else hashes[:, at : at + _AT_ONCE]
+                sums[:, start : start + piece.shape[1]] += _mixed(piece + own)
+                start += piece.shape[1]
+    return sums
+
+
+def value_hashes(values: pa.Array) -> Hashes:
+    """Return the hashes of values, the same whatever type holds them; shape (2, n)."""
+    kind = values.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return value_hashes(values.storage)
+    if pa.types.is_dictionary(kind):
+        return _of_dictionary(values)
+    if pa.types.is_null(kind):
+        return _of_texts(values.cast(pa.large_binary()))
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return _of_numbers(values)
+    if pa.types.is_temporal(kind):
+        return _of_times(values)
+    if pa.types.is_decimal(kind):
+        rounded = _of_numbers(values.cast(pa.float64(), safe=False))
+        return np.stack([rounded[0], _of_texts(values.cast(pa.string()).cast(pa.large_binary()))[1]])
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _of_texts(values.cast(pa.large_string()))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return _of_texts(values.cast(pa.large_binary()))
+    # Lists, structures and the like, which no other format holds.
+    texts = [None if value is None else repr(value) for value in values.to_pylist()]
+    return _of_texts(pa.array(texts, pa.large_string()))
+
+
+def _of_dictionary(values: pa.DictionaryArray) -> Hashes:
+    """Hash each category once."""
+    categories = value_hashes(pa.concat_arrays([values.dictionary, pa.nulls(1, values.dictionary.type)]))
+    codes = values.indices.cast(pa.int64()).fill_null(len(values.dictionary))
+    return categories[:, np.asarray(codes)]
+
+
+def _of_numbers(values: pa.Array) -> Hashes:
+    """Hash numbers: first as floats, where 0 is -0 and NaN is missing, then bit by bit."""
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    exact = np.asarray(values.fill_null(0))
+    shown = exact.astype(np.float64) + 0.0
+    bits = exact.astype(np.float64).view(np.uint64) if exact.dtype.kind == "f" else exact.astype(np.uint64)
+    missing = _is_null(values)
+    return _finished(shown.view(np.uint64), bits, missing | np.isnan(shown), missing)
+
+
+def _of_times(values: pa.Array) -> Hashes:
+    """Hash dates, moments, times of day and durations: first in milliseconds, then as they are."""
+    unit = "day" if pa.types.is_date32(values.type) else getattr(values.type, "unit", "ms")
+    whole = values.cast(pa.int32()) if values.type.bit_width == 32 else values
+    exact = np.asarray(whole.cast(pa.int64()).fill_null(0))
+    missing = _is_null(values)
+    return _finished(exact * _FACTORS[unit] // _DIVISORS[unit], exact, missing, missing)
+
+
+def _finished(
+    shown: NDArray[Any], exact: NDArray[Any], not_shown: NDArray[np.bool_], missing: NDArray[np.bool_]
+) -> Hashes:
+    hashes = _mixed(np.stack([shown, exact]).view(np.uint64) + _SEEDS)
+    hashes[0, not_shown] = _MISSING
+    hashes[1, missing] = _MISSING
+    return hashes
+
+
+def _of_texts(values: pa.Array) -> Hashes:
+    """Hash texts: first without blanks at the end, where an empty one is missing, then as they are."""
+    missing = _is_null(values)
+    is_text = pa.types.is_large_string(values.type)
+    exact = values.fill_null("" if is_text else b"")
+    shown = pc.utf8_rtrim(exact, " ") if is_text else exact
+    hashes = _of_bytes(shown)
+    hashes[0, np.asarray(pc.binary_length(shown)) == 0] = _MISSING
+    # What was cut off is known by its length.
+    lengths = np.asarray(pc.binary_length(exact)).astype(np.uint64)
+    hashes[1] += _mixed(np.where(missing, _MISSING, lengths))
+    return hashes
+
+
+def _of_bytes(texts: pa.Array) -> Hashes:
+    """Hash large texts without missing ones, eight bytes at a time."""
+    hashes = np.repeat(_SEEDS, len(texts), axis=1)
+    if not len(texts):
+        return hashes
+    _, offsets, data = texts.buffers()
+    at = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    content = np.zeros(int(at[-1] - at[0]) + 8, dtype=np.uint8)
+    content[:-8] = np.frombuffer(data or b"", np.uint8)[at[0] : at[-1]]
+    starts, lengths = at[:-1] - at[0], np.diff(at)
+    hashes += lengths.astype(np.uint64)
+    words = np.ndarray(len(content) - 7, "<u8", content.data, strides=(1,))  # the eight bytes from each byte on
+    open_ones = np.flatnonzero(lengths <= _LONG)
+    for position in range(0, _LONG, 8):
+        open_ones = open_ones[lengths[open_ones] > position]
+        word = words[starts[open_ones] + position] & _MASKS[np.minimum(lengths[open_ones] - position, 8)]
+        hashes[:, open_ones] = _mixed(hashes[:, open_ones] ^ word)
+    for i in np.flatnonzero(lengths > _LONG).tolist():
+        digest = blake2b(content[starts[i] : starts[i] + lengths[i]].data, digest_size=16).digest()
+        hashes[:, i] = _mixed(hashes[:, i] ^ np.frombuffer(digest, "<u8"))
+    return hashes
+
+
+def _is_null(values: pa.Array) -> NDArray[np.bool_]:
+    return np.asarray(values.is_null())
+
+
+def _mixed(words: Hashes) -> Hashes:
+    """Return the words with their bits mixed, one to one: the end of SplitMix64 (Steele, Lea and Flood 2014)."""
+    words = words ^ (words >> np.uint64(30))
+    words *= np.uint64(0xBF58476D1CE4E5B9)
+    words ^= words >> np.uint64(27)
+    words *= np.uint64(0x94D049BB133111EB)
+    words ^= words >> np.uint64(31)
+    return words

@@ -1,0 +1,212 @@
+"""Writing: the files of a release, in which order their records stand, and that all of them appear or none.
+
+The table is read back and counted once more before it gets its name.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.auditing import recount
+from shoal.columns.schema import Column, Kind, Role, Roles, Schema
+from shoal.errors import GuaranteeError, ParameterError
+from shoal.files import replacing_all, sha256
+from shoal.job import Order
+from shoal.manifest import as_text, internal_manifest, public_manifest
+from shoal.models.table_columns import categories_of
+from shoal.report import Form, ReleaseLike, render
+from shoal.table import Table, format_of, inputs_of, read, rewrite_parquet_into, write_into
+from shoal.table.clean import empty_made_missing
+from shoal.table.published_order import published_order
+from shoal.typing import Labels
+
+
+class Writable(ReleaseLike, Protocol):
+    """What is written of a release; `shoal.release.Release` has it."""
+
+    @property
+    def source(self) -> Table:
+        """The table that came in."""
+
+    @property
+    def original(self) -> pa.Table:
+        """The columns that were used, prepared, in the order of the input."""
+
+    @property
+    def replaced(self) -> pa.Table:
+        """What is published in place of the quasi-identifiers, in the order of the input."""
+
+    @property
+    def labels(self) -> Labels:
+        """The cell of each record."""
+
+    @property
+    def published(self) -> pa.Table:
+        """The published columns, in the order of the input."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a release: the table, its two manifests, and what was asked for besides."""
+
+    table: Path
+    report: Path | None = None
+    json: Path | None = None
+    job: Path | None = None
+    form: Form = "internal"
+
+    @staticmethod
+    def of(
+        path: str | os.PathLike[str],
+        report: str | os.PathLike[str] | None = None,
+        json: str | os.PathLike[str] | None = None,
+        job: str | os.PathLike[str] | None = None,
+        form: Form = "internal",
+    ) -> "Files":
+        """Name the files, or say that the table's ending tells no format."""
+        format_of(path)
+        besides = [None if each is None else Path(each) for each in (report, json, job)]
+        return Files(Path(path), besides[0], besides[1], besides[2], form)
+
+    @property
+    def public_manifest(self) -> Path:
+        """What may travel with the table."""
+        return self.table.with_name(f"{self.table.name}.public.json")
+
+    @property
+    def internal_manifest(self) -> Path:
+        """What repeats the release."""
+        return self.table.with_name(f"{self.table.name}.internal.json")
+
+    @property
+    def reports(self) -> dict[str, Path]:
+        """The reports, by their formats."""
+        return {name: path for name, path in (("html", self.report), ("json", self.json)) if path is not None}
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files, the table first."""
+        manifests = [self.public_manifest, self.internal_manifest]
+        return [self.table, *manifests, *self.reports.values(), *([] if self.job is None else [self.job])]
+
+    @property
+    def private(self) -> list[Path]:
+        """The files that are not for everybody."""
+        public = {self.table, self.public_manifest, *(self.reports.values() if self.form == "public" else ())}
+        return [path for path in self.paths if path not in public]
+
+
+def write_release(
+    release: Writable,
+    files: Files,
+    order: Order = "shuffle",
+    *,
+    force: bool = False,
+    said: Mapping[str, Any],
+    before_publishing: Callable[[], None] | None = None,
+) -> None:
+    """Write all files of a release, or none; `said` goes into the reports as it is.
+
+    `before_publishing` is called when all files are complete and before they get their names; if it raises, none does.
+    """
+    # Whatever takes long or may fail comes before the first file.
+    rows = written_order(release, order)
+    reports = {path: render(release, name, files.form, **said) for name, path in files.reports.items()}
+    measures = dict(release.measures)
+    with replacing_all(files.paths, force, files.private, inputs_of(release.source)) as temporaries:
+        beside = dict(zip(files.paths, temporaries, strict=True))
+        _write_table(release, beside[files.table], rows)
+        recount_file(release, beside[files.table], rows)
+        output = sha256(beside[files.table])
+        texts = {
+            **reports,
+            files.public_manifest: as_text(public_manifest(release.job, output, release.verdict)),
+            files.internal_manifest: as_text(
+                internal_manifest(release.job, release.source, output, release.labels, rows, release.verdict, measures)
+            ),
+        }
+        if files.job is not None:
+            texts[files.job] = release.job.to_toml()
+        for path, text in texts.items():
+            beside[path].write_text(text, encoding="utf-8")
+        release.source.check_unchanged()
+        if before_publishing is not None:
+            before_publishing()
+
+
+def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
+    """Return which record stands in each row of the written table; None for the order of the input."""
+    if order not in get_args(Order):
+        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
+    if order == "keep":
+        return None
+    return published_order(
+        (release.columns[column.name] for column in release.schema.published), release.verdict.n_records
+    )
+
+
+def _write_table(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
+    """Write the published table; what comes from a Parquet file and goes to one never has to fit into memory."""
+    source = release.source
+    if source.kind == "parquet" and source.path is not None and format_of(path)[1].name == "parquet":
+        names = [column.name for column in release.schema.published]
+        rewrite_parquet_into(source.path, path, replaced=release.replaced, columns=names, order=rows)
+    else:
+        write_into(release.published, path, like=source, order=rows)
+
+
+def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
+    """Count once more, on the file that is about to leave, with the persons of its records in their order."""
+    job = release.job
+    schema = _counted(release)
+    written = read(path, columns=[column.name for column in schema.columns]).arrow
+    n_records = release.verdict.n_records
+    if written.num_rows != n_records:
+        raise GuaranteeError(
+            f"The file that was written has {written.num_rows:,} records, read back, and not the {n_records:,} of "
+            "the release. Nothing was released. Choose another format."
+        )
+    if not format_of(path)[1].tells_empty:
+        written = empty_made_missing(written)
+    subjects = _subjects(release, rows)
+    found = recount(written, schema, None if release.verdict.withdrawn else job.k, subjects, job.models)
+    if not found.k_holds:
+        persons = "" if subjects is None else f", and one has {found.subjects} different subjects"
+        raise GuaranteeError(
+            f"The file that was written does not keep k={job.k}: read back, its smallest class has "
+            f"{found.smallest} records{persons}. Nothing was released. Choose another format."
+        )
+    for each in found.broken:
+        raise GuaranteeError(
+            f"The file that was written does not keep {each.model}: read back, {each.n_failing:,} of "
+            f"{each.n_classes:,} classes break it. Nothing was released. Choose another format."
+        )
+
+
+def _subjects(release: Writable, rows: NDArray[np.int64] | None) -> pa.ChunkedArray | None:
+    """Return the person of each written record, where persons are told apart."""
+    name = release.schema.roles.subject
+    if name is None:
+        return None
+    subjects = release.original[name]
+    return subjects if rows is None else subjects.take(pa.array(rows))
+
+
+def _counted(release: Writable) -> Schema:
+    """Return what is counted on a written file, with orders spelled out, since a file may not tell them."""
+    wanted = {*release.schema.quasi_names, *(model.column for model in release.job.models)}
+    columns = [column for column in release.schema.columns if column.name in wanted]
+    return Schema(tuple(_with_order(release, column) for column in columns), Roles())
+
+
+def _with_order(release: Writable, column: Column) -> Column:
+    if column.kind is not Kind.ORDINAL or column.role is not Role.CONFIDENTIAL:
+        return column
+    order = categories_of(release.columns[column.name], column).drop_null()
+    return replace(column, settings=column.settings.model_copy(update={"order": tuple(order.to_pylist())}))
