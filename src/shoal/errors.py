@@ -7,6 +7,9 @@ from difflib import get_close_matches
 class ShoalError(Exception):
     """Anything that shoal refuses to do."""
 
+    dialect = "argument"
+    """How the one who asked names settings: as arguments of Python, options of the command line or keys of a job."""
+
 
 class ParameterError(ShoalError, ValueError):
     """An argument, an option or an array that cannot be used as it is."""
@@ -16,12 +19,24 @@ class SchemaError(ShoalError):
     """Columns and roles that do not fit the table."""
 
 
+class InputError(SchemaError):
+    """A line, an entry or a tuple that cannot be used."""
+
+
 class GuaranteeError(ShoalError):
     """A privacy guarantee that cannot be met; nothing is released."""
 
 
+class RecountError(GuaranteeError):
+    """What was about to leave does not keep its guarantee: a fault in shoal. Nothing was released."""
+
+
 class FileError(ShoalError):
     """A file that cannot be read or written as asked."""
+
+
+class OutageError(ShoalError):
+    """Something outside that does not answer, and may answer later: a reader, a server."""
 
 
 class ShoalWarning(UserWarning):
