@@ -74,7 +74,9 @@ def _of_data(results: Sequence[Result], data: str) -> list[Claim]:
     if curves.late("2MDAV"):
         found += [*_two_steps(curves, data), *_nearest_times(curves, data), *_comparison(curves, data)]
     else:
-        found.append(untested("5.1, 5.2, 5.7 to 5.10", f"{data}: the sentences about time", "plain times were left out"))
+        found.append(
+            untested("5.1, 5.2, 5.7 to 5.10", f"{data}: the sentences about time", "plain times were left out")
+        )
     return sorted(found, key=lambda claim: [int(part) for part in claim.where.split(",")[0].split(".")])
 
 
