@@ -21,6 +21,7 @@ from typing import Any
 
 import click
 
+from shoal.cli.dialect import in_options
 from shoal.errors import ShoalError
 
 REFUSED, FAULT, STOPPED, TERMINATED = 2, 70, 130, 143
@@ -33,7 +34,7 @@ def ended(work: Callable[[], Any]) -> int:
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
-        return _say(str(error), REFUSED)
+        return _say(in_options(error), REFUSED)
     except click.UsageError as error:
         return _refuse_usage(error)
     except click.ClickException as error:
