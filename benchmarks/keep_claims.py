@@ -79,6 +79,7 @@ def page() -> str:
         sources, machine, claims = claims_of(paper)
         runs = "; ".join(f"`{source.run}` (`benchmarks/results/{source.file}`)" for source in sources)
         on = f"{machine.get('cpu', 'unknown processor')}, NumPy {machine.get('numpy', '?')}, one thread"
+        extra = times_table() if paper == "incremental" else ""
         parts.append(
             f"## {paper}\n\n{entry.title}.\n\nMeasured by {runs}; {on}: {counted(claims)}.\n\n{as_table(claims)}\n{extra}"
         )
