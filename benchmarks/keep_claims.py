@@ -81,7 +81,8 @@ def page() -> str:
         on = f"{machine.get('cpu', 'unknown processor')}, NumPy {machine.get('numpy', '?')}, one thread"
         extra = times_table() if paper == "incremental" else ""
         parts.append(
-            f"## {paper}\n\n{entry.title}.\n\nMeasured by {runs}; {on}: {counted(claims)}.\n\n{as_table(claims)}\n{extra}"
+            f"## {paper}\n\n{entry.title}.\n\n"
+            f"Measured by {runs}; {on}: {counted(claims)}.\n\n{as_table(claims)}\n{extra}"
         )
     return "\n".join(parts)
 
