@@ -358,7 +358,12 @@ class Guarantees {
 
     // Of the guarantee added last: the records of a person with the same value count once.
     void persons_once(const Labels& pairs, const Labels& values) {
+        check(!guarded_.empty(), "there is no guarantee to count persons for");
         Guarded& last = guarded_.back();
+        check_length(pairs.shape(0), last.codes.size());
+        check_numbers(span(pairs), values.shape(0));
+        check_numbers(span(values), last.codes.empty() ? 0 : std::size_t{std::ranges::max(last.codes)} + 1);
+        check(std::ranges::is_sorted(span(values)), "pairs are not numbered in the order of their values");
         last.codes.assign(span(pairs).begin(), span(pairs).end());
         last.guarantee = std::make_shared<PersonsOnce>(last.guarantee, span(values));
     }

@@ -267,7 +267,9 @@ class LineReader {
         const bool is_there = raw != "null";
         switch (reads_[j]) {
             case Reads::number:
-                return set_number(j, raw, is_there);
+                if (is_there && !is_number_) return fail(LineFault::not_a_number);
+                fields_.numbers[j] = is_there ? number_ : std::numeric_limits<double>::quiet_NaN();
+                return true;
             case Reads::text:
                 set_text(j, one_spelling(raw), is_there);
                 return true;
@@ -290,7 +292,6 @@ class LineReader {
 
     // Escapes and numbers have several spellings.
     std::string_view one_spelling(std::string_view raw) {
-        double value = 0;
         if (raw.front() == '"') {
             if (raw.find('\\') == std::string_view::npos) return raw;
             std::string decoded;
@@ -299,9 +300,9 @@ class LineReader {
             write_json_string(decoded, spelled_);
             return spelled_;
         }
-        if (read_number(raw, value) && std::abs(value) < 9e15) {
+        if (is_number_ && std::abs(number_) < 9e15) {
             char room[40];
-            spelled_ = write_number(value + 0.0, room);
+            spelled_ = write_number(number_ + 0.0, room);
             return spelled_;
         }
         return raw;
@@ -375,7 +376,9 @@ class LineReader {
         return true;
     }
 
-    static bool skip_value(const char*& at, const char* end, int depth) {
+    // Also says whether the last value was a number, and which.
+    bool skip_value(const char*& at, const char* end, int depth) {
+        is_number_ = false;
         if (at == end || depth > 64) return false;
         if (*at == '"') {
             std::string_view content;
@@ -385,7 +388,9 @@ class LineReader {
         const char* begin = at;
         while (at != end && *at != ',' && *at != '}' && *at != ']' && !is_space(*at)) ++at;
         const std::string_view word(begin, static_cast<std::size_t>(at - begin));
-        return is_json_number(word) || word == "true" || word == "false" || word == "null";
+        const bool is_valid = is_json_number(word);
+        is_number_ = is_valid && read_number(word, number_);
+        return is_valid || word == "true" || word == "false" || word == "null";
     }
 
     // RFC 8259, section 6: no plus sign, no leading zero, digits on both sides of a point, no NaN and no Infinity.
@@ -408,7 +413,7 @@ class LineReader {
         return at == word.size();
     }
 
-    static bool skip_nested(const char*& at, const char* end, int depth) {
+    bool skip_nested(const char*& at, const char* end, int depth) {
         const char close = *at == '{' ? '}' : ']';
         const bool is_object = *at++ == '{';
         skip_space(at, end);
@@ -426,7 +431,10 @@ class LineReader {
             skip_space(at, end);
             if (at == end) return false;
             const char c = *at++;
-            if (c == close) return true;
+            if (c == close) {
+                is_number_ = false;
+                return true;
+            }
             if (c != ',') return false;
         }
     }
@@ -507,6 +515,8 @@ class LineReader {
     char separator_;
     bool open_ = false;  // a quote, where the last line looked at ends
     LineFault fault_ = LineFault::malformed;
+    bool is_number_ = false;  // the last value of JSON
+    double number_ = 0;
     Fields fields_;
     std::vector<int> seen_;
     std::vector<std::size_t> order_;

@@ -1,6 +1,23 @@
 """shoal: k-anonymous microaggregation. A fish is safe in its shoal.
 
-What a table needs is imported when it is first used, so that `import shoal` stays quick.
+The verbs, in the order in which they are used:
+
+inspect
+    Say what is in a table, what may be misread in it, and which roles its columns may have.
+anonymize
+    Make a table k-anonymous: a `Release`, with its verdict, loss, risk and report.
+compare
+    Try several k and methods: how much risk for how much loss.
+audit
+    Recount what a published table keeps, from shoal or from another tool.
+run
+    Carry out a job file, as ``shoal run`` does.
+partition
+    Split a matrix into cells of at least k similar records: the algorithms alone.
+
+Streams of records go through a `Stream`, scikit-learn's pipelines through a `Microaggregator`; `TCloseness`,
+`LDiversity` and other models promise more than k. What a table needs is imported when it is first used, so that
+``import shoal`` stays quick.
 """
 
 from importlib import import_module
@@ -68,6 +85,10 @@ _HOMES = {
     "inspect": "inspection",
     "run": "release",
 }
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
 
 
 def __getattr__(name: str) -> Any:

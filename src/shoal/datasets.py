@@ -1,4 +1,4 @@
-"""The three CASC reference sets that the microaggregation literature reports on, shipped with shoal.
+"""The three CASC reference sets that the microaggregation literature reports on, and an invented file of an office.
 
 Each function gives the numeric matrix of the papers' tables; `path` gives the file, for those who want the table.
 Where the data come from and on what terms is in ``data/NOTICE.md``, beside the files.
@@ -14,7 +14,7 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.typing import Matrix
 
-NAMES = ("census", "tarragona", "eia")
+NAMES = ("census", "tarragona", "eia", "office")
 """What `path` knows."""
 
 _EIA_MEASURES = (

@@ -7,6 +7,9 @@ from difflib import get_close_matches
 class ShoalError(Exception):
     """Anything that shoal refuses to do."""
 
+    dialect = "argument"
+    """How the one who asked names settings: as arguments of Python, options of the command line or keys of a job."""
+
 
 class ParameterError(ShoalError, ValueError):
     """An argument, an option or an array that cannot be used as it is."""

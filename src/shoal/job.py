@@ -78,6 +78,15 @@ Models = Annotated[
 """Privacy models, in the order of the registry."""
 
 
+class FieldSettings(Settings):
+    """How the fields of one column of a CSV file are read."""
+
+    null_values: tuple[str, ...] | None = Field(None, description="texts that stand for a missing value")
+    decimal: str | None = Field(None, description="decimal point or comma")
+    thousands: str | None = Field(None, description="mark between thousands")
+    date_format: str | None = Field(None, description="format of dates, such as %d.%m.%Y")
+
+
 class Input(Settings):
     """Which file to read, and how. What is left out is detected."""
 
@@ -91,11 +100,15 @@ class Input(Settings):
         None, description="the first line of a CSV file is a header though it looks like a record"
     )
     names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
+    thousands: str | None = Field(None, description="mark between the thousands of numbers in a CSV file")
+    date_format: str | None = Field(None, description="format of dates in a CSV file, such as %d.%m.%Y")
+    fields: dict[str, FieldSettings] = Field({}, description="null_values, decimal, thousands, date_format of a column")
     max_unpacked_gb: Number | None = Field(None, gt=0, description="GB that a .gz file may unpack to; 2 by default")
 
     def reading(self) -> dict[str, Any]:
         """Return what was said about how to read the file."""
-        return self.model_dump(exclude={"path"}, exclude_none=True)
+        said = self.model_dump(exclude={"path"}, exclude_none=True)
+        return said if self.fields else {key: value for key, value in said.items() if key != "fields"}
 
 
 BoundEffort = Literal["cheap", "strong"]
@@ -111,6 +124,15 @@ class Output(Settings):
     form: Literal["internal", "public"] = Field("internal", description="of the report")
     json_file: str | None = Field(None, alias="json", description="JSON file for the report")
     bound: BoundEffort | None = Field(None, description="in the report, what no release can lose less than: how hard")
+    title: str | None = Field(None, description="of the report")
+    author: str | None = Field(None, description="who answers for the release, in the report")
+    date: str | None = Field(
+        None, description="in the report; never taken from the clock, so that a job repeats exactly"
+    )
+
+    def said(self) -> dict[str, Any]:
+        """Return what was said about the report that stands on its first page."""
+        return {name: getattr(self, name) for name in ("title", "author", "date")}
 
 
 class RedisSettings(Settings):
@@ -182,6 +204,7 @@ class Job(Settings):
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
+    accept: tuple[str, ...] = Field((), description="findings that are known and accepted: NAME, or COLUMN=NAME")
     models: Models = Field((), description="what is promised about confidential columns, beyond k")
     steer: dict[str, Weight] = Field(
         {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import zlib
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,12 +50,14 @@ def internal_manifest(
     }
 
 
-def public_manifest(job: Job, output_sha256: str, verdict: Verdict) -> dict[str, Any]:
+def public_manifest(
+    job: Job, output_sha256: str, verdict: Verdict, codebook: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return what may travel with the data."""
     told = job.to_dict(with_seed=False)
     # Paths tell about the machine, not about the data.
     kept = {key: value for key, value in told.items() if key not in ("input", "output")}
-    return {**_common(output_sha256, verdict), "job": kept}
+    return {**_common(output_sha256, verdict), "job": kept, "codebook": list(codebook)}
 
 
 def _common(output_sha256: str, verdict: Verdict) -> dict[str, Any]:

@@ -32,7 +32,8 @@ from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError,
 from shoal.job import Job, Late
 from shoal.partition import algorithm_of
 from shoal.partition.options import check_options
-from shoal.release import Release, conclude, prepared, survey_weights
+from shoal.preparing import Prepared, prepared, survey_weights
+from shoal.release import Release, conclude
 from shoal.table import Table, read
 from shoal.typing import Progress
 
@@ -227,7 +228,8 @@ class Collection:
             warnings.warn(text, ShoalWarning, stacklevel=4)
         task = Task(job, schema, self.variant, threads, progress, self.inertial)
         cells = all_cells(task, original, space, X, self._base())
-        return conclude(job, Table.of(records, "pyarrow"), schema, original, space, cells)
+        made = Prepared(schema, original, survey_weights(original, schema))
+        return conclude(job, Table.of(records, "pyarrow"), made, space, X, cells)
 
     def _base(self) -> dict[str, Any]:
         """Return what is known of the base's cells, or say that it cannot be used."""
@@ -369,7 +371,7 @@ def begin(
             f"The base has {source.n_records} records, fewer than k={job.k}. Begin when more have arrived."
         )
     _refuse_steering(job)
-    schema, original = prepared(job, source)
+    schema, original, _ = prepared(job, source)
     job = _with_household_level(job, original, schema)
     _refuse_lack(original, schema, job.k)
     records = without_identifiers(source.arrow, schema)

@@ -29,6 +29,7 @@ def group(
     table: pa.Table,
     schema: Schema,
     space: Space,
+    X: Matrix,
     k: int,
     method: str = "auto",
     seed: Seed = None,
@@ -48,7 +49,9 @@ def group(
     schema : Schema
         Says which columns are never mixed (`by`, zeros kept apart), which one names the subject, which the household.
     space : Space
-        Where the records lie.
+        Where distances are measured.
+    X : ndarray of shape (n_records, n_dims)
+        The records in the space, as `space.encode` has them.
     models : sequence of Model
         What to keep about confidential columns. They speak of the whole table, strata or not.
     steering : mapping of str to float, optional
@@ -61,14 +64,15 @@ def group(
     GuaranteeError
         If a stratum has fewer than k records, households or subjects, or is too unlike the table for a model.
     SchemaError, ParameterError
-        If a model is not about a confidential column, or models, strata and households do not go together.
+        If models, strata and households do not go together. That each model is about a confidential column has been
+        checked (`shoal.models.table_columns.check_models`).
     """
     constraints = constraints_of(table, schema, k, models)
 
     def cut(X: Matrix, threads: int, progress: Progress | None) -> Labels:
         return partition(X, k, method, seed, threads=threads, progress=progress, **options)
 
-    X = with_steering(space.encode(table), table, schema, steering or {})
+    X = with_steering(X, table, schema, steering or {})
     with kernels.using(threads=threads):
         if constraints.households is not None:
             return _within_households(constraints, schema, space, X, cut, k, progress)
@@ -85,13 +89,10 @@ def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | N
     assert isinstance(model, TCloseness)
     t, weight = model.t, model.weight or 0.0
 
-    def cut(Z: Matrix, threads: int, told: Progress | None) -> Labels:
-        # The last column is what the model is about.
-        codes = Z[:, -1].astype(np.int64)
-        X = np.ascontiguousarray(Z[:, :-1])
+    def cut(X: Matrix, threads: int, told: Progress | None, codes: Labels) -> Labels:
         return steered(X, codes, k, t, weight, threads=threads, progress=told, **settings)
 
-    return within(np.column_stack([X, constraints.steering[0].codes]), constraints.strata, cut, progress)
+    return within(X, constraints.strata, cut, progress, others=[constraints.steering[0].codes])
 
 
 def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels) -> Labels:

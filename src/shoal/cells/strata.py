@@ -1,7 +1,7 @@
 """Strata: groups of records that no cell mixes, and the partition of each of them by itself."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,11 @@ from shoal.kernels.side_by_side import side_by_side
 from shoal.partition.cell_building import members_of
 from shoal.typing import Labels, Matrix, Progress
 
-Cut = Callable[[Matrix, int, Progress | None], Labels]
-"""Splits records into cells, with so many threads: the method, k, seed and options that were asked for."""
+Cut = Callable[..., Labels]
+"""Splits records into cells: the method, k, seed and options that were asked for.
+
+Takes the records, how many threads to use, the progress, and whatever else there is to know of each record.
+"""
 
 LARGE = 50_000
 """A stratum of more records that are also more than two threads' share is left to all threads together."""
@@ -53,23 +56,38 @@ def refuse_small_strata(strata: Labels, what: str, k: int) -> None:
         )
 
 
-def within(X: Matrix, strata: Labels, cut: Cut, progress: Progress | None = None, threads: int | None = None) -> Labels:
-    """Split the records of each stratum by themselves, several strata at a time, and number all cells without gaps."""
+def within(
+    X: Matrix,
+    strata: Labels,
+    cut: Cut,
+    progress: Progress | None = None,
+    threads: int | None = None,
+    others: Sequence[Labels] = (),
+) -> Labels:
+    """Split the records of each stratum by themselves, several strata at a time, and number all cells without gaps.
+
+    `others` have an entry for each record, and `cut` gets those of its records.
+    """
     threads = threads or kernels.n_threads()
     if not strata.any():
-        return cut(X, threads, progress)
+        return cut(X, threads, progress, *others)
     parts = members_of(strata)
     told = _Told(progress, len(X))
     is_large = [len(part) > max(LARGE, 2 * len(X) // threads) for part in parts]
+
+    def of(part: Labels) -> list[Labels]:
+        return [other[part] for other in others]
+
     found = {
-        number: cut(X[part], threads, told.of(number, len(part)))
+        number: cut(X[part], threads, told.of(number, len(part)), *of(part))
         for number, part in enumerate(parts)
         if is_large[number]
     }
     small = [number for number in range(len(parts)) if not is_large[number]]
 
     def cut_alone(number: int, check: Callable[[], None]) -> Labels:
-        return cut(X[parts[number]], 1, told.of(number, len(parts[number]), check))
+        part = parts[number]
+        return cut(X[part], 1, told.of(number, len(part), check), *of(part))
 
     found |= zip(small, side_by_side(cut_alone, small, min(threads, len(small))), strict=True)
     labels = np.empty(len(X), dtype=np.int64)

@@ -56,7 +56,7 @@ def command() -> None:
 def _begin(folder: str, file: str, **given: Any) -> None:
     """Begin the collection FOLDER with the records of FILE."""
     job = options.job_of(given, beside=("variant", "inertial", "threads"))
-    reading = (job.input.reading() if job.input else {}) | options.taken(given, "reading")
+    reading = (job.input.reading() if job.input else {}) | options.reading_of(given)
     with _telling(), showing(f"reading {Path(file).name}", "grouping records", "writing") as meter:
         begin(
             folder,
@@ -91,7 +91,7 @@ def _add(folder: str, file: str, allow_overlap: bool, **given: Any) -> None:
     """Keep the records of FILE, which have arrived since."""
     collection = Collection.open(folder)
     with _telling(), showing(f"reading {Path(file).name}", "", ""):
-        collection.add(file, allow_overlap=allow_overlap, **options.taken(given, "reading"))
+        collection.add(file, allow_overlap=allow_overlap, **options.reading_of(given))
     _tell(collection)
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import click
 
+from shoal.cli.dialect import in_options
 from shoal.errors import InputError, OutageError, RecountError, ShoalError
 
 REFUSED, INPUT, FAULT, OUTAGE, STOPPED, TERMINATED = 2, 65, 70, 75, 130, 143
@@ -36,7 +37,7 @@ def ended(work: Callable[[], Any]) -> int:
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
-        return _say(str(error), code_of(error))
+        return _say(in_options(error), code_of(error))
     except click.UsageError as error:
         return _refuse_usage(error)
     except click.ClickException as error:

@@ -94,10 +94,10 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
     Notes
     -----
     Means and variances are over all values that are there, each side for itself; variances divide by n. Correlations
-    and covariances are over the records that are complete before and after, and leave out columns that were constant; a
-    column that has become constant correlates with nothing. Where a column was constant there is no unit to measure a
-    change in: all is 0 if nothing has changed, else infinite. Timestamps and numbers of any magnitude are as good as
-    others: offsets are gone before anything is squared.
+    and covariances are over the records that are complete before and after, and leave out columns that were constant or
+    of which nothing is left; a column that has become constant correlates with nothing. Where a column was constant
+    there is no unit to measure a change in: all is 0 if nothing has changed, else infinite. Timestamps and numbers of
+    any magnitude are as good as others: offsets are gone before anything is squared.
 
     References
     ----------
@@ -116,7 +116,7 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
     w = np.ones(n_records) if weights is None else as_weights(weights, n_records)
     columns = [_in_deviations(pair, w) for pair in pairs]
-    first, second = _covariances([column for column in columns if column.varies], w)
+    first, second = _covariances([column for column in columns if column.varies and column.is_left], w)
     off = np.abs(_correlations(second) - _correlations(first))[np.triu_indices(len(first), 1)]
     totals = np.array([_total_il1s(column, w) for column in columns])
     return NumericUtility(
@@ -135,6 +135,11 @@ class _Column(NamedTuple):
     before: Vector
     after: Vector
     varies: bool
+
+    @property
+    def is_left(self) -> bool:
+        """Whether any value is still there."""
+        return not np.isnan(self.after).all()
 
 
 def _in_deviations(pair: Pair, weights: Vector) -> _Column:
