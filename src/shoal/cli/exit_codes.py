@@ -21,7 +21,6 @@ from typing import Any
 
 import click
 
-from shoal.cli.dialect import in_options
 from shoal.errors import ShoalError
 
 REFUSED, FAULT, STOPPED, TERMINATED = 2, 70, 130, 143
@@ -34,6 +33,8 @@ def ended(work: Callable[[], Any]) -> int:
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
+        from shoal.cli.dialect import in_options  # not before: it brings in tables, which help does without
+
         return _say(in_options(error), REFUSED)
     except click.UsageError as error:
         return _refuse_usage(error)
