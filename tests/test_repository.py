@@ -18,12 +18,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # As docs/design.md draws them: a room imports from those before it.
-ROOMS = """
-    errors extras typing progress datasets file_locks files arrays kernels table
-    columns partition models cells metrics dp auditing record_risk job manifest
-    attacks report preparing writing release inspection comparison stream batches estimator
-    reproduce cli
-""".split()
+ROOMS = [
+    *("errors", "extras", "typing", "progress", "datasets", "file_locks", "files", "arrays", "kernels"),
+    *("table", "columns", "partition", "models", "cells", "metrics", "dp", "auditing", "record_risk"),
+    *("job", "manifest", "attacks", "report", "preparing", "writing", "release", "inspection", "comparison"),
+    *("stream", "batches", "estimator", "reproduce", "cli"),
+]
 
 
 def run_python(*arguments, **settings):

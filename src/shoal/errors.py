@@ -19,12 +19,24 @@ class SchemaError(ShoalError):
     """Columns and roles that do not fit the table."""
 
 
+class InputError(SchemaError):
+    """A line, an entry or a tuple that cannot be used."""
+
+
 class GuaranteeError(ShoalError):
     """A privacy guarantee that cannot be met; nothing is released."""
 
 
+class RecountError(GuaranteeError):
+    """What was about to leave does not keep its guarantee: a fault in shoal. Nothing was released."""
+
+
 class FileError(ShoalError):
     """A file that cannot be read or written as asked."""
+
+
+class OutageError(ShoalError):
+    """Something outside that does not answer, and may answer later: a reader, a server."""
 
 
 class ShoalWarning(UserWarning):

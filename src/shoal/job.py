@@ -135,6 +135,35 @@ class Output(Settings):
         return {name: getattr(self, name) for name in ("title", "author", "date")}
 
 
+class RedisSettings(Settings):
+    """Where a worker reads and writes in Redis. A password comes from the environment."""
+
+    url: str = Field("redis://localhost:6379", description="where Redis is, without a password")
+    source: str = Field(alias="from", description="stream to read; each entry has a JSON object in its field data")
+    target: str = Field(alias="to", description="stream to write")
+    side: str | None = Field(None, description="stream for tuples that cannot be released; they are unprotected")
+    group: str = Field("shoal", description="consumer group; one worker at a time serves it")
+    batch: Whole = Field(1000, ge=1, description="entries of a step, at most")
+    lease: Number = Field(10.0, ge=0.05, description="seconds after which another worker takes the place of one")
+    patience: Number = Field(900.0, ge=0, description="seconds that an outage of Redis is waited out")
+    target_length: Whole | None = Field(None, alias="to_length", ge=1, description="trim the stream that is written")
+    side_length: Whole | None = Field(None, ge=1, description="trim the side stream to about this length")
+    trim_source: bool = Field(False, strict=True, description="remove entries from the source once they are committed")
+
+
+class StreamSettings(Settings):
+    """What makes a job one for `shoal stream` and `shoal worker`."""
+
+    delay: Whole | None = Field(None, ge=1, description="a tuple leaves when so many have come after it")
+    max_age: Number | None = Field(None, gt=0, description="or when it is so many seconds old")
+    order_weight: Number = Field(0.0, ge=0, description="what one position counts in distance")
+    max_cell: Whole | None = Field(None, description="how large tuples that are close may make a cell")
+    ranges: dict[str, tuple[Plain, Plain]] = Field({}, description="lowest and highest value of columns")
+    adapt: Number = Field(0.0, ge=0, le=1, description="by what share learned ranges move")
+    on_error: Literal["fail", "side"] = Field("fail", description="what becomes of what cannot be used")
+    redis: RedisSettings | None = Field(None, description="where a worker reads and writes")
+
+
 class Late(Settings):
     """How late records of a collection join the cells of the base; for `shoal collect` alone."""
 
@@ -184,6 +213,9 @@ class Job(Settings):
     late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
+    stream: StreamSettings | None = Field(
+        None, description="for a stream: when a tuple is due, and from where to where"
+    )
 
     @staticmethod
     def of(**settings: Any) -> "Job":

@@ -8,7 +8,7 @@ A guarantee that the recount does not find raises, and nothing is released.
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -529,6 +529,7 @@ class Release:
         order: Order = "shuffle",
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
+        before_publishing: Callable[[], None] | None = None,
     ) -> list[Path]:
         """Write the release, its two manifests and, if asked for, its report: all of them or none.
 
@@ -557,6 +558,8 @@ class Release:
             TOML file for the job, with its seed.
         force : bool
             Replace files that are there already.
+        before_publishing : callable, optional
+            Called when all files are complete and before they get their names; if it raises, none does.
 
         Returns
         -------
@@ -576,7 +579,7 @@ class Release:
             raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
         said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
         said |= {"title": title, "author": author, "date": date}
-        write_release(self, files, order, force=force, said=said)
+        write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
         return files.paths
 
     def _repr_html_(self) -> str:
