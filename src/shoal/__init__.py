@@ -1,6 +1,6 @@
 """shoal: k-anonymous microaggregation. A fish is safe in its shoal.
 
-What a table needs is imported when it is first used, so that `import shoal` stays quick.
+Modules that handle tables are imported on first use, so that `import shoal` stays fast.
 """
 
 from importlib import import_module
