@@ -28,16 +28,14 @@ class Source(NamedTuple):
 
 
 SOURCES: dict[str, list[Source]] = {
-    "fmdav": [
-        Source("papers/fmdav.json", "shoal reproduce fmdav --n 10000,70000,150000 --samples 1 (as far as it came)")
-    ],
+    "fmdav": [Source("papers/fmdav.json", "shoal reproduce fmdav: 5,000 to 20,000 records")],
     "tfrp": [
-        Source("papers/tfrp-losses.json", "shoal reproduce tfrp --full, losses"),
-        Source("papers/tfrp.json", "shoal reproduce tfrp, times and MST: pictures of 256 x 256 in place of 512 x 512"),
+        Source("papers/tfrp-losses.json", "shoal reproduce tfrp --full: losses"),
+        Source("papers/tfrp.json", "shoal reproduce tfrp: times and MST, pictures of 256 x 256 in place of 512 x 512"),
     ],
     "incremental": [Source("papers/incremental.json", "shoal reproduce incremental --full")],
-    "random": [Source("papers/random.json", "shoal reproduce random")],
-    "steered": [Source("papers/steered.json", "shoal reproduce steered --full")],
+    "random": [Source("papers/random.json", "shoal reproduce random --repeats 3")],
+    "steered": [Source("papers/steered.json", "shoal reproduce steered")],
     "streams": [Source("papers/streams.json", "shoal reproduce streams")],
     "records": [Source("records.json", "shoal reproduce records --bound")],
 }

@@ -16,6 +16,8 @@ from shoal import DeltaDisclosure, GuaranteeError, LDiversity, ParameterError, P
 from shoal.report import render
 from shoal.table import write
 
+pytestmark = pytest.mark.filterwarnings("ignore:More than half:shoal.ShoalWarning")
+
 MODELS = [TCloseness("salary", t=0.2), LDiversity("diagnosis", l=2)]
 CONFIDENTIAL = ["salary", "diagnosis"]
 

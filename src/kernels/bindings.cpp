@@ -358,7 +358,12 @@ class Guarantees {
 
     // Of the guarantee added last: the records of a person with the same value count once.
     void persons_once(const Labels& pairs, const Labels& values) {
+        check(!guarded_.empty(), "there is no guarantee to count persons for");
         Guarded& last = guarded_.back();
+        check_length(pairs.shape(0), last.codes.size());
+        check_numbers(span(pairs), values.shape(0));
+        check_numbers(span(values), last.codes.empty() ? 0 : std::size_t{std::ranges::max(last.codes)} + 1);
+        check(std::ranges::is_sorted(span(values)), "pairs are not numbered in the order of their values");
         last.codes.assign(span(pairs).begin(), span(pairs).end());
         last.guarantee = std::make_shared<PersonsOnce>(last.guarantee, span(values));
     }
@@ -756,7 +761,8 @@ class TextReader : OneAtATime {
         nb::list bad;
         for (const BadLine& line : parsed.bad)
             bad.append(nb::make_tuple(line.number, static_cast<std::int64_t>(line.fault), line.begin, line.end));
-        return nb::make_tuple(parsed.n_bytes, parsed.n_lines, as_array(std::move(parsed.lines)), columns, bad);
+        return nb::make_tuple(parsed.n_bytes, parsed.n_lines, as_array(std::move(parsed.lines)), columns, bad,
+                              as_array(std::move(parsed.begins)));
     }
 
   private:
@@ -943,8 +949,9 @@ NB_MODULE(_kernels, module) {
              "reads"_a, "is_csv"_a, "separator"_a)
         .def("read", &TextReader::read, "text"_a, "is_end"_a,
              nb::sig("def read(self, text: bytes, is_end: bool) -> tuple[int, int, object, list[object], "
-                     "list[tuple[int, int, int, int]]]"),
-             "Bytes used, lines read, numbers of the good ones, their columns, and the bad ones.");
+                     "list[tuple[int, int, int, int]], object]"),
+             "Bytes used, lines read, numbers of the good ones, their columns, the bad ones, and where the good ones "
+             "begin.");
     nb::class_<TextWriter>(module, "TextWriter", "Columns as lines of text.")
         .def(nb::init<const std::vector<std::string>&, bool, const std::string&>(), "names"_a, "is_csv"_a,
              "separator"_a)

@@ -101,7 +101,7 @@ class Centroids {
             place_[cell] = open_[cell] ? static_cast<std::uint32_t>(cells_.size()) : gone;
             if (!open_[cell]) continue;
             cells_.push_back(cell);
-            snapshot_.insert(snapshot_.end(), &at_[cell * n_dims_], &at_[(cell + 1) * n_dims_]);
+            snapshot_.insert(snapshot_.end(), at_.data() + cell * n_dims_, at_.data() + (cell + 1) * n_dims_);
         }
         if (!cells_.empty())
             still_.emplace(Rows<const double>(snapshot_.data(), cells_.size(), n_dims_), pool_, loops_);

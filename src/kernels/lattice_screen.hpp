@@ -94,13 +94,14 @@ class LatticeScreen {
         for (std::size_t b = 1; b < n_blocks_; ++b) begins[b] = begins[b - 1] + n_live_[b - 1];
         std::vector<float> turned(whole_blocks(size_) * width_, 0.0f);
         std::vector<std::uint32_t> records(whole_blocks(size_));
-        pool_.split(
-            n_blocks_, static_cast<double>(block_size * width_), [&](std::size_t, std::size_t from, std::size_t to) {
-                for (std::size_t b = from; b < to; ++b) {
-                    std::copy_n(&turned_[b * block_size * width_], n_live_[b] * width_, &turned[begins[b] * width_]);
-                    std::copy_n(&records_[b * block_size], n_live_[b], &records[begins[b]]);
-                }
-            });
+        pool_.split(n_blocks_, static_cast<double>(block_size * width_),
+                    [&](std::size_t, std::size_t from, std::size_t to) {
+                        for (std::size_t b = from; b < to; ++b) {
+                            std::copy_n(turned_.data() + b * block_size * width_, n_live_[b] * width_,
+                                        turned.data() + begins[b] * width_);
+                            std::copy_n(records_.data() + b * block_size, n_live_[b], records.data() + begins[b]);
+                        }
+                    });
         turned_ = std::move(turned);
         records_ = std::move(records);
         lay_out();
@@ -244,9 +245,9 @@ class LatticeScreen {
 
     // What one thread asks and finds in a query that is shared.
     struct alignas(128) Part {
-        std::size_t number = 0;  // of the last query it took part in
-        Query query;
+        std::size_t number = 0;    // of the last query it took part in
         std::size_t n_visits = 0;  // blocks that boxes have not ruled out
+        Query query;
         // The point as boxes see it.
         std::vector<float> low, high, outward;
         double radius = 0, shift = 0;
@@ -329,8 +330,8 @@ class LatticeScreen {
 
     // Of some blocks those whose boxes come near enough, nearest first, or reach far enough; says no if they are most.
     bool visit_within_reach(Query& query, Part& part, std::size_t from, std::size_t to) {
-        const float* least2 = &least2_[from];
-        const float* greatest2 = &greatest2_[from];
+        const float* least2 = least2_.data() + from;
+        const float* greatest2 = greatest2_.data() + from;
         measure_boxes(part, from, to);
         // Sums of products of floats, of a magnitude that the norms bound.
         const double rounding = 1.2e-7 * static_cast<double>(n_dims_ + 8);
@@ -395,9 +396,9 @@ class LatticeScreen {
 
     // Between what squared distances from the point the records of some blocks lie.
     void measure_boxes(const Part& part, std::size_t from, std::size_t to) {
-        loops_.reach({to - from, n_blocks_, &lower_[from], &upper_[from], &outer_[from]},
+        loops_.reach({to - from, n_blocks_, lower_.data() + from, upper_.data() + from, outer_.data() + from},
                      {part.low, part.high, part.outward, above(part.radius), static_cast<float>(part.shift)},
-                     &least2_[from], &greatest2_[from]);
+                     least2_.data() + from, greatest2_.data() + from);
     }
 
     static void fetch(std::span<const double> row) {

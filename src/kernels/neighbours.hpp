@@ -125,8 +125,8 @@ class NeighbourSearch {
             }
         }
         for (std::size_t slot = 0; slot < mine.size(); ++slot)
-            std::transform(&room.found[slot * n_wanted_], &room.found[slot * n_wanted_] + n_wanted_,
-                           &lists[mine[slot] * n_wanted_], [](const Found& item) { return item.second; });
+            std::transform(room.found.data() + slot * n_wanted_, room.found.data() + (slot + 1) * n_wanted_,
+                           lists.data() + mine[slot] * n_wanted_, [](const Found& item) { return item.second; });
     }
 
     // The points of a tile, one after the other; slots that nobody is in reach nothing.

@@ -244,7 +244,9 @@ def audit(
     k = None if k is None else as_k(k)
     roles = Roles(quasi_identifiers=tuple(quasi), confidential=tuple(sensitive))
     kinds = Schema.of(arrow.select(dict.fromkeys([*quasi, *sensitive])).schema, roles, settings)
-    return recount(arrow, kinds, k, arrow[subject] if subject else None, as_models(models))
+    asked = as_models(models)
+    check_models(asked, kinds)
+    return recount(arrow, kinds, k, arrow[subject] if subject else None, asked)
 
 
 def recount(
@@ -254,8 +256,10 @@ def recount(
     subjects: pa.ChunkedArray | None = None,
     models: Sequence[Model] = (),
 ) -> Verdict:
-    """Recount a table whose columns have roles; `subjects` may be a column that is not published."""
-    check_models(models, schema)
+    """Recount a table whose columns have roles; `subjects` may be a column that is not published.
+
+    The models have been checked against the schema.
+    """
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)

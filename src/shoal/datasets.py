@@ -1,4 +1,4 @@
-"""The three CASC reference data sets used in the microaggregation literature, shipped with shoal.
+"""The three CASC reference data sets used in the microaggregation literature, and an invented file of an office.
 
 Each function returns the numeric matrix used in the papers; `path` returns the file with all columns. Source and terms
 of the data are in ``data/NOTICE.md``.
@@ -14,7 +14,7 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.typing import Matrix
 
-NAMES = ("census", "tarragona", "eia")
+NAMES = ("census", "tarragona", "eia", "office")
 """The data sets."""
 
 _EIA_MEASURES = (

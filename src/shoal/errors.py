@@ -7,6 +7,9 @@ from difflib import get_close_matches
 class ShoalError(Exception):
     """Base class of all errors raised by shoal."""
 
+    dialect = "argument"
+    """How the one who asked names settings: as arguments of Python, options of the command line or keys of a job."""
+
 
 class ParameterError(ShoalError, ValueError):
     """An argument, an option or an array is invalid."""
@@ -16,12 +19,24 @@ class SchemaError(ShoalError):
     """Columns or roles do not match the table."""
 
 
+class InputError(SchemaError):
+    """A line, an entry or a tuple that cannot be used."""
+
+
 class GuaranteeError(ShoalError):
     """A privacy guarantee cannot be met; nothing is released."""
 
 
+class RecountError(GuaranteeError):
+    """What was about to leave does not keep its guarantee: a fault in shoal. Nothing was released."""
+
+
 class FileError(ShoalError):
     """A file cannot be read or written."""
+
+
+class OutageError(ShoalError):
+    """Something outside that does not answer, and may answer later: a reader, a server."""
 
 
 class ShoalWarning(UserWarning):

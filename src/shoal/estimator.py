@@ -116,9 +116,9 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         table = _as_table(matrix)
         schema = Schema.of(table.schema, Roles(quasi_identifiers=tuple(table.column_names)))
         self.space_ = Space.fit(table, schema, self.scaling)
-        cells = group(
-            table, schema, self.space_, self.k, self.method, self.seed, threads=self.threads, **(self.options or {})
-        )
+        points = self.space_.encode(table)
+        settings = {"threads": self.threads, **(self.options or {})}
+        cells = group(table, schema, self.space_, points, self.k, self.method, self.seed, **settings)
         self.labels_ = cells.labels
         self.cell_values_ = _cell_values(table, schema, cells)
         self.published_ = self._published(table, schema, cells)

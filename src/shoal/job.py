@@ -78,6 +78,15 @@ Models = Annotated[
 """Privacy models, in the order of the registry."""
 
 
+class FieldSettings(Settings):
+    """How the fields of one column of a CSV file are read."""
+
+    null_values: tuple[str, ...] | None = Field(None, description="texts that stand for a missing value")
+    decimal: str | None = Field(None, description="decimal point or comma")
+    thousands: str | None = Field(None, description="mark between thousands")
+    date_format: str | None = Field(None, description="format of dates, such as %d.%m.%Y")
+
+
 class Input(Settings):
     """The file to read, and how. Settings left out are detected."""
 
@@ -91,11 +100,15 @@ class Input(Settings):
         None, description="the first line of a CSV file is a header though it looks like a record"
     )
     names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
+    thousands: str | None = Field(None, description="mark between the thousands of numbers in a CSV file")
+    date_format: str | None = Field(None, description="format of dates in a CSV file, such as %d.%m.%Y")
+    fields: dict[str, FieldSettings] = Field({}, description="null_values, decimal, thousands, date_format of a column")
     max_unpacked_gb: Number | None = Field(None, gt=0, description="GB that a .gz file may unpack to; 2 by default")
 
     def reading(self) -> dict[str, Any]:
         """Return the settings given for reading the file."""
-        return self.model_dump(exclude={"path"}, exclude_none=True)
+        given = self.model_dump(exclude={"path"}, exclude_none=True)
+        return given if self.fields else {key: value for key, value in given.items() if key != "fields"}
 
 
 BoundEffort = Literal["cheap", "strong"]
@@ -111,6 +124,44 @@ class Output(Settings):
     form: Literal["internal", "public"] = Field("internal", description="of the report")
     json_file: str | None = Field(None, alias="json", description="JSON file for the report")
     bound: BoundEffort | None = Field(None, description="in the report, what no release can lose less than: how hard")
+    title: str | None = Field(None, description="of the report")
+    author: str | None = Field(None, description="who answers for the release, in the report")
+    date: str | None = Field(
+        None, description="in the report; never taken from the clock, so that a job repeats exactly"
+    )
+
+    def said(self) -> dict[str, Any]:
+        """Return what was said about the report that stands on its first page."""
+        return {name: getattr(self, name) for name in ("title", "author", "date")}
+
+
+class RedisSettings(Settings):
+    """Where a worker reads and writes in Redis. A password comes from the environment."""
+
+    url: str = Field("redis://localhost:6379", description="where Redis is, without a password")
+    source: str = Field(alias="from", description="stream to read; each entry has a JSON object in its field data")
+    target: str = Field(alias="to", description="stream to write")
+    side: str | None = Field(None, description="stream for tuples that cannot be released; they are unprotected")
+    group: str = Field("shoal", description="consumer group; one worker at a time serves it")
+    batch: Whole = Field(1000, ge=1, description="entries of a step, at most")
+    lease: Number = Field(10.0, ge=0.05, description="seconds after which another worker takes the place of one")
+    patience: Number = Field(900.0, ge=0, description="seconds that an outage of Redis is waited out")
+    target_length: Whole | None = Field(None, alias="to_length", ge=1, description="trim the stream that is written")
+    side_length: Whole | None = Field(None, ge=1, description="trim the side stream to about this length")
+    trim_source: bool = Field(False, strict=True, description="remove entries from the source once they are committed")
+
+
+class StreamSettings(Settings):
+    """What makes a job one for `shoal stream` and `shoal worker`."""
+
+    delay: Whole | None = Field(None, ge=1, description="a tuple leaves when so many have come after it")
+    max_age: Number | None = Field(None, gt=0, description="or when it is so many seconds old")
+    order_weight: Number = Field(0.0, ge=0, description="what one position counts in distance")
+    max_cell: Whole | None = Field(None, description="how large tuples that are close may make a cell")
+    ranges: dict[str, tuple[Plain, Plain]] = Field({}, description="lowest and highest value of columns")
+    adapt: Number = Field(0.0, ge=0, le=1, description="by what share learned ranges move")
+    on_error: Literal["fail", "side"] = Field("fail", description="what becomes of what cannot be used")
+    redis: RedisSettings | None = Field(None, description="where a worker reads and writes")
 
 
 class Late(Settings):
@@ -153,6 +204,7 @@ class Job(Settings):
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
+    accept: tuple[str, ...] = Field((), description="findings that are known and accepted: NAME, or COLUMN=NAME")
     models: Models = Field((), description="what is promised about confidential columns, beyond k")
     steer: dict[str, Weight] = Field(
         {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"
@@ -161,6 +213,9 @@ class Job(Settings):
     late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
+    stream: StreamSettings | None = Field(
+        None, description="for a stream: when a tuple is due, and from where to where"
+    )
 
     @staticmethod
     def of(**settings: Any) -> "Job":

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import zlib
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,12 +51,14 @@ def internal_manifest(
     }
 
 
-def public_manifest(job: Job, output_sha256: str, verdict: Verdict) -> dict[str, Any]:
+def public_manifest(
+    job: Job, output_sha256: str, verdict: Verdict, codebook: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return the manifest that may be published with the data."""
     settings = job.to_dict(with_seed=False)
     # Paths describe the machine, not the data.
     kept = {key: value for key, value in settings.items() if key not in ("input", "output")}
-    return {**_common(output_sha256, verdict), "job": kept}
+    return {**_common(output_sha256, verdict), "job": kept, "codebook": list(codebook)}
 
 
 def _common(output_sha256: str, verdict: Verdict) -> dict[str, Any]:

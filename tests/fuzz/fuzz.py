@@ -1,7 +1,7 @@
 """Fuzz what reads bytes: lines of a stream, CSV files, job files and manifests.
 
 The readers in C++ are fuzzed by clang's libFuzzer with the address and undefined-behaviour sanitizers; those in Python
-by mutations of the corpus, where an input that ends in a new place is kept and mutated further. What fails is left in
+by mutations of the corpus, where an input that runs a new line is kept and mutated further. What fails is left in
 `build/fuzz`: repair the cause, then put the file into `tests/fuzz/corpus`, which `make test` reads again.
 
     python tests/fuzz/fuzz.py --seconds 600 --seed 1
@@ -23,6 +23,7 @@ from targets import CORPUS, TARGETS
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build" / "fuzz"
+SOURCES = str(ROOT / "src" / "shoal")
 LONGEST = 4096
 # What the formats are made of, beside bytes.
 PIECES = [
@@ -59,14 +60,14 @@ def mutated(rng: random.Random, pool: list[bytes]) -> bytes:
     return bytes(data[:LONGEST])
 
 
-def ending(run, data: bytes) -> tuple:
-    """Run a target and say where in the sources it ended: the lines of shoal that ran last."""
-    last: dict[str, int] = {}
+def lines_run(run, data: bytes) -> set[tuple[str, int]]:
+    """Run a target and return the lines of shoal that were run."""
+    lines: set[tuple[str, int]] = set()
 
-    def trace(frame, event, _):
-        if event == "call" and "shoal" not in frame.f_code.co_filename:
+    def trace(frame, _event, _argument):
+        if not frame.f_code.co_filename.startswith(SOURCES):
             return None
-        last[frame.f_code.co_qualname] = frame.f_lineno
+        lines.add((frame.f_code.co_filename, frame.f_lineno))
         return trace
 
     sys.settrace(trace)
@@ -74,29 +75,29 @@ def ending(run, data: bytes) -> tuple:
         run(data)
     finally:
         sys.settrace(None)
-    return tuple(sorted(last.items()))
+    return lines
 
 
-def fuzz_python(name: str, seconds: float, seed: int) -> dict[str, int]:
+def fuzz_python(name: str, seconds: float, seed: int) -> dict[str, object]:
     """Mutate the corpus of a target until the time is up or something fails."""
     rng = random.Random(f"{seed} {name}")
-    pool = [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
-    seen: set[tuple] = set()
+    corpus = [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
+    pool = list(corpus)
+    seen: set[tuple[str, int]] = set()
     failures: dict[str, bytes] = {}
     n_inputs, until = 0, time.monotonic() + seconds
     while time.monotonic() < until:
-        data = pool[n_inputs] if n_inputs < len(pool) else mutated(rng, pool)
+        data = corpus[n_inputs] if n_inputs < len(corpus) else mutated(rng, pool)
         n_inputs += 1
         try:
-            place = ending(TARGETS[name], data)
+            lines = lines_run(TARGETS[name], data)
         except Exception as error:
             keep_failure(name, data, error, failures)
             continue
-        if place not in seen:
-            seen.add(place)
-            if n_inputs > len(pool):
-                pool.append(data)
-    return {"target": name, "inputs": n_inputs, "endings": len(seen), "failures": len(failures)}
+        if not lines <= seen:
+            seen |= lines
+            pool.append(data)
+    return {"target": name, "inputs": n_inputs, "reached": len(seen), "failures": len(failures)}
 
 
 def keep_failure(name: str, data: bytes, error: Exception, failures: dict[str, bytes]) -> None:
@@ -111,7 +112,7 @@ def keep_failure(name: str, data: bytes, error: Exception, failures: dict[str, b
         print(f"{name}: {key}; the input is {path.relative_to(ROOT)}", flush=True)
 
 
-def fuzz_compiled(seconds: float, seed: int) -> dict[str, int]:
+def fuzz_compiled(seconds: float, seed: int) -> dict[str, object]:
     """Build the target of libFuzzer and run it on a copy of the corpus."""
     compiler = next(filter(None, map(shutil.which, ("clang++", "clang++-14"))), None)
     if compiler is None:
@@ -135,7 +136,7 @@ def fuzz_compiled(seconds: float, seed: int) -> dict[str, int]:
     return {
         "target": "lines, compiled",
         "inputs": counted.get("number_of_executed_units", 0),
-        "endings": int(covered[-1]) if covered else 0,
+        "reached": int(covered[-1]) if covered else 0,
         "failures": int(done.returncode != 0),
     }
 
@@ -158,7 +159,7 @@ def main() -> None:
     rows = [fuzz_compiled(share, given.seed)]
     rows += [fuzz_python(name, share, given.seed) for name in TARGETS]
     for row in rows:
-        print("{target}: {inputs:,} inputs, {endings:,} places reached, {failures} failures".format(**row))
+        print("{target}: {inputs:,} inputs, {reached:,} places reached, {failures} failures".format(**row))
     if given.output:
         sys.path.insert(0, str(ROOT / "benchmarks"))
         from bench_partition import circumstances

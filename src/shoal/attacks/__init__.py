@@ -82,6 +82,7 @@ def attack(
     scaling: Scaling = "zscore",
     seed: Seed = None,
     reading: Mapping[str, Any] | None = None,
+    release_reading: Mapping[str, Any] | None = None,
 ) -> list[Attack]:
     """Try attacks on a release, given the original table.
 
@@ -106,8 +107,9 @@ def attack(
         Scaling of the columns for the intruder's distances.
     seed : int, optional
         Makes the draw of the records tried in large tables reproducible.
-    reading : dict, optional
-        How to read files; see `shoal.table.read`.
+    reading, release_reading : dict, optional
+        How to read the file of the original, and the files of the releases; see `shoal.table.read`. A release of shoal
+        needs no settings: it is UTF-8, its dates are ISO 8601, and no text stands for a missing value.
 
     Returns
     -------
@@ -130,7 +132,11 @@ def attack(
     >>> [(one.name, one.before, one.after) for one in found if one.name != "matching"]
     [('nearest', 1.0, 0.5), ('k - 1 known', 1.0, 1.0), ('homogeneity', 1.0, 0.5), ('skewness', 1.0, 0.75)]
     """
-    tables = _read(release, original, second, quasi_identifiers, confidential, reading)
+    sources = {"original": original, "release": release} | ({} if second is None else {"second release": second})
+    # Names that look like records do so in the release too.
+    header = {"header": True} if (reading or {}).get("header") else {}
+    readings = {what: release_reading or (header if _is_file(source) else {}) for what, source in sources.items()}
+    tables = _read(sources, {**readings, "original": reading or {}}, quasi_identifiers, confidential)
     settings = as_settings(columns)
     roles = Roles(quasi_identifiers=tuple(as_names(quasi_identifiers)), confidential=tuple(as_names(confidential)))
     names = [*roles.quasi_identifiers, *roles.confidential]
@@ -146,7 +152,7 @@ def attack(
 
 
 def attacks_on(
-    original: pa.Table, published: Columns, schema: Schema, space: Space, labels: Labels, rho: float
+    original: pa.Table, published: Columns, schema: Schema, space: Space, X: Matrix, labels: Labels, rho: float
 ) -> list[Attack]:
     """Try the attacks of a report before a release is written: k - 1 known records, homogeneity and skewness.
 
@@ -157,7 +163,7 @@ def attacks_on(
     confidential = schema.having(Role.CONFIDENTIAL)
     if confidential:
         people = np.sort(np.random.default_rng(0).permutation(len(labels))[:MOST_PEOPLE])
-        X, Y = space.encode(original), space.encode(made)
+        Y = space.encode(made)
         before, after = own_classes(X, people), classes_near(X[people], Y)
         for column in confidential:
             codes = value_codes(published[column.name])
@@ -166,20 +172,17 @@ def attacks_on(
 
 
 def _read(
-    release: Any,
-    original: Any,
-    second: Any,
+    sources: Mapping[str, Any],
+    readings: Mapping[str, Mapping[str, Any]],
     quasi: Sequence[str] | str,
     confidential: Sequence[str] | str,
-    reading: Mapping[str, Any] | None,
 ) -> list[Table]:
     names = [*as_names(quasi), *as_names(confidential)]
     if not as_names(quasi):
         raise SchemaError("No quasi-identifiers are given, so the intruder knows nothing. Name at least one column.")
-    sources = {"original": original, "release": release} | ({} if second is None else {"second release": second})
     tables: list[Table] = []
     for what, source in sources.items():
-        table = read(source, **(reading or {}))
+        table = read(source, **readings[what])
         for name in names:
             if name not in table.names:
                 raise SchemaError(f"Column {name!r} is not in the {what}. Columns: {', '.join(table.names)}.")
@@ -192,6 +195,10 @@ def _read(
     if tables[0].n_records == 0:
         raise ParameterError("The tables have no records, so there is nobody to attack.")
     return tables
+
+
+def _is_file(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike)
 
 
 def _encoded(space: Space, table: pa.Table) -> Matrix:

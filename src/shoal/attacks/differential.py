@@ -81,12 +81,14 @@ def differential(
     if X.shape[1] == 0:
         return Differential(1.0, 0.0, 1.0, 0.0, 0)  # constant columns are known
     tried = np.sort(np.random.default_rng(seed).permutation(len(X))[:most])
-    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+    by_cell, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
+    ends = np.cumsum(sizes)
     # Quantiles follow the distribution of the column, so each has the same prior probability.
     values = np.quantile(X, np.linspace(0, 1, _N_GUESSES), axis=0, method="nearest")
     errors, blind = [], []
     for record in tried:
-        cell = members[labels[record]]
+        number = labels[record]
+        cell = by_cell[ends[number] - sizes[number] : ends[number]]
         known = X[cell[cell != record]]
         if len(known):
             errors.append(_guess(known, Y[cell], rho, values) - X[record])

@@ -189,13 +189,13 @@ class _Members:
 
 
 def _relative(weights: Vector, labels: Labels, n_cells: int) -> Vector:
-    """Return weights relative to the largest of their cell, so that weights of any size neither overflow nor underflow.
+    """Return weights relative to about the largest of their cell, so that weights of any size do not over- or underflow.
 
-    A cell whose weights are all 0 is aggregated without them.
+    The unit is a power of two, so that nothing is rounded. A cell whose weights are all 0 is aggregated without them.
     """
     largest = np.zeros(n_cells)
     np.maximum.at(largest, labels, weights)
-    unit = largest[labels]
+    unit = np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1] - 1), 0.0)[labels]
     return np.divide(weights, unit, out=np.ones_like(weights), where=unit > 0)
 
 
@@ -318,22 +318,30 @@ def _middles(members: _Members, order: NDArray[np.int64]) -> tuple[NDArray[np.in
 
 
 def _modes(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
-    """Return the most frequent value of each cell; of equally frequent ones the first in category order."""
+    """Return the most frequent value of each cell; of equally frequent ones that which is most frequent in the table.
+
+    So a category that few records have is published only where a cell has none that more of them have. What is left
+    equal goes by category order. `withhold` leaves out what a single record of the cell has.
+    """
     categories = _categories(values, column)
-    pairs = members.labels * len(categories) + category_codes(values, categories)
-    if members.weights is None:
-        found, counts = np.unique(pairs, return_counts=True)
-    else:
-        found, where = np.unique(pairs, return_inverse=True)
-        counts = np.bincount(where, members.weights)
+    of_record = category_codes(values, categories)
+    found, where, n_records = np.unique(
+        members.labels * len(categories) + of_record, return_inverse=True, return_counts=True
+    )
+    counts = n_records if members.weights is None else np.bincount(where, members.weights)
     cells, codes = np.divmod(found, len(categories))
+    in_table = np.bincount(of_record, minlength=len(categories))
     # Pairs are in order of cells and values; a stable sort leaves the first of equally frequent values in front.
-    order = np.lexsort((-counts, cells))
+    order = np.lexsort((-in_table[codes], -counts, cells))[::-1]
     modes = np.zeros(members.n_cells, dtype=np.int64)
-    modes[cells[order[::-1]]] = codes[order[::-1]]
+    modes[cells[order]] = codes[order]
     if column.settings.round is not None:
         centred = _Centred.of(categories)
         return _rounded(centred.offsets[modes], centred, column)
+    if column.aggregate == "withhold":
+        support = np.zeros(members.n_cells, dtype=np.int64)
+        support[cells[order]] = n_records[order]
+        return categories.take(pa.array(modes, mask=support == 1))
     return categories.take(pa.array(modes))
 
 

@@ -14,7 +14,7 @@ from shoal.columns.schema import Schema
 from shoal.errors import ParameterError
 from shoal.models import Model, ModelOnColumn
 from shoal.models.model_on_column import counting_persons
-from shoal.models.table_columns import check_models, models_on_columns, refuse_impossible
+from shoal.models.table_columns import models_on_columns, refuse_impossible
 from shoal.typing import Labels
 
 
@@ -39,7 +39,6 @@ class Constraints(NamedTuple):
 
 def constraints_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] = ()) -> Constraints:
     """Collect the constraints, and refuse those that no partition can satisfy; the first step of `group`."""
-    check_models(models, schema)
     strata, households, shared = boundaries_of(table, schema, k)
     guarded = models_on_columns(models, schema, table)
     steering = [each for each in guarded if not each.model.promised]

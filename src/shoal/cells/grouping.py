@@ -29,6 +29,7 @@ def group(
     table: pa.Table,
     schema: Schema,
     space: Space,
+    X: Matrix,
     k: int,
     method: str = "auto",
     seed: Seed = None,
@@ -48,7 +49,9 @@ def group(
     schema : Schema
         Defines the strata (`by`, zeros kept apart), the subject column and the household column.
     space : Space
-        The space of the records.
+        The space in which distances are measured.
+    X : ndarray of shape (n_records, n_dims)
+        The records in the space, as encoded by `space.encode`.
     models : sequence of Model
         Models of confidential columns. They refer to the whole table, even with strata.
     steering : mapping of str to float, optional
@@ -61,14 +64,15 @@ def group(
     GuaranteeError
         If a stratum has fewer than k records, households or subjects, or differs too much from the table for a model.
     SchemaError, ParameterError
-        If the column of a model is not confidential, or models, strata and households contradict each other.
+        If models, strata and households contradict each other. The columns of the models have already been checked
+        (`shoal.models.table_columns.check_models`).
     """
     constraints = constraints_of(table, schema, k, models)
 
     def cut(X: Matrix, threads: int, progress: Progress | None) -> Labels:
         return partition(X, k, method, seed, threads=threads, progress=progress, **options)
 
-    X = with_steering(space.encode(table), table, schema, steering or {})
+    X = with_steering(X, table, schema, steering or {})
     with kernels.using(threads=threads):
         if constraints.households is not None:
             return _within_households(constraints, schema, space, X, cut, k, progress)
@@ -85,13 +89,10 @@ def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | N
     assert isinstance(model, TCloseness)
     t, weight = model.t, model.weight or 0.0
 
-    def cut(Z: Matrix, threads: int, progress: Progress | None) -> Labels:
-        # The last column holds the codes of the model.
-        codes = Z[:, -1].astype(np.int64)
-        X = np.ascontiguousarray(Z[:, :-1])
+    def cut(X: Matrix, threads: int, progress: Progress | None, codes: Labels) -> Labels:
         return steered(X, codes, k, t, weight, threads=threads, progress=progress, **settings)
 
-    return within(np.column_stack([X, constraints.steering[0].codes]), constraints.strata, cut, progress)
+    return within(X, constraints.strata, cut, progress, others=[constraints.steering[0].codes])
 
 
 def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels) -> Labels:

@@ -86,6 +86,8 @@ def unique_share(ids: Labels) -> float:
     """Return the share of the records that are the only ones with their number."""
     if not len(ids):
         return 0.0
+    if ids.max() < 8 * len(ids):  # counting takes less time than sorting while there are about as many numbers
+        return float(np.count_nonzero(np.bincount(ids) == 1) / len(ids))
     ordered = np.sort(ids)
     new = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
     return float(np.count_nonzero(new[1:] & new[:-1]) / len(ids))

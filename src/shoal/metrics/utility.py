@@ -95,9 +95,9 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
     -----
     Means and variances are taken over all values present, before and after separately; variances divide by n.
     Correlations and covariances are taken over the records that are complete before and after, without the columns that
-    were constant; a column that has become constant has correlation 0 with all others. If a column was constant, its
-    changes have no unit: they are 0 if nothing has changed, and infinite otherwise. Timestamps and numbers of any
-    magnitude lose no accuracy: offsets are subtracted before anything is squared.
+    were constant or have no values left; a column that has become constant has correlation 0 with all others. If a
+    column was constant, its changes have no unit: they are 0 if nothing has changed, and infinite otherwise. Timestamps
+    and numbers of any magnitude lose no accuracy: offsets are subtracted before anything is squared.
 
     References
     ----------
@@ -116,7 +116,7 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
     w = np.ones(n_records) if weights is None else as_weights(weights, n_records)
     columns = [_in_deviations(pair, w) for pair in pairs]
-    first, second = _covariances([column for column in columns if column.varies], w)
+    first, second = _covariances([column for column in columns if column.varies and column.is_left], w)
     off = np.abs(_correlations(second) - _correlations(first))[np.triu_indices(len(first), 1)]
     totals = np.array([_total_il1s(column, w) for column in columns])
     return NumericUtility(
@@ -135,6 +135,11 @@ class _Column(NamedTuple):
     before: Vector
     after: Vector
     varies: bool
+
+    @property
+    def is_left(self) -> bool:
+        """Whether any value is still there."""
+        return not np.isnan(self.after).all()
 
 
 def _in_deviations(pair: Pair, weights: Vector) -> _Column:

@@ -86,9 +86,18 @@ WORDS: dict[Topic, frozenset[str]] = {
 PLACES = _words(
     "zip zipcode postcode postalcode plz postleitzahl codepostal codigopostal cap code fips county district region "
     "state province gemeinde kreis departement municipio provincia comune gmina powiat sex gender geschlecht sexe sexo "
-    "sesso race raca ethnicity marital nationality country occupation industry"
+    "sesso race raca ethnicity marital nationality country citizenship occupation industry religion"
 )
 """Names whose numbers are codes: 10115 is no less than 20095."""
+
+
+COUNTS = _words(
+    "age alter edad eta idade leeftijd wiek size count counts number children kids rooms bedrooms persons people "
+    "members siblings cars visits year years month months quarter week weeks day days hour hours minute minutes score "
+    "grade rating anzahl groesse jahr monat tag woche note zimmer kinder personen nombre taille annee mois jour "
+    "semaine enfants numero tamano anio mes dia semana hijos"
+)
+"""Names whose numbers count or measure, however few they are."""
 
 
 ENDINGS = ("id", "name", "number", "nummer")
@@ -115,6 +124,11 @@ def topics_of(name: str) -> set[Topic]:
 def is_code(name: str) -> bool:
     """Tell whether numbers under this name are codes rather than amounts."""
     return _has(name, PLACES)
+
+
+def is_count(name: str) -> bool:
+    """Tell whether whole numbers under this name count something."""
+    return not COUNTS.isdisjoint(words_of(name))
 
 
 def _has(name: str, words: frozenset[str]) -> bool:
