@@ -78,7 +78,7 @@ class Some {
             picked.insert(picked.end(), row.begin(), row.end());
         }
         own_ = std::make_unique<BoxedPoints>(Rows<const double>(picked.data(), asked_.size(), asked.rows.dims()), scale,
-                                       middle, pool);
+                                             middle, pool);
         crowd_ = own_.get();
     }
 
@@ -119,7 +119,8 @@ class Linkage {
 
     // For each record released as one of the points asked for, how many originals are nearer to that point than it is
     // itself, 2 standing for more too, and how many as near, itself included; 0 as near where two are nearer.
-    void rank_originals(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Poller& poller) {
+    void rank_originals(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
+                        Poller& poller) {
         const Some hosts(points_, asked, scale_, middle_, pool_);
         for_each_block(hosts.crowd(), records_, poller, [&](std::size_t block, PairSearch& meeting) {
             const auto numbers = hosts.numbers(block);
@@ -143,7 +144,8 @@ class Linkage {
 
     // For each record asked for, how many released records are nearer to it than its own, and how many as near, that
     // one included.
-    void rank_released(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Poller& poller) {
+    void rank_released(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
+                       Poller& poller) {
         const Some hosts(records_, asked, scale_, middle_, pool_);
         for_each_block(hosts.crowd(), points_, poller, [&](std::size_t block, PairSearch& meeting) {
             const auto numbers = hosts.numbers(block);
