@@ -30,8 +30,8 @@ test: check
 check: format-check lint types doctests fragments docs
 
 format-check: .venv/.ready
-	@$(PYTHON_IN_VENV) -m ruff format --quiet --diff . || { echo "make format mends this."; exit 1; }
-	@.venv/bin/clang-format --dry-run --Werror $(KERNELS) || { echo "make format mends this."; exit 1; }
+	@$(PYTHON_IN_VENV) -m ruff format --quiet --diff . || { echo "Run make format."; exit 1; }
+	@.venv/bin/clang-format --dry-run --Werror $(KERNELS) || { echo "Run make format."; exit 1; }
 
 lint: .venv/.ready
 	@$(PYTHON_IN_VENV) -m ruff check --quiet .
