@@ -117,7 +117,7 @@ def test_a_job_repeats_it_and_the_report_says_that_nothing_is_promised():
         (
             {"steer": {"region": 1}, "models": [shoal.TCloseness("hospital", t=0.5, weight=2)]},
             ParameterError,
-            "steers by itself",
+            "cannot be combined with steering columns",
         ),
         ({"steer": {"region": 1}, "household": "visit", "identifiers": []}, ParameterError, "households"),
     ],

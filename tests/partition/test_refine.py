@@ -91,7 +91,7 @@ def test_records_of_different_strata_stay_apart():
 def test_a_cell_across_strata_is_refused():
     with pytest.raises(ParameterError, match="several strata"):
         refine(np.zeros((4, 1)), [0, 0, 1, 1], 2, strata=[0, 1, 1, 1])
-    with pytest.raises(ParameterError, match="strata must be one for each"):
+    with pytest.raises(ParameterError, match="strata must have one entry for each"):
         refine(np.zeros((4, 1)), [0, 0, 1, 1], 2, strata=[0, 1])
 
 
