@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from shoal.reproduce import PAPERS
 from shoal.reproduce.claims import Claim, as_table, counted
+from shoal.reproduce.incremental import reference_times
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -28,16 +29,14 @@ class Source(NamedTuple):
 
 
 SOURCES: dict[str, list[Source]] = {
-    "fmdav": [
-        Source("papers/fmdav.json", "shoal reproduce fmdav --n 10000,70000,150000 --samples 1 (as far as it came)")
-    ],
+    "fmdav": [Source("papers/fmdav.json", "shoal reproduce fmdav: 5,000 to 20,000 records")],
     "tfrp": [
-        Source("papers/tfrp-losses.json", "shoal reproduce tfrp --full, losses"),
-        Source("papers/tfrp.json", "shoal reproduce tfrp, times and MST: pictures of 256 x 256 in place of 512 x 512"),
+        Source("papers/tfrp-losses.json", "shoal reproduce tfrp --full: losses"),
+        Source("papers/tfrp.json", "shoal reproduce tfrp: times and MST, pictures of 256 x 256 in place of 512 x 512"),
     ],
     "incremental": [Source("papers/incremental.json", "shoal reproduce incremental --full")],
-    "random": [Source("papers/random.json", "shoal reproduce random")],
-    "steered": [Source("papers/steered.json", "shoal reproduce steered --full")],
+    "random": [Source("papers/random.json", "shoal reproduce random --repeats 3")],
+    "steered": [Source("papers/steered.json", "shoal reproduce steered")],
     "streams": [Source("papers/streams.json", "shoal reproduce streams")],
     "records": [Source("records.json", "shoal reproduce records --bound")],
 }
@@ -80,10 +79,19 @@ def page() -> str:
         sources, machine, claims = claims_of(paper)
         runs = "; ".join(f"`{source.run}` (`benchmarks/results/{source.file}`)" for source in sources)
         on = f"{machine.get('cpu', 'unknown processor')}, NumPy {machine.get('numpy', '?')}, one thread"
+        extra = times_table() if paper == "incremental" else ""
         parts.append(
-            f"## {paper}\n\n{entry.title}.\n\nMeasured by {runs}; {on}: {counted(claims)}.\n\n{as_table(claims)}\n"
+            f"## {paper}\n\n{entry.title}.\n\n"
+            f"Measured by {runs}; {on}: {counted(claims)}.\n\n{as_table(claims)}\n{extra}"
         )
     return "\n".join(parts)
+
+
+def times_table() -> str:
+    """Return table 5.2 of the thesis with ours beside."""
+    content = json.loads((RESULTS / SOURCES["incremental"][0].file).read_text(encoding="utf-8"))
+    rows = [reference_times.Row(**row) for row in content["table_5_2"]]
+    return f"\n```text\n{reference_times.as_text(rows)}```\n"
 
 
 def kept(paper: str) -> str:

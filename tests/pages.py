@@ -86,20 +86,9 @@ def rewritten(page: Path) -> str:
     return text + source[end:]
 
 
-def needed(page: Path) -> str | None:
-    """Name the data file that a page starts from, if any: ``<!-- data: adult.csv.gz -->``."""
-    found = re.search(r"<!-- data: (\S+) -->", page.read_text(encoding="utf-8"))
-    return found and found[1]
-
-
 if __name__ == "__main__":
-    from shoal.reproduce.data_and_results import data_folder
-
     for path in [Path(name).resolve() for name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as folder:
-            file = needed(path)
-            if file:
-                (Path(folder) / file).write_bytes(((data_folder() or Path()) / file).read_bytes())
             os.chdir(folder)
             path.write_text(rewritten(path), encoding="utf-8")
             os.chdir(path.parent)

@@ -2,6 +2,7 @@ import json
 import warnings
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -61,13 +62,28 @@ POINTS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, m
 
 
 @given(points=POINTS)
-def test_a_choice_is_undominated_if_no_other_is_better_without_being_worse(points):
+def test_a_choice_is_undominated_if_no_mixture_of_others_is_better_without_being_worse(points):
     marked = list(_marked([Choice("m", 3, loss, risk, 0.0, 1, 3) for loss, risk in points]))
 
     for one in marked:
-        better = [c for c in marked if c.loss <= one.loss and c.risk <= one.risk]
-        assert one.undominated == all((c.loss, c.risk) == (one.loss, one.risk) for c in better)
+        mixtures = (
+            (left.loss + share * (right.loss - left.loss), left.risk + share * (right.risk - left.risk))
+            for left in marked
+            for right in marked
+            for share in (Fraction(part, 12) for part in range(13))
+        )
+        better = [c for c in mixtures if c[0] <= one.loss and c[1] <= one.risk]
+        assert not (one.undominated and any(c != (one.loss, one.risk) for c in better))
     assert any(one.undominated for one in marked)
+
+
+def test_one_choice_is_recommended_and_few_are_left_to_look_at(people):
+    found = shoal.compare(people, k=[3, 5, 10], methods=["auto", "mdav", "topdown", "vmdav"], seed=1, **ROLES)
+
+    assert found.recommended in found.undominated
+    assert len(found.undominated) < len(found.choices) / 2
+    assert f"Recommended: {found.recommended.method} with k = {found.recommended.k}" in str(found)
+    assert str(found).count("  recommended") == 1
 
 
 def test_slow_methods_are_left_out_of_all_aloud(people, monkeypatch):
@@ -184,7 +200,7 @@ def test_an_axis_begins_at_zero_and_holds_all_numbers(numbers):
 @pytest.mark.parametrize("name", ["map.svg", "map.html", "map.json"])
 def test_it_is_written_whole_and_not_over_another(name, everything, tmp_path):
     everything.write(tmp_path / name)
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         everything.write(tmp_path / name)
     everything.write(tmp_path / name, force=True)
 

@@ -18,6 +18,7 @@ def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore:More than half:shoal.ShoalWarning")
 @pytest.mark.parametrize("scaling", ["zscore", "minmax", "none"])
 def test_the_estimator_and_the_call_give_the_same_release(scaling):
     X = datasets.census().X

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import datasets
+from shoal.columns.column_counts import count
+from shoal.columns.name_topics import Topic, topics_of, words_of
 from shoal.columns.schema import Kind, Role
 from shoal.inspection import combinations
-from shoal.inspection.column_counts import count
 from shoal.inspection.combinations import joined, revealing, unique_share
-from shoal.inspection.name_topics import Topic, topics_of, words_of
 
 N = 200
 

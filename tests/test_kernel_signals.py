@@ -40,7 +40,7 @@ REPORTING = {
         POINTS, LABELS, LABELS[::2], NONE, NONE, 2, 99, 20, 0.0, 2, progress
     ),
     "arrive": lambda progress: _kernels.arrive(POINTS, LABELS[:20_000], 2, True, True, 1, progress),
-    "anneal": lambda progress: _kernels.anneal(POINTS[:999], LABELS[:999].copy(), 2, 10**9, 4.0, 7.0, 1, progress),
+    "anneal": lambda progress: _kernels.anneal(POINTS[:1_000], LABELS[:1_000].copy(), 2, 10**9, 4.0, 7.0, 1, progress),
     "univariate": lambda progress: _kernels.univariate(np.arange(4e6), 1_000, progress),
     "split": lambda progress: _kernels.split(POINTS, np.zeros(len(POINTS), dtype=np.int64), 1, 2, 2, progress),
     "split, a single piece": lambda progress: _kernels.split(SPHERE, ALONE, 1, 15_000, 2, progress),
@@ -87,7 +87,9 @@ SILENT = {
     "cell_neighbours": partial(_kernels.cell_neighbours, POINTS, LABELS, 2, 60, 2),
     "assign": partial(_kernels.assign, POINTS, POINTS[:2_000], 2),
     "dissolve_cells": partial(_kernels.dissolve_cells, POINTS / 10, LABELS, 2, 2),
-    "spread": partial(_kernels.spread, RNG.normal(size=(2_000_000, 1)), RNG.integers(0, 9, 2_000_000), 4, 3),
+    "balanced_cells": partial(
+        _kernels.balanced_cells, RNG.normal(size=(2_000_000, 1)), RNG.integers(0, 9, 2_000_000), 4, 3
+    ),
     "grow": partial(_kernels.Remaining(POINTS, 1).grow, 0, 50_000),
 }
 

@@ -47,10 +47,10 @@ ROLES = {
 }
 
 
-def quiet(table, **settings):
+def quiet(table, accept=("near-unique-text", "single-record-values"), **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShoalWarning)
-        return anonymize(table, **settings)
+        return anonymize(table, accept=accept, **settings)
 
 
 def one_column(name, n=23):
@@ -259,7 +259,7 @@ def test_survey_weights_have_to_be_numbers_that_are_not_negative(weights, messag
 @pytest.mark.parametrize("weights", [[0, 0, 0, 0], [0.0, 3.0, 1e-300, 1e300], [5e-324, 5e-324, 1.7e308, 1.7e308]])
 def test_weights_of_any_size_give_means_within_the_cell(weights):
     table = pa.table({"x": [1.0, 2.0, 30.0, 40.0], "w": weights})
-    published = anonymize(table, k=2, quasi_identifiers="x", weights="w", seed=1).published["x"].to_numpy()
+    published = quiet(table, k=2, quasi_identifiers="x", weights="w", seed=1).published["x"].to_numpy()
 
     assert set(published) == {published[0], published[2]}
     assert 1 <= published[0] <= 2

@@ -57,9 +57,9 @@ struct Query {
     }
 };
 
-class Core {
+class LatticeScreen {
   public:
-    Core(Rows<const double> X, double scale, const Turn& turn, const Loops& loops, Pool& pool)
+    LatticeScreen(Rows<const double> X, double scale, const PrincipalAxes& turn, const Loops& loops, Pool& pool)
         : X_(X),
           scale_(scale),
           turn_(turn),
@@ -245,9 +245,9 @@ class Core {
 
     // What one thread asks and finds in a query that is shared.
     struct alignas(128) Part {
-        std::size_t number = 0;  // of the last query it took part in
-        Query query;
+        std::size_t number = 0;    // of the last query it took part in
         std::size_t n_visits = 0;  // blocks that boxes have not ruled out
+        Query query;
         // The point as boxes see it.
         std::vector<float> low, high, outward;
         double radius = 0, shift = 0;
@@ -562,7 +562,7 @@ class Core {
 
     Rows<const double> X_;
     double scale_;
-    const Turn& turn_;
+    const PrincipalAxes& turn_;
     const Loops& loops_;
     Pool& pool_;
     std::size_t n_dims_;  // kept coordinates

@@ -17,9 +17,10 @@ struct Pair {
     std::uint32_t compared;  // the changes of both when they were last compared
 };
 
-// Cells belong to regions. First come the pairs within each region; then the regions meet in pairs as in a tournament,
-// until each has met each. A game, all pairs of two regions or of one, waits for the earlier games of both its regions,
-// and for nothing else: games that are played at the same time share no cell.
+// Cells belong to regions. First come the pairs within each region; then the regions meet in pairs, until each has met
+// each, in the order of a tournament or, where there are many, by the number of pairs. A game, all pairs of two regions
+// or of one, waits for the earlier games of both its regions, and for nothing else: games that are played at the same
+// time share no cell.
 class Pairings {
   public:
     // `lists` holds the cells near each cell, as many for each; `order` puts cells that are near each other side by
@@ -39,18 +40,17 @@ class Pairings {
     // Calls play(thread, pair) for every pair, and rest(share done) now and then on the calling thread.
     template <class Play, class Rest>
     void tour(Pool& pool, const Play& play, const Rest& rest) {
-        std::vector<std::atomic<std::uint32_t>> turns(n_regions_);
+        Schedule schedule(games_, n_regions_);
         std::atomic<bool> stopped{false};
         const double time = 500.0 * static_cast<double>(pairs_.size()) / static_cast<double>(games_.size() + 1);
-        pool.each(games_.size(), time, [&](std::size_t thread, std::size_t g) {
-            const Game& game = games_[g];
-            Pool::wait_until([&] { return turns[game.a] == game.turn_a && turns[game.b] == game.turn_b; });
+        pool.each(games_.size(), time, [&](std::size_t thread, std::size_t n_before) {
+            const Game& game = schedule.next();
             // Whatever happens here, the others need not wait for ever.
-            const Leave leave{turns, game};
+            const Leave leave{schedule, game};
             if (stopped) return;
             try {
                 for (Pair& pair : game.pairs) play(thread, pair);
-                if (thread == 0) rest(static_cast<double>(g) / static_cast<double>(games_.size()));
+                if (thread == 0) rest(static_cast<double>(n_before) / static_cast<double>(games_.size()));
             } catch (...) {
                 stopped = true;
                 throw;
@@ -71,13 +71,51 @@ class Pairings {
         std::span<Pair> pairs;
     };
 
-    struct Leave {
-        std::vector<std::atomic<std::uint32_t>>& turns;
-        const Game& game;
-        ~Leave() {
-            ++turns[game.a];
-            if (game.a != game.b) ++turns[game.b];
+    // Hands out games whose regions have had all their earlier games: the first in order that is ready.
+    class Schedule {
+      public:
+        Schedule(std::span<const Game> games, std::size_t n_regions)
+            : games_(games), turns_(n_regions), taken_(games.size()) {}
+
+        // Called once for each game. Of those that are left one is ready, or will be when one that is played ends.
+        const Game& next() {
+            const Game* game = nullptr;
+            Pool::wait_until([&] { return (game = take()) != nullptr; });
+            return *game;
         }
+
+        void finish(const Game& game) {
+            turns_[game.a].fetch_add(1, std::memory_order_release);
+            if (game.a != game.b) turns_[game.b].fetch_add(1, std::memory_order_release);
+        }
+
+      private:
+        const Game* take() {
+            std::size_t first = first_.load(std::memory_order_relaxed);
+            while (first < games_.size() && taken_[first].load(std::memory_order_relaxed)) ++first;
+            first_.store(first, std::memory_order_relaxed);
+            for (std::size_t g = first; g < std::min(first + n_ahead, games_.size()); ++g)
+                if (is_ready(games_[g]) && !taken_[g].load(std::memory_order_relaxed) && !taken_[g].exchange(true))
+                    return &games_[g];
+            return nullptr;
+        }
+
+        bool is_ready(const Game& game) const {
+            return turns_[game.a].load(std::memory_order_acquire) == game.turn_a &&
+                   turns_[game.b].load(std::memory_order_acquire) == game.turn_b;
+        }
+
+        static constexpr std::size_t n_ahead = 512;
+        std::span<const Game> games_;
+        std::vector<std::atomic<std::uint32_t>> turns_;  // games that each region has had
+        std::vector<std::atomic<bool>> taken_;
+        std::atomic<std::size_t> first_{0};  // all before it are taken
+    };
+
+    struct Leave {
+        Schedule& schedule;
+        const Game& game;
+        ~Leave() { schedule.finish(game); }
     };
 
     // Game after game, within each in the order of the cells. Each thread lists the pairs of some cells.
@@ -129,19 +167,27 @@ class Pairings {
         return std::max(region, other) * n_regions_ + std::min(region, other);
     }
 
-    // Those that have pairs, round by round.
+    // Those that have pairs, round by round. Where there are many, those with most pairs come first after the regions
+    // by themselves: only a few games of a round are large, and many threads would wait for these.
     void list_games() {
-        std::vector<std::uint32_t> turns(n_regions_, 0);
         games_.clear();
         for (std::size_t round = 0; round < n_regions_; ++round)
             for (const auto& [a, b] : games_of(round)) {
                 const std::size_t g = number(a, b);
                 const auto pairs = std::span(pairs_).subspan(starts_[g], starts_[g + 1] - starts_[g]);
-                if (pairs.empty()) continue;
-                games_.push_back({a, b, turns[a], turns[b], pairs});
-                ++turns[a];
-                if (a != b) ++turns[b];
+                if (!pairs.empty()) games_.push_back({a, b, 0, 0, pairs});
             }
+        if (n_regions_ > 16)
+            std::stable_sort(games_.begin(), games_.end(), [](const Game& one, const Game& other) {
+                const bool alone = one.a == one.b;
+                if (alone != (other.a == other.b)) return alone;
+                return one.pairs.size() > other.pairs.size();
+            });
+        std::vector<std::uint32_t> turns(n_regions_, 0);
+        for (Game& game : games_) {
+            game.turn_a = turns[game.a]++;
+            game.turn_b = game.a == game.b ? game.turn_a : turns[game.b]++;
+        }
     }
 
     // Round 0: each region by itself. Then the last stays where it is, and the others move round.

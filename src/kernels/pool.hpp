@@ -88,7 +88,7 @@ class Pool {
     // Longer than the serial part of a round, about as long as it takes to wake a thread.
     static constexpr double spin_time = 50'000;
     // Pieces are not shorter, unless shares are.
-    static constexpr double least_piece = 3'000;
+    static constexpr double least_piece = 1'000;
     static constexpr std::size_t most_threads = 1024;
 
     // What is shared: pieces of about equal size, so many for each thread.

@@ -1,6 +1,23 @@
 """shoal: k-anonymous microaggregation. A fish is safe in its shoal.
 
-What a table needs is imported when it is first used, so that `import shoal` stays quick.
+The main functions, in the order of use:
+
+inspect
+    Describe a table: its contents, values that may be misread, and the roles its columns may have.
+anonymize
+    Make a table k-anonymous: a `Release`, with its verdict, loss, risk and report.
+compare
+    Try several k and methods, and compare risk and loss.
+audit
+    Recount the guarantees of a published table, from shoal or from another tool.
+run
+    Execute a job file, as ``shoal run`` does.
+partition
+    Split a matrix into cells of at least k similar records: the algorithms alone.
+
+`Stream` anonymizes streams of records, `Microaggregator` is a scikit-learn transformer; `TCloseness`, `LDiversity` and
+other models guarantee more than k. Modules that handle tables are imported on first use, so that ``import shoal`` stays
+fast.
 """
 
 from importlib import import_module
@@ -68,6 +85,10 @@ _HOMES = {
     "inspect": "inspection",
     "run": "release",
 }
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
 
 
 def __getattr__(name: str) -> Any:

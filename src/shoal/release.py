@@ -8,26 +8,26 @@ A guarantee that the recount does not find raises, and nothing is released.
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrays import as_cell_size
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
-from shoal.cells.aggregate import Cells, RandomAggregation, aggregate, check_random_aggregation
+from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.cells.alike import joined_where_alike
 from shoal.cells.constraints import constraints_of
+from shoal.cells.contributors import Contribution, contributions, single_value_findings
 from shoal.cells.grouping import group
-from shoal.cells.steering import check_steering, check_values
 from shoal.columns.equivalence import value_codes
-from shoal.columns.prepare import prepare
-from shoal.columns.schema import ALIASES, Kind, Role, Schema, as_names, natural_kind
+from shoal.columns.findings import SINGLE_VALUES, Finding, ask
+from shoal.columns.schema import ALIASES, Role, Schema, as_names
 from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.files import check_free
@@ -37,15 +37,32 @@ from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.models.table_columns import check_models
+from shoal.preparing import Prepared, check_bound, column_findings, prepared
+from shoal.progress import OneTotal
+from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
 from shoal.table import Table, read
 from shoal.table.clean import publishable
-from shoal.typing import Labels, Progress, Seed, Vector
+from shoal.typing import Labels, Matrix, Progress, Seed, Vector
 from shoal.writing import Files, write_release
 
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
+
+_SETTINGS = (
+    "columns",
+    "models",
+    "accept",
+    "steer",
+    "scaling",
+    "missing",
+    "method",
+    "rho",
+    "seed",
+    "threads",
+    "progress",
+    "reading",
+)
 
 SMALL_SEED = 2**32
 """Smaller seeds can be tried one after the other."""
@@ -74,6 +91,7 @@ def anonymize(
     weights: str | None = None,
     columns: Mapping[str, Any] | None = None,
     models: Sequence[Model] | Model = (),
+    accept: Names = (),
     scaling: str = "zscore",
     missing: str = "error",
     method: str = "auto",
@@ -114,11 +132,15 @@ def anonymize(
     weights : str, optional
         A column of survey weights: means are weighted, so weighted totals are kept. Also `weightVar`.
     columns : dict of str to dict, optional
-        Settings of single columns: kind, order, missing_codes, weight, aggregate, round, top, bottom, keep_zeros; see
+        Settings of single columns: kind, order, missing_codes, fold, weight, aggregate, round, top, bottom,
+        keep_zeros; see
         `shoal.columns.schema.ColumnSettings`.
     models : sequence of Model
         What to promise about confidential columns beyond k, such as ``shoal.TCloseness("salary", t=0.1)`` or
         ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. Kept to the letter, or refused.
+    accept : sequence of str
+        Findings that are known and accepted, by name, for all columns or as ``"COLUMN=NAME"`` for one; see
+        `shoal.columns.findings.FINDINGS`.
     scaling : {"zscore", "minmax", "none"}
         What makes columns comparable.
     missing : {"error", "own-value"}
@@ -136,7 +158,7 @@ def anonymize(
     threads : int, optional
         How many threads may work; all cores by default. The release does not depend on it.
     progress : callable, optional
-        Called now and then as ``progress(records_done, n_records)``.
+        Called now and then as ``progress(done, n_records)``: first with 0, always with the same total.
     reading : dict, optional
         How to read a file; see `shoal.table.read`.
     **options
@@ -152,6 +174,9 @@ def anonymize(
     SchemaError
         If columns and roles do not fit the table, a quasi-identifier has values that cannot be used, or the column of a
         model is not confidential.
+    QuestionError
+        A `SchemaError`: if the likely reading of a quasi-identifier would publish single persons' values or averages of
+        codes, and nothing says how it is meant. It holds the findings, each with the settings that settle it.
     ParameterError
         If a setting cannot be used.
     GuaranteeError
@@ -192,14 +217,19 @@ def anonymize(
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
         models=models,
+        accept=as_names(accept),
         options=options,
     )
     return execute_job(job, read(table, **(reading or {})), threads=threads, progress=progress)
 
 
 def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Move what goes by a name of other tools from the options to the roles."""
+    """Move what goes by a name of other tools from the options to the roles; refuse a role that is misspelled."""
     roles = dict(given)
+    for name in options:
+        near = get_close_matches(name, [*roles, *_SETTINGS, *ALIASES], n=1, cutoff=0.8)
+        if near and name not in ALIASES:
+            raise ParameterError(f"There is no argument {name!r}. Did you mean {near[0]!r}?")
     for alias in [name for name in options if name in ALIASES]:
         name, value = ALIASES[alias], options.pop(alias)
         if isinstance(roles[name], list):
@@ -220,80 +250,38 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
         )
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
+    whole = OneTotal(progress, table.n_records)
     made = prepared(job, table.seal())
-    k, original, schema = job.k, made.original, made.schema
+    schema, original = made.schema, made.original
     space = Space.fit(original, schema, job.scaling)
-    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": progress, **job.options}
-    cells = group(original, schema, space, k, job.method, job.seed, **settings)
+    X = space.encode(original)
+    part = whole.part(0.05, 0.9)
+    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": part, **job.options}
+    cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
     if schema.roles.subject is not None and schema.roles.household is None and job.models:
-        cells = _kept_by_classes(job, made, space, cells)
-    return conclude(job, table, schema, original, space, cells)
+        cells = _kept_by_classes(job, made, X, cells)
+    release = conclude(job, table, made, space, X, cells)
+    whole.finish()
+    return release
 
 
-def _kept_by_classes(job: Job, made: "Prepared", space: Space, cells: Cells) -> Cells:
+def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells:
     """Return cells whose classes keep every model too, where persons count once."""
-    schema, original = made
+    schema, original, weights = made
     bounds = constraints_of(original, schema, job.k, job.models)
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
-    weights = survey_weights(original, schema)
 
     def published(labels: Labels) -> pa.Table:
         return pa.table({**strata, **aggregate(original, schema, Cells(labels), weights)})
 
-    X = space.encode(original)
     return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.kept, published))
 
 
-def check_bound(job: Job, schema: Schema) -> None:
-    """Refuse to look for a bound on the loss where none has been proven."""
-    nominal = [column.name for column in schema.quasi if column.kind is Kind.NOMINAL]
-    why = {
-        f"nominal columns are among the quasi-identifiers: {', '.join(map(repr, nominal))}": bool(nominal),
-        "columns that households share have other groups than the rest": schema.roles.household is not None,
-        "random aggregation does not publish means": bool(job.rho),
-    }
-    for reason, holds in why.items():
-        if holds:
-            raise ParameterError(
-                "A bound on the loss is proven for groups that are published as means of numbers, ranks and dates, but "
-                f"{reason}. Leave the bound out."
-            )
-
-
-class Prepared(NamedTuple):
-    """The columns with their roles, and the records as the cells are made of them."""
-
-    schema: Schema
-    original: pa.Table
-
-
-def prepared(job: Job, table: Table) -> Prepared:
-    """Make a table ready for the cells, and refuse what can be refused before they are made."""
-    schema = Schema.of(table.types, job.roles, job.columns)
-    if job.rho and job.models:
-        raise ParameterError(
-            "Random aggregation (rho) and privacy models do not go together: every record gets values of its own, so "
-            "there are no classes for a model to speak of. Leave one of them out."
-        )
-    if job.rho:
-        check_random_aggregation(schema)
-    if job.output is not None and job.output.bound is not None:
-        check_bound(job, schema)
-    check_models(job.models, schema)
-    check_steering(job.steer, schema, job.models)
-    as_cell_size(job.k, table.n_records)
-    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
-    original = prepare(table.load(list(needed)), schema, job.missing)
-    check_values(original, schema, job.steer, job.missing)
-    survey_weights(original, schema)
-    return Prepared(schema, original)
-
-
-def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: Space, cells: Cells) -> "Release":
+def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, cells: Cells) -> "Release":
     """Make the release of records whose cells are known, or raise if the recount does not find what was asked for."""
+    schema, original, weights = made
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
-    weights = survey_weights(original, schema)
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
     published = Published(table, schema, replaced)
     verdict = recount(published, schema, job.k, _subjects(original, schema), job.models)
@@ -302,10 +290,17 @@ def conclude(job: Job, table: Table, schema: Schema, original: pa.Table, space: 
     verdict.require()
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
     loss = table_loss(space, original, replaced, alike)
-    release = Release(job, table, schema, space, original, replaced, cells, verdict, loss)
+    release = Release(job, table, schema, space, original, weights, X, replaced, cells, verdict, loss)
+    near_unique = {f"{column}={SINGLE_VALUES}" for column in _accepted_columns(job, "near-unique-text", schema)}
+    ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=4)
     return release
+
+
+def _accepted_columns(job: Job, name: str, schema: Schema) -> list[str]:
+    """Return the quasi-identifiers for which a finding is accepted."""
+    return [column for column in schema.quasi_names if {name, f"{column}={name}"} & set(job.accept)]
 
 
 def run(
@@ -364,6 +359,7 @@ def run(
             form=out.form,
             json=out.json_file,
             bound=out.bound,
+            **out.said(),
             order=out.order,
             save_job=save_job,
             force=force,
@@ -392,24 +388,6 @@ class Published:
         return pa.table({name: self[name] for name in names})
 
 
-def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
-    """Return the survey weights, checked, or None if there are none."""
-    name = schema.roles.weights
-    if name is None:
-        return None
-    column = schema[name]
-    if natural_kind(column.type) is not Kind.NUMERIC:
-        raise SchemaError(f"The survey weights in column {name!r} must be numbers; the column holds {column.type}.")
-    weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        raise SchemaError(
-            f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not, the first "
-            f"in record {bad.argmax()}."
-        )
-    return weights
-
-
 def _subjects(table: pa.Table, schema: Schema) -> pa.ChunkedArray | None:
     return None if schema.roles.subject is None else table[schema.roles.subject]
 
@@ -422,6 +400,8 @@ class Release:
     ----------
     job : Job
         What was asked for, with the seed that repeats it.
+    X : ndarray of shape (n_records, n_dims)
+        The original records in the space where distances are measured.
     verdict : Verdict
         What the published table keeps, recounted.
     loss : TableLoss
@@ -433,10 +413,20 @@ class Release:
     schema: Schema = field(repr=False)
     space: Space = field(repr=False)
     original: pa.Table = field(repr=False)
+    weights: Vector | None = field(repr=False)
+    X: Matrix = field(repr=False)
     replaced: pa.Table = field(repr=False)
     cells: Cells = field(repr=False)
     verdict: Verdict
     loss: TableLoss
+
+    def __repr__(self) -> str:
+        verdict = self.verdict
+        holds = "k is not claimed" if verdict.withdrawn else "holds" if verdict.holds else "does not hold"
+        return (
+            f"Release(k={self.job.k}, {holds}: {verdict.n_records:,} records x {len(self.schema.published)} columns in "
+            f"{verdict.n_classes:,} classes of at least {verdict.smallest:,}, information loss {self.loss.il:.4g} %)"
+        )
 
     @property
     def published(self) -> pa.Table:
@@ -462,18 +452,38 @@ class Release:
     def risk(self) -> Risk:
         """How well an intruder who holds the original values finds people in the release."""
         alike = None if self.verdict.withdrawn else self.labels
-        return table_risk(self.original, self.replaced, self.schema, self.space, alike, self._weights)
+        return table_risk(self.original, self.replaced, self.schema, self.space, self.X, alike, self.weights)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What was found about the quasi-identifiers and is accepted, or needs no answer."""
+        return column_findings(self.source, self.schema, self.original)
+
+    @cached_property
+    def codebook(self) -> list[dict[str, Any]]:
+        """What each published column is called, holds and went through."""
+        labels = self.source.labels
+        described = {*labels.variables, *labels.values} if labels is not None else set()
+        needed = self.columns.select([column.name for column in self.schema.published if column.name in described])
+        return codebook(self.schema, labels, needed, bool(self.job.rho))
+
+    @cached_property
+    def contributions(self) -> list[Contribution]:
+        """The columns of which some published values rest on one record; none where every record has its own."""
+        if self.job.rho:
+            return []
+        return contributions(self.original, self.replaced, self.schema, self.cells, self.weights)
 
     @cached_property
     def utility(self) -> dict[str, Any]:
         """What analysts still find: changes of means, variances, correlations, and of categories."""
-        return table_utility(self.original, self.replaced, self.schema, self._weights)
+        return table_utility(self.original, self.replaced, self.schema, self.weights)
 
     @cached_property
     def attacks(self) -> list[Attack]:
         """What an intruder learns without finding a record: from k - 1 known records, and from the groups."""
-        published = self.columns
-        return attacks_on(self.original, published, self.schema, self.space, self.labels, self.job.rho or 0.0)
+        rho = self.job.rho or 0.0
+        return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
         """Return what no release of these records with this k can lose less than; see `shoal.metrics.lower_bound`.
@@ -488,19 +498,14 @@ class Release:
         """
         check_bound(self.job, self.schema)
         if (effort, seconds) not in self._bounds:
-            X = self.space.encode(self.original)
-            self._bounds[effort, seconds] = lower_bound(X, self.job.k, effort=effort, seconds=seconds)
+            self._bounds[effort, seconds] = lower_bound(self.X, self.job.k, effort=effort, seconds=seconds)
         return self._bounds[effort, seconds]
 
     @cached_property
     def _bounds(self) -> dict[tuple[str, float], Bound]:
         return {}
 
-    @property
-    def _weights(self) -> Vector | None:
-        return survey_weights(self.original, self.schema)
-
-    @property
+    @cached_property
     def measures(self) -> dict[str, Any]:
         """Loss, risk, utility and attacks as plain values; they describe the original too, so they are not for all."""
         return {
@@ -518,9 +523,13 @@ class Release:
         form: Form = "internal",
         json: str | os.PathLike[str] | None = None,
         bound: BoundEffort | None = None,
+        title: str | None = None,
+        author: str | None = None,
+        date: str | None = None,
         order: Order = "shuffle",
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
+        before_publishing: Callable[[], None] | None = None,
     ) -> list[Path]:
         """Write the release, its two manifests and, if asked for, its report: all of them or none.
 
@@ -539,6 +548,9 @@ class Release:
         bound : {"cheap", "strong"}, optional
             Say in the internal report what no release can lose less than, and look for it so hard: "cheap" for any
             number of records, "strong" for some thousands, within a minute.
+        title, author, date : str, optional
+            What stands on the first page of the report. The date is never taken from the clock, so that the same
+            release gives the same bytes.
         order : {"shuffle", "keep"}
             Of the records. The order of the input can tell who is who, so it is given up unless asked for: shuffled
             records are sorted by a hash of what is published, which has no secret to be guessed.
@@ -546,6 +558,8 @@ class Release:
             TOML file for the job, with its seed.
         force : bool
             Replace files that are there already.
+        before_publishing : callable, optional
+            Called when all files are complete and before they get their names; if it raises, none does.
 
         Returns
         -------
@@ -563,8 +577,9 @@ class Release:
         files = Files.of(path, report, json, save_job, form)
         if bound is not None and (form == "public" or not files.reports):
             raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
-        said = {} if bound is None else {"bound": self.bound(bound).il}
-        write_release(self, files, order, force=force, said=said)
+        said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
+        said |= {"title": title, "author": author, "date": date}
+        write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
         return files.paths
 
     def _repr_html_(self) -> str:
@@ -591,6 +606,9 @@ def _warnings(release: Release) -> list[str]:
     found += [
         f"Column {name!r} has the same value in all records: it carries no distance." for name in release.space.constant
     ]
+    found += [finding.sentence for finding in release.findings if finding.name != "constant"]
+    found += [one.sentence for one in release.contributions if one.is_telling]
+    found += _gone(release)
     found += [each.note for each in release.verdict.models if each.note]
     weights = release.schema.roles.weights
     for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
@@ -606,3 +624,13 @@ def _warnings(release: Release) -> list[str]:
                 f"The survey weights in column {column.name!r} are published: they can tell rare groups apart."
             )
     return found
+
+
+def _gone(release: Release) -> list[str]:
+    """Name the columns of which nothing, or less than half, is left."""
+    was_there = [column.name for column in release.schema.quasi if column.name not in release.space.constant]
+    wiped = [name for name in was_there if release.replaced[name].null_count == release.verdict.n_records]
+    most = [name for name in was_there if release.loss.columns[name].il > 50 and name not in wiped]
+    told = ", ".join(f"{name!r} ({release.loss.columns[name].il:.0f} %)" for name in most)
+    found = [f"Nothing of column {name!r} is published: most records of every cell miss it." for name in wiped]
+    return found + ([f"More than half of the differences between records are gone in {told}."] if most else [])

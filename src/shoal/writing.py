@@ -4,7 +4,7 @@ The table is read back and counted once more before it gets its name.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, get_args
@@ -20,7 +20,7 @@ from shoal.files import replacing_all, sha256
 from shoal.job import Order
 from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models.table_columns import categories_of
-from shoal.report import Form, ReleaseLike, render
+from shoal.report import FORMATS, Form, ReleaseLike, gather
 from shoal.table import Table, format_of, inputs_of, read, rewrite_parquet_into, write_into
 from shoal.table.clean import empty_made_missing
 from shoal.table.published_order import published_order
@@ -45,10 +45,6 @@ class Writable(ReleaseLike, Protocol):
     @property
     def labels(self) -> Labels:
         """The cell of each record."""
-
-    @property
-    def published(self) -> pa.Table:
-        """The published columns, in the order of the input."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +99,21 @@ class Files:
 
 
 def write_release(
-    release: Writable, files: Files, order: Order = "shuffle", *, force: bool = False, said: Mapping[str, Any]
+    release: Writable,
+    files: Files,
+    order: Order = "shuffle",
+    *,
+    force: bool = False,
+    said: Mapping[str, Any],
+    before_publishing: Callable[[], None] | None = None,
 ) -> None:
-    """Write all files of a release, or none; `said` goes into the reports as it is."""
+    """Write all files of a release, or none; `said` goes into the reports as it is.
+
+    `before_publishing` is called when all files are complete and before they get their names; if it raises, none does.
+    """
     # Whatever takes long or may fail comes before the first file.
     rows = written_order(release, order)
-    reports = {path: render(release, name, files.form, **said) for name, path in files.reports.items()}
+    facts = gather(release, files.form, **said, file=files.table.name) if files.reports else {}
     measures = dict(release.measures)
     with replacing_all(files.paths, force, files.private, inputs_of(release.source)) as temporaries:
         beside = dict(zip(files.paths, temporaries, strict=True))
@@ -116,8 +121,8 @@ def write_release(
         recount_file(release, beside[files.table], rows)
         output = sha256(beside[files.table])
         texts = {
-            **reports,
-            files.public_manifest: as_text(public_manifest(release.job, output, release.verdict)),
+            **{path: FORMATS[name]({**facts, "sha256": output}) for name, path in files.reports.items()},
+            files.public_manifest: as_text(public_manifest(release.job, output, release.verdict, release.codebook)),
             files.internal_manifest: as_text(
                 internal_manifest(release.job, release.source, output, release.labels, rows, release.verdict, measures)
             ),
@@ -127,6 +132,8 @@ def write_release(
         for path, text in texts.items():
             beside[path].write_text(text, encoding="utf-8")
         release.source.check_unchanged()
+        if before_publishing is not None:
+            before_publishing()
 
 
 def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
@@ -142,19 +149,20 @@ def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
 
 def _write_table(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
     """Write the published table; what comes from a Parquet file and goes to one never has to fit into memory."""
-    source = release.source
+    source, names = release.source, [column.name for column in release.schema.published]
     if source.kind == "parquet" and source.path is not None and format_of(path)[1].name == "parquet":
-        names = [column.name for column in release.schema.published]
         rewrite_parquet_into(source.path, path, replaced=release.replaced, columns=names, order=rows)
     else:
-        write_into(release.published, path, like=source, order=rows)
+        write_into(release.columns.select(names), path, like=source, order=rows)
 
 
 def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
     """Count once more, on the file that is about to leave, with the persons of its records in their order."""
     job = release.job
     schema = _counted(release)
-    written = read(path, columns=[column.name for column in schema.columns]).arrow
+    # What stands in its first line is a header, whatever it looks like: the file is ours.
+    header = True if format_of(path)[1].name == "csv" else None
+    written = read(path, columns=[column.name for column in schema.columns], header=header).arrow
     n_records = release.verdict.n_records
     if written.num_rows != n_records:
         raise GuaranteeError(

@@ -32,11 +32,13 @@ def weighted_median(values, weights):
     return Fraction(low + high) / 2
 
 
-def weighted_mode(values, weights):
-    """The definition: the value with the largest weight, of equal ones the smallest."""
-    return min(
-        set(values), key=lambda value: (-sum(w for v, w in zip(values, weights, strict=True) if v == value), value)
-    )
+def weighted_mode(values, weights, table):
+    """The definition: the value with the largest weight, of equal ones the most frequent of the table, the smallest."""
+
+    def worth(value):
+        return (-sum(w for v, w in zip(values, weights, strict=True) if v == value), -table.count(value), value)
+
+    return min(set(values), key=worth)
 
 
 @st.composite
@@ -62,7 +64,7 @@ def test_each_cell_gets_its_weighted_mean_median_and_mode(problem):
         for i in members:
             assert found["mean"][i] == pytest.approx(float(mean), abs=1e-12)
             assert found["median"][i] == weighted_median(own, parts)
-            assert found["mode"][i] == weighted_mode(own, parts)
+            assert found["mode"][i] == weighted_mode(own, parts, values)
 
 
 @given(small_cells())

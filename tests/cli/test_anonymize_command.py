@@ -29,6 +29,7 @@ def test_a_release_with_its_manifests_is_written_and_told_about(csv_file):
     assert [name for name in FILES if name not in result.stdout] == []
 
 
+@pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")
 def test_it_is_the_release_of_the_python_call(csv_file):
     anonymize(csv_file, "--kind", "zip=nominal", "--round", "age=0", "--weight", "income=2", "--order", "keep")
     release = shoal.anonymize(
@@ -67,7 +68,7 @@ def test_every_setting_of_a_column_reaches_the_job(tmp_path):
         *("--quasi", "school", "--order-of", 'school=low,mid,"high, or more"', "--missing-code", "income=-9,1000"),
         *("--missing", "own-value", "--aggregate", "age=median", "--top", "age=70", "--bottom", "age=25"),
         *("--keep-zeros", "zip", "--round", "income=-1", "--weight", "sex=0.5", "--kind", "sex=nominal"),
-        *("--save-job", tmp_path / "job.toml"),
+        *("--fold", "sex", "--save-job", tmp_path / "job.toml"),
     )
     job = shoal.Job.load(tmp_path / "job.toml")
 

@@ -50,7 +50,8 @@ def test_of_a_large_table_a_sample_is_linked(monkeypatch):
     monkeypatch.setattr("shoal.metrics.table_risk.SAMPLE", 50)
     table = people()
     release = shoal.anonymize(table, k=4, quasi_identifiers=["age", "pay", "sex"], other=["region"], seed=1)
-    again = table_linkage(release.original, release.replaced, release.schema, release.space, release.labels)
+    made = (release.original, release.replaced, release.schema, release.space, release.X, release.labels)
+    again = table_linkage(*made)
 
     assert release.risk.linkage.n_ranked == 50 < SAMPLE
     assert again.dld == release.risk.linkage.dld

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive_models as naive
 from model_cases import columns_in_cells
-from shoal import DeltaDisclosure, LDiversity, PSensitive, TCloseness
+from shoal import DeltaDisclosure, LDiversity, PSensitive, TCloseness, kernels
 from shoal.models import Codes, ModelOnColumn
 from shoal.models.model_on_column import excess_of, vetoes_of
 
@@ -71,3 +71,22 @@ def test_a_person_counts_once_for_each_value_in_each_class():
 
     assert sorted(zip(classes.tolist(), codes.tolist(), strict=True)) == [(0, 0), (0, 0), (0, 1), (1, 0)]
     assert column.counts().tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "values"),
+    [
+        ([0, 1], [0, 1, 1]),
+        ([0, 1, 3], [0, 1, 1]),
+        ([0, 1, -1], [0, 1, 1]),
+        ([0, 1, 2], [0, 1, 2]),
+        ([0, 1, 2], [1, 0, 1]),
+    ],
+)
+def test_pairs_that_do_not_fit_the_records_are_refused_by_the_kernel(pairs, values):
+    vetoes = kernels.Guarantees()
+    with pytest.raises(ValueError, match="no guarantee"):
+        vetoes.persons_once(np.array([0]), np.array([0]))
+    LDiversity("c", l=2, kind="entropy").guard(vetoes, Codes(np.array([0, 1, 1]), 2, False), np.array([1, 2]))
+    with pytest.raises(ValueError, match=r"out of range|order|length|records"):
+        vetoes.persons_once(np.array(pairs), np.array(values))

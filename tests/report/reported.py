@@ -110,7 +110,7 @@ def hostile():
 
 def changed(release, **fields):
     """Return what a report needs of a release, some of it replaced."""
-    names = ("job", "schema", "original", "columns", "verdict", "measures", "warnings")
+    names = ("job", "schema", "original", "columns", "verdict", "measures", "warnings", "codebook")
     return SimpleNamespace(**{name: fields[name] if name in fields else getattr(release, name) for name in names})
 
 

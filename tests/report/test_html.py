@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -8,14 +9,16 @@ from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
-from reported import HOSTILE_NAMES, at_risk, changed, hostile, release
+from reported import HOSTILE_NAMES, at_risk, changed, hostile, quietly, release
 
 from shoal.auditing import Verdict
 from shoal.report import render
 
 FORMS = ["internal", "public"]
-VOID = {"meta", "br", "img", "input", "link", "hr"}
+VOID = {"meta", "br", "img", "input", "link", "hr", "wbr"}
 
 
 class Page(HTMLParser):
@@ -84,9 +87,34 @@ def test_styles_and_scripts_are_those_of_the_package():
 
 def test_every_column_is_named_once_in_the_table_of_columns():
     text = render(hostile(), "html", "public")
-    (rows,) = re.findall(r"What happened to it.*?</table>", text, re.DOTALL)
+    shown, folded = re.findall(r"What happened to it.*?</table>", text, re.DOTALL)
 
-    assert rows.count("<tr>") == 60
+    assert (shown.count("<tr>"), folded.count("<tr>")) == (12, 48)
+
+
+def test_the_first_page_says_whose_release_it_is_and_which_file(tmp_path):
+    made = release()
+    path = tmp_path / "release.csv"
+    given = {"title": "Survey of wages", "author": "A. Steward", "date": "2031-05-06"}
+    made.write(path, report=tmp_path / "report.html", json=tmp_path / "report.json", **given)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    facts = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    assert [word for word in (*given.values(), "release.<wbr>csv", digest, "Approved by") if word not in text] == []
+    assert (facts["file"], facts["sha256"], facts["author"]) == ("release.csv", digest, "A. Steward")
+    assert 'href="#attacks"' in text
+
+
+def test_the_report_of_three_hundred_columns_is_small_and_folds_what_changed_least():
+    rng = np.random.default_rng(1)
+    wide = pa.table({f"measurement_{i}": rng.normal(i, 1 + i, 200) for i in range(300)})
+    text = render(quietly(wide, k=5, quasi_identifiers=wide.column_names), "html")
+    open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+
+    assert len(text.encode()) < 2_000_000
+    assert open_text.count("<svg") < 80
+    assert "measurement_<wbr>299" in text
 
 
 def test_the_internal_page_compares_and_the_public_one_does_not():

@@ -25,9 +25,10 @@ def test_two_sides_stand_beside_each_other():
 def test_no_number_is_told_twice_and_none_is_left_out():
     further = dict(further_rows(RISK))
 
-    assert further["new / </script>"] == "50.0%"
-    assert further["linkage / median_rank"] == "17"
-    assert further["linkage / within / 2"] == "30.0%"
+    assert further["new, </script>"] == "50.0%"
+    assert further["Rank of the own published record among the nearest, in the middle"] == "17"
+    assert further["Originals whose own published record is among the 2 nearest"] == "30.0%"
+    assert not any("_" in name or " / " in name for name in further)
     assert not any("dld" in name or "intervals" in name for name in further)
     assert interval_rows(RISK) == [("age", 0.8, 0.5)]
 
@@ -36,6 +37,15 @@ def test_nothing_measured_is_nothing_told():
     assert risk_rows({}, VERDICT) == []
     assert further_rows({"matching": None}) == []
     assert moved({}, "age") == ""
+
+
+def test_a_column_of_which_nothing_is_left_kept_no_mean():
+    changes = {"mean": 0.0, "variance": -1.0, "il1s": 0.0, "removed": 1.0}
+
+    assert moved({"numeric": {"columns": {"bonus": changes}}}, "bonus") == "nothing is left"
+    assert moved({"numeric": {"columns": {"bonus": {**changes, "removed": 0.25}}}}, "bonus").endswith(
+        "25.0% of the values gone"
+    )
 
 
 def test_what_moved_is_told_for_numbers_and_categories():

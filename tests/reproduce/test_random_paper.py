@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -49,7 +50,9 @@ def test_the_figures_are_printed_written_and_drawn(tmp_path, monkeypatch):
 
 def test_without_its_data_sets_shipped_ones_stand_in_and_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
-    small = {name: lambda load=load: load()._replace(X=load().X[:60]) for name, load in random.STAND_INS.items()}
+    small = {
+        name: lambda load=load: dataclasses.replace(load(), X=load().X[:60]) for name, load in random.STAND_INS.items()
+    }
     monkeypatch.setattr(random, "STAND_INS", small)
     result = shoal_command("reproduce", "random", "-k", "3", "--repeats", 1, "--output", tmp_path / "out")
 

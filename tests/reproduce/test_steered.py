@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from shoal.cells.bucket_steering import bucket_attribute, n_buckets
 from shoal.models import Codes, TCloseness
+from shoal.reproduce import steered
 from shoal.reproduce.steered import (
     Data,
     K,
@@ -57,7 +58,10 @@ def test_the_bound_is_the_largest_bucket(n, t, expected):
     assert bound(perfectly_correlated(n), t) == expected
 
 
-def test_the_command_prints_and_saves_the_numbers(tmp_path):
+def test_the_command_prints_and_saves_the_numbers(tmp_path, monkeypatch):
+    census = steered.moderately_correlated()
+    few = Data("MCD", census.X[:60], Codes(np.arange(60), 60, True))
+    monkeypatch.setattr(steered, "figures", lambda: [(perfectly_correlated(1000), 0.05), (few, 0.1)])
     said = CliRunner().invoke(command, ["--output", str(tmp_path)], catch_exceptions=False)
     saved = json.loads((tmp_path / "steered.json").read_text())
 
@@ -65,7 +69,7 @@ def test_the_command_prints_and_saves_the_numbers(tmp_path):
     assert len([r for r in saved["results"] if r["weight"] is None]) == 5
     assert (tmp_path / "mcd-t0.1.png").exists()
     assert {line["baseline"] for line in saved["baselines"]} == set(BASELINES)
-    assert "from 160 on in record order" in " ".join(said.output.split())
+    assert "from 99 on in record order" in " ".join(said.output.split())
     assert [claim.holds for claim in claims(saved) if "weight 99" in claim.says] == [True]
 
 

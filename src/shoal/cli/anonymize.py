@@ -42,6 +42,9 @@ Examples:
     help="Say in the report what no release can lose less than: cheap for any number of records, strong for some "
     "thousands, within a minute.",
 )
+@click.option("--title", help="Of the report.")
+@click.option("--author", help="Who answers for the release, in the report.")
+@click.option("--date", help="In the report; never taken from the clock, so that a job repeats exactly.")
 @click.option(
     "--order",
     type=click.Choice(get_args(Order)),
@@ -81,6 +84,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         raise click.UsageError("--internal and --public are forms of a report; ask for one: --report report.html")
     if given["bound"] and (given["internal"] is False or not (given["report"] or given["json_file"])):
         raise click.UsageError("--bound stands in the internal report; ask for one: --report report.html")
+    told = [f"--{name}" for name in ("title", "author", "date") if given[name] is not None]
+    if told and not (given["report"] or given["json_file"]):
+        raise click.UsageError(f"{', '.join(told)} stands in a report; ask for one: --report report.html")
     job = Job.of(
         k=k,
         method=given["method"],
@@ -91,9 +97,10 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         roles=options.taken(given, "role"),
         columns=options.column_settings(given),
         models=options.models_of(given),
+        accept=given["accept"],
         steer=options.steering_of(given),
         options=options.method_options(given["options"]),
-        input={"path": file, **options.taken(given, "reading")},
+        input={"path": file, **options.reading_of(given)},
         output={
             "path": output,
             "order": given["order"],
@@ -101,6 +108,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
             "form": "public" if given["internal"] is False else "internal",
             "json": given["json_file"],
             "bound": given["bound"],
+            **{name: given[name] for name in ("title", "author", "date")},
         },
     )
     run_and_tell(

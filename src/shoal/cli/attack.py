@@ -29,12 +29,18 @@ from shoal.columns.axes import Scaling
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Repeats the draw of those that are tried.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--release-reading",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="How to read RELEASE and --second, if shoal has not written them: encoding=cp1252.",
+)
 @options.reading
 def command(file: str, as_json: bool, **given: Any) -> None:
     """Try attacks on RELEASE, and say what share of the people each would find out about.
 
-    Shares are for the originals published as they are, and for the release. What is printed describes the originals
-    too: do not publish it.
+    The options about reading are for the original. Shares are for the originals published as they are, and for the
+    release. What is printed describes the originals too: do not publish it.
     """
     roles = options.taken(given, "role")
     with showing("reading and attacking", ""):
@@ -49,7 +55,8 @@ def command(file: str, as_json: bool, **given: Any) -> None:
             columns=options.column_settings(given),
             scaling=given["scaling"],
             seed=given["seed"],
-            reading=options.taken(given, "reading"),
+            reading=options.reading_of(given),
+            release_reading=options.release_reading_of(given["release_reading"]),
         )
     if as_json:
         click.echo(json.dumps([one.to_dict() for one in found], indent=1, ensure_ascii=False))

@@ -46,7 +46,7 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
         "bounds": _per_column(given["bounds"], "--bounds"),
         "categories": _per_column(given["categories"], "--categories"),
         "drop": given["drop"],
-        "reading": options.taken(given, "reading"),
+        "reading": options.reading_of(given),
     }
     shares = {name: value[0] for name, value in _per_column(given["share"], "--share").items()}
     if joint and shares:

@@ -14,7 +14,8 @@ from shoal.columns.schema import Role
 from shoal.errors import ParameterError, ShoalWarning
 from shoal.files import check_free
 from shoal.job import Job
-from shoal.release import Release, output_files, prepared, run
+from shoal.preparing import prepared
+from shoal.release import Release, output_files, run
 from shoal.report.sentences import reached_in_words
 from shoal.table import read
 from shoal.table.clean import printable
@@ -101,7 +102,7 @@ def tell_plan(job: Job, files: Iterable[Path]) -> None:
     assert job.input is not None
     with showing(f"reading {Path(job.input.path).name}", "") as _:
         table = read(job.input.path, **job.input.reading())
-    schema, original = prepared(job, table)
+    schema, original, _ = prepared(job, table)
     bounds = constraints_of(original, schema, job.k, job.models)
     lines = {
         "would read": f"{job.input.path}: {table.n_records:,} records, {len(table.names)} columns",

@@ -11,7 +11,7 @@ from shoal.cli import parsing as typed
 from shoal.columns.axes import Scaling
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Roles, Settings
-from shoal.job import Input, Job
+from shoal.job import FieldSettings, Input, Job
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
 from shoal.partition import ALGORITHMS
@@ -31,6 +31,11 @@ FLAGS = {
 _NEUTER = (None, (), False)
 
 
+def _flag(name: str) -> str:
+    """Return the option for a setting."""
+    return FLAGS.get(name, (f"--{name.replace('_', '-')}",))[0]
+
+
 def roles(*wanted: str) -> Callable[[F], F]:
     """Add the options that say what columns are for, all of them or those that are wanted."""
     return _from_model(Roles, "role", wanted or tuple(Roles.model_fields))
@@ -38,8 +43,47 @@ def roles(*wanted: str) -> Callable[[F], F]:
 
 def reading(function: F) -> F:
     """Add the options that say how a CSV file is read."""
-    fields = tuple(name for name in Input.model_fields if name != "path")
-    return _from_model(Input, "reading", fields)(function)
+    wanted = [name for name in Input.model_fields if name not in ("path", "fields")]
+    for name in reversed(wanted):
+        if name in FieldSettings.model_fields:
+            function = click.option(
+                _flag(name),
+                f"reading__{name}",
+                multiple=True,
+                metavar="[COLUMN=]VALUE",
+                help=_sentence(f"{Input.model_fields[name].description}, of all columns or of one"),
+            )(function)
+        else:
+            function = _from_model(Input, "reading", [name])(function)
+    return function
+
+
+def reading_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what was said about how to read the file, as `shoal.table.read` and a job take it."""
+    said = taken(given, "reading")
+    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb",) if name in said}
+    fields: dict[str, dict[str, Any]] = {}
+    for name in [name for name in said if name in FieldSettings.model_fields]:
+        for entry in said.pop(name):
+            column, value = typed.perhaps_column(entry)
+            where = said if column is None else fields.setdefault(column, {})
+            if name == "null_values":
+                where[name] = (*where.get(name, ()), *typed.split(value))
+            elif name in where:
+                raise click.BadParameter("it is given twice.", param_hint=_flag(name))
+            else:
+                where[name] = value
+    return said | ({"fields": fields} if fields else {})
+
+
+def release_reading_of(given: Iterable[str]) -> dict[str, Any]:
+    """Return how a file that is no input of a job is read, from ``NAME=VALUE``."""
+    found = method_options(given)
+    unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
+    if unknown:
+        raise click.BadParameter(f"{unknown[0]!r} is no way to read a file.", param_hint="--release-reading")
+    lists = ("null_values", "names")
+    return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
 
 
 def columns(*wanted: str) -> Callable[[F], F]:
@@ -97,6 +141,12 @@ def _model(name: str, text: str) -> Model:
 def making(function: F) -> F:
     """Add the options that say how cells are made, the method left out."""
     for add in (
+        click.option(
+            "--accept",
+            multiple=True,
+            metavar="[COLUMN=]FINDING",
+            help="Release a column as it is, though a finding asks how it is meant (docs/howto/findings.md).",
+        ),
         click.option(
             "--steer",
             multiple=True,
@@ -197,7 +247,7 @@ def column_settings(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     settings: dict[str, dict[str, Any]] = {}
     for name, entries in taken(given, "column").items():
         annotation = ColumnSettings.model_fields[name].annotation
-        flag = FLAGS.get(name, (f"--{name.replace('_', '-')}",))[0]
+        flag = _flag(name)
         for entry in entries:
             column, value = (entry, "") if _holds(annotation, bool) else typed.column_and_value(entry, flag)
             if name in settings.setdefault(column, {}):
@@ -237,7 +287,7 @@ def steering_of(given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def job_of(given: dict[str, Any], beside: tuple[str, ...] = ()) -> Job:
+def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) -> Job:
     """Return the job of ``--job``, or the one that the options describe.
 
     Raises
@@ -266,6 +316,8 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = ()) -> Job:
         roles=taken(given, "role"),
         columns=column_settings(given),
         models=models_of(given),
+        accept=given.get("accept", ()),
         steer=steering_of(given),
         options=method_options(given.get("options", ())),
+        **further,
     )

@@ -49,6 +49,17 @@ def column_and_value(text: str, flag: str) -> tuple[str, str]:
     return name, value
 
 
+def perhaps_column(text: str) -> tuple[str | None, str]:
+    """Split ``COLUMN=VALUE`` or take ``VALUE`` for all columns.
+
+    Examples
+    --------
+    >>> perhaps_column("NA"), perhaps_column("born=%d.%m.%Y"), perhaps_column("=")
+    ((None, 'NA'), ('born', '%d.%m.%Y'), (None, '='))
+    """
+    return column_and_value(text, "") if "=" in text[1:] else (None, text)
+
+
 def values(text: str) -> list[Any]:
     """Return a list of values: whole numbers if all are, numbers if all are, else texts.
 

@@ -153,7 +153,7 @@ def _clock(text: str, day: datetime) -> datetime:
 
 def _times(given: dict[str, Any]) -> Times:
     measuring = {name: given[name] for name in ("records", "k", "job") if given[name] is not None}
-    measuring |= options.taken(given, "role") | options.taken(given, "model") | options.taken(given, "reading")
+    measuring |= options.taken(given, "role") | options.taken(given, "model") | options.reading_of(given)
     if (given["takes"] is None) == (given["measure"] is None):
         raise click.UsageError("Say how long the job takes, --takes 2h, or let it be measured: --measure FILE.")
     if given["takes"] is not None:
@@ -183,7 +183,7 @@ def _measured(given: dict[str, Any]) -> Measured:
     if given["records"] is None or (given["k"] is None and given["job"] is None):
         raise click.UsageError("--measure needs --records, how many there will be, and -k with roles, or --job.")
     job = options.job_of(given, beside=_NO_PART_OF_A_JOB)
-    reading = (job.input.reading() if job.input else {}) | options.taken(given, "reading")
+    reading = (job.input.reading() if job.input else {}) | options.reading_of(given)
     with showing(
         f"reading {Path(given['measure']).name}", "", f"measuring for about {spoken(given['seconds'])}"
     ) as meter:

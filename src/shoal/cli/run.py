@@ -2,6 +2,7 @@
 
 import click
 
+from shoal.cli.dialect import speaking_of_keys
 from shoal.cli.execute import run_and_tell
 from shoal.job import Job
 
@@ -17,4 +18,5 @@ def command(job: str, threads: int | None, force: bool, dry_run: bool) -> None:
     `shoal anonymize ... --save-job JOB.toml` writes one. With the same seed and input, the release is the same byte for
     byte. Paths in the file are relative to the current folder.
     """
-    run_and_tell(Job.load(job), force=force, dry_run=dry_run, threads=threads)
+    with speaking_of_keys():
+        run_and_tell(Job.load(job), force=force, dry_run=dry_run, threads=threads)

@@ -52,6 +52,8 @@ def prepare(table: pa.Table, schema: Schema, missing: Missing = "error") -> pa.T
 def _prepared(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     """Return one column, coded as its settings say."""
     values = _with_plain_categories(values) if pa.types.is_dictionary(values.type) else one_missing(values)
+    if column.settings.fold:
+        values = _folded(values)
     if column.settings.missing_codes:
         values = _without_codes(values, column)
     for limit, beyond in ((column.settings.top, pc.greater), (column.settings.bottom, pc.less)):
@@ -62,6 +64,20 @@ def _prepared(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     if column.kind is Kind.ORDINAL:
         _refuse_unordered(values, column)
     return values
+
+
+def _folded(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts with those that differ only in case or blanks replaced by the most frequent of them."""
+    plain = decoded(values)
+    found = pc.value_counts(plain.drop_null())
+    texts, counts = found.field("values"), np.asarray(found.field("counts"))
+    keys = pc.utf8_lower(pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " ")))
+    groups = np.asarray(keys.dictionary_encode().indices)
+    # The most frequent of each group first, of equally frequent ones the first in the alphabet.
+    rank = np.asarray(pc.rank(texts, tiebreaker="first")).astype(np.int64)
+    order = np.lexsort((rank, -counts, groups))
+    first = order[np.searchsorted(groups[order], groups)]
+    return texts.take(pa.array(first)).take(pc.index_in(plain, value_set=texts))
 
 
 def one_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -152,13 +168,13 @@ def _limited(values: pa.ChunkedArray, column: Column, limit: float, beyond: obje
 
 
 def _refuse_missing(table: pa.Table, schema: Schema) -> None:
-    counts = {column.name: table[column.name].null_count for column in schema.quasi}
+    counts = {column.name: table[column.name].null_count for column in schema.quasi if not column.own_missing}
     found = {name: count for name, count in counts.items() if count}
     if found:
         listed = ", ".join(f"{name!r} ({count:,})" for name, count in found.items())
         raise SchemaError(
             f"Missing values in quasi-identifiers: {listed}, of {table.num_rows:,} records. Say what to do with them: "
-            'missing="own-value" (--missing own-value) treats missing as a value of its own; or drop or fill these '
+            'missing="own-value" treats missing as a value of its own; or drop or fill these '
             "records first."
         )
 

@@ -40,8 +40,8 @@ class Kind(StrEnum):
 
 PUBLISHED = (Role.QUASI, Role.BY, Role.CONFIDENTIAL, Role.OTHER)
 
-Aggregation = Literal["mean", "median", "mode"]
-"""How the records of a cell become one value."""
+Aggregation = Literal["mean", "median", "mode", "withhold"]
+"""How the records of a cell become one value; `withhold` is the mode, where two records of the cell have it."""
 
 
 def _whole(value: object) -> int:
@@ -90,7 +90,10 @@ class ColumnSettings(Settings):
     order: tuple[Entry, ...] | None = Field(None, description="categories of an ordinal column, lowest first")
     missing_codes: tuple[Entry, ...] = Field((), description="values that stand for a missing one")
     weight: Number = Field(1.0, gt=0, le=1e6, description="how much the column counts in distances")
-    aggregate: Aggregation | None = Field(None, description="mean, median or mode; by default what the kind says")
+    aggregate: Aggregation | None = Field(
+        None,
+        description="mean, median, mode, or withhold: a mode of one record is missing; by default as the kind says",
+    )
     round: Whole | None = Field(
         None, ge=-12, le=12, description="decimals of the published value; 0 keeps whole numbers"
     )
@@ -98,6 +101,9 @@ class ColumnSettings(Settings):
         None, allow_inf_nan=False, description="larger values become this one before anything else"
     )
     bottom: Number | None = Field(None, allow_inf_nan=False, description="smaller values become this one")
+    fold: bool = Field(
+        False, strict=True, description="texts that differ only in case or blanks become the most frequent of them"
+    )
     keep_zeros: bool = Field(False, strict=True, description="records with a zero share no cell with others")
 
 
@@ -118,6 +124,7 @@ class Column:
     kind: Kind
     type: pa.DataType
     settings: ColumnSettings
+    own_missing: bool = False  # the file itself declares missing values of it
 
     @property
     def aggregate(self) -> Aggregation:
@@ -271,7 +278,7 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
     if not roles.quasi_identifiers:
         raise SchemaError(
             "No quasi-identifier is named, so there is nothing to group records by. Name the columns that somebody "
-            f"could know about a person: quasi_identifiers=[...] or --quasi. Columns: {_listed(names)}."
+            f"could know about a person: quasi_identifiers=[...]. Columns: {_listed(names)}."
         )
     without = [name for name in names if name not in role_of and name not in roles.helpers()]
     if without:
@@ -339,6 +346,11 @@ def is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
 
 
+def value_type(type_: pa.DataType) -> pa.DataType:
+    """Return the type of the values that categories stand for, or the type itself."""
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
 def _check_kind(column: Column, natural: Kind | None) -> None:
     """Refuse a kind that the values of the column cannot have."""
     if column.kind in (Kind.NUMERIC, Kind.DATE) and natural is not column.kind:
@@ -375,6 +387,8 @@ def _check_settings(column: Column) -> None:
         )
     if "order" in given and column.kind is not Kind.ORDINAL:
         raise SchemaError(f"An order is given for column {column.name!r}, which is {column.kind}, not ordinal.")
+    if "fold" in given and not is_text(value_type(column.type)):
+        raise SchemaError(f"fold is set for column {column.name!r}, which holds {column.type}. It works on text.")
     if column.aggregate == "mean" and column.kind in (Kind.ORDINAL, Kind.NOMINAL):
         raise SchemaError(f"Column {column.name!r} is {column.kind} and has no mean. Use median or mode.")
     if column.aggregate == "median" and column.kind is Kind.NOMINAL:

@@ -1,6 +1,7 @@
 """Comparison: several k and methods side by side, how much risk for how much loss, and which choices are worth a look.
 
-A choice is dominated if another one has neither more loss nor more risk, and less of one of them.
+A choice is dominated if another one, or a mixture of two others, has neither more loss nor more risk, and less of one
+of them. A mixture stands for the k between theirs.
 """
 
 import json
@@ -45,7 +46,8 @@ class Choice:
     k_anonymous : bool
         Whether the release is: not with random aggregation, whatever its k.
     undominated : bool
-        Whether no other choice is better in one of loss and risk without being worse in the other.
+        Whether no other choice, and no mixture of two others, is better in one of loss and risk without being worse in
+        the other.
     """
 
     method: str
@@ -107,6 +109,11 @@ class Comparison:
     models: tuple[str, ...] = ()
 
     @property
+    def recommended(self) -> Choice | None:
+        """The choice that balances loss and risk best: the undominated one nearest to the best of both."""
+        return _recommended(self.choices)
+
+    @property
     def undominated(self) -> tuple[Choice, ...]:
         """The choices worth a look, the lowest risk first."""
         return tuple(sorted((c for c in self.choices if c.undominated), key=lambda choice: (choice.risk, choice.loss)))
@@ -119,6 +126,7 @@ class Comparison:
             "seed": self.seed,
             "models": list(self.models),
             "choices": [vars(choice) for choice in self.choices],
+            "recommended": vars(self.recommended) if self.recommended else None,
             "skipped": [vars(skipped) for skipped in self.skipped],
             "warnings": list(self.warnings),
         }
@@ -152,12 +160,18 @@ class Comparison:
         wide = max(12, *(len(c.name) + 2 for c in self.choices))
         lines = [f"{'k':>5}  {'method':<{wide}}{'loss %':>9}{'risk %':>9}{'classes':>10}"]
         for c in self.choices:
-            mark = "".join(f"  {word}" for word in c.words)
+            words = ["recommended" if word == "undominated" and c == self.recommended else word for word in c.words]
+            mark = "".join(f"  {word}" for word in words)
             lines.append(f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}")
         for skipped in self.skipped:
             which = skipped.method if skipped.k is None else f"{skipped.method}, k = {skipped.k}"
             lines.append(f"Left out: {which}: {skipped.reason}")
         lines += [f"Every choice: {printable(text)}" for text in self.models]
+        if self.recommended is not None:
+            lines.append(
+                f"Recommended: {self.recommended.method} with k = {self.recommended.k}, nearest to the least loss and "
+                "the least risk among the undominated choices. What law or a contract asks for goes first."
+            )
         return "\n".join([*lines, f"Risk: {RISK}."])
 
 
@@ -304,17 +318,51 @@ def _choice(release: Release) -> Choice:
     )
 
 
-def _linked(release: Release) -> float:
+def _linked(made: Release) -> float:
     """Link what is published with the originals by distance; the other risks of a release are not needed here."""
-    alike = None if release.verdict.withdrawn else release.labels  # records of a cell differ after random aggregation
-    return table_linkage(release.original, release.replaced, release.schema, release.space, alike).dld
+    alike = None if made.verdict.withdrawn else made.labels  # records of a cell differ after random aggregation
+    return table_linkage(made.original, made.replaced, made.schema, made.space, made.X, alike).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:
     """Mark the choices that no other one dominates."""
+    front = _front([(choice.loss, choice.risk) for choice in choices])
     for one in choices:
-        dominated = any(
-            other.loss <= one.loss and other.risk <= one.risk and (other.loss, other.risk) != (one.loss, one.risk)
-            for other in choices
-        )
-        yield replace(one, undominated=not dominated)
+        yield replace(one, undominated=(one.loss, one.risk) in front)
+
+
+def _front(points: Iterable[tuple[float, float]]) -> set[tuple[float, float]]:
+    """Return the points that neither another one nor a mixture of two others is better than: the lower convex hull."""
+    front: list[tuple[float, float]] = []
+    for x, y in sorted(set(points)):
+        if front and y >= front[-1][1]:
+            continue
+        while len(front) > 1 and _is_above(front[-1], front[-2], (x, y)):
+            front.pop()
+        front.append((x, y))
+    return set(front)
+
+
+def _is_above(point: tuple[float, float], left: tuple[float, float], right: tuple[float, float]) -> bool:
+    """Tell whether a point lies above the line between two others, one on either side of it."""
+    run, rise = right[0] - left[0], right[1] - left[1]
+    return (point[1] - left[1]) * run > rise * (point[0] - left[0])
+
+
+def _recommended(choices: Sequence[Choice]) -> Choice | None:
+    """Return the choice nearest to no loss and no risk, each measured on the range of the undominated choices."""
+    kept = [choice for choice in choices if choice.undominated and choice.k_anonymous]
+    if len(kept) < 2:
+        return kept[0] if kept else None
+
+    def far(choice: Choice) -> float:
+        parts = (_within([other.loss for other in kept], choice.loss), _within([c.risk for c in kept], choice.risk))
+        return sum(part * part for part in parts)
+
+    return min(kept, key=lambda choice: (far(choice), choice.k))
+
+
+def _within(values: Sequence[float], value: float) -> float:
+    """Return where a value lies between the smallest and the largest of some."""
+    low, high = min(values), max(values)
+    return (value - low) / (high - low) if high > low else 0.0

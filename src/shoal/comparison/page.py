@@ -46,7 +46,8 @@ def html(comparison: "Comparison") -> str:
 <body>
 <h1>How much risk for how much loss</h1>
 <p>{comparison.n_records:,} records, {len(comparison.choices)} choices of k and method. A choice is undominated if no
-other one is better in loss or risk without being worse in the other; these are worth a look.</p>
+other one, and no mixture of two others, is better in loss or risk without being worse in the other.
+{_recommendation(comparison)}</p>
 {svg(comparison)}
 <div class="wide">
 <table>
@@ -68,3 +69,10 @@ def _row(choice: "Choice") -> str:
     cells = (f"{choice.k}", escape(choice.name), f"{choice.loss:.4f}", f"{100 * choice.risk:.4f}")
     last = ", ".join(choice.words)
     return f"<tr{mark}>{''.join(f'<td>{c}</td>' for c in cells)}<td>{choice.n_classes:,}</td><td>{last}</td></tr>"
+
+
+def _recommendation(comparison: "Comparison") -> str:
+    best = comparison.recommended
+    if best is None:
+        return ""
+    return f"Recommended, as nearest to the least loss and the least risk: {escape(best.method)} with k = {best.k}."

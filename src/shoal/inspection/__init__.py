@@ -5,22 +5,29 @@ The counts say what each column tells about people; the proposals are a first dr
 
 import os
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.columns.column_counts import Facts, count
+from shoal.columns.findings import ColumnView, Finding, findings_of
+from shoal.columns.findings.finding import HIDDEN
+from shoal.columns.metadata import described_kind, description_of
 from shoal.columns.schema import Kind, Role
-from shoal.inspection.column_counts import Facts, count
+from shoal.errors import ParameterError
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
-from shoal.inspection.role_proposals import Proposal, propose
+from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
-from shoal.table import read
+from shoal.table import Table, read
 from shoal.table.clean import printable
 from shoal.typing import Labels, Progress
+
+_SIZES = {10: 50, 5: 25, 3: 12, 2: 4}
+"""The k that is proposed from so many records on."""
+
+_OUTPUT = {"path": "release.parquet", "report": "report.html"}
 
 _KEPT = 16
 """Columns among which combinations are sought: those with most different values."""
@@ -45,10 +52,13 @@ class InspectedColumn:
         Kind, records, missing and different values.
     proposal : Proposal
         The role and the reason for it.
+    findings : tuple of Finding
+        What its reader may have got wrong.
     """
 
     facts: Facts
     proposal: Proposal
+    findings: tuple[Finding, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the column as plain values, for JSON."""
@@ -64,6 +74,7 @@ class InspectedColumn:
             "used_for": proposal.helper,
             "proposed_kind": proposal.kind and str(proposal.kind),
             "reason": proposal.reason,
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
 
@@ -105,26 +116,78 @@ class Inspection:
                 roles.setdefault(_KEYS[column.proposal.role], []).append(column.facts.name)
         return roles
 
-    def settings(self) -> dict[str, dict[str, str]]:
+    def settings(self) -> dict[str, dict[str, Any]]:
         """Return what is proposed for single columns, as `shoal.anonymize` takes it."""
-        return {
+        found: dict[str, dict[str, Any]] = {
             column.facts.name: {"kind": str(column.proposal.kind)} for column in self.columns if column.proposal.kind
         }
+        for finding in self.findings:
+            codes = finding.remedies[0].settings.get("missing_codes") if finding.name == "missing-code" else None
+            if codes and HIDDEN not in codes:
+                found.setdefault(finding.column, {})["missing_codes"] = codes
+        return found
 
-    def job(self, k: int = 10) -> Job:
-        """Return a job with the proposed roles, to correct and carry out."""
-        extra: dict[str, Any] = {"input": {"path": self.path, **self.reading}} if self.path else {}
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a reader of the table may have got wrong, column by column."""
+        return tuple(finding for column in self.columns for finding in column.findings)
+
+    @property
+    def proposed_k(self) -> int:
+        """A k that the number of records allows: 10, or less where they are few; 0 where there are too few."""
+        return next((k for k, least in _SIZES.items() if self.n_records >= least), 0)
+
+    def reads(self) -> dict[str, Any]:
+        """Return how to read the file: as it was read, and as the findings propose where they leave no doubt."""
+        fields = {name: dict(settings) for name, settings in self.reading.get("fields", {}).items()}
+        for finding in self.findings:
+            remedy = finding.remedies[0] if finding.remedies else None
+            if remedy is not None and remedy.place == "field" and HIDDEN not in str(remedy.settings):
+                is_certain = len([one for one in finding.remedies if one.place == "field"]) == 1
+                fields |= {finding.column: fields.get(finding.column, {}) | remedy.settings} if is_certain else {}
+        return {**self.reading, **({"fields": fields} if fields else {})}
+
+    def job(self, k: int | None = None) -> Job:
+        """Return a job with the proposed roles, to correct and carry out.
+
+        Raises
+        ------
+        ParameterError
+            If there are too few records for a release.
+        """
+        k = self._k(k)
+        extra: dict[str, Any] = {}
+        if self.path:
+            extra = {"input": {"path": self.path, **self.reads()}, "output": _OUTPUT}
         if self._has_missing:
             extra["missing"] = "own-value"
         return Job.of(k=k, roles=self.roles(), columns=self.settings(), **extra)
 
+    def _k(self, k: int | None) -> int:
+        k = k or self.proposed_k
+        if not k:
+            raise ParameterError(
+                f"The table has {self.n_records:,} records, and a release takes at least {min(_SIZES.values())}. There "
+                "is nothing to propose."
+            )
+        return k
+
     @property
     def _has_missing(self) -> bool:
-        return any(column.facts.missing and column.proposal.role is Role.QUASI for column in self.columns)
+        quasi = {column.facts.name: column.facts for column in self.columns if column.proposal.role is Role.QUASI}
+        by_text = {name for name, settings in self.reads().get("fields", {}).items() if settings.get("null_values")}
+        by_code = {name for name, settings in self.settings().items() if "missing_codes" in settings}
+        return any(facts.missing or name in by_text | by_code for name, facts in quasi.items())
 
-    def command(self, k: int = 10) -> str:
-        """Return a command line with the proposed roles, to correct and run."""
-        words = ["shoal", "anonymize", self.path or "FILE", "-k", str(k)]
+    def command(self, k: int | None = None) -> str:
+        """Return a command line with the proposed roles, to correct and run.
+
+        Raises
+        ------
+        ParameterError
+            If there are too few records for a release.
+        """
+        words = ["shoal", "anonymize", self.path or "FILE", "-k", str(self._k(k)), *reading_options(self.reads())]
         roles = self.roles()
         for key, flag in _FLAGS.items():
             if roles.get(key):
@@ -132,11 +195,11 @@ class Inspection:
         for helper in ("household", "weights"):
             if helper in roles:
                 words += [f"--{helper}", roles[helper]]
-        for name, setting in self.settings().items():
-            words += ["--kind", f"{as_listed(name)}={setting['kind']}"]
+        for name, settings in self.settings().items():
+            words += _column_options(name, settings)
         if self._has_missing:
             words += ["--missing", "own-value"]
-        return shlex.join([*words, "-o", "release.parquet", "--report", "report.html"])
+        return shlex.join([*words, "-o", _OUTPUT["path"], "--report", _OUTPUT["report"]])
 
     def models(self) -> list[str]:
         """Return options that protect the proposed confidential columns beyond k: mild ones, to begin with."""
@@ -157,28 +220,33 @@ class Inspection:
             "unique_share_of_quasi_identifiers": self.together,
             "combinations": [{"columns": list(c.columns), "unique_share": c.unique} for c in self.combinations],
             "combinations_complete": self.complete,
-            "command": self.command(),
+            "command": self.command() if self.proposed_k else None,
         }
 
-    def to_text(self, k: int = 10) -> str:
+    def to_text(self, k: int | None = None) -> str:
         """Return all of it as text, with the command that makes a release."""
+        told = [*_table(self), "", *_sentences(self), "", *_findings(self)]
+        if not self.proposed_k:
+            return "\n".join([*told, "There are too few records for a release, so none is proposed."])
         advice = ["To make a release of it, correct this and run it:", "", f"  {printable(self.command(k))}"]
         if self.models():
-            told = printable(shlex.join(self.models()))
-            advice += ["", f"k alone lets a class share one confidential value. To promise more, add: {told}"]
-        return "\n".join([*_table(self), "", *_sentences(self), "", *advice])
+            more = printable(shlex.join(self.models()))
+            advice += ["", f"k alone lets a class share one confidential value. To promise more, add: {more}"]
+        return "\n".join([*told, *advice])
 
     def __str__(self) -> str:
         return self.to_text()
 
 
-def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> Inspection:
-    """Count what is in a table, and propose a role for each column.
+def inspect(table: Any, *, show_values: bool = False, progress: Progress | None = None, **reading: Any) -> Inspection:
+    """Count what is in a table, say what may be misread, and propose a role for each column.
 
     Parameters
     ----------
     table : path or frame
         Any table that `shoal.table.read` takes. A Parquet file is read one column at a time.
+    show_values : bool
+        Name the values that findings are about, such as a code for missing values. They are values of the table.
     progress : callable, optional
         Called after each column as ``progress(columns_done, n_columns)``.
     **reading
@@ -187,7 +255,7 @@ def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> 
     Returns
     -------
     Inspection
-        Prints as a table; holds counts and names of columns, and no value.
+        Prints as a table; holds counts and names of columns, and no value unless `show_values` asks for some.
 
     Raises
     ------
@@ -200,6 +268,7 @@ def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> 
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> people = {"name": ["Ann", "Bo", "Cy", "Di"], "age": [30, 30, 40, 50], "diagnosis": ["a", "b", "a", "b"]}
     >>> found = inspect(pa.table(people))
     >>> [str(column.proposal.role) for column in found.columns]
@@ -207,20 +276,22 @@ def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> 
     >>> found.columns[1].facts.unique
     0.5
     """
-    names, columns = _columns(table, reading)
+    source = read(table, **reading)
     found: list[InspectedColumn] = []
     kept: dict[str, tuple[int, NDArray[np.int32]]] = {}
     together: Labels | None = None
-    for name, values in columns:
-        facts, codes = count(name, values)
-        proposal = propose(facts)
-        found.append(InspectedColumn(facts, proposal))
+    for name in source.names:
+        facts, codes = count(name, source.load([name])[name])
+        view = _view(source, name, show_values)
+        findings = findings_of(view)
+        proposal = _proposal(facts, view, findings)
+        found.append(InspectedColumn(facts, proposal, tuple(_with_role(findings, finding_of(facts, proposal)))))
         if codes is not None and proposal.role is Role.QUASI:
-            together = codes if together is None else _renumbered(joined([together, codes]))
+            together = codes if together is None else joined([together, codes])
         if codes is not None and proposal.role is not Role.IDENTIFIER and facts.distinct > 1 and facts.unique < MOST:
             _keep(kept, name, facts.distinct, codes.astype(np.int32))
         if progress:
-            progress(len(found), len(names))
+            progress(len(found), len(source.names))
     combinations, complete = revealing({name: codes for name, (_, codes) in kept.items()})
     return Inspection(
         n_records=found[0].facts.n_records if found else 0,
@@ -233,14 +304,61 @@ def inspect(table: Any, *, progress: Progress | None = None, **reading: Any) -> 
     )
 
 
-def _columns(table: Any, reading: dict[str, Any]) -> tuple[list[str], Iterator[tuple[str, pa.ChunkedArray]]]:
-    """Return the names of the columns, and one after the other; of a Parquet file no more than one is in memory."""
-    source = read(table, **reading)
-    return list(source.names), ((name, source.load([name])[name]) for name in source.names)
+def _view(source: Table, name: str, show_values: bool) -> ColumnView:
+    """Return one column as findings look at it; of a Parquet file no more than one is in memory."""
+    values = source.load([name])[name]
+    return ColumnView(name, values, source.kind == "csv", description_of(source.labels, name), show_values)
 
 
-def _renumbered(ids: Labels) -> Labels:
-    return np.unique(ids, return_inverse=True)[1].astype(np.int64)
+def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Finding]:
+    """Add what tells of a role. What identifies is dropped, so it makes no difference how it would be read."""
+    is_explained = any(finding.name == "near-unique-text" for finding in findings)
+    if about_role is None or (is_explained and about_role.name == "identifier"):
+        return findings
+    return [about_role, *(finding for finding in findings if not finding.question)]
+
+
+def _proposal(facts: Facts, view: ColumnView, findings: list[Finding]) -> Proposal:
+    """Return the role of a column, and its kind where the file or a finding tells it."""
+    names = {finding.name for finding in findings}
+    proposal = propose(facts, misread=bool(names & {"numbers-as-text", "dates-as-text"}))
+    kind = described_kind(view) or (Kind.NOMINAL if "codes" in names else None)
+    is_quasi = proposal.role is Role.QUASI and proposal.kind is None
+    return replace(proposal, kind=kind) if is_quasi and kind and not view.description else proposal
+
+
+def reading_options(reading: dict[str, Any]) -> list[str]:
+    """Return what was said about reading a file as options of the command line.
+
+    Examples
+    --------
+    >>> reading_options({"encoding": "cp1252", "fields": {"born": {"date_format": "%d.%m.%Y"}}})
+    ['--encoding', 'cp1252', '--date-format', 'born=%d.%m.%Y']
+    """
+    words: list[str] = []
+    for name, value in reading.items():
+        flag = "--null-value" if name == "null_values" else f"--{name.replace('_', '-')}"
+        if name == "fields":
+            words += [word for column, settings in value.items() for word in _field_options(column, settings)]
+        elif name == "header":
+            words += [flag] if value else []
+        else:
+            words += [flag, value if isinstance(value, str) else ",".join(map(as_listed, value))]
+    return words
+
+
+def _column_options(column: str, settings: dict[str, Any]) -> list[str]:
+    """Return the settings of one column as options of the command line."""
+    words = ["--kind", f"{as_listed(column)}={settings['kind']}"] if "kind" in settings else []
+    if "missing_codes" in settings:
+        words += ["--missing-code", f"{as_listed(column)}={','.join(map(str, settings['missing_codes']))}"]
+    return words
+
+
+def _field_options(column: str, settings: dict[str, Any]) -> list[str]:
+    """Return how the fields of one column are read as options of the command line."""
+    found = ((reading_options({name: value}), name) for name, value in settings.items())
+    return [word for (flag, value), _ in found for word in (flag, f"{as_listed(column)}={value}")]
 
 
 def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: int, codes: NDArray[np.int32]) -> None:
@@ -298,4 +416,20 @@ def _sentences(inspection: Inspection) -> list[str]:
         lines.append(f"Already {' and '.join(map(printable, columns))} make {unique:.1%} unique.")
     if not inspection.complete:
         lines.append("Not all pairs and triples of columns were looked at: there are too many records.")
+    return lines
+
+
+def _findings(inspection: Inspection) -> list[str]:
+    """Return what may be misread as lines of text: first what a release would ask about, then what is worth a look."""
+    asked = [finding for finding in inspection.findings if finding.question]
+    noted = [finding for finding in inspection.findings if not finding.question]
+    lines: list[str] = []
+    for title, group in (("To settle before a release", asked), ("Worth a look", noted)):
+        if group:
+            lines.append(f"{title}:")
+        for finding in group:
+            lines += [f"  {printable(finding.sentence)}  [{finding.name}]"]
+            lines += [f"      {printable(remedy.option)}" for remedy in finding.remedies]
+        if group:
+            lines.append("")
     return lines

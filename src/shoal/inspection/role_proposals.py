@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from shoal.columns.column_counts import Facts
+from shoal.columns.findings import Finding, Remedy
+from shoal.columns.name_topics import Topic, is_code, topics_of
 from shoal.columns.schema import Kind, Role, is_text
-from shoal.inspection.column_counts import Facts
-from shoal.inspection.name_topics import Topic, is_code, topics_of
 
 _NEAR_UNIQUE = 0.9  # different values per record
 _OFTEN = 0.05  # a number or name that fewer than 20 records share
@@ -30,22 +31,44 @@ class Proposal:
         What the column is used for without being published.
     kind : Kind or None
         What to take the values for, if not what their type says.
+    is_shared : bool
+        Whether it is a number of persons that several records share.
     """
 
     role: Role
     reason: str
     helper: str | None = None
     kind: Kind | None = None
+    is_shared: bool = False
 
 
-def propose(facts: Facts) -> Proposal:
-    """Return the role that a column may have."""
+def propose(facts: Facts, misread: bool = False) -> Proposal:
+    """Return the role that a column may have; the counts of a misread one, numbers or dates as text, tell nothing."""
     if facts.kind is None:
         return Proposal(Role.IDENTIFIER, f"its values ({facts.type}) have no distance and cannot be grouped")
     if facts.distinct <= 1:
         return Proposal(Role.OTHER, "it says the same of every record")
     topics = topics_of(facts.name)
-    return _by_name(facts, topics) or _by_counts(facts) or _quasi(facts, topics)
+    return _by_name(facts, topics) or (None if misread else _by_counts(facts)) or _quasi(facts, topics)
+
+
+def finding_of(facts: Facts, proposal: Proposal) -> Finding | None:
+    """Return what the name or the counts of a column tell about its role, if that is no quasi-identifier."""
+    name, role = facts.name, proposal.helper
+    if role is None and proposal.role is Role.IDENTIFIER and facts.kind is not None:
+        role = "subject" if proposal.is_shared else "identifiers"
+    if role is None:
+        return None
+    remedy = Remedy("role", name, {role: [name] if role == "identifiers" else name})
+    return Finding(role.rstrip("s"), name, proposal.reason, _CONSEQUENCES[role], (remedy,))
+
+
+_CONSEQUENCES = {
+    "weights": "With it means are weighted, so that weighted totals are kept; it is not published",
+    "household": "Without it records of one household can be told to belong together",
+    "subject": "Without it k counts records, and all records of a cell may belong to one person",
+    "identifiers": "Published, it would tell who a record is",
+}
 
 
 def _by_name(facts: Facts, topics: set[Topic]) -> Proposal | None:
@@ -57,8 +80,9 @@ def _by_name(facts: Facts, topics: set[Topic]) -> Proposal | None:
     if Topic.PERSON in topics:
         return Proposal(Role.IDENTIFIER, _name_says(Topic.PERSON))
     if Topic.NUMBER in topics and facts.variety >= _OFTEN and _can_number(facts):
-        repeated = "; as several records share one, perhaps --subject" if facts.variety < _NEAR_UNIQUE else ""
-        return Proposal(Role.IDENTIFIER, _name_says(Topic.NUMBER) + repeated)
+        is_shared = facts.variety < _NEAR_UNIQUE
+        repeated = "; as several records share one, perhaps --subject" if is_shared else ""
+        return Proposal(Role.IDENTIFIER, _name_says(Topic.NUMBER) + repeated, is_shared=is_shared)
     if Topic.PRIVATE in topics and facts.unique <= _SOME:
         return Proposal(Role.CONFIDENTIAL, _name_says(Topic.PRIVATE))
     return None

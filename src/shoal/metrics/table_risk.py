@@ -1,4 +1,4 @@
-"""Measures: risk and utility of a table and what is published for it, by the array metrics of `shoal.metrics`."""
+"""Risk and utility of a released table, by the array metrics of `shoal.metrics`."""
 
 from typing import Any
 
@@ -6,72 +6,93 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.columns.equivalence import class_ids, value_codes
-from shoal.columns.prepare import decoded
+from shoal.columns.prepare import date_units, decoded
 from shoal.columns.schema import Kind, Role, Schema
 from shoal.columns.space import Space
 from shoal.metrics.linkage import Linkage, cell_linkage
 from shoal.metrics.risk import Risk, class_risk, interval_disclosure, uniqueness
 from shoal.metrics.utility import nominal_utility, numeric_utility
-from shoal.typing import Labels, Vector
+from shoal.typing import Labels, Matrix, Vector
 
 MOST_NUMBERS = 4_000_000
-"""Up to so many numbers in the matrix, the linkage of all records takes a second or so."""
+"""Maximum size of the matrix for which all records are linked, which then takes about a second."""
 
 SAMPLE = 5_000
-"""Of larger tables, so many records are linked. The standard error of a share of 0.1 is then 0.004."""
+"""Number of records linked in larger tables. The standard error of a share of 0.1 is then 0.004."""
 
 
 def table_risk(
-    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, labels: Labels | None, weights: Vector | None
+    original: pa.Table,
+    replaced: pa.Table,
+    schema: Schema,
+    space: Space,
+    X: Matrix,
+    labels: Labels | None,
+    weights: Vector | None,
 ) -> Risk:
-    """Measure how well an intruder who holds the original values finds people in the release.
+    """Measure how well an intruder who holds the original values re-identifies people in the release.
 
     Parameters
     ----------
     original, replaced : pyarrow.Table
-        The prepared records, and what is published in place of their quasi-identifiers, in the same order.
+        The prepared records, and the published values of their quasi-identifiers, in the same order.
     schema, space : Schema and Space
-        Roles and kinds of the columns, and where distances are measured.
+        Roles and kinds of the columns, and the space in which distances are measured.
+    X : ndarray of shape (n_records, n_dims)
+        The prepared records in the space.
     labels : ndarray of shape (n_records,), optional
-        Cell number of each record, if the records of a cell are published alike.
+        Cell number of each record, if all records of a cell are published with the same values.
     weights : ndarray of shape (n_records,), optional
         Survey weights.
     """
     if weights is not None:
-        weights = np.maximum(weights, 1.0)  # a record stands for itself at least
+        weights = np.maximum(weights, 1.0)  # a record represents at least one person
     columns = numeric_columns(schema)
-    published = {name: (replaced if name in replaced.column_names else original)[name] for name in schema.quasi_names}
     return Risk(
-        linkage=table_linkage(original, replaced, schema, space, labels),
-        classes=class_risk(class_ids(pa.table(published)), weights),
+        linkage=table_linkage(original, replaced, schema, space, X, labels),
+        classes=class_risk(_published_classes(original, replaced, schema, labels), weights),
         uniqueness=uniqueness(class_ids(original.select(schema.quasi_names)), weights),
         intervals=interval_disclosure(_numbers(original, columns), _numbers(replaced, columns)) if columns else {},
     )
 
 
-def table_linkage(
-    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, labels: Labels | None
-) -> Linkage:
-    """Link all records where that is quick, else a sample of them, always the same one.
+def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None) -> Labels:
+    """Return the class of each record in the release, from one record of each cell where its records are alike."""
+    published = pa.table(
+        {name: (replaced if name in replaced.column_names else original)[name] for name in schema.quasi_names}
+    )
+    if labels is None:
+        return class_ids(published)
+    first = np.unique(labels, return_index=True)[1]
+    return class_ids(published.take(pa.array(first)))[labels]
 
-    Columns of `by` are published as they are, so an intruder looks only among the records of the right stratum.
+
+def table_linkage(
+    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, X: Matrix, labels: Labels | None
+) -> Linkage:
+    """Link all records of a small table, and a fixed sample of a large one.
+
+    Columns of `by` are published unchanged, so an intruder searches only the records of the right stratum.
     """
     if labels is None:
-        labels = np.arange(original.num_rows)  # every record is published in its own way
+        labels = np.arange(original.num_rows)  # every record has published values of its own
     first = np.unique(labels, return_index=True)[1]  # a record of each cell
-    X, points = space.encode(original), space.encode(replaced.take(pa.array(first)))
+    points = space.encode(replaced.take(pa.array(first)))
     by = [column.name for column in schema.having(Role.BY)]
     if by:
         strata = class_ids(original.select(by))
-        # One more coordinate, in which strata are farther apart than any two records are in all others.
+        # An extra coordinate, in which strata are farther apart than any two records in all others.
         far = 2 * np.sqrt(X.shape[1]) * (1 + np.abs(X).max(initial=0.0))
         X, points = (np.column_stack([Z, far * s]) for Z, s in ((X, strata), (points, strata[first])))
     return cell_linkage(X, points, labels, sample=None if X.size <= MOST_NUMBERS else SAMPLE, seed=0)
 
 
 def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weights: Vector | None) -> dict[str, Any]:
-    """Measure what analysts still find: changes of means, variances and correlations, and of categories."""
-    numeric = numeric_columns(schema)
+    """Measure changes of means, variances and correlations, and of the distributions of categories.
+
+    Dates count as numbers, since their means and differences are what is analysed.
+    """
+    numeric = [column.name for column in schema.quasi if column.kind in (Kind.NUMERIC, Kind.DATE)]
     others = [column.name for column in schema.quasi if column.name not in numeric]
     found: dict[str, Any] = {"numeric": None, "nominal": None}
     if numeric:
@@ -85,13 +106,21 @@ def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weight
 
 
 def numeric_columns(schema: Schema) -> list[str]:
-    """Name the quasi-identifiers that are numbers."""
+    """Return the names of the numeric quasi-identifiers."""
     return [column.name for column in schema.quasi if column.kind is Kind.NUMERIC]
 
 
 def _numbers(table: pa.Table, names: list[str]) -> dict[str, Vector]:
-    """Return numeric columns as floats, NaN where values are missing."""
-    return {name: np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan)) for name in names}
+    """Return columns of numbers or dates as floats, NaN where values are missing."""
+    return {name: _as_floats(table[name]) for name in names}
+
+
+def _as_floats(values: pa.ChunkedArray) -> Vector:
+    if not pa.types.is_temporal(values.type):
+        return np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
+    found = np.full(len(values), np.nan)
+    found[np.asarray(values.is_valid())] = date_units(values.drop_null())
+    return found
 
 
 def _codes(before: pa.ChunkedArray, after: pa.ChunkedArray) -> tuple[Labels, Labels]:

@@ -47,7 +47,7 @@ def render(release: ReleaseLike, format: str = "html", form: Form = "internal", 
         The internal form compares with the original and can repeat the release; it stays in the house. The public form
         may travel with the data: it shows nothing that depends on the original beyond what the release itself shows.
     **said
-        ``bound``, ``title``, ``date``; see `gather`.
+        ``bound``, ``title``, ``author``, ``date``, ``file``, ``sha256``; see `gather`.
 
     Returns
     -------

@@ -55,6 +55,10 @@ class ReleaseLike(Protocol):
         """Loss as `TableLoss.to_dict` tells it; where known, risk as `Risk.to_dict` does, and utility."""
 
     @property
+    def codebook(self) -> Sequence[Mapping[str, Any]]:
+        """What each published column is called, holds and went through."""
+
+    @property
     def warnings(self) -> Sequence[str]:
         """What somebody should look at before publishing."""
 
@@ -65,7 +69,10 @@ def gather(
     *,
     bound: float | None = None,
     title: str | None = None,
+    author: str | None = None,
     date: str | None = None,
+    file: str | None = None,
+    sha256: str | None = None,
 ) -> dict[str, Any]:
     """Gather what a report says.
 
@@ -77,8 +84,10 @@ def gather(
         The internal form compares with the original and repeats the release; the public one may travel with it.
     bound : float, optional
         The information loss in percent that no release can be below; internal form only.
-    title, date : str, optional
+    title, author, date : str, optional
         What stands on top. Without a date the report has none, so that the same release gives the same bytes.
+    file, sha256 : str, optional
+        Name and SHA-256 of the published file.
 
     Returns
     -------
@@ -101,12 +110,16 @@ def gather(
         "report": "shoal",
         "form": form,
         "title": title,
+        "author": author,
         "date": date,
+        "file": file,
+        "sha256": sha256,
         "headline": headline(verdict),
         "explanation": explanation(verdict),
         "verdict": verdict.to_dict(),
         "done": what_was_done(release.job, release.schema, verdict),
-        "columns": _columns(release.schema, bool(release.job.rho)),
+        "columns": _columns(release),
+        "codebook": list(release.codebook),
         "class_sizes": class_sizes(verdict),
         "distributions": _distributions(release, published, form),
         "job": job_text(release.job, form),
@@ -130,15 +143,17 @@ def _least(verdict: Verdict) -> int:
     return max(verdict.k or verdict.smallest, 2)
 
 
-def _columns(schema: Schema, scattered: bool) -> list[dict[str, str]]:
+def _columns(release: ReleaseLike) -> list[dict[str, str | None]]:
+    labels = {entry["name"]: entry["label"] for entry in release.codebook}
     return [
         {
             "name": column.name,
+            "label": labels.get(column.name),
             "role": column.role.value,
             "kind": kind_in_words(column.kind),
-            "treatment": treatment(column, scattered),
+            "treatment": treatment(column, bool(release.job.rho)),
         }
-        for column in schema.columns
+        for column in release.schema.columns
     ]
 
 

@@ -6,13 +6,14 @@ its own, by a policy that carries the script's hash.
 
 import base64
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from shoal.report import figures
 from shoal.report.formatting import counted, lost, number, percent, shortened, shown, visible
@@ -20,6 +21,9 @@ from shoal.report.risks import further_rows, interval_rows, moved, risk_rows
 from shoal.report.sentences import reached_in_words
 
 _NARROW = 340
+
+MOST_ROWS = 12
+"""A table or gallery shows about so many columns; the others are one click away."""
 
 
 def to_html(facts: Mapping[str, Any]) -> str:
@@ -67,9 +71,22 @@ def _template() -> Template:
         "lost": lost,
         "counted": counted,
         "shown": shown,
-        "name": lambda text: shortened(text, 80),
+        "name": _breakable,
+        "folded": _folded,
     }
     return environment.from_string(_part("report.html"))
+
+
+def _breakable(text: str) -> Markup:
+    """Return a name that a line may break after its underscores, points and hyphens, and not within a word."""
+    return Markup(re.sub(r"([_.\-/])(?=\w)", r"\1<wbr>", str(escape(shortened(text, 80)))))
+
+
+def _folded(rows: Sequence[Any]) -> list[tuple[bool, Sequence[Any]]]:
+    """Part many rows into those that are shown and those that are one click away."""
+    rows = list(rows)
+    most = len(rows) if len(rows) <= MOST_ROWS + 3 else MOST_ROWS
+    return [(folded, part) for folded, part in ((False, rows[:most]), (True, rows[most:])) if part]
 
 
 def _pictures(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,10 +98,19 @@ def _pictures(facts: Mapping[str, Any]) -> dict[str, Any]:
         "shoal": figures.shoal_figure(hiding, verdict["holds"]),
         "sizes_wide": figures.class_size_figure(sizes, verdict["k_asked"]),
         "sizes_narrow": figures.class_size_figure(sizes, verdict["k_asked"], _NARROW, 190),
-        "columns": [(column, figures.distribution_figure(column)) for column in facts["distributions"]],
+        "columns": _folded([(c, figures.distribution_figure(c)) for c in _most_changed(facts)]),
         "correlations": figures.correlation_figures(correlations) if correlations else [],
         "gauge": figures.gauge(loss["il"], bound) if loss and bound is not None else None,
     }
+
+
+def _most_changed(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the published columns as they come, or where there are many, those that lost most first."""
+    columns = list(facts["distributions"])
+    lost_by = (facts.get("loss") or {}).get("columns", {})
+    if len(columns) <= MOST_ROWS:
+        return columns
+    return sorted(columns, key=lambda column: -lost_by.get(column["name"], {"il": -1.0})["il"])
 
 
 def _loss_rows(loss: Mapping[str, Any] | None, utility: Mapping[str, Any]) -> list[tuple[str, Any, Markup, str]]:
@@ -92,12 +118,11 @@ def _loss_rows(loss: Mapping[str, Any] | None, utility: Mapping[str, Any]) -> li
     if loss is None:
         return []
     columns = sorted(loss["columns"].items(), key=lambda item: -item[1]["il"])
-    full = max([found["il"] for _, found in columns] + [1e-12])
     return [
         (
             name,
             found,
-            figures.share_bar(found["il"] / full, f"{shown(name)}: {lost(found['il'])} lost"),
+            figures.share_bar(found["il"] / 100, f"{shown(name)}: {lost(found['il'])} lost"),
             moved(utility, name),
         )
         for name, found in columns

@@ -28,7 +28,20 @@ _KNOWN = {
     ("matching", "linked"): ("All matched at once", "share that is found when blocks are matched one to one"),
     ("uniqueness", "population"): ("Unique in the population", "estimated share of original records without an equal"),
 }
-_NOT_SHARES = {"median_rank", "n_highest", "n_tried", "n_blocks", "threshold"}
+_FURTHER: dict[tuple[str, ...], str] = {
+    ("linkage", "median_rank"): "Rank of the own published record among the nearest, in the middle",
+    ("linkage", "n_ranked"): "Records whose rank was measured",
+    ("classes", "prosecutor_mean"): "Chance to find somebody known to be in the data, on average",
+    ("classes", "prosecutor_above"): "Records with a chance above the threshold, known to be in the data",
+    ("classes", "journalist_mean"): "Chance to find somebody who may be in the data, on average",
+    ("classes", "journalist_above"): "Records with a chance above the threshold, who may be in the data",
+    ("classes", "n_highest"): "Records with the largest chance",
+    ("classes", "threshold"): "Threshold of the chance to be found",
+    ("classes", "population"): "What stands for the population",
+    ("matching", "n_tried"): "Records that were matched",
+    ("matching", "n_blocks"): "Blocks that were matched",
+}
+_NOT_SHARES = {"n_ranked", "median_rank", "n_highest", "n_tried", "n_blocks", "threshold"}
 
 
 @dataclass(frozen=True)
@@ -89,13 +102,20 @@ def interval_rows(risk: Mapping[str, Any]) -> list[tuple[str, float, float]]:
 
 
 def further_rows(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return every other number, by the name that it has in the JSON form."""
+    """Return every other number, in words where there are some, else by the name that it has in the JSON form."""
     shown = {*_KNOWN, ("uniqueness", "sample")}
     return [
-        (" / ".join(shortened(key, 40) for key in keys), _told(keys[-1], value))
+        (_FURTHER.get(keys) or _in_words(keys), _told(keys[-1], value))
         for keys, value in _leaves(_sides(risk)[1])
         if keys[:2] not in shown and keys[0] != "intervals"
     ]
+
+
+def _in_words(keys: tuple[str, ...]) -> str:
+    """Return the name of a number that has no words of its own."""
+    if keys[:2] == ("linkage", "within") and len(keys) == 3 and keys[2].isdigit():
+        return f"Originals whose own published record is among the {keys[2]} nearest"
+    return ", ".join(shortened(key, 40).replace("_", " ") for key in keys)
 
 
 def _sides(risk: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -129,7 +149,11 @@ def moved(utility: Mapping[str, Any], name: str) -> str:
         mean, variance = numeric["mean"], numeric["variance"]
         if mean is None or variance is None:
             return "was constant"
+        removed = numeric.get("removed") or 0.0
+        if removed == 1:
+            return "nothing is left"
         told = f"mean {mean:+.2f} sd" if abs(mean) >= 0.005 else "mean kept"
-        return f"{told}, variance {'+' if variance > 0 else ''}{percent(variance)}"
+        gone = f", {percent(removed)} of the values gone" if removed else ""
+        return f"{told}, variance {'+' if variance > 0 else ''}{percent(variance)}{gone}"
     nominal = (utility.get("nominal") or {}).get(name)
     return f"{percent(nominal['total_variation'])} of the shares" if nominal is not None else ""

@@ -15,6 +15,7 @@ _REPRESENTATIVE: dict[Aggregation, str] = {
     "mean": "the mean of the group",
     "median": "the median of the group",
     "mode": "the most frequent value of the group",
+    "withhold": "the most frequent value of the group, or none where only one record has it",
 }
 _SCALING = {
     "zscore": "every column was first brought to the same spread, so that none counts more because of its unit",
@@ -124,6 +125,9 @@ def _removed(schema: Schema) -> Iterable[str]:
 
 
 def _prepared(job: Job, schema: Schema) -> Iterable[str]:
+    folded = [column.name for column in schema.quasi if column.settings.fold]
+    if folded:
+        yield f"Texts that differ only in case or blanks were taken for one in {listed(folded)}."
     coded = [column.name for column in schema.quasi if column.settings.missing_codes]
     if coded:
         yield f"Codes that stand for a missing value were read as missing in {listed(coded)}."
@@ -135,6 +139,10 @@ def _prepared(job: Job, schema: Schema) -> Iterable[str]:
         ]
         if limits:
             yield f"Extremes of {listed([column.name])} were cut: values {' and those '.join(limits)}."
+    for entry in job.accept:
+        where, _, finding = entry.rpartition("=")
+        told = f" in {listed([where])}" if where else ""
+        yield f"Accepted as it is, though it was asked about: {listed([finding])}{told}."
     if job.missing == "own-value":
         yield "A missing value counted as a value of its own when records were compared."
 
@@ -169,7 +177,13 @@ def _kept_together(schema: Schema) -> Iterable[str]:
     if roles.household is not None:
         yield f"Records of one household ({listed([roles.household])}) keep the same values in household-level columns."
     if roles.weights is not None:
-        yield f"Survey weights ({listed([roles.weights])}) were used, so weighted totals are kept."
+        changed = [
+            column.name
+            for column in schema.quasi
+            if column.settings.model_fields_set & {"round", "top", "bottom", "missing_codes", "aggregate"}
+        ]
+        but = f", except where values were rounded, cut or counted as missing: {listed(changed)}" if changed else ""
+        yield f"Survey weights ({listed([roles.weights])}) were used, so weighted totals of numbers are kept{but}."
 
 
 def _replaced(job: Job, schema: Schema) -> Iterable[str]:
@@ -231,7 +245,12 @@ def treatment(column: Column, scattered: bool = False) -> str:
         return "removed"
     if column.role is not Role.QUASI:
         return "published as it is" + (", never mixed in a group" if column.role is Role.BY else "")
-    way = {"mean": "mean of the group", "median": "median of the group", "mode": "most frequent in the group"}
+    way = {
+        "mean": "mean of the group",
+        "median": "median of the group",
+        "mode": "most frequent in the group",
+        "withhold": "most frequent in the group, if two records have it",
+    }
     rounded = column.settings.round
     told = "at random around the mean of the group" if scattered else way[column.aggregate]
     if rounded is None:

@@ -31,7 +31,7 @@ PAPERS = {
     "tfrp": Paper(
         "TFRP: an efficient microaggregation algorithm for statistical disclosure control, Chang, Li, Huang 2007",
         "table 2, figures 5 to 13, section 2.3",
-        "about 2 minutes",
+        "about 4 minutes",
         "--full: about 30 minutes",
     ),
     "incremental": Paper(

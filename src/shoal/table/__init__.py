@@ -5,7 +5,7 @@ folder and an entry in `KINDS`.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -160,6 +160,9 @@ def read(
     null_values: Sequence[str] | None = None,
     header: bool | None = None,
     names: Sequence[str] | None = None,
+    thousands: str | None = None,
+    date_format: str | None = None,
+    fields: Mapping[str, Any] | None = None,
     max_unpacked_gb: float | None = None,
 ) -> Table:
     r"""Read a table: a file by its path, or a frame.
@@ -185,6 +188,14 @@ def read(
         True: the first line of the CSV file is a header even if it looks like a record.
     names : sequence of str, optional
         Names for the columns of a CSV file without a header; with ``header=True``, in place of its header.
+    thousands : str, optional
+        Mark between the thousands of numbers in a CSV file, as in 1,234.50: ``,``, ``.``, ``'`` or a blank.
+    date_format : str, optional
+        Format of dates in a CSV file, such as ``%d.%m.%Y``, besides ISO 8601. Columns that it fits become dates.
+    fields : dict of str to dict, optional
+        ``null_values``, ``decimal``, ``thousands`` and ``date_format`` of single columns of a CSV file, as in
+        ``{"born": {"date_format": "%d.%m.%Y", "null_values": ["NA"]}}``. What is said for one column has to fit every
+        text of it. Null values of a column count whether they are quoted or not.
     max_unpacked_gb : float, optional
         How many GB (10^9 bytes) a .gz file may unpack to; 2 if not given.
 
@@ -213,6 +224,7 @@ def read(
     options = {
         **{"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "quote": quote},
         **{"null_values": null_values, "header": header, "names": names, "max_unpacked_gb": max_unpacked_gb},
+        **{"thousands": thousands, "date_format": date_format, "fields": fields or None},
     }
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str | os.PathLike):
@@ -342,4 +354,4 @@ def _unread_parquet(path: Path, columns: Sequence[str] | None, stamp: Stamp) -> 
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:
     unused = sorted(set(given) - known)
     if unused:
-        raise ParameterError(f"{', '.join(unused)} cannot be given for {what}; it has no such thing.")
+        raise ParameterError(f"{', '.join(unused)} cannot be given for {what}; only other formats have such options.")

@@ -4,7 +4,7 @@ import gzip
 import mmap
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import reduce
@@ -27,6 +27,7 @@ from shoal.table.csv_dialect import (
     records,
     sample,
 )
+from shoal.table.csv_fields import FieldReading, as_fields
 from shoal.table.csv_types import infer
 from shoal.table.format import Format
 
@@ -61,6 +62,9 @@ def read_csv(
     null_values: Sequence[str] | None = None,
     header: bool | None = None,
     names: Sequence[str] | None = None,
+    thousands: str | None = None,
+    date_format: str | None = None,
+    fields: Mapping[str, Any] | None = None,
     max_unpacked_gb: float | None = None,
 ) -> tuple[pa.Table, Reading]:
     """Read a text file with a delimiter; `shoal.table.read` explains the options."""
@@ -80,7 +84,9 @@ def read_csv(
     wanted = list(found) if columns is None else check_wanted(columns, found)
     texts = _Texts(raw, delimiter, quote, missing, found, has_header, many_lines, path.name).read(wanted)
     # In a file with decimal commas the delimiter is another character, so there is nothing to find.
-    table, mark = infer(texts, "." if decimal is None and delimiter == "," else decimal, path.name)
+    found_decimal = "." if decimal is None and delimiter == "," and thousands != "." else decimal
+    whole_file = FieldReading((), found_decimal, thousands, date_format)
+    table, mark = infer(texts, whole_file, as_fields(fields, found), path.name)
     return table, Reading(delimiter, mark, encoding, quote, missing, has_header)
 
 

@@ -5,7 +5,7 @@ plus and whole numbers of more than 64 bits stay text.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import FileError
+from shoal.table.csv_fields import FieldReading, as_dates, grouped_pattern, ungrouped, without_nulls
 
 _WHOLE = r"^-?[0-9]+$"
 _BOOLEAN = r"^(true|false|True|False|TRUE|FALSE)$"
@@ -31,21 +32,32 @@ class Typed(NamedTuple):
 Attempt = Callable[[pa.ChunkedArray], Typed | None]
 
 
-def infer(table: pa.Table, decimal: str | None, path: str) -> tuple[pa.Table, str]:
+def infer(
+    table: pa.Table, whole_file: FieldReading, fields: Mapping[str, FieldReading], path: str
+) -> tuple[pa.Table, str]:
     """Return the table of texts with a type for each column, and the decimal mark, found if it was not given."""
+
+    def typed_column(name: str) -> Typed:
+        own = fields.get(name, FieldReading())
+        found = _typed(without_nulls(table[name], own.null_values), own.over(whole_file))
+        if own.is_typed:
+            _refuse_unread(found.column, own, name)
+            return Typed(found.column, "")
+        return found
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        typed = list(pool.map(lambda column: _typed(column, decimal), table.columns))
+        typed = list(pool.map(typed_column, table.column_names))
     by_mark = {mark: [n for n, t in zip(table.column_names, typed, strict=True) if t.mark == mark] for mark in ".,"}
     if by_mark["."] and by_mark[","]:
         raise FileError(
             f"{path!r} has decimal commas in {_listed(by_mark[','])} and decimal points in {_listed(by_mark['.'])}. "
             'Say which one it is: decimal="," or decimal="."; the other columns then stay text.'
         )
-    found = decimal or ("," if by_mark[","] else ".")
+    found = whole_file.decimal or ("," if by_mark[","] else ".")
     return pa.table([t.column for t in typed], names=table.column_names), found
 
 
-def _typed(text: pa.ChunkedArray, decimal: str | None) -> Typed:
+def _typed(text: pa.ChunkedArray, how: FieldReading) -> Typed:
     # A quoted empty field is an empty text; among numbers or dates it can only mean that there is none.
     present = pc.if_else(pc.equal(text, ""), None, text)
     first = present.slice(0, _N_FIRST * _N_FIRST).drop_null().slice(0, _N_FIRST)
@@ -53,11 +65,66 @@ def _typed(text: pa.ChunkedArray, decimal: str | None) -> Typed:
         first = present.drop_null().slice(0, _N_FIRST)
     if len(first) == 0:
         return Typed(text, "")
-    for attempt in (_wholes, *(_reals(mark) for mark in decimal or ".,"), _booleans, _dates, *_TIMESTAMPS):
+    for attempt in _attempts(how):
         # The first few texts rule out most types; only what they leave open is tried on all, where failing is slow.
         if attempt(first) is not None and (found := attempt(present)) is not None:
             return found
     return Typed(text, "")
+
+
+def _attempts(how: FieldReading) -> list[Attempt]:
+    """Return the types to try, those that somebody has asked for first."""
+    asked = [_formatted_dates(how.date_format)] if how.date_format else []
+    if how.thousands:
+        asked.append(_grouped(how.thousands, how.decimal_mark or "."))
+    marks = how.decimal_mark or ".,"
+    return [*asked, _wholes, *(_reals(mark) for mark in marks), _booleans, _dates, *_TIMESTAMPS]
+
+
+def _refuse_unread(values: pa.ChunkedArray, how: FieldReading, name: str) -> None:
+    """Refuse a reading that was given for one column and does not fit all of its texts."""
+    if not pa.types.is_string(values.type) or values.null_count == len(values):
+        return
+    odd = pc.invert(_fits(values, how)).combine_chunks()
+    what = "dates of this format" if how.date_format else "numbers with these marks"
+    raise FileError(
+        f"Column {name!r} is said to hold {what}, but {pc.sum(odd).as_py():,} of its texts are none, the first in "
+        f"record {np.asarray(odd.fill_null(False)).argmax()}. Give the right format or marks, or, if these texts stand "
+        "for missing values, null_values=[...] for this column."
+    )
+
+
+def _fits(text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
+    """Tell which texts are what the column is said to hold."""
+    if how.date_format:
+        return pc.is_valid(as_dates(text, how.date_format))
+    trimmed = pc.utf8_trim_whitespace(text)
+    return pc.match_substring_regex(trimmed, grouped_pattern(how.thousands or " ", how.decimal_mark or "."))
+
+
+def _formatted_dates(date_format: str) -> Attempt:
+    """Return an attempt to read dates of a format."""
+
+    def attempt(text: pa.ChunkedArray) -> Typed | None:
+        found = as_dates(text, date_format)
+        return Typed(found, "") if found.null_count == text.null_count else None
+
+    return attempt
+
+
+def _grouped(thousands: str, decimal: str) -> Attempt:
+    """Return an attempt to read numbers with a mark between thousands."""
+
+    def attempt(text: pa.ChunkedArray) -> Typed | None:
+        text = pc.utf8_trim_whitespace(text)
+        if not _all(pc.match_substring_regex(text, grouped_pattern(thousands, decimal))):
+            return None
+        plain = ungrouped(text, thousands, decimal)
+        marked = _some(pc.match_substring(plain, "."))
+        found = _cast(plain, pa.float64() if marked else pa.int64())
+        return None if found is None or _has_codes(plain) else Typed(found, decimal if marked else "")
+
+    return attempt
 
 
 def _wholes(text: pa.ChunkedArray) -> Typed | None:

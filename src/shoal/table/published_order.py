@@ -63,6 +63,8 @@ def record_hashes(columns: Iterable[pa.ChunkedArray], n_records: int) -> Hashes:
     for number, column in enumerate(columns, 1):
         own, start = np.uint64(number * _GOLDEN % 2**64), 0
         for chunk in column.chunks:
+            if pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type):
+                chunk = chunk.dictionary_encode()  # most texts occur more than once
             hashes = _of_dictionary(chunk) if pa.types.is_dictionary(chunk.type) else None
             for at in range(0, len(chunk), _AT_ONCE):
                 piece = value_hashes(chunk.slice(at, _AT_ONCE)) if hashes is None else hashes[:, at : at + _AT_ONCE]

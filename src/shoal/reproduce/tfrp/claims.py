@@ -318,7 +318,7 @@ def growth(scalability: Sequence[Result]) -> list[Claim]:
         upto = max(point.n for point in points)
         text = f"plain twin n^{ours:.2f} up to {upto:,} records, shoal's kernel n^{kernels:.2f}"
         holds = abs(ours - power) <= 0.35
-        why = "below 2 where fixed costs of NumPy's calls count" if ours < power else "memory outgrows the caches"
+        why = "fixed costs of NumPy's calls count at these sizes" if ours < power else "the data outgrow the caches"
         found.append(Claim("figure 13", says, text, holds, "" if holds else why))
     return [*found, _one_order(scalability)]
 

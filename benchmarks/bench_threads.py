@@ -1,0 +1,169 @@
+"""What threads gain, and what they cost where other programs hold cores.
+
+One command measures everything on the machine it runs on: 1, 2, 4, 8 and 16 threads, as far as there are cores; two
+cores of which another program keeps one busy; half of all cores kept busy; and many strata. Runs take turns. What could
+not be measured, for want of cores, is named in the result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+
+from shoal import kernels, partition
+from shoal.reproduce.data_and_results import machine
+from shoal.typing import Labels, Matrix
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "threads.json"
+K = 10
+THREADS = (1, 2, 4, 8, 16)
+SPIN = "while True: pass"
+HAS_ARROW = find_spec("pyarrow") is not None
+
+
+class Task(NamedTuple):
+    """A method on Gaussian records, in one stratum or in many."""
+
+    method: str
+    n: int
+    n_dims: int = 15
+    n_strata: int = 1
+
+    def __str__(self) -> str:
+        strata = f" in {self.n_strata} strata" if self.n_strata > 1 else ""
+        return f"{self.method}, {self.n:,} x {self.n_dims}{strata}"
+
+    def run(self, X: Matrix, threads: int) -> Labels:
+        """Return the cells, with so many threads."""
+        if self.n_strata == 1:
+            return partition(X, K, self.method, seed=1, threads=threads)
+        # Here, since it needs pyarrow, and the rest of this script does not.
+        from shoal.cells.strata import within
+
+        strata = np.arange(len(X)) % self.n_strata
+
+        def cut(part: Matrix, threads: int, progress: Any) -> Labels:
+            return partition(part, K, self.method, seed=1, threads=threads, progress=progress)
+
+        with kernels.using(threads):
+            return within(X, strata, cut)
+
+
+class Situation(NamedTuple):
+    """What else is going on: the cores that may be used, and how many of them other programs keep busy."""
+
+    name: str
+    cores: int
+    n_busy: int = 0
+
+
+def tasks(quick: bool) -> Iterator[Task]:
+    """Yield what the numbers to reach are about."""
+    share = 20 if quick else 1
+    yield Task("mdav", 300_000 // share)
+    yield Task("auto", 1_000_000 // share)
+    if HAS_ARROW:
+        yield Task("auto", 200_000 // share, n_strata=50)
+
+
+def small_tasks(quick: bool) -> Iterator[Task]:
+    """Yield the sizes at which one busy core of two was worst."""
+    for n in (5_000, 50_000) if quick else (5_000, 50_000, 500_000):
+        for method in ("mdav", "auto"):
+            yield Task(method, n, 10)
+
+
+@contextmanager
+def situated(situation: Situation) -> Iterator[None]:
+    """Use some of the cores, and have other programs keep some of these busy."""
+    before = os.sched_getaffinity(0)
+    chosen = sorted(before)[: situation.cores]
+    os.sched_setaffinity(0, chosen)
+    others = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(situation.n_busy)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+        os.sched_setaffinity(0, before)
+
+
+def measured(task: Task, threads: Sequence[int], situation: Situation, rounds: int) -> list[dict[str, Any]]:
+    """Return the best time of a task for each number of threads; all take turns, and all make the same cells."""
+    X = np.random.default_rng(1).normal(size=(task.n, task.n_dims))
+    times: dict[int, list[float]] = {count: [] for count in threads}
+    cells = None
+    with situated(situation):
+        for _ in range(rounds):
+            for count in threads:
+                start = perf_counter()
+                labels = task.run(X, count)
+                times[count].append(perf_counter() - start)
+                cells = labels if cells is None else cells
+                if not np.array_equal(labels, cells):
+                    raise SystemExit(f"{task}: {count} threads made other cells.")
+    rows = [
+        {
+            "situation": situation.name,
+            "task": str(task),
+            "threads": count,
+            "seconds": min(seconds),
+            "median": float(np.median(seconds)),
+            "speedup": min(times[threads[0]]) / min(seconds),
+        }
+        for count, seconds in times.items()
+    ]
+    for row in rows:
+        click.echo("{situation}: {task}, {threads} threads: {seconds:.4g} s, {speedup:.2f}x".format(**row))
+    return rows
+
+
+def all_rows(quick: bool, cores: int) -> Iterator[dict[str, Any]]:
+    """Yield everything that this machine has the cores for."""
+    idle = Situation("idle", cores)
+    counts = [count for count in THREADS if count <= cores]
+    for task in tasks(quick):
+        yield from measured(task, counts, idle, 1 if quick else 2)
+    if cores >= 2:
+        for task in small_tasks(quick):
+            rounds = 2 if quick or task.n > 50_000 else 5
+            yield from measured(task, (1, 2), Situation("two cores", 2), rounds)
+            yield from measured(task, (1, 2), Situation("two cores, one busy", 2, 1), rounds)
+    if cores >= 4:
+        busy = Situation("half of the cores busy", cores, cores // 2)
+        for task in list(tasks(quick))[:2]:
+            yield from measured(task, (1, cores), busy, 1)
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Small sizes, to see that it works.")
+@click.option("--output", type=click.Path(path_type=Path), help="Where to write the result.")
+def main(quick: bool, output: Path | None) -> None:
+    """Measure what threads gain and cost."""
+    cores = kernels.cores.n_cores()
+    missing = [f"{count} threads: this process may use {cores} cores" for count in THREADS if count > cores]
+    missing += [] if HAS_ARROW else ["strata: pyarrow is not installed"]
+    for line in missing:
+        click.echo(f"Left out: {line}.")
+    rows = list(all_rows(quick, cores))
+    target = output or (ROOT / "out" / "bench" / "threads.json" if quick else RESULTS)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    result = {"machine": {**machine(), "may_use": cores}, "quick": quick, "missing": missing, "rows": rows}
+    target.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Contributors: on how many records each published value rests.
+
+A cell of k records can still publish the value of one of them: where the others miss the value, where one record has
+all of the survey weight, or where no two agree in a category. Counted on what is published, not on how it was made.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.cells.aggregate import Cells
+from shoal.columns.axes import category_codes, sorted_categories
+from shoal.columns.findings import SINGLE_VALUES, Finding, Remedy
+from shoal.columns.prepare import decoded
+from shoal.columns.schema import Column, Kind, Schema
+from shoal.typing import Labels, Vector
+
+_BY_CATEGORY = ("mode", "withhold")
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one record alone gives to the published values of a column.
+
+    Attributes
+    ----------
+    column : str
+    n_cells : int
+        Cells that publish a value of the column.
+    single : int
+        Those of them whose value rests on one record.
+    of_one_person : int
+        Those of them whose category belongs to a single record of the whole table.
+    because : str
+        Why a single record can decide.
+    by_category : bool
+        Whether it is a category that no two records of the cell share.
+    """
+
+    column: str
+    n_cells: int
+    single: int
+    of_one_person: int
+    because: str
+    by_category: bool = False
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether somebody should look at it: always of numbers, of categories where most cells are like that."""
+        return not self.by_category or 2 * self.single > self.n_cells
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in numbers."""
+        return (
+            f"In {self.single:,} of {self.n_cells:,} cells the published value of column {self.column!r} rests on one "
+            f"record: {self.because}."
+        )
+
+
+def contributions(
+    original: pa.Table, replaced: pa.Table, schema: Schema, cells: Cells, weights: Vector | None
+) -> list[Contribution]:
+    """Count for each quasi-identifier the cells whose published value rests on one record, if there are any.
+
+    Notes
+    -----
+    Takes O(n log n) time in records.
+    """
+    found = [
+        _contribution(original[column.name], replaced[column.name], column, cells.of(column), weights)
+        for column in schema.quasi
+    ]
+    return [one for one in found if one.single]
+
+
+def single_value_findings(found: Iterable[Contribution], schema: Schema) -> list[Finding]:
+    """Return a question for each column that publishes a category which a single record of the table has."""
+    return [
+        Finding(
+            SINGLE_VALUES,
+            one.column,
+            f"{one.of_one_person:,} of {one.n_cells:,} cells would publish a text that one record has alone",
+            "Whoever knows the text knows the person, whatever k is",
+            (
+                Remedy("column", one.column, {"aggregate": "withhold"}),
+                Remedy("role", one.column, {"identifiers": [one.column]}),
+            ),
+            question=True,
+        )
+        for one in found
+        if one.of_one_person
+    ]
+
+
+def _contribution(
+    values: pa.ChunkedArray, published: pa.ChunkedArray, column: Column, labels: Labels, weights: Vector | None
+) -> Contribution:
+    n_cells = int(labels.max()) + 1
+    sizes = np.bincount(labels, minlength=n_cells)
+    shown = np.zeros(n_cells, dtype=bool)
+    shown[labels] = np.asarray(published.is_valid())
+    by_category = column.aggregate in _BY_CATEGORY and column.kind is not Kind.NUMERIC
+    if by_category:
+        giving, of_one = _agreeing(values, published, labels)
+        because = "no two of its records agree in the category"
+    else:
+        giving, of_one = np.asarray(values.is_valid()), np.zeros(len(labels), dtype=bool)
+        because = "the others miss it"
+    if weights is not None and (weights[giving] == 0).any():
+        giving = giving & (weights > 0)
+        because = "it has all of the weight" if because == "the others miss it" else because
+    single = shown & (sizes > 1) & (np.bincount(labels[giving], minlength=n_cells) == 1)
+    n_of_one = len(np.unique(labels[of_one & single[labels]]))
+    return Contribution(column.name, int(shown.sum()), int(single.sum()), n_of_one, because, by_category)
+
+
+def _agreeing(
+    values: pa.ChunkedArray, published: pa.ChunkedArray, labels: Labels
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell which records have the category that their cell publishes, and which of them are alone with it."""
+    categories = sorted_categories(values)
+    codes = category_codes(values, categories)
+    agrees = (codes == category_codes(decoded(published), categories)) & np.asarray(values.is_valid())
+    alone = np.bincount(codes, minlength=len(categories)) == 1
+    return agrees, agrees & alone[codes]

@@ -1,0 +1,129 @@
+"""Findings: what a reader of a table may have got wrong about a column, found before anything is made of it.
+
+A finding is a function of a `ColumnView` and a line in `FINDINGS`; `shoal inspect` shows them all, and `anonymize` asks
+about those whose likely reading would publish single persons' values or averages of codes.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+
+from shoal.columns.findings.column_view import ColumnView, Description
+from shoal.columns.findings.finding import Dialect, Finding, Remedy
+from shoal.columns.findings.labelled import labelled_values
+from shoal.columns.findings.numbers import codes, missing_codes
+from shoal.columns.findings.shares import constant, mostly_missing
+from shoal.columns.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants
+from shoal.errors import ParameterError, SchemaError
+
+__all__ = [
+    "FINDINGS",
+    "SINGLE_VALUES",
+    "ColumnView",
+    "Description",
+    "Dialect",
+    "Finding",
+    "QuestionError",
+    "Remedy",
+    "ask",
+    "check_accepted",
+    "findings_of",
+    "is_accepted",
+]
+
+FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
+    "numbers-as-text": numbers_as_text,
+    "dates-as-text": dates_as_text,
+    "near-unique-text": near_unique_text,
+    "spelling-variants": spelling_variants,
+    "labelled-values": labelled_values,
+    "codes": codes,
+    "missing-code": missing_codes,
+    "mostly-missing": mostly_missing,
+    "constant": constant,
+}
+"""What is looked for, by the name under which it can be accepted."""
+
+SINGLE_VALUES = "single-record-values"
+"""Found only once cells are made: a published category that a single record of the table has."""
+
+_EXPLAINS = {
+    "numbers-as-text": {"near-unique-text", "spelling-variants"},
+    "dates-as-text": {"near-unique-text", "spelling-variants"},
+    "labelled-values": {"codes", "missing-code"},
+    "constant": {"codes", "spelling-variants"},
+}
+"""A finding of the first kind leaves nothing to say about those of the second."""
+
+
+class QuestionError(SchemaError):
+    """Findings that have to be answered before a release is made.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    """
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__(self.told("argument"))
+
+    def told(self, dialect: Dialect) -> str:
+        """Return the message as the command line, a job or Python has it."""
+        names = list(dict.fromkeys(finding.name for finding in self.findings))
+        accepting = {
+            "option": " ".join(f"--accept {name}" for name in names),
+            "key": f"accept = {json.dumps(names)}",
+            "argument": f"accept={json.dumps(names)}",
+        }
+        told = ""
+        for place, finding in enumerate(self.findings[:_SHOWN]):
+            is_new = finding.why not in (other.why for other in self.findings[:place])
+            told += f"Column {finding.column!r}: {finding.what}. {f'{finding.why}. ' if is_new else ''}"
+            told += f"Say how it is meant: {finding.ways(dialect)}. "
+        more = f"{len(self.findings) - _SHOWN} more columns raise questions. " if len(self.findings) > _SHOWN else ""
+        return (
+            f"{told}{more}Nothing was released. To release it as it is, accept what was found: {accepting[dialect]}. "
+            "`shoal inspect FILE` shows all findings, and with --show-values the values that they are about."
+        )
+
+
+_SHOWN = 3
+
+
+def findings_of(view: ColumnView) -> list[Finding]:
+    """Return what is found about a column.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> walls = ColumnView("walls", pa.chunked_array([[1, 2, 3, 4, 5] * 10]))
+    >>> [found.name for found in findings_of(walls)]
+    ['codes']
+    """
+    found = {name: finding for name, look in FINDINGS.items() if (finding := look(view)) is not None}
+    explained = {other for name in found for other in _EXPLAINS.get(name, ())}
+    return [finding for name, finding in found.items() if name not in explained]
+
+
+def check_accepted(accept: Iterable[str]) -> None:
+    """Refuse to accept what is no finding."""
+    known = [*FINDINGS, SINGLE_VALUES]
+    for entry in accept:
+        name = entry.rpartition("=")[2]
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ParameterError(f"There is no finding {name!r} to accept.{hint} Findings: {', '.join(known)}.")
+
+
+def is_accepted(finding: Finding, accept: Iterable[str]) -> bool:
+    """Tell whether a finding is accepted, for all columns or for its own."""
+    return any(entry in (finding.name, f"{finding.column}={finding.name}") for entry in accept)
+
+
+def ask(findings: Iterable[Finding], accept: Sequence[str]) -> None:
+    """Raise `QuestionError` if a question is open."""
+    waiting = [finding for finding in findings if finding.question and not is_accepted(finding, accept)]
+    if waiting:
+        raise QuestionError(waiting)

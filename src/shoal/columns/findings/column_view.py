@@ -1,0 +1,130 @@
+"""A column as findings look at it: its values once, and what is counted on them when somebody asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.columns.prepare import date_units, decoded, one_missing
+from shoal.columns.schema import Kind, is_text, natural_kind
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a labelled file says about a column.
+
+    Attributes
+    ----------
+    values : mapping
+        What values stand for.
+    missing : tuple of (low, high)
+        Values that the file declares missing.
+    measure : str or None
+        nominal, ordinal or scale.
+    """
+
+    values: Mapping[Any, str] = field(default_factory=dict)
+    missing: tuple[tuple[Any, Any], ...] = ()
+    measure: str | None = None
+
+    def is_missing(self, value: Any) -> bool:
+        """Tell whether a value is declared missing."""
+        return any(
+            isinstance(value, str) == isinstance(low, str) and low <= value <= high for low, high in self.missing
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnView:
+    """A column and what can be counted on it.
+
+    Attributes
+    ----------
+    name : str
+    values : pyarrow.ChunkedArray
+    is_csv : bool
+        Whether it was read from text, so that it can be read in another way.
+    description : Description or None
+        What the file says about it.
+    show_values : bool
+        Whether remedies may name values of the table.
+    """
+
+    name: str
+    values: pa.ChunkedArray
+    is_csv: bool = False
+    description: Description | None = None
+    show_values: bool = False
+
+    @property
+    def n_records(self) -> int:
+        """Records of the table."""
+        return len(self.values)
+
+    @property
+    def kind(self) -> Kind | None:
+        """What the values are taken for."""
+        return natural_kind(self.values.type)
+
+    @cached_property
+    def present(self) -> pa.ChunkedArray:
+        """The values that are not missing."""
+        return one_missing(decoded(self.values)).drop_null()
+
+    @property
+    def n_missing(self) -> int:
+        """Records without a value."""
+        return self.n_records - len(self.present)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """The present values of a column of numbers or dates, less infinite ones and those declared missing."""
+        if self.kind is Kind.DATE:
+            return date_units(self.present).astype(np.float64)
+        if self.kind is not Kind.NUMERIC:
+            return np.empty(0)
+        found: NDArray[np.float64] = np.asarray(self.present.cast(pa.float64(), safe=False))
+        found = found[np.isfinite(found)]
+        for low, high in self.description.missing if self.description else ():
+            found = found[(found < low) | (found > high)]
+        return found
+
+    @cached_property
+    def texts(self) -> pa.Array:
+        """The different texts of a column of texts; empty of any other."""
+        return self._counted.field("values") if self.is_text else pa.array([], pa.string())
+
+    @cached_property
+    def text_counts(self) -> NDArray[np.int64]:
+        """How many records have each of the texts."""
+        return np.asarray(self._counted.field("counts")) if self.is_text else np.empty(0, dtype=np.int64)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the present values are texts, as such or as categories."""
+        return is_text(self.present.type)
+
+    @cached_property
+    def _counted(self) -> pa.StructArray:
+        return pc.value_counts(self.present)
+
+    def share(self, count: float) -> str:
+        """Return a number of records in percent of all."""
+        return percent(count, self.n_records)
+
+
+def percent(count: float, total: int) -> str:
+    """Return a count in percent of a total, never rounded to nothing.
+
+    Examples
+    --------
+    >>> percent(5, 100), percent(1, 100_000), percent(999, 1000)
+    ('5 %', '0.001 %', '99.9 %')
+    """
+    share = 100 * count / max(total, 1)
+    return f"{share:.0f} %" if 1 <= share <= 99 or share in (0, 100) else f"{share:.3g} %"

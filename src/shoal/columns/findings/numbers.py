@@ -1,0 +1,142 @@
+"""Numbers that are something else: codes of categories, and codes that stand for a missing value."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.columns.findings.column_view import ColumnView
+from shoal.columns.findings.finding import HIDDEN, Finding, Remedy
+from shoal.columns.name_topics import is_code, is_count
+from shoal.columns.schema import Kind
+
+_FEW_CODES = 8
+_FEW_NAMED_CODES = 30
+_LEAST_RECORDS = 20
+_LEAST_REST = 5  # different values besides the suspected ones
+_MOST_CODES = 4
+_SHARE = 0.002
+
+_NINES = {10**digits - step for digits in range(2, 13) for step in (1, 2, 3, 4)}
+_REPEATED = {int(str(digit) * times) for digit in (7, 8, 9) for times in range(2, 13)}
+_HIGH = _NINES | _REPEATED
+_LOW = {-value for value in _HIGH} | {-1, -7, -8, -9}
+
+
+def codes(view: ColumnView) -> Finding | None:
+    """Find whole numbers that number categories rather than count or measure."""
+    if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS or is_count(view.name):
+        return None
+    if view.description is not None and view.description.measure in ("nominal", "ordinal"):
+        return None
+    named = is_code(view.name)
+    values = _few_whole(view.numbers, _FEW_NAMED_CODES if named else _FEW_CODES)
+    if values is None and not (named and _are_whole(view.numbers)):
+        return None
+    n_values = _FEW_NAMED_CODES + 1 if values is None else len(values)
+    # Of many codes, such as postcodes, neighbours may be near one another: their mean is not as wrong.
+    surely = values is not None and (named or n_values == 2) and 0.0 not in values
+    if n_values == 1 or not (surely or named or _counts_from_one(values)):
+        return None
+    n_different = "many" if values is None else str(n_values)
+    told = ", and its name tells of codes" if named else ""
+    return Finding(
+        "codes",
+        view.name,
+        f"it holds {n_different} different whole numbers that look like codes of categories{told}",
+        "Codes are averaged like amounts: a cell of codes 1 and 4 would publish 2.5",
+        (
+            Remedy("column", view.name, {"kind": "nominal"}),
+            Remedy("column", view.name, {"kind": "ordinal"}),
+            Remedy("column", view.name, {"kind": "numeric"}),
+        ),
+        question=surely,
+    )
+
+
+def missing_codes(view: ColumnView) -> Finding | None:
+    """Find a frequent extreme value that lies apart from all others, such as -9 or 99999."""
+    numbers = view.numbers
+    if len(numbers) < _LEAST_RECORDS:
+        return None
+    least = max(3, int(_SHARE * view.n_records))
+    found = [(side, values) for side in ("smallest", "largest") if len(values := _apart(numbers, side, least))]
+    if not found:
+        return None
+    told = [_position(view, side, values) for side, values in found]
+    suspected = [value for _, values in found for value in values]
+    written = [int(value) if value == int(value) else value for value in suspected]
+    is_date = view.kind is Kind.DATE
+    shown = written if view.show_values and not is_date else [HIDDEN] * len(suspected)
+    return Finding(
+        "missing-code",
+        view.name,
+        "; ".join(told),
+        "Such a value often stands for a missing one, and is averaged into the values of others",
+        (
+            Remedy("column", view.name, {"missing_codes": shown}),
+            Remedy("accept", view.name, {"accept": [f"{view.name}=missing-code"]}),
+        ),
+        question=True,
+    )
+
+
+def _position(view: ColumnView, side: str, values: NDArray[np.float64]) -> str:
+    count = int(np.isin(view.numbers, values).sum())
+    which = f"the {side} value" if len(values) == 1 else f"the {len(values)} {side} values"
+    has = "belongs to" if len(values) == 1 else "belong to"
+    apart = "lies" if len(values) == 1 else "lie"
+    return f"{which} {has} {view.share(count)} of the records and {apart} apart from all others"
+
+
+def _few_whole(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64] | None:
+    """Return the different values if they are few and whole."""
+    low, high = numbers.min(), numbers.max()
+    if not (low > -1000 and high < 1000) or not _are_whole(numbers):
+        return None
+    counts = np.bincount((numbers - low).astype(np.int64))
+    found = np.flatnonzero(counts) + low
+    return found if len(found) <= most else None
+
+
+def _are_whole(numbers: NDArray[np.float64]) -> bool:
+    return bool((numbers[:1000] == np.rint(numbers[:1000])).all() and (numbers == np.rint(numbers)).all())
+
+
+def _counts_from_one(values: NDArray[np.float64] | None) -> bool:
+    """Tell whether values are 1, 2, 3 and so on, as the numbers of categories are; what is counted begins at 0."""
+    return values is not None and len(values) > 2 and values[0] == 1 and values[-1] == len(values)
+
+
+def _apart(numbers: NDArray[np.float64], side: str, least: int) -> NDArray[np.float64]:
+    """Return the extreme values on one side that look like codes for a missing value; each is frequent."""
+    sign = 1.0 if side == "smallest" else -1.0
+    low = sign * numbers  # suspected are the smallest of these
+    marks = {sign * value for value in (_LOW if side == "smallest" else _HIGH)}
+    suspected: list[float] = []
+    rest = low
+    while len(suspected) < _MOST_CODES and len(rest):
+        value = rest.min()
+        is_it = rest == value
+        if np.count_nonzero(is_it) < least:
+            break
+        if value not in marks and suspected:
+            break
+        suspected.append(float(value))
+        rest = rest[~is_it]
+        if _is_apart(suspected, rest, marks, side):
+            return np.array([sign * value for value in suspected])
+    return np.empty(0)
+
+
+def _is_apart(suspected: list[float], rest: NDArray[np.float64], marks: set[float], side: str) -> bool:
+    """Tell whether the suspected values lie apart from all others."""
+    if len(rest) < _LEAST_REST or len(np.unique(rest[:10_000])) < _LEAST_REST:
+        return False
+    nearest, farthest = rest.min(), rest.max()
+    gap, spread = nearest - suspected[-1], farthest - nearest
+    if set(suspected) <= marks:
+        if side == "smallest" and nearest >= 0:
+            return True
+        # The middle half of the others tells their spread even where another code is among them.
+        usual = float(np.subtract(*np.percentile(rest, [75, 25])))
+        return bool(gap > spread or gap > 10 * usual > 0 or (gap > 0.2 * spread and min(map(abs, suspected)) < 100))
+    return bool(gap > 10 * spread)

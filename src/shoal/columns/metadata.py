@@ -1,0 +1,76 @@
+"""Metadata: what a labelled file says about its columns becomes their settings, unless somebody says otherwise.
+
+The measurement level gives the kind, values declared missing become missing codes, and a column whose values all have
+labels is one of categories.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.columns.findings import ColumnView, Description
+from shoal.columns.findings.labelled import is_labelled
+from shoal.columns.schema import ColumnSettings, Kind, Role, Roles, Schema, natural_kind
+from shoal.table import ValueLabels
+
+Load = Callable[[list[str]], pa.Table]
+
+
+def description_of(labels: ValueLabels | None, name: str) -> Description | None:
+    """Return what a file says about one column, if anything."""
+    if labels is None:
+        return None
+    found = Description(labels.values.get(name, {}), tuple(labels.missing.get(name, ())), labels.measures.get(name))
+    return found if found.values or found.missing or found.measure else None
+
+
+def described_schema(
+    types: pa.Schema, roles: Roles, settings: Mapping[str, ColumnSettings], labels: ValueLabels | None, load: Load
+) -> Schema:
+    """Return the schema of a table whose file describes its columns; `load` returns some of them."""
+    if labels is None:
+        return Schema.of(types, roles, settings)
+    plain = Schema.of(types, roles, settings)
+    described = dict(settings)
+    declared: set[str] = set()
+    for column in plain.columns:
+        about = description_of(labels, column.name)
+        if about is None or column.role is Role.IDENTIFIER:
+            continue
+        found = _settings(column.name, column.type, column.settings, about, load, column.role is Role.QUASI)
+        if about.missing and column.role is Role.QUASI:
+            declared.add(column.name)
+        if found:
+            described[column.name] = ColumnSettings(**{**column.settings.model_dump(exclude_unset=True), **found})
+    schema = Schema.of(types, roles, described)
+    columns = tuple(replace(column, own_missing=column.name in declared) for column in schema.columns)
+    return replace(schema, columns=columns)
+
+
+def described_kind(view: ColumnView) -> Kind | None:
+    """Return the kind that the file gives a column, if it gives one that the values can have."""
+    about = view.description
+    if about is None or natural_kind(view.values.type) is not Kind.NUMERIC:
+        return None
+    if about.measure in ("nominal", "ordinal"):
+        return Kind(about.measure)
+    return Kind.NOMINAL if about.measure is None and is_labelled(view, about) else None
+
+
+def _settings(
+    name: str, type_: pa.DataType, given: ColumnSettings, about: Description, load: Load, is_quasi: bool
+) -> dict[str, Any]:
+    """Return what the file says and nobody has said otherwise."""
+    found: dict[str, Any] = {}
+    values = load([name])[name]
+    if given.kind is None and given.order is None and natural_kind(type_) is Kind.NUMERIC:
+        kind = described_kind(ColumnView(name, values, description=about))
+        found |= {"kind": kind} if kind else {}
+    if is_quasi and about.missing and not given.missing_codes:
+        occurring = (value for value in pc.unique(values).drop_null().to_pylist() if about.is_missing(value))
+        codes = tuple(sorted(occurring))
+        found |= {"missing_codes": codes} if codes else {}
+    return found

@@ -1,0 +1,107 @@
+"""Preparing: what a job asks for is checked against its table, once, before any cell is made."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.arrays import as_cell_size
+from shoal.cells.aggregate import check_random_aggregation
+from shoal.cells.steering import check_steering, check_values
+from shoal.columns.findings import ColumnView, Finding, ask, check_accepted, findings_of
+from shoal.columns.metadata import described_schema, description_of
+from shoal.columns.prepare import prepare
+from shoal.columns.schema import Column, Kind, Schema, natural_kind
+from shoal.errors import ParameterError, SchemaError
+from shoal.job import Job
+from shoal.models.table_columns import check_models
+from shoal.table import Table
+from shoal.typing import Vector
+
+
+class Prepared(NamedTuple):
+    """The columns with their roles, the records as the cells are made of them, and their weights."""
+
+    schema: Schema
+    original: pa.Table
+    weights: Vector | None
+    """Survey weights, if there are any."""
+
+
+def prepared(job: Job, table: Table) -> Prepared:
+    """Make a table ready for the cells, and refuse what can be refused before they are made."""
+    if job.stream is not None:
+        raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
+    check_accepted(job.accept)
+    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load)
+    if job.rho and job.models:
+        raise ParameterError(
+            "Random aggregation (rho) and privacy models do not go together: every record gets values of its own, so "
+            "there are no classes for a model to speak of. Leave one of them out."
+        )
+    if job.rho:
+        check_random_aggregation(schema)
+    if job.output is not None and job.output.bound is not None:
+        check_bound(job, schema)
+    check_models(job.models, schema)
+    check_steering(job.steer, schema, job.models)
+    as_cell_size(job.k, table.n_records)
+    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
+    original = prepare(table.load(list(needed)), schema, job.missing)
+    check_values(original, schema, job.steer, job.missing)
+    weights = survey_weights(original, schema)
+    ask(column_findings(table, schema, original), job.accept)
+    return Prepared(schema, original, weights)
+
+
+def column_findings(table: Table, schema: Schema, original: pa.Table) -> list[Finding]:
+    """Return what is found about the prepared quasi-identifiers, less what their settings have settled."""
+    found = []
+    for column in schema.quasi:
+        about = description_of(table.labels, column.name)
+        view = ColumnView(column.name, original[column.name], table.kind == "csv", about)
+        found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
+    return found
+
+
+def _is_settled(finding: Finding, column: Column) -> bool:
+    """Tell whether what is set for a column answers a finding."""
+    if finding.name in ("numbers-as-text", "dates-as-text"):
+        return column.settings.kind is not None or pa.types.is_dictionary(column.type)
+    if finding.name in ("codes", "labelled-values"):
+        return column.settings.kind is not None
+    return finding.name == "near-unique-text" and column.aggregate == "withhold"
+
+
+def check_bound(job: Job, schema: Schema) -> None:
+    """Refuse to look for a bound on the loss where none has been proven."""
+    nominal = [column.name for column in schema.quasi if column.kind is Kind.NOMINAL]
+    why = {
+        f"nominal columns are among the quasi-identifiers: {', '.join(map(repr, nominal))}": bool(nominal),
+        "columns that households share have other groups than the rest": schema.roles.household is not None,
+        "random aggregation does not publish means": bool(job.rho),
+    }
+    for reason, holds in why.items():
+        if holds:
+            raise ParameterError(
+                "A bound on the loss is proven for groups that are published as means of numbers, ranks and dates, but "
+                f"{reason}. Leave the bound out."
+            )
+
+
+def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
+    """Return the survey weights, checked, or None if there are none."""
+    name = schema.roles.weights
+    if name is None:
+        return None
+    column = schema[name]
+    if natural_kind(column.type) is not Kind.NUMERIC:
+        raise SchemaError(f"The survey weights in column {name!r} must be numbers; the column holds {column.type}.")
+    weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        raise SchemaError(
+            f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not, the first "
+            f"in record {bad.argmax()}."
+        )
+    return weights
