@@ -189,7 +189,7 @@ class _Members:
 
 
 def _relative(weights: Vector, labels: Labels, n_cells: int) -> Vector:
-    """Return weights relative to about the largest of their cell, so that weights of any size do not over- or underflow.
+    """Return weights relative to about the largest of their cell, so that they neither overflow nor underflow.
 
     The unit is a power of two, so that nothing is rounded. A cell whose weights are all 0 is aggregated without them.
     """
