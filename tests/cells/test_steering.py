@@ -65,6 +65,7 @@ def test_loss_is_measured_on_the_quasi_identifiers_alone():
     assert release_of(steer={"region": 1e-9}).loss.il == pytest.approx(release_of().loss.il)
 
 
+@pytest.mark.filterwarnings("ignore:More than half:shoal.ShoalWarning")
 def test_a_number_steers_by_its_distance():
     led = release_of(steer={"visit": 1000})
 

@@ -38,6 +38,7 @@ from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker
 K, LEASE = 5, 0.4
 NAMES = Names("in", "out", "aside")
 RULES = {"quasi_identifiers": ["x", "y"], "other": ["n"], "delay": 60, "on_error": "side", "tracked": [ID]}
+ENDED = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last one if it was asked to end before it had begun
 KILLS = ("worker killed", "worker stopped", "redis killed", "connections killed")
 FAULTS = {
     "worker killed": 12,
@@ -151,7 +152,7 @@ class Chaos:
         for place, process in enumerate(self.workers):
             if not process.is_alive():
                 process.join()
-                assert process.exitcode in (0, -signal.SIGKILL), f"a worker ended with {process.exitcode}"
+                assert process.exitcode in ENDED, f"a worker ended with {process.exitcode}"
                 self.workers[place] = self._worker()
 
     def strike(self):
@@ -210,7 +211,7 @@ class Chaos:
             process.terminate()
         for process in self.workers:
             process.join(60)
-            assert process.exitcode in (0, -signal.SIGKILL), f"a worker ended with {process.exitcode}"
+            assert process.exitcode in ENDED, f"a worker ended with {process.exitcode}"
 
 
 def undisturbed(n):

@@ -5,6 +5,7 @@ import logging
 import re
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -154,6 +155,13 @@ def test_a_job_file_describes_a_stream():
     assert stream.rules == expected.rules
     assert Job.from_toml(job.to_toml()) == job
     assert job.stream.redis.batch == 1000
+
+
+def test_the_job_of_the_examples_is_one_for_a_worker():
+    job = Job.load(Path(__file__).parents[2] / "examples" / "operations" / "visits.toml")
+
+    assert stream_of(job, "id").rules.diverse == {"diagnosis": 3}
+    assert job.stream.redis.side == "visits-aside"
 
 
 def lines():

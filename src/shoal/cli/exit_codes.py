@@ -23,7 +23,6 @@ from typing import Any
 
 import click
 
-from shoal.cli.dialect import in_options
 from shoal.errors import InputError, OutageError, RecountError, ShoalError
 
 REFUSED, INPUT, FAULT, OUTAGE, STOPPED, TERMINATED = 2, 65, 70, 75, 130, 143
@@ -37,6 +36,8 @@ def ended(work: Callable[[], Any]) -> int:
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
+        from shoal.cli.dialect import in_options  # not before: it brings in tables, which help does without
+
         return _say(in_options(error), code_of(error))
     except click.UsageError as error:
         return _refuse_usage(error)
