@@ -136,7 +136,7 @@ def one_problem(bench: Bench, problem: Problem, aim: float) -> None:
 
 
 def models(bench: Bench) -> None:
-    """A collection with a model, 10 % late, against one release of everything: loss and time, one thread."""
+    """Compare a collection with a model, 10 % late, with one release of everything: loss and time, one thread."""
     source = census(204_309)
     if not isinstance(source, Source) or source.records is None:
         bench.results["missing"].append(f"{source.name}: no records")

@@ -7,6 +7,7 @@ contenders take turns. Wall-clock rates stand beside them.
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -130,6 +131,59 @@ def measure_command(form, n, folder, say):
     return result
 
 
+def measure_worker(batch, n, say):
+    """Let a worker move n tuples from one Redis stream to another; seconds are those of the worker and of Redis."""
+    if shutil.which("redis-server") is None:
+        say("no redis-server on this machine: the worker is not measured")
+        return {"batch": batch, "n": n, "per_second": None}
+    from redis import Redis
+
+    from shoal.stream.redis_worker import ID, Limits, Names, Worker
+
+    with tempfile.TemporaryDirectory() as folder:
+        socket = f"{folder}/socket"
+        server = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder]
+        with subprocess.Popen(server, stdout=subprocess.DEVNULL) as process, Redis(unix_socket_path=socket) as redis:
+            while not os.path.exists(socket):
+                time.sleep(0.05)
+            add_entries(redis, n)
+            stream = Stream(K, delay=1000, quasi_identifiers=list("abcde"), other=["n"], tracked=[ID])
+            worker = Worker(redis, stream, Names("in", "out"), limits=Limits(batch=batch))
+            worker.acquire()
+            before = time.process_time(), redis_seconds(redis), time.perf_counter()
+            while worker.step(0):
+                pass
+            after = time.process_time(), redis_seconds(redis), time.perf_counter()
+            process.terminate()
+    of_worker, of_redis, elapsed = (end - begin for begin, end in zip(before, after, strict=True))
+    result = {
+        "batch": batch,
+        "n": n,
+        "per_second": n / (of_worker + of_redis),
+        "per_second_of_worker": n / of_worker,
+        "per_second_elapsed": n / elapsed,
+    }
+    say(
+        f"worker, batches of {batch}: {result['per_second']:,.0f} tuples/s, "
+        f"{result['per_second_elapsed']:,.0f} by the clock"
+    )
+    return result
+
+
+def add_entries(redis, n):
+    rng = np.random.default_rng(0)
+    for begin in range(0, n, 5000):
+        with redis.pipeline(transaction=False) as pipeline:
+            for i, row in enumerate(rng.random((min(5000, n - begin), DIMS)).round(4).tolist()):
+                pipeline.xadd("in", {"data": json.dumps({**dict(zip("abcde", row, strict=True)), "n": begin + i})})
+            pipeline.execute()
+
+
+def redis_seconds(redis):
+    used = redis.info("cpu")
+    return used["used_cpu_user"] + used["used_cpu_sys"]
+
+
 def measure_memory(n, say):
     """Push n tuples through a stream in a fresh process and read its peak memory, where the system tells it.
 
@@ -172,6 +226,9 @@ def main(quick, output):
     with tempfile.TemporaryDirectory() as folder:
         write_lines(Path(folder), n)
         results["command"] = [measure_command(form, n, Path(folder), click.echo) for form in ("ndjson", "csv")]
+    results["worker"] = [
+        measure_worker(*size, click.echo) for size in ((1000, 200_000 // scale), (10, 20_000 // scale))
+    ]
     results["memory"] = [measure_memory(size // scale, click.echo) for size in (1_000_000, 50_000_000)]
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(results, indent=1) + "\n")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from shoal.reproduce import PAPERS
 from shoal.reproduce.claims import Claim, as_table, counted
+from shoal.reproduce.incremental import reference_times
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -78,10 +79,19 @@ def page() -> str:
         sources, machine, claims = claims_of(paper)
         runs = "; ".join(f"`{source.run}` (`benchmarks/results/{source.file}`)" for source in sources)
         on = f"{machine.get('cpu', 'unknown processor')}, NumPy {machine.get('numpy', '?')}, one thread"
+        extra = times_table() if paper == "incremental" else ""
         parts.append(
-            f"## {paper}\n\n{entry.title}.\n\nMeasured by {runs}; {on}: {counted(claims)}.\n\n{as_table(claims)}\n"
+            f"## {paper}\n\n{entry.title}.\n\n"
+            f"Measured by {runs}; {on}: {counted(claims)}.\n\n{as_table(claims)}\n{extra}"
         )
     return "\n".join(parts)
+
+
+def times_table() -> str:
+    """Return table 5.2 of the thesis with ours beside."""
+    content = json.loads((RESULTS / SOURCES["incremental"][0].file).read_text(encoding="utf-8"))
+    rows = [reference_times.Row(**row) for row in content["table_5_2"]]
+    return f"\n```text\n{reference_times.as_text(rows)}```\n"
 
 
 def kept(paper: str) -> str:

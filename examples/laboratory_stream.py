@@ -15,6 +15,7 @@ import pandas as pd
 from stand_ins import laboratory_like, where
 from stream_picture import draw
 
+from shoal import LDiversity
 from shoal.stream import Stream
 
 K = 5
@@ -39,7 +40,7 @@ def run(table: pd.DataFrame, delay: int, order_weight: float) -> dict[str, float
         quasi_identifiers=["days", "test"],
         confidential=["value"],
         subject="id",
-        diverse={"value": 3},
+        models=[LDiversity("value", l=3)],
         delay=delay,
         order_weight=order_weight,
         ranges={"days": (-8000, 8000)},

@@ -200,7 +200,7 @@ def test_an_axis_begins_at_zero_and_holds_all_numbers(numbers):
 @pytest.mark.parametrize("name", ["map.svg", "map.html", "map.json"])
 def test_it_is_written_whole_and_not_over_another(name, everything, tmp_path):
     everything.write(tmp_path / name)
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         everything.write(tmp_path / name)
     everything.write(tmp_path / name, force=True)
 

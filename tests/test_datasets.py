@@ -59,7 +59,7 @@ def test_census_repeats_no_record_and_tarragona_two():
 
 @pytest.mark.parametrize("n_columns", [0, 12, 15, "11", None])
 def test_eia_in_another_reading_is_refused(n_columns):
-    with pytest.raises(ParameterError, match=r"n_columns=11 .* or n_columns=10"):
+    with pytest.raises(ParameterError, match=r"n_columns must be 11 .* or 10"):
         datasets.eia(n_columns=n_columns)
 
 

@@ -52,7 +52,7 @@ ON_A_MATRIX = {
     "linkage to": lambda points: _kernels.linkage(X, points, TWO, labels(0), labels(0), 1, None),
     "cell_sums": lambda X: _kernels.cell_sums(X, TWO, 2),
     "cell_spread": lambda X: _kernels.cell_spread(X, TWO, 2),
-    "spread": lambda X: _kernels.spread(X, TWO, 2, 2),
+    "balanced_cells": lambda X: _kernels.balanced_cells(X, TWO, 2, 2),
     "Remaining": lambda X: _kernels.Remaining(X, 1),
 }
 
@@ -103,7 +103,7 @@ WITH_K = {
     "univariate": lambda k: _kernels.univariate(X[:, 0].copy(), k, None),
     "split": lambda k: _kernels.split(X, TWO, 2, k, 1, None),
     "dissolve_cells": lambda k: _kernels.dissolve_cells(X / 12, TWO, k, 1),
-    "spread": lambda size: _kernels.spread(X, TWO, size, 1),
+    "balanced_cells": lambda size: _kernels.balanced_cells(X, TWO, size, 1),
     "gather": lambda k: _kernels.Remaining(X, 1).gather(0, k),
     "grow": lambda k: _kernels.Remaining(X, 1).grow(0, k),
 }
@@ -165,9 +165,9 @@ MISTAKES = {
     "linkage: asked twice": lambda: _kernels.linkage(X, np.ones((2, 2)), TWO, labels(1, 1), labels(0), 1, None),
     "linkage: asked point": lambda: _kernels.linkage(X, np.ones((2, 2)), TWO, labels(0), labels(2), 1, None),
     "distances: other columns": lambda: _kernels.distances(X, np.ones(3)),
-    "spread: codes": lambda: _kernels.spread(X, TWO[:5], 2, 2),
-    "spread: parts": lambda: _kernels.spread(X, TWO, 2, 3),
-    "spread: no parts": lambda: _kernels.spread(X, TWO, 2, 0),
+    "balanced_cells: codes": lambda: _kernels.balanced_cells(X, TWO[:5], 2, 2),
+    "balanced_cells: parts": lambda: _kernels.balanced_cells(X, TWO, 2, 3),
+    "balanced_cells: no parts": lambda: _kernels.balanced_cells(X, TWO, 2, 0),
     "closeness: codes": lambda: vetoes("ordered_closeness", labels(0, 2), COUNTS, 1, 5),
     "closeness: nominal codes": lambda: vetoes("nominal_closeness", labels(0, -1), COUNTS, 1, 5),
     "closeness: counts": lambda: vetoes("ordered_closeness", labels(0, 1), labels(3, -3), 1, 5),

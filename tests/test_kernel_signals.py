@@ -87,7 +87,9 @@ SILENT = {
     "cell_neighbours": partial(_kernels.cell_neighbours, POINTS, LABELS, 2, 60, 2),
     "assign": partial(_kernels.assign, POINTS, POINTS[:2_000], 2),
     "dissolve_cells": partial(_kernels.dissolve_cells, POINTS / 10, LABELS, 2, 2),
-    "spread": partial(_kernels.spread, RNG.normal(size=(2_000_000, 1)), RNG.integers(0, 9, 2_000_000), 4, 3),
+    "balanced_cells": partial(
+        _kernels.balanced_cells, RNG.normal(size=(2_000_000, 1)), RNG.integers(0, 9, 2_000_000), 4, 3
+    ),
     "grow": partial(_kernels.Remaining(POINTS, 1).grow, 0, 50_000),
 }
 

@@ -7,6 +7,7 @@ import pytest
 
 import shoal
 from office_files import LOCALES, N_CLEAN, TRAPS, office_files
+from shoal import datasets
 from shoal.columns.findings import FINDINGS, QuestionError
 
 SEED = 13
@@ -85,3 +86,15 @@ def test_the_first_remedy_of_each_question_settles_it(files, inspected):
         )
 
         assert release.verdict.holds, file.path.name
+
+
+def test_bundled_data_raise_alarms_in_fewer_than_one_of_twenty_columns_and_only_where_they_should():
+    found = {name: shoal.inspect(datasets.path(name)) for name in ("census", "tarragona", "eia")}
+    alarms = {(name, one.column, one.name) for name, each in found.items() for one in each.findings}
+
+    assert alarms == {
+        ("census", "AFNLWGT", "weight"),
+        ("eia", "UTILITYID", "subject"),
+        ("eia", "UTILNAME", "subject"),
+        ("eia", "YEAR", "constant"),
+    }

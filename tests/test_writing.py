@@ -116,7 +116,7 @@ def test_no_command_writes_over_what_it_reads(files, command, output):
     job = Job.of(k=4, roles=ROLES, input={"path": "people.csv"}, output={"path": "r.csv", "json": output})
     (files / "job.toml").write_text(job.to_toml())
     if command == "python":
-        with pytest.raises(FileError, match="it is the file that is read"):
+        with pytest.raises(FileError, match="is the same file as the input"):
             released("people.csv").write(output, force=True)
     else:
         declared = ["--epsilon", "1", "--bounds", "age=0,100", "--categories", "illness=flu,cold"]
@@ -129,14 +129,14 @@ def test_no_command_writes_over_what_it_reads(files, command, output):
         result = shoal_command(command, *asked, "--force")
 
         assert result.exit_code == 2, result.output
-        assert "it is the file that is read" in result.stderr.replace("\n", " ")
+        assert "is the same file as the input" in result.stderr.replace("\n", " ")
     assert (files / "people.csv").read_bytes() == before
     assert not (files / "r.csv").exists()
 
 
 def test_a_differentially_private_release_does_not_replace_its_input(files):
     release = dp.marginals("people.csv", 1.0, bounds={"age": (0, 100)}, categories={"illness": ["flu", "cold"]})
-    with pytest.raises(FileError, match="it is the file that is read"):
+    with pytest.raises(FileError, match="is the same file as the input"):
         release.write("people.csv", force=True)
 
 

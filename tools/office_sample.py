@@ -24,7 +24,9 @@ def main() -> None:
     school = np.clip(np.rint(rng.normal(1.2, 0.7, N_RECORDS) - (age > 65) * 0.3), 0, 2).astype(int)
     hours = np.where(age > 66, rng.integers(0, 12, N_RECORDS), rng.choice([0, 20, 30, 38, 40, 42, 45], N_RECORDS))
     income = np.exp(7.1 + 0.25 * school + 0.012 * hours + 0.004 * age + rng.normal(0, 0.35, N_RECORDS))
-    spelled = rng.choice(["Harbour", "Old Town", "Hill", "Mill", "hill", "Mill "], N_RECORDS, p=[0.3, 0.25, 0.2, 0.2, 0.03, 0.02])
+    spelled = rng.choice(
+        ["Harbour", "Old Town", "Hill", "Mill", "hill", "Mill "], N_RECORDS, p=[0.3, 0.25, 0.2, 0.2, 0.03, 0.02]
+    )
     lines = ["person_id;born;sex;district;school;household_size;hours;income;pweight;diagnosis"]
     for i in range(N_RECORDS):
         born = date(2024, 6, 30) - timedelta(days=int(365.25 * age[i]) + int(rng.integers(365)))

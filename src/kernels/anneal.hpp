@@ -23,8 +23,8 @@ namespace shoal {
 class Annealer {
   public:
     // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records.
-    Annealer(Rows<const double> X, std::size_t k, std::uint64_t seed, std::span<std::int64_t> labels, Watch& watch)
-        : k_(k), n_(X.size()), m_(X.dims()), random_(seed), labels_(labels), watch_(watch) {
+    Annealer(Rows<const double> X, std::size_t k, std::uint64_t seed, std::span<std::int64_t> labels, Poller& poller)
+        : k_(k), n_(X.size()), m_(X.dims()), random_(seed), labels_(labels), poller_(poller) {
         std::vector<std::size_t> order(n_);
         std::iota(order.begin(), order.end(), std::size_t{0});
         rows_ = centred_rows(X, order);
@@ -39,7 +39,7 @@ class Annealer {
     }
 
     // Takes `n_steps` random steps, from hot, in shares of the loss of a record, down to hot * e^-fall. The best is
-    // kept, also if the watch stops the work.
+    // kept, also if the poller stops the work.
     void run(std::uint64_t n_steps, double hot, double fall) {
         now_ = best_ = loss_of(cells_);
         kept_ = cell_;
@@ -50,7 +50,7 @@ class Annealer {
             throw;
         }
         write_best();
-        watch_.finish(static_cast<std::size_t>(n_steps));
+        poller_.finish(static_cast<std::size_t>(n_steps));
     }
 
   private:
@@ -67,7 +67,7 @@ class Annealer {
             for (std::size_t j = 0; j < m_; ++j) floats[i * width + j] = static_cast<float>(rows_[i * m_ + j]);
         const std::size_t n_wanted = std::clamp<std::size_t>(2 * k_, 16, 64);
         Pool alone(1);
-        lists_ = nearest_neighbours({floats.data(), n_, width}, n_wanted, *loops(), alone, watch_);
+        lists_ = nearest_neighbours({floats.data(), n_, width}, n_wanted, *loops(), alone, poller_);
         n_listed_ = n_ > 0 ? lists_.size() / n_ : 0;
     }
 
@@ -275,7 +275,7 @@ class Annealer {
             if (step % 1024 == 0) {
                 temperature_ =
                     hot * typical * exponential(-fall * static_cast<double>(step) / static_cast<double>(n_steps));
-                watch_.tick(static_cast<std::size_t>(step));
+                poller_.tick(static_cast<std::size_t>(step));
             }
             now_ += propose();
             // Keeping is a copy: only when it is cold enough for a new best to last.
@@ -311,7 +311,7 @@ class Annealer {
     std::size_t m_;
     std::mt19937_64 random_;
     std::span<std::int64_t> labels_;
-    Watch& watch_;
+    Poller& poller_;
     std::vector<double> rows_;
     std::vector<Cell> cells_;
     std::vector<std::uint32_t> cell_;  // of each record

@@ -143,7 +143,7 @@ class Arrivals {
         }
     }
 
-    void run(Watch& watch) {
+    void run(Poller& poller) {
         std::vector<double> point(X_.dims());
         for (std::size_t i = n_base_; i < X_.size(); ++i) {
             for (std::size_t j = 0; j < point.size(); ++j) point[j] = X_[i][j] * scale_;
@@ -154,9 +154,9 @@ class Arrivals {
                 members_[cell].push_back(i);
                 if (members_[cell].size() >= 2 * k_) cut(cell);
             }
-            watch.tick(i - n_base_);
+            poller.tick(i - n_base_);
         }
-        watch.finish(X_.size() - n_base_);
+        poller.finish(X_.size() - n_base_);
     }
 
   private:
@@ -173,7 +173,7 @@ class Arrivals {
         std::vector<double> rows;
         for (const std::size_t i : all) rows.insert(rows.end(), X_[i].begin(), X_[i].end());
         std::vector<std::int64_t> parts(all.size());
-        Watch silent([](std::size_t) {});
+        Poller silent([](std::size_t) {});
         Mdav({rows.data(), all.size(), X_.dims()}, k_, alone_, loops_, parts).run(silent);
         const Members split(parts, static_cast<std::size_t>(*std::max_element(parts.begin(), parts.end())) + 1);
         for (std::size_t part = 0; part < split.n_cells(); ++part) {

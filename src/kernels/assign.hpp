@@ -16,7 +16,7 @@ namespace shoal {
 // Writes the number of the nearest point of each record, the lowest of equally near ones. Brute force, many points at a
 // time: made for some hundred points.
 inline void assign(Rows<const double> X, Rows<const double> points, Pool& pool, const Loops& loops,
-                   std::span<std::int64_t> nearest, Watch& watch) {
+                   std::span<std::int64_t> nearest, Poller& poller) {
     // Column by column; the loops run over whole chunks of 64.
     const std::size_t stride = points.size() + 64;
     std::vector<double> columns(points.dims() * stride);
@@ -24,7 +24,7 @@ inline void assign(Rows<const double> X, Rows<const double> points, Pool& pool, 
         for (std::size_t j = 0; j < points.dims(); ++j) columns[j * stride + p] = points[p][j];
     // A square and a sum, some at a time.
     const double time = 0.2 * static_cast<double>(points.size() * points.dims());
-    SharedWatch shared(watch, 64);
+    SharedPoller shared(poller, 64);
     pool.split(X.size(), time, [&](std::size_t thread, std::size_t from, std::size_t to) {
         std::vector<double> distances(points.size());
         for (std::size_t i = from; i < to && shared.goes_on(thread); ++i) {

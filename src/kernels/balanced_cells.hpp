@@ -15,18 +15,18 @@ namespace shoal {
 // The records sorted by code are cut into `size` strata of n / size; each of the n / size cells gets one record of each
 // stratum, near each other: all strata are halved along the column in which their records spread most, again and
 // again. What is left over is in the central stratum. Strata of one and the same value count as one.
-class Spread {
+class BalancedCells {
   public:
-    Spread(Rows<const double> X, std::span<const std::int64_t> codes, std::size_t size, std::size_t parts)
+    BalancedCells(Rows<const double> X, std::span<const std::int64_t> codes, std::size_t size, std::size_t parts)
         : X_(X), n_cells_(X.size() / size) {
         for (std::uint32_t i = 0; i < X.size(); ++i) records_.push_back(i);
         std::ranges::sort(records_, {}, [&](std::uint32_t i) { return std::pair(codes[i], i); });
         cut(codes, size, parts);
     }
 
-    void run(std::span<std::int64_t> labels, Watch& watch) {
+    void run(std::span<std::int64_t> labels, Poller& poller) {
         std::int64_t next = 0;
-        halve(strata_, n_cells_, labels, next, watch);
+        halve(strata_, n_cells_, labels, next, poller);
     }
 
   private:
@@ -52,8 +52,8 @@ class Spread {
     }
 
     void halve(const std::vector<Stratum>& strata, std::size_t n_cells, std::span<std::int64_t> labels,
-               std::int64_t& next, Watch& watch) {
-        watch.tick();
+               std::int64_t& next, Poller& poller) {
+        poller.tick();
         if (n_cells == 1) {
             for (const Stratum& stratum : strata)
                 for (std::size_t i = stratum.from; i < stratum.to; ++i) labels[records_[i]] = next;
@@ -75,8 +75,8 @@ class Spread {
                              begin + static_cast<std::ptrdiff_t>(to), before);
             low[s].to = high[s].from = middle;
         }
-        halve(low, n_cells / 2, labels, next, watch);
-        halve(high, n_cells - n_cells / 2, labels, next, watch);
+        halve(low, n_cells / 2, labels, next, poller);
+        halve(high, n_cells - n_cells / 2, labels, next, poller);
     }
 
     // The column with the greatest variance, in a sample.

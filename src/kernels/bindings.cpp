@@ -81,8 +81,8 @@ const Loops& chosen_loops(const std::string& name) {
 }
 
 // Looks for Ctrl-C and tells Python how far the work is, with the GIL for that moment only.
-Watch python_watch(nb::object progress, std::size_t n_records) {
-    return Watch([progress = std::move(progress), n_records](std::size_t done) {
+Poller python_poller(nb::object progress, std::size_t n_records) {
+    return Poller([progress = std::move(progress), n_records](std::size_t done) {
         nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (!progress.is_none()) progress(done, n_records);
@@ -95,11 +95,11 @@ Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, n
     check_cell_size(k, X.shape(0));
     std::vector<std::int64_t> labels(X.shape(0));
     const Loops& chosen = chosen_loops(simd);
-    Watch watch = python_watch(std::move(progress), X.shape(0));
+    Poller poller = python_poller(std::move(progress), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        Mdav(rows(X), k, pool, chosen, labels).run(watch);
+        Mdav(rows(X), k, pool, chosen, labels).run(poller);
     }
     return as_array(std::move(labels));
 }
@@ -108,10 +108,10 @@ Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, n
 void refine(const Matrix& X, const Changing& labels, std::size_t k, std::size_t rounds, std::size_t neighbours,
             double least_gain, bool thorough, std::size_t threads, nb::object progress, const std::string& simd) {
     const Loops& chosen = chosen_loops(simd);
-    Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
+    Poller poller = python_poller(std::move(progress), X.shape(0) * rounds);
     nb::gil_scoped_release released;
     Pool pool(threads);
-    Refiner(rows(X), k, pool, chosen, span(labels)).run({rounds, neighbours, least_gain, thorough}, watch);
+    Refiner(rows(X), k, pool, chosen, span(labels)).run({rounds, neighbours, least_gain, thorough}, poller);
 }
 
 std::vector<std::uint32_t> numbers(const Labels& some) {
@@ -130,14 +130,14 @@ Vector<std::int64_t> refine_around(const Matrix& X, const Labels& start, const L
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Refiner::Before before{numbers(touched), numbers(neighbour_lists), numbers(origins)};
     const Loops& chosen = chosen_loops(simd);
-    Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
+    Poller poller = python_poller(std::move(progress), X.shape(0) * rounds);
     {
         nb::gil_scoped_release released;
         // All cells of exactly k would be so many.
         const std::size_t n_most = X.shape(0) / k;
         Pool pool(threads);
         Refiner(rows(X), k, pool, chosen, labels, n_most - n_cells)
-            .run_around(before, {rounds, neighbours, least_gain}, watch);
+            .run_around(before, {rounds, neighbours, least_gain}, poller);
     }
     return as_array(std::move(labels));
 }
@@ -152,11 +152,11 @@ Vector<std::int64_t> cell_neighbours(const Matrix& X, const Labels& labels, std:
     std::vector<std::int64_t> copy(span(labels).begin(), span(labels).end());
     const Loops& chosen = chosen_loops(simd);
     std::vector<std::uint32_t> lists;
-    Watch watch = python_watch(nb::none(), X.shape(0));
+    Poller poller = python_poller(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        lists = nearest_neighbours(CellTiles(rows(X), k, copy, pool).centroids(), neighbours, chosen, pool, watch);
+        lists = nearest_neighbours(CellTiles(rows(X), k, copy, pool).centroids(), neighbours, chosen, pool, poller);
     }
     return as_array(std::vector<std::int64_t>(lists.begin(), lists.end()));
 }
@@ -170,11 +170,11 @@ Vector<std::int64_t> arrive(const Matrix& X, const Labels& base, std::size_t k, 
     std::vector<std::int64_t> labels(X.shape(0));
     std::copy(span(base).begin(), span(base).end(), labels.begin());
     const Loops& chosen = chosen_loops(simd);
-    Watch watch = python_watch(std::move(progress), X.shape(0) - base.shape(0));
+    Poller poller = python_poller(std::move(progress), X.shape(0) - base.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        Arrivals(rows(X), base.shape(0), k, {inertial, split_mid}, pool, chosen, labels).run(watch);
+        Arrivals(rows(X), base.shape(0), k, {inertial, split_mid}, pool, chosen, labels).run(poller);
     }
     return as_array(std::move(labels));
 }
@@ -184,20 +184,20 @@ void anneal(const Matrix& X, const Changing& labels, std::size_t k, std::uint64_
             std::uint64_t seed, nb::object progress) {
     check_matrix(rows(X));
     check_partition(span(labels), X.shape(0), k);
-    Watch watch = python_watch(std::move(progress), steps);
+    Poller poller = python_poller(std::move(progress), steps);
     nb::gil_scoped_release released;
-    Annealer(rows(X), k, seed, span(labels), watch).run(steps, hot, fall);
+    Annealer(rows(X), k, seed, span(labels), poller).run(steps, hot, fall);
 }
 
 Vector<std::int64_t> univariate(const Point& values, std::size_t k, nb::object progress) {
     check_matrix({values.data(), values.shape(0), 1});
     check_cell_size(k, values.shape(0));
     check(std::ranges::is_sorted(span(values)), "the values do not ascend");
-    Watch watch = python_watch(std::move(progress), values.shape(0));
+    Poller poller = python_poller(std::move(progress), values.shape(0));
     std::vector<std::int64_t> sizes;
     {
         nb::gil_scoped_release released;
-        sizes = Univariate(span(values), k).run(watch);
+        sizes = Univariate(span(values), k).run(poller);
     }
     return as_array(std::move(sizes));
 }
@@ -208,11 +208,11 @@ Vector<std::int64_t> split(const Matrix& X, const Labels& parts, std::size_t n_p
     check(check_partition(span(parts), X.shape(0), k) == n_parts, "the number of parts is another");
     std::vector<std::int64_t> labels(X.shape(0));
     const Loops& chosen = chosen_loops(simd);
-    Watch watch = python_watch(std::move(progress), X.shape(0));
+    Poller poller = python_poller(std::move(progress), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        Splits(rows(X), k, pool, chosen, labels).run(Members(span(parts), n_parts), watch);
+        Splits(rows(X), k, pool, chosen, labels).run(Members(span(parts), n_parts), poller);
     }
     return as_array(std::move(labels));
 }
@@ -224,11 +224,11 @@ Vector<std::int64_t> nearest_points(const Matrix& X, const Matrix& points, std::
     check_length(points.shape(1), X.shape(1));
     std::vector<std::int64_t> nearest(X.shape(0));
     const Loops& chosen = chosen_loops(simd);
-    Watch watch = python_watch(nb::none(), X.shape(0));
+    Poller poller = python_poller(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        assign(rows(X), rows(points), pool, chosen, nearest, watch);
+        assign(rows(X), rows(points), pool, chosen, nearest, poller);
     }
     return as_array(std::move(nearest));
 }
@@ -241,11 +241,11 @@ Vector<std::int64_t> dissolve_cells(const Matrix& X, const Labels& start, std::s
     check(unit_scale(rows(X).flat()) >= 0.5, "a number exceeds 1 in magnitude");
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Loops& chosen = chosen_loops(simd);
-    Watch watch = python_watch(nb::none(), X.shape(0));
+    Poller poller = python_poller(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        Scattering(rows(X), k, pool, chosen, labels).run(watch);
+        CellDissolver(rows(X), k, pool, chosen, labels).run(poller);
     }
     return as_array(std::move(labels));
 }
@@ -265,13 +265,13 @@ std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Lab
     check_ascending(span(asked_points), points.shape(0));
     std::vector<std::int64_t> originals_ahead(n), originals_tied(n), released_ahead(n), released_tied(n);
     const Loops& chosen = chosen_loops(simd);
-    Watch watch = python_watch(std::move(progress), 2 * n);
+    Poller poller = python_poller(std::move(progress), 2 * n);
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
         Linkage link(rows(X), rows(points), span(labels), pool, chosen);
-        link.rank_originals({rows(points), span(asked_points)}, originals_ahead, originals_tied, watch);
-        link.rank_released({rows(X), span(asked_records)}, released_ahead, released_tied, watch);
+        link.rank_originals({rows(points), span(asked_points)}, originals_ahead, originals_tied, poller);
+        link.rank_released({rows(X), span(asked_records)}, released_ahead, released_tied, poller);
     }
     return {{as_array(std::move(originals_ahead)), as_array(std::move(originals_tied))},
             {as_array(std::move(released_ahead)), as_array(std::move(released_tied))}};
@@ -435,24 +435,24 @@ Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::s
     const std::vector<Guarded> guarded = guarantees.all();
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Loops& chosen = chosen_loops(simd);
-    Watch watch = python_watch(std::move(progress), X.shape(0) * rounds);
+    Poller poller = python_poller(std::move(progress), X.shape(0) * rounds);
     {
         nb::gil_scoped_release released;
-        GuardedSearch(rows(X), k, guarded, chosen, labels, watch).run({rounds, neighbours, least_gain, at_any_cost});
+        GuardedSearch(rows(X), k, guarded, chosen, labels, poller).run({rounds, neighbours, least_gain, at_any_cost});
     }
     return as_array(std::move(labels));
 }
 
-Vector<std::int64_t> spread_cells(const Matrix& X, const Labels& codes, std::size_t size, std::size_t parts) {
+Vector<std::int64_t> balanced_cells(const Matrix& X, const Labels& codes, std::size_t size, std::size_t parts) {
     check_matrix(rows(X));
     check_cell_size(size, X.shape(0));
     check_cell_size(parts, size);
     check_length(codes.shape(0), X.shape(0));
     std::vector<std::int64_t> labels(X.shape(0));
-    Watch watch = python_watch(nb::none(), X.shape(0));
+    Poller poller = python_poller(nb::none(), X.shape(0));
     {
         nb::gil_scoped_release released;
-        Spread(rows(X), span(codes), size, parts).run(labels, watch);
+        BalancedCells(rows(X), span(codes), size, parts).run(labels, poller);
     }
     return as_array(std::move(labels));
 }
@@ -544,10 +544,10 @@ class RemainingRecords : OneAtATime {
     }
 
     Vector<std::int64_t> grow(std::int64_t record, std::size_t k) {
-        Watch watch = python_watch(nb::none(), k);
+        Poller poller = python_poller(nb::none(), k);
         return as_array(alone([&] {
             check_around(record, k);
-            return shoal::grow(remaining_, static_cast<std::uint32_t>(record), k, point_, watch);
+            return shoal::grow(remaining_, static_cast<std::uint32_t>(record), k, point_, poller);
         }));
     }
 
@@ -761,7 +761,8 @@ class TextReader : OneAtATime {
         nb::list bad;
         for (const BadLine& line : parsed.bad)
             bad.append(nb::make_tuple(line.number, static_cast<std::int64_t>(line.fault), line.begin, line.end));
-        return nb::make_tuple(parsed.n_bytes, parsed.n_lines, as_array(std::move(parsed.lines)), columns, bad);
+        return nb::make_tuple(parsed.n_bytes, parsed.n_lines, as_array(std::move(parsed.lines)), columns, bad,
+                              as_array(std::move(parsed.begins)));
     }
 
   private:
@@ -882,7 +883,7 @@ NB_MODULE(_kernels, module) {
                "Sums over cells, shape (n_cells, n_dims).");
     module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a, "threads"_a = 1,
                "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
-    module.def("spread", &spread_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
+    module.def("balanced_cells", &balanced_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,
                "least_gain"_a, "at_any_cost"_a, "progress"_a.none(), "simd"_a = "",
@@ -948,8 +949,9 @@ NB_MODULE(_kernels, module) {
              "reads"_a, "is_csv"_a, "separator"_a)
         .def("read", &TextReader::read, "text"_a, "is_end"_a,
              nb::sig("def read(self, text: bytes, is_end: bool) -> tuple[int, int, object, list[object], "
-                     "list[tuple[int, int, int, int]]]"),
-             "Bytes used, lines read, numbers of the good ones, their columns, and the bad ones.");
+                     "list[tuple[int, int, int, int]], object]"),
+             "Bytes used, lines read, numbers of the good ones, their columns, the bad ones, and where the good ones "
+             "begin.");
     nb::class_<TextWriter>(module, "TextWriter", "Columns as lines of text.")
         .def(nb::init<const std::vector<std::string>&, bool, const std::string&>(), "names"_a, "is_csv"_a,
              "separator"_a)

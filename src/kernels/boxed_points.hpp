@@ -19,10 +19,10 @@
 
 namespace shoal {
 
-class Crowd {
+class BoxedPoints {
   public:
     // Takes the points times a power of two; floats are seen from a middle, which crowds that meet have in common.
-    Crowd(Rows<const double> points, double scale, std::span<const double> middle, Pool& pool)
+    BoxedPoints(Rows<const double> points, double scale, std::span<const double> middle, Pool& pool)
         : n_dims_(points.dims()),
           n_blocks_((points.size() + block_size - 1) / block_size),
           // What fills the last block up is not a number, so it is near nothing.
@@ -95,9 +95,9 @@ class Crowd {
 };
 
 // A block of one crowd, the hosts, meets another crowd, the guests; room to work in for one thread.
-class Meeting {
+class PairSearch {
   public:
-    Meeting(const Crowd& hosts, const Crowd& guests, const Loops& loops)
+    PairSearch(const BoxedPoints& hosts, const BoxedPoints& guests, const Loops& loops)
         : hosts_(hosts),
           guests_(guests),
           loops_(loops),
@@ -177,8 +177,8 @@ class Meeting {
                               std::numeric_limits<float>::infinity());
     }
 
-    const Crowd& hosts_;
-    const Crowd& guests_;
+    const BoxedPoints& hosts_;
+    const BoxedPoints& guests_;
     const Loops& loops_;
     double error_, rounding_, vanishing_;
     std::vector<float> points_;

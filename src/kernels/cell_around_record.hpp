@@ -26,7 +26,7 @@ inline std::vector<std::int64_t> gather(Remaining& remaining, std::uint32_t reco
 
 // The record leaves, and after it, k-1 times, the one nearest to the mean of those that left.
 inline std::vector<std::int64_t> grow(Remaining& remaining, std::uint32_t record, std::size_t k,
-                                      std::span<double> point, Watch& watch) {
+                                      std::span<double> point, Poller& poller) {
     std::vector<std::int64_t> members;
     std::vector<double> total(point.size(), 0.0);
     while (true) {
@@ -40,7 +40,7 @@ inline std::vector<std::int64_t> grow(Remaining& remaining, std::uint32_t record
             point[j] = total[j] / static_cast<double>(members.size());
         }
         record = remaining.search(point, 1, false, home).nearest.front().record;
-        watch.tick();
+        poller.tick();
     }
     remaining.tidy();
     return members;

@@ -122,22 +122,22 @@ class Centroids {
 };
 
 // Changes labels; the numbers of scattered cells are then missing. No number of X exceeds 1 in magnitude.
-class Scattering {
+class CellDissolver {
   public:
-    Scattering(Rows<const double> X, std::size_t k, Pool& pool, const Loops& loops, std::span<std::int64_t> labels)
+    CellDissolver(Rows<const double> X, std::size_t k, Pool& pool, const Loops& loops, std::span<std::int64_t> labels)
         : X_(X), k_(k), labels_(labels), cells_(cells_of(labels)), centroids_(means(), X.dims(), pool, loops) {
         for (std::size_t c = 0; c < cells_.size(); ++c)
             if (cells_[c].members.size() >= full()) centroids_.close(c);
     }
 
-    void run(Watch& watch) {
+    void run(Poller& poller) {
         std::vector<std::size_t> order(cells_.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return cells_[a].gse > cells_[b].gse; });
         for (const std::size_t cell : order) {
             if (cells_[cell].members.size() < 2 * k_) consider(cell);
-            watch.tick(0);
+            poller.tick(0);
         }
         for (std::size_t c = 0; c < cells_.size(); ++c)
             for (const std::size_t record : cells_[c].members) labels_[record] = static_cast<std::int64_t>(c);

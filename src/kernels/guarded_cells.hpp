@@ -53,8 +53,8 @@ class GuardedCells {
 
     // The labels number the cells from 0 without gaps, each with at least k records.
     GuardedCells(Rows<const double> X, std::size_t k, std::span<const Guarded> guarded, const Loops& loops,
-                 std::span<const std::int64_t> labels, Watch& watch)
-        : k_(k), n_(X.size()), m_(X.dims()), width_((X.dims() + 7) / 8 * 8), loops_(loops), watch_(watch) {
+                 std::span<const std::int64_t> labels, Poller& poller)
+        : k_(k), n_(X.size()), m_(X.dims()), width_((X.dims() + 7) / 8 * 8), loops_(loops), poller_(poller) {
         const std::int64_t last = labels.empty() ? -1 : *std::ranges::max_element(labels);
         const Members members(labels, static_cast<std::size_t>(last + 1));
         for (std::size_t c = 0; c < members.n_cells(); ++c)
@@ -92,7 +92,7 @@ class GuardedCells {
     std::size_t n_dims() const { return m_; }
     std::size_t n_guarantees() const { return guarantees_.size(); }
     const Guarantee& guarantee(std::size_t g) const { return *guarantees_[g]; }
-    Watch& watch() const { return watch_; }
+    Poller& poller() const { return poller_; }
     const Loops& loops() const { return loops_; }
     // Centroids as floats, in rows of whole lanes.
     Rows<const float> centroids() const { return {centroids_.data(), cells_.size(), width_}; }
@@ -217,7 +217,7 @@ class GuardedCells {
                     if (a != b) lists_.push_back(b);
         } else {
             Pool alone(1);
-            lists_ = nearest_neighbours(centroids(), std::max<std::size_t>(n_wanted, 1), loops_, alone, watch_);
+            lists_ = nearest_neighbours(centroids(), std::max<std::size_t>(n_wanted, 1), loops_, alone, poller_);
             n_listed_ = lists_.size() / n_cells;
         }
     }
@@ -374,7 +374,7 @@ class GuardedCells {
     std::size_t most_ = 0;
     std::size_t width_;  // columns in whole lanes, the surplus ones zero
     const Loops& loops_;
-    Watch& watch_;
+    Poller& poller_;
     std::vector<std::size_t> original_;  // the number in the table of each record
     std::vector<double> rows_;
     std::vector<const Guarantee*> guarantees_;

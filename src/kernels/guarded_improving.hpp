@@ -32,7 +32,7 @@ class GuardedImproving {
                 if (compared == cells_[a].n_changes + cells_[b].n_changes) continue;
                 if (improve_fully(cells_[a], cells_[b])) compared = cells_[a].n_changes + cells_[b].n_changes;
             }
-            cells_.watch().tick(round * cells_.n_records() + a * cells_.n_records() / cells_.size());
+            cells_.poller().tick(round * cells_.n_records() + a * cells_.n_records() / cells_.size());
         }
     }
 
@@ -47,7 +47,7 @@ class GuardedImproving {
     bool improve_fully(const Cell& a, const Cell& b) {
         for (std::size_t n_left = 2 * (a.size() + b.size()); n_left > 0; --n_left) {
             if (!improve(a, b)) return true;
-            cells_.watch().tick();
+            cells_.poller().tick();
         }
         return false;
     }

@@ -94,7 +94,7 @@ class GuardedRepairing {
             if (b == none || b == a.number || cells_[b].size() == 0) continue;
             double limit = 1.3 * least;
             if (out_of_reach(a, cells_[b], limit)) continue;
-            if (++n_asked_ % 16 == 0) cells_.watch().tick();
+            if (++n_asked_ % 16 == 0) cells_.poller().tick();
             const Step step = repairing_step(a, cells_[b], limit);
             if (!step) continue;
             found_.emplace_back(limit, b);
@@ -257,7 +257,7 @@ class GuardedRepairing {
     GuardedCells& cells_;
     GuardedPair pair_;
     std::vector<std::pair<double, std::uint32_t>> offers_, found_;  // prices and cells
-    std::size_t n_asked_ = 0;                                       // cells asked for steps, for the watch
+    std::size_t n_asked_ = 0;                                       // cells asked for steps, for the poller
     std::vector<std::uint32_t> alive_;
     std::vector<float> apart2_;
     std::vector<std::uint64_t> keys_;

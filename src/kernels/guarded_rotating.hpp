@@ -25,7 +25,7 @@ class GuardedRotating {
                 for (const auto& cycle : cycles_.find({cells_.n_listed(), cells_.lists(), cost_})) pass_on(cycle);
                 if (changed_.empty()) break;
                 for (const std::uint32_t cell : changed_) renew_passes(cell);
-                cells_.watch().tick();
+                cells_.poller().tick();
             }
         }
     }
@@ -48,7 +48,7 @@ class GuardedRotating {
         }
         for (std::uint32_t way = 0; way < cost_.size(); ++way) {
             find_pass(way);
-            if (way % cells_.n_listed() == 0) cells_.watch().tick();
+            if (way % cells_.n_listed() == 0) cells_.poller().tick();
         }
     }
     void find_pass(std::uint32_t way) {

@@ -30,12 +30,12 @@ class GuardedSearch {
     };
 
     // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records. Reports the
-    // records gone through to `watch`, n_records a round.
+    // records gone through to `poller`, n_records a round.
     GuardedSearch(Rows<const double> X, std::size_t k, std::span<const Guarded> guarded, const Loops& loops,
-                  std::span<std::int64_t> labels, Watch& watch)
+                  std::span<std::int64_t> labels, Poller& poller)
         : labels_(labels),
-          watch_(watch),
-          cells_(X, k, guarded, loops, labels, watch),
+          poller_(poller),
+          cells_(X, k, guarded, loops, labels, poller),
           repairing_(cells_),
           splitting_(cells_, repairing_),
           improving_(cells_),
@@ -46,7 +46,7 @@ class GuardedSearch {
         repairing_.repair(plan.n_neighbours, plan.at_any_cost);
         improve(plan);
         cells_.write_labels(labels_);
-        watch_.finish(plan.n_rounds * cells_.n_records());
+        poller_.finish(plan.n_rounds * cells_.n_records());
     }
 
   private:
@@ -75,7 +75,7 @@ class GuardedSearch {
     }
 
     std::span<std::int64_t> labels_;
-    Watch& watch_;
+    Poller& poller_;
     GuardedCells cells_;
     GuardedRepairing repairing_;
     GuardedSplitting splitting_;

@@ -20,7 +20,7 @@ class GuardedSplitting {
     bool split_large() {
         const std::size_t n_before = cells_.size();
         for (std::size_t c = 0; c < cells_.size(); ++c)
-            while (cells_[c].size() >= 2 * cells_.k() && cells_[c].excess <= 0 && split(c)) cells_.watch().tick();
+            while (cells_[c].size() >= 2 * cells_.k() && cells_[c].excess <= 0 && split(c)) cells_.poller().tick();
         return cells_.size() > n_before;
     }
 

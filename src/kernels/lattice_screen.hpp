@@ -57,9 +57,9 @@ struct Query {
     }
 };
 
-class Core {
+class LatticeScreen {
   public:
-    Core(Rows<const double> X, double scale, const Turn& turn, const Loops& loops, Pool& pool)
+    LatticeScreen(Rows<const double> X, double scale, const PrincipalAxes& turn, const Loops& loops, Pool& pool)
         : X_(X),
           scale_(scale),
           turn_(turn),
@@ -562,7 +562,7 @@ class Core {
 
     Rows<const double> X_;
     double scale_;
-    const Turn& turn_;
+    const PrincipalAxes& turn_;
     const Loops& loops_;
     Pool& pool_;
     std::size_t n_dims_;  // kept coordinates

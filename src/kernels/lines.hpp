@@ -26,7 +26,7 @@ enum class Reads : std::int64_t {
     nothing = 3  // passed over
 };
 
-enum class LineFault : std::int64_t { malformed = 0, missing_key = 1, unknown_key = 2, not_a_number = 3 };
+enum class LineFault : std::int64_t { malformed = 0, missing_key = 1, unknown_key = 2, not_a_number = 3, not_utf8 = 4 };
 
 // Texts that lie one after the other.
 struct Texts {
@@ -52,7 +52,8 @@ struct BadLine {
 struct Parsed {
     std::size_t n_bytes = 0;  // of whole lines
     std::size_t n_lines = 0;
-    std::vector<std::int64_t> lines;  // the number of each good line
+    std::vector<std::int64_t> lines;   // the number of each good line
+    std::vector<std::int64_t> begins;  // where each good line begins
     std::vector<std::vector<double>> numbers;
     std::vector<Texts> texts;
     std::vector<BadLine> bad;
@@ -118,7 +119,7 @@ class LineReader {
         if (is_blank(line)) return;
         std::fill(seen_.begin(), seen_.end(), 0);
         fault_ = LineFault::malformed;
-        const bool good = is_csv_ ? read_csv(line) : read_json(line);
+        const bool good = is_utf8(line) ? (is_csv_ ? read_csv(line) : read_json(line)) : fail(LineFault::not_utf8);
         const auto number = static_cast<std::int64_t>(out.n_lines);
         if (!good) {
             const auto start = static_cast<std::int64_t>(begin);
@@ -126,6 +127,7 @@ class LineReader {
             return;
         }
         out.lines.push_back(number);
+        out.begins.push_back(static_cast<std::int64_t>(begin));
         for (std::size_t j = 0; j < names_.size(); ++j) {
             if (reads_[j] == Reads::number)
                 out.numbers[j].push_back(fields_.numbers[j]);
@@ -265,12 +267,14 @@ class LineReader {
         const bool is_there = raw != "null";
         switch (reads_[j]) {
             case Reads::number:
-                return set_number(j, raw, is_there);
+                if (is_there && !is_number_) return fail(LineFault::not_a_number);
+                fields_.numbers[j] = is_there ? number_ : std::numeric_limits<double>::quiet_NaN();
+                return true;
             case Reads::text:
                 set_text(j, one_spelling(raw), is_there);
                 return true;
             case Reads::passed:
-                set_text(j, raw, true);
+                set_text(j, on_one_line(raw), true);
                 return true;
             case Reads::nothing:
                 return true;
@@ -278,9 +282,16 @@ class LineReader {
         return false;
     }
 
+    // JSON allows carriage returns between the parts of a nested value, and some readers take them for line breaks.
+    std::string_view on_one_line(std::string_view raw) {
+        if (raw.find('\r') == std::string_view::npos) return raw;
+        spelled_.assign(raw);
+        std::replace(spelled_.begin(), spelled_.end(), '\r', ' ');
+        return spelled_;
+    }
+
     // Escapes and numbers have several spellings.
     std::string_view one_spelling(std::string_view raw) {
-        double value = 0;
         if (raw.front() == '"') {
             if (raw.find('\\') == std::string_view::npos) return raw;
             std::string decoded;
@@ -289,9 +300,9 @@ class LineReader {
             write_json_string(decoded, spelled_);
             return spelled_;
         }
-        if (read_number(raw, value) && std::abs(value) < 9e15) {
+        if (is_number_ && std::abs(number_) < 9e15) {
             char room[40];
-            spelled_ = write_number(value + 0.0, room);
+            spelled_ = write_number(number_ + 0.0, room);
             return spelled_;
         }
         return raw;
@@ -315,17 +326,59 @@ class LineReader {
             if (*at == '\\') {
                 static constexpr std::string_view escaped = "\"\\/bfnrtu";
                 if (++at == end || escaped.find(*at) == std::string_view::npos) return false;
-                if (*at == 'u') {
-                    for (int i = 0; i < 4; ++i)
-                        if (++at == end || !is_hex(*at)) return false;
-                }
+                if (*at == 'u' && !take_escape(at, end)) return false;
             }
         }
         return false;
     }
+
+    // Takes the digits behind \u, up to the last one; the two halves of a pair of surrogates come together or not at
+    // all.
+    static bool take_escape(const char*& at, const char* end) {
+        const int first = take_hex(at, end);
+        if (first < 0 || (first >= 0xdc00 && first < 0xe000)) return false;
+        if (first < 0xd800 || first >= 0xe000) return true;
+        if (end - at < 3 || at[1] != '\\' || at[2] != 'u') return false;
+        at += 2;
+        const int second = take_hex(at, end);
+        return second >= 0xdc00 && second < 0xe000;
+    }
+    static int take_hex(const char*& at, const char* end) {
+        int code = 0;
+        for (int i = 0; i < 4; ++i) {
+            if (++at == end || !is_hex(*at)) return -1;
+            code = code * 16 + (*at <= '9' ? *at - '0' : (*at | 0x20) - 'a' + 10);
+        }
+        return code;
+    }
     static bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-    static bool skip_value(const char*& at, const char* end, int depth) {
+    // RFC 3629: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+    static bool is_utf8(std::string_view text) {
+        const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+        const auto* end = at + text.size();
+        while (at != end) {
+            std::uint64_t eight;
+            if (end - at >= 8 && (std::memcpy(&eight, at, 8), (eight & 0x8080808080808080u) == 0)) {
+                at += 8;
+                continue;
+            }
+            const unsigned char c = *at++;
+            if (c < 0x80) continue;
+            const int more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
+            if (c < 0xc2 || c > 0xf4 || end - at < more) return false;
+            if ((c == 0xe0 && *at < 0xa0) || (c == 0xed && *at > 0x9f) || (c == 0xf0 && *at < 0x90) ||
+                (c == 0xf4 && *at > 0x8f))
+                return false;
+            for (int i = 0; i < more; ++i)
+                if ((*at++ & 0xc0) != 0x80) return false;
+        }
+        return true;
+    }
+
+    // Also says whether the last value was a number, and which.
+    bool skip_value(const char*& at, const char* end, int depth) {
+        is_number_ = false;
         if (at == end || depth > 64) return false;
         if (*at == '"') {
             std::string_view content;
@@ -335,11 +388,32 @@ class LineReader {
         const char* begin = at;
         while (at != end && *at != ',' && *at != '}' && *at != ']' && !is_space(*at)) ++at;
         const std::string_view word(begin, static_cast<std::size_t>(at - begin));
-        double value = 0;
-        return word == "true" || word == "false" || word == "null" || read_number(word, value);
+        const bool is_valid = is_json_number(word);
+        is_number_ = is_valid && read_number(word, number_);
+        return is_valid || word == "true" || word == "false" || word == "null";
     }
 
-    static bool skip_nested(const char*& at, const char* end, int depth) {
+    // RFC 8259, section 6: no plus sign, no leading zero, digits on both sides of a point, no NaN and no Infinity.
+    static bool is_json_number(std::string_view word) {
+        std::size_t at = !word.empty() && word[0] == '-';
+        const auto digits = [&] {
+            const std::size_t first = at;
+            while (at < word.size() && word[at] >= '0' && word[at] <= '9') ++at;
+            return at - first;
+        };
+        const std::size_t first = at;
+        const std::size_t n_whole = digits();
+        if (n_whole == 0 || (n_whole > 1 && word[first] == '0')) return false;
+        if (at < word.size() && word[at] == '.' && (++at, digits() == 0)) return false;
+        if (at < word.size() && (word[at] == 'e' || word[at] == 'E')) {
+            ++at;
+            if (at < word.size() && (word[at] == '+' || word[at] == '-')) ++at;
+            if (digits() == 0) return false;
+        }
+        return at == word.size();
+    }
+
+    bool skip_nested(const char*& at, const char* end, int depth) {
         const char close = *at == '{' ? '}' : ']';
         const bool is_object = *at++ == '{';
         skip_space(at, end);
@@ -357,7 +431,10 @@ class LineReader {
             skip_space(at, end);
             if (at == end) return false;
             const char c = *at++;
-            if (c == close) return true;
+            if (c == close) {
+                is_number_ = false;
+                return true;
+            }
             if (c != ',') return false;
         }
     }
@@ -438,6 +515,8 @@ class LineReader {
     char separator_;
     bool open_ = false;  // a quote, where the last line looked at ends
     LineFault fault_ = LineFault::malformed;
+    bool is_number_ = false;  // the last value of JSON
+    double number_ = 0;
     Fields fields_;
     std::vector<int> seen_;
     std::vector<std::size_t> order_;

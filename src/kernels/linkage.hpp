@@ -68,7 +68,7 @@ struct Asked {
 // The points of a crowd that are asked for, as a crowd, with the numbers that they have there.
 class Some {
   public:
-    Some(const Crowd& all, const Asked& asked, double scale, std::span<const double> middle, Pool& pool)
+    Some(const BoxedPoints& all, const Asked& asked, double scale, std::span<const double> middle, Pool& pool)
         : crowd_(&all), asked_(asked.numbers) {
         if (asked_.size() == asked.rows.size()) return;
         std::vector<double> picked;
@@ -77,12 +77,12 @@ class Some {
             const auto row = asked.rows[static_cast<std::size_t>(number)];
             picked.insert(picked.end(), row.begin(), row.end());
         }
-        own_ = std::make_unique<Crowd>(Rows<const double>(picked.data(), asked_.size(), asked.rows.dims()), scale,
-                                       middle, pool);
+        own_ = std::make_unique<BoxedPoints>(Rows<const double>(picked.data(), asked_.size(), asked.rows.dims()), scale,
+                                             middle, pool);
         crowd_ = own_.get();
     }
 
-    const Crowd& crowd() const { return *crowd_; }
+    const BoxedPoints& crowd() const { return *crowd_; }
     // The numbers of the points in a block, as they are in the crowd of all.
     std::vector<std::uint32_t> numbers(std::size_t block) const {
         const auto inside = crowd_->numbers(block);
@@ -93,9 +93,9 @@ class Some {
     }
 
   private:
-    const Crowd* crowd_;
+    const BoxedPoints* crowd_;
     std::span<const std::int64_t> asked_;
-    std::unique_ptr<Crowd> own_;
+    std::unique_ptr<BoxedPoints> own_;
 };
 
 // Original records, the points they were released as, and which is whose.
@@ -119,9 +119,10 @@ class Linkage {
 
     // For each record released as one of the points asked for, how many originals are nearer to that point than it is
     // itself, 2 standing for more too, and how many as near, itself included; 0 as near where two are nearer.
-    void rank_originals(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
+    void rank_originals(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
+                        Poller& poller) {
         const Some hosts(points_, asked, scale_, middle_, pool_);
-        for_each_block(hosts.crowd(), records_, watch, [&](std::size_t block, Meeting& meeting) {
+        for_each_block(hosts.crowd(), records_, poller, [&](std::size_t block, PairSearch& meeting) {
             const auto numbers = hosts.numbers(block);
             std::vector<TwoNearest> found;
             std::array<double, block_size> limits, nearest_member;
@@ -143,9 +144,10 @@ class Linkage {
 
     // For each record asked for, how many released records are nearer to it than its own, and how many as near, that
     // one included.
-    void rank_released(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties, Watch& watch) {
+    void rank_released(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
+                       Poller& poller) {
         const Some hosts(records_, asked, scale_, middle_, pool_);
-        for_each_block(hosts.crowd(), points_, watch, [&](std::size_t block, Meeting& meeting) {
+        for_each_block(hosts.crowd(), points_, poller, [&](std::size_t block, PairSearch& meeting) {
             const auto numbers = hosts.numbers(block);
             std::array<double, block_size> limits;
             for (std::size_t slot = 0; slot < numbers.size(); ++slot) limits[slot] = own2_[numbers[slot]];
@@ -163,9 +165,9 @@ class Linkage {
     // Calls task(block, meeting) for each block of hosts, on all threads; each takes the next block when it is done
     // with one.
     template <class Task>
-    void for_each_block(const Crowd& hosts, const Crowd& guests, Watch& watch, const Task& task) {
-        std::vector<Meeting> meetings(pool_.size(), Meeting(hosts, guests, loops_));
-        SharedWatch shared(watch);
+    void for_each_block(const BoxedPoints& hosts, const BoxedPoints& guests, Poller& poller, const Task& task) {
+        std::vector<PairSearch> meetings(pool_.size(), PairSearch(hosts, guests, loops_));
+        SharedPoller shared(poller);
         // At least as long as it takes to look at every box.
         pool_.each(hosts.n_blocks(), 1'000.0 + static_cast<double>(guests.n_blocks()) * 20.0,
                    [&](std::size_t thread, std::size_t block) {
@@ -201,8 +203,8 @@ class Linkage {
     }
     double scale_;
     std::vector<double> middle_;
-    Crowd records_;
-    Crowd points_;
+    BoxedPoints records_;
+    BoxedPoints points_;
     Members members_;
     std::vector<double> own2_;  // squared distance of each record from its released point
     Pool& pool_;

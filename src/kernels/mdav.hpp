@@ -21,7 +21,7 @@ class Mdav {
         std::fill(labels.begin(), labels.end(), std::int64_t{-1});
     }
 
-    void run(Watch& watch) {
+    void run(Poller& watch) {
         while (remaining_.size() >= 2 * k_) {
             const std::uint32_t p = remaining_.farthest_from_centroid();
             const Farthest from_p = form_cell(p, true);

@@ -42,10 +42,10 @@ class NeighbourSearch {
         for (std::size_t place = 0; place < order_.size(); ++place) put(place);
     }
 
-    std::vector<std::uint32_t> run(Pool& pool, Watch& watch) const {
+    std::vector<std::uint32_t> run(Pool& pool, Poller& poller) const {
         std::vector<std::uint32_t> lists(points_.size() * n_wanted_, none);
         if (n_wanted_ == 0) return lists;
-        SharedWatch shared(watch);
+        SharedPoller shared(poller);
         std::vector<std::unique_ptr<Room>> rooms(pool.size());
         pool.each(n_tiles_, 50'000.0, [&](std::size_t thread, std::size_t tile) {
             if (!shared.goes_on(thread)) return;
@@ -183,8 +183,8 @@ class NeighbourSearch {
 
 // `points` are in rows of a multiple of 8 columns, the surplus ones zero.
 inline std::vector<std::uint32_t> nearest_neighbours(Rows<const float> points, std::size_t n_wanted, const Loops& loops,
-                                                     Pool& pool, Watch& watch) {
-    return NeighbourSearch(points, n_wanted, loops, pool).run(pool, watch);
+                                                     Pool& pool, Poller& poller) {
+    return NeighbourSearch(points, n_wanted, loops, pool).run(pool, poller);
 }
 
 }  // namespace shoal

@@ -30,10 +30,10 @@ class NewCells {
     };
 
     // Fills empty cells from `next` on.
-    std::vector<Opened> open(std::size_t next, Watch& watch) {
+    std::vector<Opened> open(std::size_t next, Poller& poller) {
         std::vector<Opened> opened;
         for (const auto& [worst, origin] : worst_first()) {
-            watch.tick();
+            poller.tick();
             if (next == cells_.n_cells()) break;
             if (n_spare(origin) == 0 || !look_around(origin)) continue;
             gather_around(farthest_record(origin));

@@ -13,9 +13,9 @@
 namespace shoal {
 
 // Records held column by column in float64, each with the block its neighbours are in.
-class Rim {
+class OutermostRecords {
   public:
-    explicit Rim(std::size_t n_dims) : n_dims_(n_dims) {}
+    explicit OutermostRecords(std::size_t n_dims) : n_dims_(n_dims) {}
 
     std::size_t size() const { return records_.size(); }
     std::span<const std::uint32_t> records() const { return records_; }

@@ -20,14 +20,14 @@ class Polish {
   public:
     // `lists` holds the cells near each of the first `n_used` cells, as many for each.
     Polish(CellTiles& cells, std::size_t k, const Loops& loops, std::span<const std::uint32_t> lists,
-           std::size_t n_used, Watch& watch)
+           std::size_t n_used, Poller& poller)
         : cells_(cells),
           k_(k),
           loops_(loops),
           lists_(lists),
           n_listed_(lists.size() / n_used),
           n_used_(n_used),
-          watch_(watch) {}
+          poller_(poller) {}
 
     // A record moves on to a second cell and one from there to a third, which has room for it or gives one to the
     // first. Each cell takes part once.
@@ -36,7 +36,7 @@ class Polish {
         measure_ways();
         std::vector<bool> done(n_used_, false);
         for (std::uint32_t a = 0; a < n_used_; ++a) {
-            watch_.tick();
+            poller_.tick();
             const Chain chain = done[a] ? Chain{} : best_chain(a, done);
             if (chain.gain <= 0 || !take(a, chain)) continue;
             for (const std::uint32_t cell : {a, chain.b, chain.c}) {
@@ -50,7 +50,7 @@ class Polish {
     template <class Changed>
     void cut_anew(const Changed& changed) {
         for (std::uint32_t a = 0; a < n_used_; ++a) {
-            watch_.tick();
+            poller_.tick();
             for (std::size_t i = 0; i < std::min(n_nearest, n_listed_); ++i) {
                 const std::uint32_t b = lists_[a * n_listed_ + i];
                 if (!usable(a) || !usable(b) || !cut_pair(a, b)) continue;
@@ -83,7 +83,7 @@ class Polish {
         std::vector<float> across(cells_.dims());
         std::vector<float> apart2(cells_.capacity());
         for (std::uint32_t a = 0; a < n_used_; ++a) {
-            watch_.tick();
+            poller_.tick();
             for (std::size_t i = 0; i < n_listed_ && usable(a); ++i)
                 if (usable(lists_[a * n_listed_ + i]))
                     ways_[a * n_listed_ + i] = way(a, lists_[a * n_listed_ + i], across.data(), apart2.data());
@@ -277,7 +277,7 @@ class Polish {
     std::span<const std::uint32_t> lists_;
     std::size_t n_listed_;
     std::size_t n_used_;
-    Watch& watch_;
+    Poller& poller_;
     std::vector<Way> ways_;  // from each cell to each of those near it
     std::vector<std::uint32_t> members_;
     std::vector<double> rows_;

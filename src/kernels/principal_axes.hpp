@@ -64,9 +64,9 @@ struct Eigen {
 // Coordinates relative to a middle, turned where that pays: where the columns hang together, boxes around neighbours
 // are smaller along the principal axes, and the last axes hold so little that they can be left out. Distances between
 // turned points are those between the points, but for rounding and for what was left out.
-class Turn {
+class PrincipalAxes {
   public:
-    Turn(Rows<const double> X, double scale, std::span<const double> middle)
+    PrincipalAxes(Rows<const double> X, double scale, std::span<const double> middle)
         : n_dims_(X.dims()), n_kept_(X.dims()), middle_(middle.begin(), middle.end()) {
         if (n_dims_ < 2 || n_dims_ > max_dims) return;
         Eigen eigen(covariance(X, scale), n_dims_);

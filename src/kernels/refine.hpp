@@ -47,7 +47,7 @@ class Refiner {
           n_changes_(cells_.n_cells(), 0) {}
 
     // `watch` hears of the records gone through, n_records a round. If it stops the work, the labels are those of then.
-    void run(const Plan& plan, Watch& watch) try {
+    void run(const Plan& plan, Poller& watch) try {
         double before = cells_.loss();
         for (std::size_t round = 0; round < plan.n_rounds && n_used_ > 1; ++round) {
             // Cells move little once the first rounds are over, so their neighbours stay.
@@ -77,7 +77,7 @@ class Refiner {
     // The same around the cells that have been touched since a partition was refined: two others are not compared until
     // one of them changes. First cells are opened out of what their neighbours have to spare, which may cost more than
     // the steps that follow win: then the labels stay.
-    void run_around(const Before& before_now, const Plan& plan, Watch& watch) {
+    void run_around(const Before& before_now, const Plan& plan, Poller& watch) {
         const double at_first = cells_.precise_loss();
         for (const std::uint32_t cell : before_now.touched) n_changes_[cell] = 1;
         looked_at_.assign(cells_.n_cells(), 0);
@@ -110,7 +110,7 @@ class Refiner {
   private:
     static constexpr std::uint32_t none = 0xffffffff;
 
-    void open_cells(Watch& watch) {
+    void open_cells(Poller& watch) {
         for (const auto& [cell, origin, givers] : NewCells(cells_, k_, loops_, lists_, n_used_).open(n_used_, watch)) {
             ++n_changes_[cell];
             for (const std::uint32_t giver : givers) ++n_changes_[giver];
@@ -139,7 +139,7 @@ class Refiner {
 
     std::span<std::uint32_t> near(std::size_t cell) { return std::span(lists_).subspan(cell * n_listed_, n_listed_); }
 
-    void find_neighbours(const Plan& plan, Watch& watch) {
+    void find_neighbours(const Plan& plan, Poller& watch) {
         lists_ = nearest_neighbours(cells_.centroids(n_used_), plan.n_neighbours, loops_, pool_, watch);
         n_listed_ = lists_.size() / n_used_;
         list_pairs(none);
@@ -151,9 +151,9 @@ class Refiner {
     }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
-    void sweep(Watch& watch) {
+    void sweep(Poller& watch) {
         const auto n_records = static_cast<double>(cells_.n_records());
-        SharedWatch shared(watch, 64);
+        SharedPoller shared(watch, 64);
         pairings_.tour(
             pool_,
             [&](std::size_t thread, Pair& pair) {
@@ -167,7 +167,7 @@ class Refiner {
     }
 
     // Chains and new cuts, then moves and swaps where something has changed.
-    void polish(Watch& watch) {
+    void polish(Poller& watch) {
         const auto changed = [&](std::uint32_t cell) { ++n_changes_[cell]; };
         Polish polish(cells_, k_, loops_, lists_, n_used_, watch);
         polish.pass_on(changed);
@@ -200,9 +200,9 @@ class Refiner {
     }
 
     // Scatters cells over their neighbours where that costs less than they lose by themselves; the costliest first.
-    void dissolve_costly_cells(Watch& watch) {
+    void dissolve_costly_cells(Poller& watch) {
         std::vector<double> costs(n_used_, 0.0);
-        SharedWatch shared(watch, 16);
+        SharedPoller shared(watch, 16);
         pool_.split(n_used_, 2'000.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
             for (std::size_t c = from; c < to && shared.goes_on(thread); ++c)
                 if (cells_.size(c) > 0 && worth_a_look(c) && least_cost(c) < cells_.loss(c)) costs[c] = cells_.loss(c);

@@ -104,7 +104,7 @@ class Remaining {
         // The rim before the rest, as it holds far ones. Threads share both.
         std::atomic<std::size_t> next{0};
         const auto measure_rim = [&](Query& asked) {
-            for (std::size_t from; (from = next.fetch_add(Rim::n_at_once)) < rim_.size();) {
+            for (std::size_t from; (from = next.fetch_add(OutermostRecords::n_at_once)) < rim_.size();) {
                 const auto distance = rim_.distances(loops_, point, from);
                 for (std::size_t i = 0; i < distance.size(); ++i) asked.offer({distance[i], rim_.records()[from + i]});
             }
@@ -237,9 +237,9 @@ class Remaining {
     std::vector<std::uint32_t> place_;  // of each record: in the core, in the rim, or gone
     std::vector<double> anchor_;        // every core record is within core_radius_ of it
     double core_radius_ = 0;
-    Turn turn_;
-    Rim rim_;
-    Core core_;
+    PrincipalAxes turn_;
+    OutermostRecords rim_;
+    LatticeScreen core_;
 };
 
 }  // namespace shoal

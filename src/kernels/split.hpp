@@ -246,9 +246,9 @@ class Splits {
         : X_(X), scale_(unit_scale(X.flat())), k_(k), pool_(pool), loops_(loops), labels_(labels) {}
 
     // Each part has at least k records.
-    void run(const Members& parts, Watch& watch) {
+    void run(const Members& parts, Poller& poller) {
         for (std::size_t part = 0; part < parts.n_cells(); ++part) put(Piece(parts[part].begin(), parts[part].end()));
-        SharedWatch shared(watch);
+        SharedPoller shared(poller);
         const double time = 100.0 * static_cast<double>(X_.size() * X_.dims()) / static_cast<double>(pool_.size());
         pool_.each(pool_.size(), time, [&](std::size_t thread, std::size_t) {
             try {
@@ -259,7 +259,7 @@ class Splits {
             }
         });
         number_cells();
-        watch.finish(X_.size());
+        poller.finish(X_.size());
     }
 
   private:

@@ -58,16 +58,16 @@ class Univariate {
     }
 
     // Returns how many records each cell takes, from the lowest values to the highest.
-    std::vector<std::int64_t> run(Watch& watch) {
+    std::vector<std::int64_t> run(Poller& poller) {
         const std::size_t n = values_.size();
         settle_single_cells();
         for (border_ = 2 * k_; border_ <= n; border_ += k_) {
             measure();
             const std::size_t last = std::min(border_ + k_ - 1, n);
             settle(border_, last, first_, last - k_);
-            watch.tick(border_);
+            poller.tick(border_);
         }
-        watch.finish(n);
+        poller.finish(n);
         return sizes();
     }
 

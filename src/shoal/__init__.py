@@ -1,23 +1,23 @@
 """shoal: k-anonymous microaggregation. A fish is safe in its shoal.
 
-The verbs, in the order in which they are used:
+The main functions, in the order of use:
 
 inspect
-    Say what is in a table, what may be misread in it, and which roles its columns may have.
+    Describe a table: its contents, values that may be misread, and the roles its columns may have.
 anonymize
     Make a table k-anonymous: a `Release`, with its verdict, loss, risk and report.
 compare
-    Try several k and methods: how much risk for how much loss.
+    Try several k and methods, and compare risk and loss.
 audit
-    Recount what a published table keeps, from shoal or from another tool.
+    Recount the guarantees of a published table, from shoal or from another tool.
 run
-    Carry out a job file, as ``shoal run`` does.
+    Execute a job file, as ``shoal run`` does.
 partition
     Split a matrix into cells of at least k similar records: the algorithms alone.
 
-Streams of records go through a `Stream`, scikit-learn's pipelines through a `Microaggregator`; `TCloseness`,
-`LDiversity` and other models promise more than k. What a table needs is imported when it is first used, so that
-``import shoal`` stays quick.
+`Stream` anonymizes streams of records, `Microaggregator` is a scikit-learn transformer; `TCloseness`, `LDiversity` and
+other models guarantee more than k. Modules that handle tables are imported on first use, so that ``import shoal`` stays
+fast.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""Arrays: the gate for numbers that come without a table.
+"""Arrays: validation of numeric input that does not come from a table.
 
-`as_matrix` accepts a matrix or says what is wrong with it, `as_cell_size` accepts a k that the records can meet, and
-`standardize` brings columns to the scale that the literature compares on.
+`as_matrix` validates a matrix, `as_cell_size` validates k, and `standardize` brings columns to the scale used in the
+literature.
 """
 
 import operator
@@ -24,7 +24,7 @@ def standardize(X: ArrayLike) -> Matrix:
     Returns
     -------
     Z : ndarray of shape (n_records, n_dims), float64
-        Equal entries of a column stay equal. A constant column becomes zeros: it carries no distance.
+        Equal entries of a column stay equal. A constant column becomes zeros.
 
     Raises
     ------
@@ -33,12 +33,12 @@ def standardize(X: ArrayLike) -> Matrix:
 
     Notes
     -----
-    Takes O(n) time in records and one working copy of the matrix. Offset and mean are gone before anything is squared,
-    so a column of Unix timestamps keeps its digits. Each column is first scaled by an exact power of two, so no
-    magnitude that a float64 can hold overflows or vanishes.
+    Takes O(n) time in records and one working copy of the matrix. Offset and mean are subtracted before anything is
+    squared, so a column of Unix timestamps keeps its digits. Each column is first scaled by an exact power of two, so
+    columns of any magnitude neither overflow nor underflow.
 
-    Dividing by the sample standard deviation (n - 1) instead would change every column by the same factor: the same
-    cells, the same information loss.
+    Dividing by the sample standard deviation (n - 1) instead would scale every column by the same factor: the cells and
+    the information loss would be the same.
 
     Examples
     --------
@@ -50,8 +50,8 @@ def standardize(X: ArrayLike) -> Matrix:
     if len(matrix) == 0:
         return matrix.copy()
     Z: Matrix = np.ldexp(matrix, -np.frexp(np.abs(matrix).max(axis=0))[1])
-    # From the first record, not yet from the mean: the digits that all records share go without a rounding, and a
-    # constant column is exactly 0, where the rounded mean of equal numbers may differ from them and be scaled up to 1.
+    # First relative to a record, then to the mean: the digits that all records share cancel without rounding, and a
+    # constant column is exactly 0. The rounded mean of equal numbers may differ from them, and be scaled up to 1.
     Z -= Z[0].copy()
     Z -= Z.mean(axis=0)
     sd = np.sqrt(np.square(Z).mean(axis=0))
@@ -60,20 +60,20 @@ def standardize(X: ArrayLike) -> Matrix:
 
 
 MOST_RECORDS = 2**31 - 1
-"""How many records the kernels can number."""
+"""Maximum number of records that the kernels can index."""
 
 
 def check_n_records(n_records: int) -> None:
-    """Refuse more records than the kernels can number."""
+    """Refuse more records than the kernels can index."""
     if n_records > MOST_RECORDS:
         raise ParameterError(
             f"There are {n_records:,} records, and at most {MOST_RECORDS:,} can be partitioned together. Split the "
-            "table into parts, and release each."
+            "table into parts, and release each separately."
         )
 
 
 def as_matrix(X: ArrayLike) -> Matrix:
-    """Return `X` as a C-contiguous float64 matrix of finite numbers, or say what is wrong with it."""
+    """Return `X` as a C-contiguous float64 matrix of finite numbers, or raise ParameterError."""
     try:
         array = np.asarray(X)
     except ValueError as error:
@@ -85,11 +85,11 @@ def as_matrix(X: ArrayLike) -> Matrix:
         )
     if array.ndim != 2:
         raise ParameterError(
-            f"X must have two dimensions, records by columns; it has {array.ndim}. One column is X.reshape(-1, 1)."
+            f"X must have two dimensions, records by columns; it has {array.ndim}. For one column use X.reshape(-1, 1)."
         )
     check_n_records(array.shape[0])
     if array.shape[1] == 0 and array.shape[0] > 0:
-        raise ParameterError(f"X has {array.shape[0]} records but no columns; there is nothing to tell them apart by.")
+        raise ParameterError(f"X has {array.shape[0]} records but no columns. Pass at least one column.")
     with np.errstate(over="ignore"):
         matrix = np.ascontiguousarray(array, dtype=np.float64)
     bad = ~np.isfinite(matrix)
@@ -98,23 +98,23 @@ def as_matrix(X: ArrayLike) -> Matrix:
         raise ParameterError(
             f"X must be finite; {bad.sum()} entries are NaN or infinite, in column(s) "
             f"{', '.join(map(str, np.unique(columns)[:10]))}, the first at record {rows[0]}. "
-            "Drop these records or fill the gaps first."
+            "Drop these records or impute the values first."
         )
     return matrix
 
 
 def as_k(k: int) -> int:
-    """Return `k` as an int of at least 2, or say what is wrong with it."""
+    """Return `k` as an int of at least 2, or raise ParameterError."""
     if isinstance(k, bool | np.bool_) or not hasattr(k, "__index__"):
         raise ParameterError(f"k must be a whole number, not {type(k).__name__}.")
     k = operator.index(k)
     if k < 2:
-        raise ParameterError(f"k must be at least 2 for a record to hide among others; k={k} was asked for.")
+        raise ParameterError(f"k must be at least 2; k={k} was asked for. With k=1 every record would be unprotected.")
     return k
 
 
 def as_cell_size(k: int, n_records: int) -> int:
-    """Return `k` as an int that `n_records` records can meet, or say why there is none."""
+    """Return `k` as an int of at most `n_records`, or raise."""
     k = as_k(k)
     if n_records < k:
         raise GuaranteeError(

@@ -1,7 +1,7 @@
 """Audit: recount every guarantee from the released table alone.
 
-A class is a set of records with the same published quasi-identifiers, missing being a value like any other. The audit
-knows no cells and no labels: what it counts is what an intruder sees, in shoal's own releases and in anybody else's.
+An equivalence class is a set of records with the same published quasi-identifiers; missing counts as a value. The audit
+does not use cells or labels: it counts what an intruder sees, in releases of shoal and of any other tool.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from shoal.typing import Labels
 
 
 class Columns(Protocol):
-    """What the audit needs of a table: one column, or some."""
+    """The part of a table's interface that the audit uses."""
 
     def __getitem__(self, name: str, /) -> pa.ChunkedArray:
         """Return one column."""
@@ -36,21 +36,21 @@ class Columns(Protocol):
 
 @dataclass(frozen=True)
 class Diversity:
-    """How much the classes of a table tell about one confidential column; the worst class counts.
+    """What the classes of a table reveal about one confidential column, for the worst class.
 
     Attributes
     ----------
     distinct : int
-        Fewest different values in a class: distinct l-diversity.
+        Smallest number of different values in a class: distinct l-diversity.
     entropy : float
         The exponential of the smallest entropy in a class: entropy l-diversity.
     recursive : float
-        Largest share of one value against all others in a class, r1 / (r2 + ... + rm): the table has recursive
-        (c, 2)-diversity for every c above it. Infinite if a class has one value only.
+        Largest ratio of one value to all others in a class, r1 / (r2 + ... + rm): the table has recursive
+        (c, 2)-diversity for every c above it. Infinite if a class has a single value.
     t : float
         Largest distance (EMD) between the values in a class and those in the table: t-closeness.
     mean_t : float
-        The same on average over the records.
+        Mean of that distance over the records.
     """
 
     distinct: int
@@ -60,7 +60,7 @@ class Diversity:
     mean_t: float
 
     def or_worse(self, other: "Diversity") -> "Diversity":
-        """Return the worse of two in each respect."""
+        """Return the worse of two in each measure."""
         return Diversity(
             min(self.distinct, other.distinct),
             min(self.entropy, other.entropy),
@@ -72,32 +72,32 @@ class Diversity:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a table keeps, recounted.
+    """The recounted guarantees of a table.
 
     Attributes
     ----------
     k : int or None
-        What was asked for.
+        The k that was asked for.
     n_records, n_classes : int
-        Size of the table and number of its classes.
+        Number of records and of equivalence classes.
     smallest : int
-        Records in the smallest class: the k that the table has.
+        Size of the smallest class: the k that the table has.
     sizes : dict of int to int
-        How many classes there are of each size.
+        Number of classes of each size.
     n_below : int
-        Records in classes smaller than `k`.
+        Number of records in classes smaller than `k`.
     quasi_identifiers : tuple of str
-        The columns that were counted.
+        The columns that define the classes.
     subjects : int or None
-        Fewest different subjects in a class; None if the table does not tell.
+        Smallest number of different subjects in a class; None without a subject column.
     subject_asked : bool
-        Whether k has to be met by different subjects.
+        Whether k counts different subjects.
     confidential : dict of str to Diversity
-        What the classes tell about each confidential column.
+        What the classes reveal about each confidential column.
     models : tuple of Reached
-        What each model that was asked for reaches, in the order of asking.
+        The recount of each model, in the order given.
     withdrawn : str or None
-        Why k is not claimed at all, if it is not: a sentence or two for readers of the report.
+        Why k is not claimed, if it is not: a sentence or two for readers of the report.
     """
 
     k: int | None
@@ -115,18 +115,18 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether all that was asked for was found; never where k was withdrawn."""
+        """Whether all guarantees asked for hold; False if k was withdrawn."""
         return self.withdrawn is None and self.k_holds and not self.broken
 
     @property
     def k_holds(self) -> bool:
-        """Whether every class has k records and, where that was asked for, k subjects."""
+        """Whether every class has k records and, if asked for, k subjects."""
         enough = self.k is None or self.smallest >= self.k
         return enough and not (self.subject_asked and self.k is not None and (self.subjects or 0) < self.k)
 
     @property
     def broken(self) -> tuple[Reached, ...]:
-        """The models that were promised and are not kept."""
+        """The guaranteed models that are violated."""
         return tuple(found for found in self.models if not found.kept)
 
     def require(self) -> None:
@@ -142,7 +142,7 @@ class Verdict:
             )
         for found in self.broken:
             raise GuaranteeError(
-                f"The recount found that {found.n_failing:,} of {found.n_classes:,} classes break {found.model}: the "
+                f"The recount found that {found.n_failing:,} of {found.n_classes:,} classes violate {found.model}: the "
                 f"worst has {found.model.unit} = {found.value:.4g}. Nothing was released."
             )
 
@@ -184,23 +184,23 @@ def audit(
     columns: dict[str, Any] | None = None,
     **reading: Any,
 ) -> Verdict:
-    """Recount what a published table keeps.
+    """Recount the guarantees of a published table.
 
     Parameters
     ----------
     table : path or frame
-        Any table that `shoal.table.read` takes; from shoal or from another tool.
+        Any table that `shoal.table.read` accepts; from shoal or from another tool.
     quasi_identifiers : sequence of str
         The columns that an intruder may know.
     k : int, optional
-        What every class has to have; without it the verdict only says what it found.
+        Minimum size of every class; without it the verdict only reports the sizes found.
     confidential : sequence of str
-        Columns to measure l-diversity and t-closeness of.
+        Columns whose l-diversity and t-closeness are measured.
     models : sequence of Model
-        What every class has to keep about confidential columns, such as ``shoal.TCloseness("salary", t=0.1)``.
+        Models that every class must satisfy, such as ``shoal.TCloseness("salary", t=0.1)``.
     subject : str, optional
-        A column that says which records belong to one person: then k counts different persons, and models also
-        have to hold with each person counted once for each value.
+        Column that identifies the person of each record: k then counts different persons, and models must also hold
+        with each person counted once for each value.
     columns : dict of str to dict, optional
         Settings of single columns; an ordinal confidential column needs its order here.
     **reading
@@ -209,7 +209,7 @@ def audit(
     Returns
     -------
     Verdict
-        Its `holds` says whether every class has k records and keeps every model; `require` raises if not.
+        `holds` is True if every class has k records and satisfies every model; `require` raises otherwise.
 
     Raises
     ------
@@ -232,9 +232,11 @@ def audit(
     for name, given in settings.items():
         unused = sorted(given.model_fields_set - {"kind", "order"})
         if unused:
-            raise ParameterError(f"{', '.join(unused)} is set for column {name!r}: an audit takes only kind and order.")
+            raise ParameterError(
+                f"{', '.join(unused)} is set for column {name!r}, but an audit uses only kind and order. Leave it out."
+            )
     if not quasi:
-        raise SchemaError("No quasi-identifier is named, so there is nothing to count by.")
+        raise SchemaError("No quasi-identifiers are given, so there are no classes to count. Name at least one column.")
     needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
     arrow = read(table, columns=list(needed), **reading).arrow
     if arrow.num_rows == 0:
@@ -279,7 +281,7 @@ def recount(
 
 
 class _Counted(NamedTuple):
-    """A confidential column as it is counted: as it is and as it is seen, by records and, if there are any, persons."""
+    """A confidential column as it is counted: exact values and values as seen, by records and by persons, if given."""
 
     column: Codes
     seen: Codes
@@ -306,9 +308,9 @@ class _Counted(NamedTuple):
 
 
 def diversity(classes: Labels, column: Codes, seen: Codes) -> Diversity:
-    """Measure what classes tell about a column; a missing value is a value of its own, after all others.
+    """Measure what classes reveal about a column; missing is a value of its own, after all others.
 
-    Values are counted as `seen`, where those that look alike are one; distances are those of the `column` itself.
+    Values are counted as `seen`, where values that look the same are one; distances are those of `column`.
     """
     counted, codes = seen.counted_once(classes)
     pairs, counts = np.unique(counted * seen.n_values + codes, return_counts=True)

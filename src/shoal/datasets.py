@@ -1,7 +1,7 @@
-"""The three CASC reference sets that the microaggregation literature reports on, and an invented file of an office.
+"""The three CASC reference data sets used in the microaggregation literature, and an invented file of an office.
 
-Each function gives the numeric matrix of the papers' tables; `path` gives the file, for those who want the table.
-Where the data come from and on what terms is in ``data/NOTICE.md``, beside the files.
+Each function returns the numeric matrix used in the papers; `path` returns the file with all columns. Source and terms
+of the data are in ``data/NOTICE.md``.
 """
 
 import csv
@@ -15,7 +15,7 @@ from shoal.errors import ParameterError
 from shoal.typing import Matrix
 
 NAMES = ("census", "tarragona", "eia", "office")
-"""What `path` knows."""
+"""The data sets."""
 
 _EIA_MEASURES = (
     "RESREVENUE",
@@ -33,7 +33,7 @@ _EIA_MEASURES = (
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A numeric data set: what it is called, its columns, its records.
+    """A numeric data set: its name, columns and records.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Dataset:
     X : ndarray of shape (n_records, n_columns), float64
         The records in original units; `shoal.arrays.standardize` brings them to the papers' protocol.
     note : str
-        One sentence on what the records are and where they come from.
+        One sentence on the records and their source.
     """
 
     name: str
@@ -62,7 +62,7 @@ def census() -> Dataset:
     Returns
     -------
     Dataset
-        A fresh copy, yours to change.
+        A new copy, which may be changed.
 
     References
     ----------
@@ -86,7 +86,7 @@ def tarragona() -> Dataset:
     Returns
     -------
     Dataset
-        A fresh copy, yours to change. Two of its records repeat earlier ones.
+        A new copy, which may be changed. Two of its records are duplicates.
 
     References
     ----------
@@ -103,18 +103,18 @@ def tarragona() -> Dataset:
 
 
 def eia(n_columns: int = 11) -> Dataset:
-    """Return the CASC *EIA* set: 4092 records, in either of the two readings found in the literature.
+    """Return the CASC *EIA* set: 4092 records, in either of the two versions found in the literature.
 
     Parameters
     ----------
     n_columns : {11, 10}
-        11, the MDAV literature's reading: UTILITYID and the ten revenue and sales columns. 10, the reading behind
-        TFRP's table: the ten without UTILITYID. The file's other columns (see `path`) are in neither.
+        11 for the version of the MDAV literature: UTILITYID and the ten revenue and sales columns. 10 for the version
+        of the TFRP paper: the ten columns without UTILITYID. The other columns of the file (see `path`) are in neither.
 
     Returns
     -------
     Dataset
-        A fresh copy, yours to change, named ``eia-11`` or ``eia-10``.
+        A new copy, which may be changed, named ``eia-11`` or ``eia-10``.
 
     Raises
     ------
@@ -136,8 +136,8 @@ def eia(n_columns: int = 11) -> Dataset:
     """
     if n_columns not in (11, 10):
         raise ParameterError(
-            f"EIA is read with n_columns=11 (UTILITYID and ten measures) or n_columns=10 (the measures alone), "
-            f"not {n_columns!r}. For other columns read the file at shoal.datasets.path('eia')."
+            f"n_columns must be 11 (UTILITYID and ten measures) or 10 (the measures alone); got {n_columns!r}. For "
+            "other columns read the file at shoal.datasets.path('eia')."
         )
     note = "Monthly revenue and sales of U.S. electric utilities in 1996, from the Energy Information Administration."
     columns = _EIA_MEASURES if n_columns == 10 else ("UTILITYID", *_EIA_MEASURES)
@@ -145,22 +145,22 @@ def eia(n_columns: int = 11) -> Dataset:
 
 
 def path(name: str) -> Path:
-    """Return where the CSV file of a data set lies: all its columns, one header line, no missing values.
+    """Return the path of the CSV file of a data set: all columns, one header line, no missing values.
 
     Parameters
     ----------
     name : {"census", "tarragona", "eia"}
-        Which set.
+        Name of the data set.
 
     Returns
     -------
     pathlib.Path
-        The file as installed. It belongs to the package: read it, and write elsewhere.
+        The installed file. It belongs to the package; do not write to it.
 
     Raises
     ------
     ParameterError
-        If there is no set of that name.
+        If the name is unknown.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def path(name: str) -> Path:
     'eia.csv'
     """
     if name not in NAMES:
-        raise ParameterError(f"There is no data set {name!r}. Data sets: {', '.join(NAMES)}.")
+        raise ParameterError(f"Unknown data set {name!r}. Data sets: {', '.join(NAMES)}.")
     # Wheels with compiled code are always unpacked, so the resource is a plain file.
     return Path(str(resources.files("shoal") / "data" / f"{name}.csv"))
 

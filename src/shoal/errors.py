@@ -1,38 +1,50 @@
-"""What shoal raises: one family, each member saying what was asked, what was found and what to do next."""
+"""Exceptions of shoal. Each message states what was asked, what was found and what to do next."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class ShoalError(Exception):
-    """Anything that shoal refuses to do."""
+    """Base class of all errors raised by shoal."""
 
     dialect = "argument"
     """How the one who asked names settings: as arguments of Python, options of the command line or keys of a job."""
 
 
 class ParameterError(ShoalError, ValueError):
-    """An argument, an option or an array that cannot be used as it is."""
+    """An argument, an option or an array is invalid."""
 
 
 class SchemaError(ShoalError):
-    """Columns and roles that do not fit the table."""
+    """Columns or roles do not match the table."""
+
+
+class InputError(SchemaError):
+    """A line, an entry or a tuple that cannot be used."""
 
 
 class GuaranteeError(ShoalError):
-    """A privacy guarantee that cannot be met; nothing is released."""
+    """A privacy guarantee cannot be met; nothing is released."""
+
+
+class RecountError(GuaranteeError):
+    """What was about to leave does not keep its guarantee: a fault in shoal. Nothing was released."""
 
 
 class FileError(ShoalError):
-    """A file that cannot be read or written as asked."""
+    """A file cannot be read or written."""
+
+
+class OutageError(ShoalError):
+    """Something outside that does not answer, and may answer later: a reader, a server."""
 
 
 class ShoalWarning(UserWarning):
-    """Something to look at before a release is published."""
+    """Something to check before a release is published."""
 
 
 def did_you_mean(*names: object, known: Iterable[str]) -> str:
-    """Return a sentence that suggests the known names nearest to those given, with a space before it; or nothing.
+    """Return a sentence, after a space, that suggests the known names nearest to those given; or an empty string.
 
     Examples
     --------

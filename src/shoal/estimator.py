@@ -1,6 +1,6 @@
-"""Estimator: microaggregation as scikit-learn knows it, for matrices and numeric frames.
+"""Estimator: microaggregation as a scikit-learn transformer, for matrices and numeric frames.
 
-Needs the extra ``sklearn``. Tables with categories, dates or missing values go through `shoal.anonymize`.
+Needs the extra ``sklearn``. For tables with categories, dates or missing values use `shoal.anonymize`.
 """
 
 import secrets
@@ -39,33 +39,33 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
     method : str, default "auto"
         One of `shoal.partition.ALGORITHMS`.
     scaling : {"zscore", "minmax", "none"}, default "zscore"
-        What makes columns comparable.
+        Scaling of the columns.
     rho : float, default 0.0
-        Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range), to be tuned as any parameter.
-        Above 0 what is returned is **not** k-anonymous, and `fit` warns: ``docs/random.md``.
+        Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range). Above 0 the result is **not**
+        k-anonymous, and `fit` warns: ``docs/random.md``.
     seed : int or None, default 0
-        Repeats the result of a randomised method; None takes entropy from the operating system.
+        Makes the result of a randomised method reproducible; None takes entropy from the operating system.
     threads : int, optional
-        How many threads may work; all cores by default. The result does not depend on it.
+        Maximum number of threads; all cores by default. The result does not depend on it.
     options : dict, optional
-        What the method itself takes, such as ``{"effort": "best", "seconds": 60}``.
+        Options of the method, such as ``{"effort": "best", "seconds": 60}``.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_records,)
         Cell number of each record of the fitted table.
     cell_values_ : ndarray of shape (n_cells, n_features)
-        What is published for each cell; with `rho` above 0, its means.
+        Published values of each cell; with `rho` above 0, its means.
     published_ : ndarray of shape (n_records, n_features)
-        What is published for each record of the fitted table.
+        Published values of each record of the fitted table.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in every scikit-learn estimator.
 
     Notes
     -----
-    ``fit_transform(X)`` and ``transform(X)`` of the same table are the k-anonymous release, the same that
-    `shoal.anonymize` makes of these columns. ``transform`` of other records gives the values of the nearest cell and
-    promises nothing: a cell that has never seen a record does not hide it; with `rho` above 0 these are its means.
+    ``fit_transform(X)`` and ``transform(X)`` of the same table return the k-anonymous release, the same as that of
+    `shoal.anonymize` for these columns. ``transform`` of other records returns the values of the nearest cell, with
+    `rho` above 0 its means, and guarantees nothing: records that were not fitted are not among the k of a cell.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         X : array_like of shape (n_records, n_features)
             Finite numbers.
         y : ignored
-            There for scikit-learn.
+            Present for compatibility with scikit-learn.
         """
         if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer):
             raise ParameterError(f"k must be a whole number, not {type(self.k).__name__}.")
@@ -126,7 +126,7 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         return self
 
     def transform(self, X: ArrayLike) -> Matrix:
-        """Return the published values of fitted records, and those of the nearest cell for others.
+        """Return the published values of fitted records, and the values of the nearest cell for others.
 
         Parameters
         ----------
@@ -145,12 +145,12 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
         return self._cells_of(validate_data(self, X, dtype=np.float64, reset=False))
 
     def fit_transform(self, X: ArrayLike, y: Any = None, **fit_params: Any) -> Matrix:
-        """Group the records of a table and return what is published for them."""
+        """Group the records of a table and return their published values."""
         self.fit(X, y, **fit_params)
         return self.published_.copy()
 
     def _published(self, table: pa.Table, schema: Schema, cells: Cells) -> Matrix:
-        """Return the values of the cells, or with `rho` those of each record around them, and say what that means."""
+        """Return the values of the cells, or with `rho` randomized values and a warning."""
         if not self.rho:
             return np.asarray(self.cell_values_[cells.labels])
         warnings.warn(WITHDRAWN.format(rho=self.rho), ShoalWarning, stacklevel=3)
@@ -178,17 +178,17 @@ def _as_table(X: Matrix) -> pa.Table:
 
 
 def _cell_values(table: pa.Table, schema: Schema, cells: Cells) -> Matrix:
-    """Return what is published for each cell, shape (n_cells, n_features)."""
+    """Return the published values of each cell, shape (n_cells, n_features)."""
     first = np.unique(cells.labels, return_index=True)[1]
     published = aggregate(table, schema, cells)
     return np.column_stack([np.asarray(published[name])[first] for name in table.column_names])
 
 
 def _row_keys(X: Matrix) -> NDArray[np.uint64]:
-    """Return a number for each row, equal for equal rows and, but for one chance in 2**64, for no others."""
+    """Return a 64-bit hash of each row."""
     multipliers = np.random.default_rng(X.shape[1]).integers(1, 2**63, X.shape[1], dtype=np.uint64) * 2 + 1
     bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
-    # Bits are stirred before they are added, since numbers with few digits leave their low bits empty.
-    stirred = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    stirred ^= stirred >> np.uint64(32)
-    return np.asarray((stirred * multipliers).sum(axis=1, dtype=np.uint64))
+    # Bits are mixed before they are added, since numbers with few digits have empty low bits.
+    mixed = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(32)
+    return np.asarray((mixed * multipliers).sum(axis=1, dtype=np.uint64))

@@ -1,11 +1,11 @@
-"""Extras: the name of the distribution, and how its optional parts are installed."""
+"""Extras: the name of the distribution, and how its optional dependencies are installed."""
 
 DISTRIBUTION = "shoal-privacy"
-"""On PyPI; the package and the command are called shoal."""
+"""Name on PyPI; the package and the command are called shoal."""
 
 
 def install(extra: str) -> str:
-    """Return the commands that install an optional part.
+    """Return the commands that install an extra.
 
     Examples
     --------

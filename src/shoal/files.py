@@ -1,6 +1,7 @@
-"""Files: written beside and renamed, so that a file is there whole or not at all.
+"""Files: atomic writes, by writing to a temporary file in the same folder and renaming it.
 
-Nothing is overwritten unless asked, what is read never, and nobody else can read a file that is still being written.
+Existing files are replaced only with `force`, input files never, and other users cannot read a file that is still being
+written.
 """
 
 import errno
@@ -23,14 +24,14 @@ _REMEDIES = {
     errno.EFBIG: "the file would become larger than the system allows. Raise the limit, or choose another folder.",
     errno.EROFS: "the file system is read-only. Choose another folder.",
     errno.EACCES: "writing is not permitted. Choose another folder.",
-    errno.EISDIR: "a folder has that name. Choose another name.",
+    errno.EISDIR: "it is a folder. Choose another name.",
     errno.EIO: "the device reported an error. Choose another folder.",
 }
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 class _Beside(NamedTuple):
-    """A file in the making: where it will be, where it is now, who holds it, and the mode it will have."""
+    """A file being written: its final path, its temporary path, its open descriptor, and its final mode."""
 
     target: Path
     temporary: Path
@@ -46,33 +47,32 @@ def replacing(
     private: bool = False,
     inputs: Iterable[str | os.PathLike[str]] = (),
 ) -> Iterator[Path]:
-    """Give a path to write to, beside `path`; rename it to `path` when the block ends well.
+    """Yield a temporary path in the folder of `path`; rename it to `path` when the block succeeds.
 
     Parameters
     ----------
     path : path
-        Where the file shall be.
+        The file to write.
     force : bool
-        Replace a file that is there already.
+        Replace an existing file.
     private : bool
-        The finished file is readable by its owner alone, whatever the umask and whatever the file that it replaces:
-        for everything that holds records, a seed or measures of the original.
+        Make the finished file readable by its owner alone, whatever the umask and the mode of the file it replaces.
+        For everything that holds records, a seed or measures of the original.
     inputs : sequence of paths
-        Files that were read: `path` may not be one of them, by whatever spelling or link.
+        Files that were read: `path` must not be one of them, under any spelling or link.
 
     Yields
     ------
     temporary : Path
-        An empty file in the same folder, with a hidden name that ends as `path` does, readable by its owner alone.
-        It is flushed to the disk before it is renamed; the finished file has the permissions that the umask leaves, if
-        it is not private.
+        An empty hidden file in the same folder with the suffix of `path`, readable by its owner alone. It is flushed to
+        disk before it is renamed. Unless it is private, the finished file has the permissions given by the umask.
 
     Raises
     ------
     FileError
-        If `path` is one of the `inputs`, exists and `force` is not set (also when it appears only while the block
-        runs), if its folder is missing or cannot be written to, or if the disk is full. Whatever ends the block early,
-        Ctrl-C included, leaves `path` as it was and no temporary file.
+        If `path` is one of the `inputs`, exists and `force` is not set (also if it is created while the block runs), if
+        its folder is missing or not writable, or if the disk is full. If the block fails for any reason, Ctrl-C
+        included, `path` is unchanged and the temporary file is removed.
 
     Examples
     --------
@@ -94,14 +94,14 @@ def replacing_all(
     private: Iterable[str | os.PathLike[str]] = (),
     inputs: Iterable[str | os.PathLike[str]] = (),
 ) -> Iterator[tuple[Path, ...]]:
-    """Give a path beside each of `paths`; rename them when all are complete, the first of them last.
+    """Yield a temporary path for each of `paths`; rename them all when the block succeeds, the first of them last.
 
-    Works as `replacing` does for one; those in `private` stay readable by their owner alone, and none may be one of the
-    `inputs`. All files are on the disk before one gets its name. They get their names while their folders are locked,
-    so that of several processes that write the same set one set stays, whole. Should a rename fail (without `force`:
-    because a file has appeared meanwhile), those already renamed are taken back, and what they replaced returns.
+    Works like `replacing`; those in `private` stay readable by their owner alone, and none may be one of the `inputs`.
+    All files are flushed to disk before the first is renamed. Renames happen while the folders are locked, so that if
+    several processes write the same set, one complete set remains. If a rename fails (without `force`: because a file
+    was created meanwhile), those already done are undone and the replaced files restored.
 
-    Hidden files that a killed process has left beside `paths` are removed.
+    Temporary files left beside `paths` by a killed process are removed.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def replacing_all(
             for target in targets:
                 sweep(target)
                 files.append(_begin(target, private=target in closed))
-        with _telling(targets):
+        with _refusing(targets):
             yield tuple(file.temporary for file in files)
             for file in files:
                 _settle(file)
@@ -135,7 +135,7 @@ def replacing_all(
 
 @contextmanager
 def hidden_folder(target: Path) -> Iterator[Path]:
-    """Make a folder beside `target` that only its owner can enter, and remove it at the end."""
+    """Make a temporary folder beside `target` that only its owner can enter, and remove it at the end."""
     with locked_folders([target.parent]):
         sweep(target)
         folder = hidden_beside(target)
@@ -151,23 +151,23 @@ def hidden_folder(target: Path) -> Iterator[Path]:
 def check_free(
     paths: Iterable[str | os.PathLike[str]], force: bool = False, inputs: Iterable[str | os.PathLike[str]] = ()
 ) -> list[Path]:
-    """Refuse paths that `replacing_all` would refuse, before the work that fills them; return where they lead."""
+    """Refuse the paths that `replacing_all` would refuse, before any work is done; return the resolved paths."""
     wanted = [Path(path) for path in paths]
     for path, read in product(wanted, inputs):
         if is_same_file(path, read):
             raise FileError(
-                f"{str(path)!r} is to be written, but it is the file that is read, {os.fspath(read)!r}: it would be "
-                "lost. Choose another name for the output."
+                f"The output {str(path)!r} is the same file as the input {os.fspath(read)!r}, which would be lost. "
+                "Choose another name for the output."
             )
     targets = [_target(path, force) for path in wanted]
-    # On some file systems names that differ in case alone name one file.
+    # On some file systems names that differ only in case are the same file.
     if len({(target.parent, target.name.casefold()) for target in targets}) < len(targets):
-        raise FileError(f"Two of the files to write are the same: {_named(targets)}. Give each a path of its own.")
+        raise FileError(f"Two of the files to write are the same: {_named(targets)}. Give each its own path.")
     return targets
 
 
 def is_same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Tell whether two paths lead to one file that exists: by another spelling, a link or a second name."""
+    """Return whether two paths name the same existing file, by another spelling or a link."""
     try:
         return os.path.samefile(path, other)
     except OSError:
@@ -175,9 +175,9 @@ def is_same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) ->
 
 
 def open_private(path: str | os.PathLike[str], mode: str) -> BinaryIO:
-    """Open a file for writing in binary `mode` that only its owner can read, whatever its mode was before.
+    """Open a file for writing in binary `mode` and make it readable by its owner alone.
 
-    For a file that grows while it is read, which `replacing` is not for. A pipe or a device stays as it is.
+    For files that are read while they grow, unlike those of `replacing`. The mode of a pipe or a device is not changed.
     """
     file = open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115 - the caller closes it
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -195,24 +195,24 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def _target(path: Path, force: bool) -> Path:
-    """Return the real place of a file to write, or say why it cannot be written there."""
+    """Return the resolved path of a file to write, or raise FileError if it cannot be written."""
     if os.path.lexists(path) and not force:
         raise _exists(path)
-    # Through a link, as an ordinary write would: the file it leads to is replaced, the link stays.
+    # Follows links, as an ordinary write would: the target is replaced, the link stays.
     path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
         raise FileError(f"{str(path)!r} cannot be written: its folder does not exist. Make the folder first.")
     if path.exists() and not path.is_file():
-        raise FileError(f"{str(path)!r} cannot be written: it is there and not a regular file. Choose another name.")
+        raise FileError(f"{str(path)!r} cannot be written: it exists and is not a regular file. Choose another name.")
     return path
 
 
 def _exists(path: Path) -> FileError:
-    return FileError(f"{str(path)!r} exists already. Choose another name, or ask to replace it (force).")
+    return FileError(f"{str(path)!r} already exists. Choose another name, or replace it with force.")
 
 
 def _begin(target: Path, private: bool) -> _Beside:
-    """Create the empty temporary file, closed to others from its first moment, and decide the mode it will have."""
+    """Create the empty temporary file, private from the start, and determine its final mode."""
     temporary = hidden_beside(target)
     try:
         mode = 0o600 if private else _mode_of_a_new_file(temporary)
@@ -220,13 +220,13 @@ def _begin(target: Path, private: bool) -> _Beside:
     except OSError as error:
         raise _refusal([target], error) from None
     if target.exists():
-        # What was closed to others does not become open by being replaced.
+        # Replacing a file must not widen its permissions.
         mode &= stat.S_IMODE(target.stat().st_mode) | 0o600
     return _Beside(target, temporary, descriptor, mode)
 
 
 def _mode_of_a_new_file(path: Path) -> int:
-    """Return the mode that the umask and the folder leave a new file, from an empty one that is removed at once."""
+    """Return the mode that the umask and the folder give to a new file, by creating one and removing it at once."""
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
     try:
         path.unlink()
@@ -236,18 +236,18 @@ def _mode_of_a_new_file(path: Path) -> int:
 
 
 def _settle(file: _Beside) -> None:
-    """Bring the file's bytes and its mode to the disk."""
+    """Set the final mode of the file and flush it to disk."""
     os.chmod(file.temporary, file.mode)
     _sync(file.temporary)
 
 
 def _publish_all(files: list[_Beside], force: bool) -> None:
-    """Give every file its name, or none: the first one last, so that whoever finds it finds the others."""
+    """Rename all files or none: the first one last, so that if it exists the others do."""
     kept: list[Path | None] = []
     done: list[tuple[Path, Path | None]] = []
     try:
         for file in reversed(files):
-            with _telling([file.target]):
+            with _refusing([file.target]):
                 kept.append(_second_name(file.target) if force else None)
                 if force:
                     os.replace(file.temporary, file.target)
@@ -263,13 +263,13 @@ def _publish_all(files: list[_Beside], force: bool) -> None:
             if older is not None:
                 older.unlink(missing_ok=True)
     for folder in {file.target.parent for file in files}:
-        # Some file systems cannot flush a folder; the files themselves are safe by then.
+        # Some file systems cannot flush a folder; the files themselves are already on disk.
         with suppress(OSError):
             _sync(folder)
 
 
 def _second_name(target: Path) -> Path | None:
-    """Return a hidden second name for a file that is about to be replaced, None if there is none."""
+    """Return a hidden hard link to (or copy of) a file that is about to be replaced, None if it does not exist."""
     older = hidden_beside(target)
     try:
         os.link(target, older)
@@ -290,7 +290,7 @@ def _take_back(target: Path, older: Path | None) -> None:
 
 
 def _claim(file: _Beside) -> None:
-    """Rename without replacing: a second name for the same file exists or fails, with no moment in between."""
+    """Rename without replacing: creating a hard link is atomic and fails if the name exists."""
     try:
         os.link(file.temporary, file.target)
     except FileExistsError:
@@ -319,8 +319,8 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def _telling(targets: list[Path]) -> Iterator[None]:
-    """Turn what the system says about writing into a refusal; leave every other error alone."""
+def _refusing(targets: list[Path]) -> Iterator[None]:
+    """Turn known errors of writing into a FileError; let every other error pass."""
     try:
         yield
     except OSError as error:

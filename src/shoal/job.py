@@ -1,6 +1,6 @@
-"""Job: one release, written down. The call, the command line, the estimator and the file all build one.
+"""Job: the settings of one release. The Python call, the command line, the estimator and the job file all build one.
 
-A job is frozen and knows its keys: an unknown one is an error that names the nearest known one.
+A job is immutable. Unknown keys are errors that suggest the nearest known key.
 """
 
 import math
@@ -23,24 +23,24 @@ from shoal.models.serialization import as_model, settings_of
 from shoal.table import formats_in_words
 
 Order = Literal["shuffle", "keep"]
-"""In which order records are written: by a hash of what is published, or that of the input."""
+"""Order of the records written: by a hash of the published values, or that of the input."""
 
 Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
-"""How far random aggregation goes, from 0 to 1. Song et al.'s form is the same as 1 in distribution: an alias."""
+"""Strength of random aggregation, from 0 to 1. ``song``, the form of Song et al., is equal to 1 in distribution."""
 
 
 def _steering(weight: float) -> float:
     if weight == 0 or not math.isfinite(weight):
-        raise PydanticCustomError("weight", "it should be a finite number other than 0, which steers nothing")
+        raise PydanticCustomError("weight", "it should be a finite number other than 0, which has no effect")
     return weight
 
 
 Weight = Annotated[Number, AfterValidator(_steering)]
-"""What a steering column counts: how far apart its values are, negative to spread them."""
+"""Weight of a steering column: the distance between its values; negative to spread equal values."""
 
 
 def _plain(value: object) -> object:
-    """Return a value that a file can hold: those of NumPy as Python's."""
+    """Return a value that a file can hold; NumPy scalars become Python numbers."""
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
     if isinstance(value, np.generic):
@@ -54,7 +54,7 @@ Plain = Annotated[Any, BeforeValidator(_plain)]
 
 
 def _model(given: object) -> Model:
-    """Return a model, whether it came as one or as plain values."""
+    """Return a model, given as one or as plain values."""
     try:
         return as_model(given)
     except ParameterError as error:
@@ -62,11 +62,11 @@ def _model(given: object) -> Model:
 
 
 AnyModel = Annotated[Any, BeforeValidator(_model), PlainSerializer(settings_of)]
-"""A privacy model; a file holds it as a table with its name under ``model``."""
+"""A privacy model; in a file, a table with the name of the model under ``model``."""
 
 
 def _in_order(models: tuple[Model, ...]) -> tuple[Model, ...]:
-    """Sort models as the registry has them: a command line cannot tell in which order they were asked for."""
+    """Sort models in the order of the registry, since a command line does not preserve the order of its options."""
     return tuple(sorted(models, key=lambda model: list(MODELS).index(model.name)))
 
 
@@ -88,7 +88,7 @@ class FieldSettings(Settings):
 
 
 class Input(Settings):
-    """Which file to read, and how. What is left out is detected."""
+    """The file to read, and how. Settings left out are detected."""
 
     path: str = Field(description=f"{formats_in_words()} file")
     delimiter: str | None = Field(None, description="between the fields of a CSV file")
@@ -106,17 +106,17 @@ class Input(Settings):
     max_unpacked_gb: Number | None = Field(None, gt=0, description="GB that a .gz file may unpack to; 2 by default")
 
     def reading(self) -> dict[str, Any]:
-        """Return what was said about how to read the file."""
-        said = self.model_dump(exclude={"path"}, exclude_none=True)
-        return said if self.fields else {key: value for key, value in said.items() if key != "fields"}
+        """Return the settings given for reading the file."""
+        given = self.model_dump(exclude={"path"}, exclude_none=True)
+        return given if self.fields else {key: value for key, value in given.items() if key != "fields"}
 
 
 BoundEffort = Literal["cheap", "strong"]
-"""How hard to look for a proven bound on the loss."""
+"""Effort spent on a proven lower bound on the loss."""
 
 
 class Output(Settings):
-    """Which files to write."""
+    """The files to write."""
 
     path: str = Field(description=f"{formats_in_words()} file for the release")
     order: Order = Field("shuffle", description="of the records: shuffle, or keep that of the input, which can leak")
@@ -135,15 +135,44 @@ class Output(Settings):
         return {name: getattr(self, name) for name in ("title", "author", "date")}
 
 
+class RedisSettings(Settings):
+    """Where a worker reads and writes in Redis. A password comes from the environment."""
+
+    url: str = Field("redis://localhost:6379", description="where Redis is, without a password")
+    source: str = Field(alias="from", description="stream to read; each entry has a JSON object in its field data")
+    target: str = Field(alias="to", description="stream to write")
+    side: str | None = Field(None, description="stream for tuples that cannot be released; they are unprotected")
+    group: str = Field("shoal", description="consumer group; one worker at a time serves it")
+    batch: Whole = Field(1000, ge=1, description="entries of a step, at most")
+    lease: Number = Field(10.0, ge=0.05, description="seconds after which another worker takes the place of one")
+    patience: Number = Field(900.0, ge=0, description="seconds that an outage of Redis is waited out")
+    target_length: Whole | None = Field(None, alias="to_length", ge=1, description="trim the stream that is written")
+    side_length: Whole | None = Field(None, ge=1, description="trim the side stream to about this length")
+    trim_source: bool = Field(False, strict=True, description="remove entries from the source once they are committed")
+
+
+class StreamSettings(Settings):
+    """What makes a job one for `shoal stream` and `shoal worker`."""
+
+    delay: Whole | None = Field(None, ge=1, description="a tuple leaves when so many have come after it")
+    max_age: Number | None = Field(None, gt=0, description="or when it is so many seconds old")
+    order_weight: Number = Field(0.0, ge=0, description="what one position counts in distance")
+    max_cell: Whole | None = Field(None, description="how large tuples that are close may make a cell")
+    ranges: dict[str, tuple[Plain, Plain]] = Field({}, description="lowest and highest value of columns")
+    adapt: Number = Field(0.0, ge=0, le=1, description="by what share learned ranges move")
+    on_error: Literal["fail", "side"] = Field("fail", description="what becomes of what cannot be used")
+    redis: RedisSettings | None = Field(None, description="where a worker reads and writes")
+
+
 class Late(Settings):
-    """How late records of a collection join the cells of the base; for `shoal collect` alone."""
+    """How late records of a collection are assigned to existing cells; for `shoal collect` only."""
 
     variant: str | None = Field(None, description="one of shoal.batches.VARIANTS")
     inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
 
 
 class Job(Settings):
-    """Everything that makes a release, but the data.
+    """All settings of a release, without the data.
 
     Examples
     --------
@@ -184,15 +213,18 @@ class Job(Settings):
     late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
+    stream: StreamSettings | None = Field(
+        None, description="for a stream: when a tuple is due, and from where to where"
+    )
 
     @staticmethod
     def of(**settings: Any) -> "Job":
-        """Return the job with these settings, or raise `ParameterError` saying which of them cannot be."""
+        """Return the job with these settings, or raise `ParameterError` naming the invalid ones."""
         return validated(Job, settings)
 
     @staticmethod
     def from_toml(text: str) -> "Job":
-        """Return the job that a text describes."""
+        """Return the job described by a TOML text."""
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -210,7 +242,7 @@ class Job(Settings):
             raise FileError(f"The job file {str(path)!r} is not UTF-8 text.") from None
 
     def to_toml(self, *, with_seed: bool = True) -> str:
-        """Return the job as a text that `shoal run` takes: what was set, and nothing else."""
+        """Return the job as TOML for `shoal run`: only the settings that differ from the defaults."""
         content = self.model_dump(by_alias=True, exclude_defaults=True)
         if not with_seed:
             content.pop("seed", None)
@@ -222,7 +254,7 @@ class Job(Settings):
 
 
 def _without_none(value: Any) -> Any:
-    """Leave out what is None, for which TOML has no word."""
+    """Leave out None, which TOML cannot represent."""
     if isinstance(value, dict):
         return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
     return [_without_none(entry) for entry in value] if isinstance(value, list | tuple) else value

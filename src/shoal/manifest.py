@@ -1,7 +1,8 @@
-"""Manifest: what goes beside a release, once for the drawer and once for the public.
+"""Manifest: the files written beside a release, one for internal use and one for the public.
 
-The internal one repeats the release. The public one may travel with the data: it tells neither the seed, which would
-repeat the noise of random aggregation, nor a hash of the input, which would confirm a guess of the last unknown record.
+The internal manifest reproduces the release. The public one may be published with the data: it contains neither the
+seed, which would reproduce the noise of random aggregation, nor a hash of the input, which would confirm a guess of the
+last unknown record.
 """
 
 import base64
@@ -34,9 +35,9 @@ def internal_manifest(
     verdict: Verdict,
     measures: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return all that it takes to repeat a release and to defend it.
+    """Return everything needed to reproduce and to justify a release.
 
-    `rows` tells which record of the input stands in each row of the table, None if they are in the same order.
+    `rows` holds the input record of each row of the table, None if they are in the same order.
     """
     return {
         **_common(output_sha256, verdict),
@@ -53,10 +54,10 @@ def internal_manifest(
 def public_manifest(
     job: Job, output_sha256: str, verdict: Verdict, codebook: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return what may travel with the data."""
-    told = job.to_dict(with_seed=False)
-    # Paths tell about the machine, not about the data.
-    kept = {key: value for key, value in told.items() if key not in ("input", "output")}
+    """Return the manifest that may be published with the data."""
+    settings = job.to_dict(with_seed=False)
+    # Paths describe the machine, not the data.
+    kept = {key: value for key, value in settings.items() if key not in ("input", "output")}
     return {**_common(output_sha256, verdict), "job": kept, "codebook": list(codebook)}
 
 
@@ -70,13 +71,13 @@ def _common(output_sha256: str, verdict: Verdict) -> dict[str, Any]:
 
 
 def _packed(numbers: NDArray[np.int64]) -> dict[str, str]:
-    """Return numbers as text: 32-bit integers, lowest byte first, compressed by zlib, in base 64."""
+    """Return numbers as text: little-endian 32-bit integers, compressed by zlib, in base 64."""
     packed = zlib.compress(numbers.astype("<i4").tobytes(), 1)
     return {"encoding": "base64, zlib, int32 little-endian", "data": base64.b64encode(packed).decode()}
 
 
 def unpacked(packed: dict[str, str]) -> NDArray[np.int64]:
-    """Return the numbers that a manifest holds: labels, or rows.
+    """Return the numbers stored in a manifest: labels, or rows.
 
     Examples
     --------
@@ -87,11 +88,11 @@ def unpacked(packed: dict[str, str]) -> NDArray[np.int64]:
 
 
 class Internal(NamedTuple):
-    """What an internal manifest says about which record became which."""
+    """The mapping of records stored in an internal manifest."""
 
     labels: Labels
     rows: NDArray[np.int64] | None
-    """Which record stands in each row; None if they are in the order of the input."""
+    """The input record of each row; None if they are in the order of the input."""
     rho: float
 
 

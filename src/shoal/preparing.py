@@ -30,6 +30,8 @@ class Prepared(NamedTuple):
 
 def prepared(job: Job, table: Table) -> Prepared:
     """Prepare a table for the partition; raise on everything that can be checked before it."""
+    if job.stream is not None:
+        raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
     check_accepted(job.accept)
     schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load)
     if job.rho and job.models:

@@ -21,7 +21,7 @@ class OneTotal:
     >>> whole.part(0.1, 0.9)(1, 8)
     >>> whole.finish()
     >>> calls
-    [(0, 100), (30, 100), (100, 100)]
+    [(0, 100), (10, 100), (30, 100), (100, 100)]
     """
 
     def __init__(self, progress: Progress | None, n_records: int) -> None:

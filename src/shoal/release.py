@@ -8,7 +8,7 @@ If the recount does not confirm a guarantee, an error is raised and nothing is r
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -531,6 +531,7 @@ class Release:
         order: Order = "shuffle",
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
+        before_publishing: Callable[[], None] | None = None,
     ) -> list[Path]:
         """Write the release, its two manifests and, optionally, its report: all of them or none.
 
@@ -559,6 +560,8 @@ class Release:
             TOML file for the job, with its seed.
         force : bool
             Overwrite existing files.
+        before_publishing : callable, optional
+            Called when all files are complete and before they are renamed; if it raises, no file appears.
 
         Returns
         -------
@@ -580,7 +583,7 @@ class Release:
             )
         said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
         said |= {"title": title, "author": author, "date": date}
-        write_release(self, files, order, force=force, said=said)
+        write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
         return files.paths
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""The few types that every module speaks."""
+"""Types shared by all modules."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 """A number for each record, cell or point."""
 
 Seed = int | None
-"""What repeats a result; None takes entropy from the operating system."""
+"""Makes a result reproducible; None takes entropy from the operating system."""
 
 Progress = Callable[[int, int], None]
-"""Called now and then with the number of records done and the number of all."""
+"""Called a few times a second with the number of records done and the total number."""

@@ -4,7 +4,7 @@ The table is read back and recounted before it gets its final name.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, get_args
@@ -99,9 +99,18 @@ class Files:
 
 
 def write_release(
-    release: Writable, files: Files, order: Order = "shuffle", *, force: bool = False, said: Mapping[str, Any]
+    release: Writable,
+    files: Files,
+    order: Order = "shuffle",
+    *,
+    force: bool = False,
+    said: Mapping[str, Any],
+    before_publishing: Callable[[], None] | None = None,
 ) -> None:
-    """Write all files of a release, or none; `said` is passed to the reports unchanged."""
+    """Write all files of a release, or none; `said` is passed to the reports unchanged.
+
+    `before_publishing` is called when all files are complete and before they are renamed; if it raises, no file appears.
+    """
     # Everything that takes long or may fail is done before the first file.
     rows = written_order(release, order)
     facts = gather(release, files.form, **said, file=files.table.name) if files.reports else {}
@@ -123,6 +132,8 @@ def write_release(
         for path, text in texts.items():
             beside[path].write_text(text, encoding="utf-8")
         release.source.check_unchanged()
+        if before_publishing is not None:
+            before_publishing()
 
 
 def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:

@@ -303,7 +303,7 @@ def test_a_damaged_or_missing_file_is_refused(evening, tmp_path, name):
     path.unlink()
     with pytest.raises(FileError):
         released(Collection.open(tmp_path / "evening"))
-    assert not Collection.open(tmp_path / "evening").is_finished
+    assert json.loads((tmp_path / "evening" / LIST).read_text())["finished"] is None
 
 
 def run_script(script, *arguments):
@@ -446,6 +446,106 @@ def test_a_job_does_as_well_as_keywords(tmp_path):
     two = released(begin(tmp_path / "two", voters(100), k=5, seed=7, **ROLES))
 
     assert one.table.equals(two.table)
+
+
+def in_a_file(path, table, end):
+    """Write a table as CSV with these line ends."""
+    rows = [table.column_names, *zip(*(column.to_pylist() for column in table.columns), strict=True)]
+    path.write_bytes(end.join(",".join(map(str, row)) for row in rows).encode() + end.encode())
+    return path
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_same_records_in_another_order_or_file_are_not_added_twice(which, evening, tmp_path):
+    evening.add(in_a_file(tmp_path / "first.csv", voters(40, seed=1), "\n"))
+    batch = [voters(300), voters(40, seed=1)][which]
+    for again in (in_a_file(tmp_path / "again.csv", batch, "\r\n"), batch.take(list(reversed(range(len(batch)))))):
+        with pytest.raises(FileError, match=f"as {['the base', 'batch 1'][which]}, in another order"):
+            Collection.open(tmp_path / "evening").add(again)
+
+    assert Collection.open(tmp_path / "evening").n_records == [300, 40]
+
+
+def test_an_overlap_beyond_chance_is_asked_about_and_taken_on_request(evening):
+    late = pa.concat_tables([voters(30, seed=3), voters(300).slice(20, 10)])
+    with pytest.raises(FileError, match=r"11 of the 40 records are equal .* chance explains at most 8: "):
+        evening.add(late)
+    evening.add(late, allow_overlap=True)
+
+    assert evening.n_records == [300, 40]
+
+
+def test_records_that_are_equal_by_chance_are_not_asked_about(tmp_path):
+    def coarse(n, seed):
+        return voters(n, seed).set_column(1, "age", pa.array(voters(n, seed)["age"].to_numpy().round(-1)))
+
+    collection = begin(tmp_path / "coarse", coarse(300, 0), k=5, seed=7, **ROLES)
+    for seed in range(1, 6):
+        collection.add(coarse(60, seed))
+
+    assert collection.n_records == [300, 60, 60, 60, 60, 60]
+
+
+def test_a_release_that_cannot_be_written_leaves_the_collection_unfinished(evening, tmp_path):
+    with pytest.raises(FileError):
+        released(evening, output=tmp_path / "no folder" / "release.csv")
+    (tmp_path / "there.csv").write_text("precious")
+    with pytest.raises(FileError):
+        released(evening, output=tmp_path / "there.csv")
+
+    assert not Collection.open(tmp_path / "evening").is_finished
+    evening.add(voters(40, seed=1))
+    released(evening, output=tmp_path / "release.csv", order="keep")
+    assert Collection.open(tmp_path / "evening").is_finished
+    assert len((tmp_path / "release.csv").read_text().splitlines()) == 341
+
+
+@pytest.mark.parametrize("name", ["encoded.npy", "cells.npy", "keys-0000.npy", "records-0000.arrow"])
+def test_a_damaged_file_is_refused_whether_it_is_needed_or_not(name, evening, tmp_path):
+    path = tmp_path / "evening" / name
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=f"{name} .* is damaged"):
+        Collection.open(tmp_path / "evening")
+    with pytest.raises(FileError, match=f"{name} .* is damaged"):
+        evening.add(voters(40, seed=1))
+
+
+def test_every_file_is_hashed_once_and_the_space_is_fitted_once(evening, tmp_path, monkeypatch):
+    from shoal.batches import collection, store
+
+    hashed, fitted = [], []
+    sha256, fit = store.sha256, collection.Space.fit
+    monkeypatch.setattr(store, "sha256", lambda path: hashed.append(path.name) or sha256(path))
+    monkeypatch.setattr(collection.Space, "fit", lambda *given: fitted.append(1) or fit(*given))
+    opened = Collection.open(tmp_path / "evening")
+    opened.add(voters(40, seed=1))
+    opened.add(voters(40, seed=2))
+    released(opened)
+
+    assert hashed.count("records-0000.arrow") == 1
+    assert len(fitted) == 1
+
+
+def test_begin_without_room_on_the_disk_says_so(tmp_path):
+    code = f"""
+import resource, signal, pyarrow as pa
+from shoal.batches.collection import begin
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+table = pa.table({{"a": pa.array(range(2000), pa.int16())}})
+try:
+    begin({str(tmp_path / "evening")!r}, table, k=5, quasi_identifiers=["a"], seed=1)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert said.startswith("FileError")
+    assert "success" not in said.lower()
+    assert "larger than the system allows" in said
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("how", ["call", "job"])

@@ -164,7 +164,7 @@ def test_a_household_is_grouped_among_k_persons_too(households):
         ({"h": [float("nan"), *[1.0, 2.0, 3.0, 4.0] * 2]}, {}, "'h' is missing or blank in 1 records"),
         ({}, {"household_level": ["age"]}, r"vary within households: 'age' \(in 3\)"),
         ({"rent": range(9)}, {}, "no quasi-identifier is the same"),
-        ({"g": ["p", "q", "q"] * 3}, {"by": ["g"]}, "some households have records in several strata"),
+        ({"g": ["p", "q", "q"] * 3}, {"by": ["g"]}, "Some households have records in several strata"),
     ],
 )
 def test_households_that_do_not_hold_together_are_refused(change, settings, message):

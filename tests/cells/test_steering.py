@@ -65,6 +65,7 @@ def test_loss_is_measured_on_the_quasi_identifiers_alone():
     assert release_of(steer={"region": 1e-9}).loss.il == pytest.approx(release_of().loss.il)
 
 
+@pytest.mark.filterwarnings("ignore:More than half:shoal.ShoalWarning")
 def test_a_number_steers_by_its_distance():
     led = release_of(steer={"visit": 1000})
 
@@ -116,7 +117,7 @@ def test_a_job_repeats_it_and_the_report_says_that_nothing_is_promised():
         (
             {"steer": {"region": 1}, "models": [shoal.TCloseness("hospital", t=0.5, weight=2)]},
             ParameterError,
-            "steers by itself",
+            "cannot be combined with steering columns",
         ),
         ({"steer": {"region": 1}, "household": "visit", "identifiers": []}, ParameterError, "households"),
     ],

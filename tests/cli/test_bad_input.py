@@ -157,7 +157,7 @@ def test_an_output_that_exists_and_stays_as_it_was(csv_file, tmp_path):
     kept.write_text("kept")
     result = shoal_command("anonymize", csv_file, "-k", 5, *ROLES, "-o", kept)
 
-    refused(result, tmp_path, ["people-release.parquet' exists already"])
+    refused(result, tmp_path, ["people-release.parquet' already exists"])
     assert kept.read_text() == "kept"
 
 
@@ -166,7 +166,7 @@ def test_a_manifest_that_exists_is_an_output_that_exists(csv_file, tmp_path):
     kept.write_text("kept")
     result = shoal_command("anonymize", csv_file, "-k", 5, *ROLES, "-o", tmp_path / "people-release.csv")
 
-    refused(result, tmp_path, ["internal.json' exists already"])
+    refused(result, tmp_path, ["internal.json' already exists"])
     assert {file.name for file in tmp_path.iterdir()} == {"people.csv", kept.name}
 
 
@@ -174,7 +174,7 @@ def test_the_input_is_no_output(csv_file, tmp_path):
     before = csv_file.read_bytes()
     result = shoal_command("anonymize", csv_file, "-k", 5, *ROLES, "-o", csv_file)
 
-    refused(result, tmp_path, ["exists already"])
+    refused(result, tmp_path, ["already exists"])
     assert csv_file.read_bytes() == before
 
 

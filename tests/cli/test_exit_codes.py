@@ -33,7 +33,7 @@ def test_a_fault_names_its_place_but_not_its_text(capsys):
 
     assert code == 70
     assert "ValueError" in text
-    assert "ending.py" in text
+    assert "exit_codes.py" in text
     assert "Zyxwv" not in text
     assert "Traceback" not in text
 

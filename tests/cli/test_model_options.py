@@ -27,6 +27,7 @@ def folder(csv_file, monkeypatch):
     return csv_file.parent
 
 
+@pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")
 def test_the_call_the_command_and_the_job_give_the_same_bytes(folder, csv_file):
     made = shoal_command("anonymize", csv_file.name, *ROLES, *ASKED, "-o", "a.csv", "--save-job", "job.toml")
     again = shoal_command("run", "job.toml", "--force")

@@ -58,7 +58,7 @@ def test_a_value_that_is_no_category_is_published_as_missing():
         ({"categories": {"sex": []}}, ParameterError, "at least one"),
         ({"categories": {"sex": "fm"}}, ParameterError, "list of different"),
         ({"categories": {"sex": ["f", "f"]}}, ParameterError, "different"),
-        ({"drop": ["sex"]}, SchemaError, "named twice"),
+        ({"drop": ["sex"]}, SchemaError, "given more than once"),
         ({"bounds": None, "categories": None, "drop": ["age", "sex"]}, SchemaError, "nothing to release"),
     ],
 )

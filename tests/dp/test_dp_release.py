@@ -40,7 +40,7 @@ def test_that_values_are_clamped_is_always_said_and_whether_any_was_never():
     notes = " ".join(marginals(people(1), 1.0, **PUBLIC).manifest["notes"])
 
     assert "outside the bounds count as the bound" in notes
-    assert "whether there were any is not said" in notes
+    assert "whether there were any is not published" in notes
 
 
 def test_files_that_exist_are_not_replaced_unless_asked(tmp_path):

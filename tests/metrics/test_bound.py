@@ -369,7 +369,7 @@ def test_without_scipy_the_strong_bound_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
 
-    with pytest.raises(ParameterError, match=r"shoal\[bound\]"):
+    with pytest.raises(ParameterError, match=r"shoal-privacy\[bound\]"):
         lower_bound(np.random.default_rng(18).normal(size=(20, 2)), 3, effort="strong")
 
 

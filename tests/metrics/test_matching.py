@@ -94,7 +94,7 @@ def test_options_below_1_are_refused(option, value):
 def test_scipy_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
 
-    with pytest.raises(ParameterError, match=r"shoal\[bound\]"):
+    with pytest.raises(ParameterError, match=r"shoal-privacy\[bound\]"):
         matching([[1.0]], [[1.0]])
 
 

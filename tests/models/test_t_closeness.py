@@ -193,7 +193,7 @@ def test_a_constant_column_holds_and_the_note_says_what_that_means():
     found = measure(TCloseness("c", t=0.1), np.array([0, 0, 1, 1]), np.zeros(4, dtype=np.int64), 1, True)
 
     assert (found.value, found.holds) == (0.0, True)
-    assert "one and the same value" in found.note
+    assert "has a single value" in found.note
 
 
 def test_a_weight_below_the_bound_trades_t_for_loss_and_promises_nothing():
@@ -212,7 +212,7 @@ def test_two_models_with_a_weight_are_refused():
     X, column = perfectly_correlated(20)
     models = [(TCloseness(name, t=0.1, weight=1), *column) for name in "ab"]
 
-    with pytest.raises(ParameterError, match="only one can steer"):
+    with pytest.raises(ParameterError, match="only one model can steer"):
         enforce(X, None, 2, models)
 
 

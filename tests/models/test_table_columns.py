@@ -8,7 +8,7 @@ import pytest
 from shoal import GuaranteeError, LDiversity, ParameterError, SchemaError, TCloseness
 from shoal.columns.schema import Roles, Schema, as_settings
 from shoal.models import ModelOnColumn
-from shoal.models.table_columns import breaking, check_models, codes_of, refuse_impossible
+from shoal.models.table_columns import check_models, codes_of, refuse_impossible, violating
 
 
 def coded(values, merged=False, **settings):
@@ -80,7 +80,7 @@ def test_a_stratum_unlike_the_table_is_refused_in_counts():
         ModelOnColumn(LDiversity("salary", l=2), codes, 2, True),
     ]
 
-    assert breaking(guarded[:1], strata).tolist() == [True, True]
+    assert violating(guarded[:1], strata).tolist() == [True, True]
     with pytest.raises(GuaranteeError, match=r"the 3 records of a stratum.*farther than t=0.3.*merge strata"):
         refuse_impossible(guarded, strata)
     refuse_impossible(guarded, np.zeros(6, dtype=np.int64))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from sharing import everything_shared
 from shoal import GuaranteeError, ParameterError, _kernels, datasets, kernels, partition
 from shoal.arrays import standardize
 from shoal.metrics import loss
@@ -41,13 +42,14 @@ def test_all_instruction_sets_take_the_same_steps(family):
             np.testing.assert_array_equal(end, ends[0])
 
 
-def test_any_number_of_threads_takes_the_same_steps():
-    X = np.random.default_rng(3).normal(size=(30_000, 5))
-    start = partition(X, 10, "blocks", size=2_000)
+@pytest.mark.parametrize(("n_dims", "k"), [(5, 10), (2, 2)], ids=["16 regions", "64 regions"])
+def test_any_number_of_threads_takes_the_same_steps(n_dims, k):
+    X = np.random.default_rng(3).normal(size=(34_000, n_dims))
+    start = partition(X, k, "blocks", size=2_000)
     ends = []
     for threads in (1, 2, 3, 16):
-        with kernels.using(threads):
-            ends.append(refine(X, start, 10))
+        with kernels.using(threads), everything_shared():
+            ends.append(refine(X, start, k))
 
     for end in ends[1:]:
         np.testing.assert_array_equal(end, ends[0])
@@ -89,7 +91,7 @@ def test_records_of_different_strata_stay_apart():
 def test_a_cell_across_strata_is_refused():
     with pytest.raises(ParameterError, match="several strata"):
         refine(np.zeros((4, 1)), [0, 0, 1, 1], 2, strata=[0, 1, 1, 1])
-    with pytest.raises(ParameterError, match="strata must be one for each"):
+    with pytest.raises(ParameterError, match="strata must have one entry for each"):
         refine(np.zeros((4, 1)), [0, 0, 1, 1], 2, strata=[0, 1])
 
 

@@ -102,7 +102,7 @@ def test_equal_records_are_halved_and_not_peeled():
 
 @pytest.mark.parametrize("c", [0, -1, 2.5, "5"])
 def test_a_number_of_parts_that_makes_no_sense_is_refused(c):
-    with pytest.raises(ParameterError, match="c, the number of parts"):
+    with pytest.raises(ParameterError, match="c, the number of initial parts"):
         partition(np.zeros((5, 3)), 2, "topdown", c=c)
 
 

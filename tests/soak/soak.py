@@ -21,7 +21,7 @@ def draw_rules(rng):
     return k, {
         "quasi_identifiers": ["x", "y", "c"],
         "other": ["n"],
-        "nominal": ["c"],
+        "columns": {"c": {"kind": "nominal"}},
         "subject": "who" if rng.integers(2) else None,
         "identifiers": [],
         "delay": int(k - 1 + rng.integers(0, 300)) if rng.integers(4) else None,

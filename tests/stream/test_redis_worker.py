@@ -2,7 +2,9 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -10,16 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 from shoal import cli
-from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.errors import InputError, OutageError, ParameterError
 from shoal.stream import Stream
 
 redis = pytest.importorskip("redis")
 
-from shoal.stream.redis_worker import FIELD, Names, Worker  # noqa: E402 - only where redis is installed
+from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker  # noqa: E402 - only where redis is installed
+from shoal.stream.redis_worker.replies import FencedError  # noqa: E402
 
 NAMES = Names("in", "out", "aside")
 RULES = {"quasi_identifiers": ["x", "y"], "confidential": ["n"], "delay": 40}
-KILLS = int(os.environ.get("SHOAL_KILLS", "12"))
+KILLS = int(os.environ.get("SHOAL_KILLS", "6"))
 
 
 @pytest.fixture(scope="module")
@@ -69,24 +72,38 @@ def by_object(records, k=5, **rules):
     return pa.concat_tables([stream.push(pa.Table.from_pylist(records)), stream.flush()]).to_pylist()
 
 
+def worker_on(connection, k=5, names=NAMES, begin=None, batch=1000, lease=0.05, **rules):
+    limits = {name: rules.pop(name) for name in list(rules) if name in Limits.__dataclass_fields__}
+    stream = Stream(k, tracked=[ID], **{**RULES, **rules})
+    return Worker(connection, stream, names, begin=begin, limits=Limits(batch=batch, lease=lease, **limits))
+
+
+def use_up(worker):
+    """Work until nothing is left, and end the stream."""
+    while worker.step(0):
+        pass
+    worker.finish()
+    return worker
+
+
+def aside(connection):
+    return [(fields[b"reason"].decode(), fields[b"id"], fields[FIELD]) for _, fields in connection.xrange("aside")]
+
+
 def work_until_empty(socket, batch):
     """Run a worker in a process of its own, until the input is used up."""
     with redis.Redis(unix_socket_path=socket) as connection:
-        worker = Worker(connection, Stream(5, **RULES), NAMES, batch=batch)
+        worker = worker_on(connection, batch=batch)
         while worker.step(0.2):
             pass
 
 
 def test_the_worker_makes_what_the_object_makes(connection):
     records = fill(connection, 500)
-    worker = Worker(connection, Stream(5, **RULES), NAMES, batch=37)
-    while worker.step(0.01):
-        pass
-    worker.finish()
+    use_up(worker_on(connection, batch=37))
 
     assert written(connection) == by_object(records)
-    assert connection.xpending("in", "shoal")["pending"] == 0
-    assert connection.get(NAMES.state) is None
+    assert connection.xinfo_groups("in")[0]["lag"] == 0
 
 
 def test_killed_at_random_moments_it_neither_loses_nor_doubles_a_tuple(connection, server):
@@ -105,94 +122,360 @@ def test_killed_at_random_moments_it_neither_loses_nor_doubles_a_tuple(connectio
         process.kill()
         process.join()
         process.close()
-    worker = Worker(connection, Stream(5, **RULES), NAMES)
-    while worker.step(0.01):
-        pass
-    worker.finish()
+        time.sleep(0.06)  # its lease
+    use_up(worker_on(connection))
 
     assert written(connection) == by_object(records)
 
 
-def test_what_was_read_but_not_committed_comes_again(connection):
-    records = fill(connection, 200)
-    crashed = Worker(connection, Stream(5, **RULES), NAMES, batch=50)
-    crashed.step()
-    crashed._take(0.01)
-    again = Worker(connection, Stream(5, **RULES), NAMES, batch=50)
-    while again.step(0.01):
-        pass
-    again.finish()
+@pytest.mark.parametrize("learned", [True, False])
+def test_after_every_step_another_worker_can_go_on_from_the_state(learned, connection):
+    records = fill(connection, 400)
+    ranges = {} if learned else {"ranges": {"x": (0, 1), "y": (0, 1)}}
+    last = None
+    for _ in range(16):
+        last = worker_on(connection, batch=25, **ranges)
+        last.step(0)
+        last.release()
+    worker = use_up(worker_on(connection, **ranges))
+
+    assert written(connection) == by_object(records, **ranges)
+    assert worker.stream.summary().n_in == 400
+
+
+def test_a_step_writes_what_has_changed_and_not_the_whole_state(connection):
+    fill(connection, 3000)
+    worker = worker_on(connection, batch=1000, delay=2000)
+    worker.step(0)
+    worker.step(0)
+    worker.limits = Limits(batch=10, lease=1)
+    worker._next = None
+    before = {name: len(content) for name, content in connection.hgetall(NAMES.state).items()}
+    worker.step(0)
+    after = {name: len(content) for name, content in connection.hgetall(NAMES.state).items()}
+    changed = sum(size for name, size in after.items() if before.get(name) != size or name == b"head")
+
+    assert sum(after.values()) > 50_000
+    assert changed < 8_000
+
+
+def test_a_carriage_return_within_an_entry_makes_no_second_line(connection):
+    for i in range(9):
+        record = f'{{"x":{i},"y":0,\r"n":{{"a":\r{i},\r"b":\r"forged"}}}}'
+        connection.xadd("in", {FIELD: record.replace(",", ",\n", 1)})
+    use_up(worker_on(connection, k=3, delay=5))
+    raw = [fields[FIELD] for _, fields in connection.xrange("out")]
+
+    assert sorted(json.loads(line)["n"]["a"] for line in raw) == list(range(9))
+    assert not any(b"\r" in line or b"\n" in line for line in raw)
+
+
+def test_a_group_that_was_deleted_comes_back_where_the_state_stands(connection):
+    records = fill(connection, 600)
+    worker = worker_on(connection, batch=100)
+    for _ in range(3):
+        worker.step(0)
+    worker.release()
+    connection.xgroup_destroy("in", "shoal")
+    use_up(worker_on(connection))
 
     assert written(connection) == by_object(records)
+    assert connection.xinfo_groups("in")[0]["lag"] == 0
 
 
-def test_a_second_worker_on_the_same_group_is_found_out_and_commits_nothing(connection):
+def test_entries_that_are_removed_before_they_are_read_are_counted(connection, caplog):
     fill(connection, 300)
-    one, other = (Worker(connection, Stream(5, **RULES), NAMES, batch=100) for _ in range(2))
-    one.step()
-    before = connection.xlen("out")
-    with pytest.raises(GuaranteeError, match="another worker"):
-        other.step()
+    worker = worker_on(connection, batch=100)
+    worker.step(0)
+    worker._next = None
+    connection.xtrim("in", maxlen=120, approximate=False)
+    connection.xdel("in", connection.xrange("in")[50][0])
+    worker.resume()
+    use_up(worker)
 
+    assert worker.n_lost == 81
+    assert len(written(connection)) + len(aside(connection)) == 219
+    assert any(record.message == "entries-lost" for record in caplog.records)
+
+
+def test_entries_removed_before_a_worker_began_or_after_it_has_read_them_are_not_missed(connection):
+    fill(connection, 100)
+    connection.xtrim("in", maxlen=90, approximate=False)
+    connection.xdel("in", connection.xrange("in")[50][0])
+    worker = use_up(worker_on(connection, batch=30, trim_source=True))
+
+    assert worker.n_lost == 0
+    assert connection.xlen("in") == 0
+    assert len(written(connection)) == 89
+
+
+def test_a_state_that_was_lost_is_not_taken_for_a_beginning(connection):
+    fill(connection, 200)
+    worker_on(connection, batch=150).step(0)
+    connection.delete(NAMES.state, NAMES.lease)
+    with pytest.raises(ParameterError, match="no state"):
+        worker_on(connection).step(0)
+    before = connection.xlen("out")
+    worker = use_up(worker_on(connection, begin="group"))
+
+    assert connection.xlen("out") - before == 50
+    assert worker.n_lost == 0
+
+
+@pytest.mark.parametrize("name", ["in", "out", "aside", NAMES.state, NAMES.lease])
+def test_a_key_of_another_type_is_refused_before_anything_is_taken(name, connection):
+    if name != "in":
+        fill(connection, 50)
+    connection.rpush(name, "a list")
+    with pytest.raises(ParameterError, match=f"{name!r} in Redis is a list"):
+        worker_on(connection).step(0)
+
+
+@pytest.mark.parametrize("name", ["out", "aside"])
+def test_a_key_that_changes_its_type_later_costs_nothing(name, connection):
+    records = fill(connection, 400)
+    worker = worker_on(connection, batch=100)
+    worker.step(0)
+    worker.step(0)
+    kept = connection.dump("out") if name == "out" else None
+    connection.delete(name)
+    connection.set(name, "a text")
+    for _ in range(2):
+        with pytest.raises(ParameterError, match="WRONGTYPE"):
+            worker.step(0)
+    connection.delete(name)
+    if kept:
+        connection.restore("out", 0, kept)
+    use_up(worker)
+
+    assert written(connection) == by_object(records)
+
+
+def test_what_went_aside_comes_once_though_the_connection_was_lost(connection, monkeypatch):
+    fill(connection, 20)
+    connection.xadd("in", {FIELD: "nonsense"})
+    worker = worker_on(connection, on_error="side")
+    ask = worker._ask
+    lost = iter([True, False])
+
+    def fail_before(committed):
+        if committed and next(lost, False):
+            raise OutageError("lost")
+        return ask(committed)
+
+    monkeypatch.setattr(worker, "_ask", fail_before)
+    with pytest.raises(OutageError):
+        worker.step(0)
+    use_up(worker)
+
+    assert [(reason, data) for reason, _, data in aside(connection)] == [("malformed-line", b"nonsense")]
+
+
+def test_a_commit_whose_answer_was_lost_is_not_made_twice(connection, monkeypatch):
+    records = fill(connection, 200)
+    worker = worker_on(connection, batch=50)
+    ask = worker._ask
+    lost = iter([False, True])
+
+    def fail_after(committed):
+        answer = ask(committed)
+        if committed and next(lost, False):
+            raise OutageError("lost")
+        return answer
+
+    worker.step(0)
+    monkeypatch.setattr(worker, "_ask", fail_after)
+    worker.step(0)
+    with pytest.raises(OutageError):
+        worker.step(0)
+    use_up(worker)
+
+    assert written(connection) == by_object(records)
+
+
+def test_a_second_worker_stands_by_and_one_that_was_replaced_commits_nothing(connection):
+    records = fill(connection, 300)
+    one, other = worker_on(connection, batch=100, lease=30), worker_on(connection, batch=100)
+    one.step(0)
+
+    assert other.acquire() == one.name
+    connection.delete(NAMES.lease)  # it was not heard of for too long
+    assert other.acquire() is None
+    before = connection.xlen("out")
+    with pytest.raises(FencedError):
+        one.step(0)
     assert connection.xlen("out") == before
+    use_up(other)
+    assert written(connection) == by_object(records)
+    assert connection.xpending("in", "shoal")["pending"] == 0
 
 
 def test_other_rules_than_those_of_the_state_are_refused(connection):
     fill(connection, 100)
-    Worker(connection, Stream(5, **RULES), NAMES).step()
+    worker = worker_on(connection)
+    worker.step(0)
+    worker.release()
     with pytest.raises(ParameterError, match="other rules"):
-        Worker(connection, Stream(6, **RULES), NAMES)
+        worker_on(connection, k=6).step(0)
 
 
-def test_bad_entries_fail_or_go_aside(connection):
+@pytest.mark.parametrize("field", [b"head", b"chunk:60"])
+def test_a_damaged_state_is_refused(field, connection):
+    fill(connection, 100)
+    worker = worker_on(connection)
+    worker.step(0)
+    worker.release()
+    fields = connection.hgetall(NAMES.state)
+    name = next(name for name in fields if name.startswith(field[:5]))
+    connection.hset(NAMES.state, name, fields[name][:-1] + b"?")
+    with pytest.raises(Exception, match="damaged"):
+        worker_on(connection).step(0)
+
+
+def test_bad_entries_fail_by_their_id_or_go_aside_with_it(connection):
     records = fill(connection, 60)
-    connection.xadd("in", {FIELD: '{"x": "s3cret"}'})
-    connection.xadd("in", {"other": "1"})
-    with pytest.raises(SchemaError) as error:
-        Worker(connection, Stream(5, **RULES), NAMES).step()
+    poison = connection.xadd("in", {FIELD: '{"x": "s3cret"}'})
+    empty = connection.xadd("in", {"other": "1"})
+    missing = connection.xadd("in", {FIELD: '{"x": null, "y": 1, "n": -1}'})
+    with pytest.raises(InputError, match=poison.decode()) as error:
+        worker_on(connection).step()
     assert "s3cret" not in str(error.value)
-    worker = Worker(connection, Stream(5, on_error="side", **RULES), NAMES)
-    while worker.step(0.01):
-        pass
-    worker.finish()
-    aside = [fields[b"reason"] for _, fields in connection.xrange("aside")]
+    time.sleep(0.06)
+    worker = use_up(worker_on(connection, on_error="side"))
 
     assert written(connection) == by_object(records)
-    assert aside == [b"not-a-number", b"malformed-line"]
+    assert [(reason, number) for reason, number, _ in aside(connection)] == [
+        ("not-a-number", poison),
+        ("malformed-line", empty),
+        ("missing-value", missing),
+    ]
     summary = worker.stream.summary()
-    assert summary.n_in == 62 == summary.n_released + summary.n_side
+    assert summary.n_in == 63 == summary.n_released + summary.n_side
+
+
+def test_what_the_window_gives_up_goes_aside_with_its_id(connection):
+    fill(connection, 3)
+    ids = [number for number, _ in connection.xrange("in")]
+    use_up(worker_on(connection))
+
+    assert [(reason, number) for reason, number, _ in aside(connection)] == [("too-few-tuples", i) for i in ids]
+
+
+def test_an_age_is_kept_while_bad_entries_keep_coming(connection):
+    now = [0.0]
+    worker = worker_on(connection, delay=None, max_age=10.0, on_error="side", clock=lambda: now[0])
+    fill(connection, 20)
+    worker.step(0)
+    for _ in range(3):
+        now[0] += 5
+        connection.xadd("in", {FIELD: "nonsense"})
+        worker.step(0)
+
+    assert connection.xlen("out") == 20
+
+
+def test_the_streams_are_trimmed_on_request(connection):
+    fill(connection, 2000)
+    worker = use_up(worker_on(connection, batch=100, target_length=100, trim_source=True))
+
+    assert connection.xlen("in") == 0
+    assert connection.xlen("out") < 500
+    assert worker.n_lost == 0
+
+
+def test_a_source_that_others_read_is_not_trimmed(connection):
+    fill(connection, 100)
+    connection.xgroup_create("in", "others", "0")
+    use_up(worker_on(connection, trim_source=True))
+
+    assert connection.xlen("in") == 100
+
+
+def test_a_stream_that_was_ended_begins_anew_where_it_was(connection):
+    first = fill(connection, 100)
+    use_up(worker_on(connection))
+    second = fill(connection, 80, seed=1)
+    use_up(worker_on(connection))
+
+    assert written(connection) == by_object(first) + by_object(second)
+
+
+@pytest.mark.parametrize(("setting", "words"), [("maxmemory", "memory"), ("min-replicas-to-write", "replicas")])
+def test_a_redis_that_takes_nothing_is_an_outage_that_passes(setting, words, connection, caplog):
+    records = fill(connection, 300)
+    worker = worker_on(connection, batch=100, patience=60, lease=1)
+    worker.step(0)
+    connection.config_set(setting, "1")
+    try:
+        with pytest.raises(OutageError, match=words):
+            worker.step(0)
+        worker.limits = Limits(batch=100, lease=1, patience=0)
+        with pytest.raises(OutageError, match="Nothing is lost"):
+            worker.run()
+    finally:
+        connection.config_set(setting, "0")
+    worker.run(until_empty=True)
+
+    assert written(connection) == by_object(records)
+
+
+def command(socket, *more):
+    roles = ["--quasi", "x,y", "--confidential", "n", "-k", "5", "--delay", "40"]
+    return ["worker", "--redis", f"unix://{socket}", "--from", "in", "--to", "out", *roles, *more]
 
 
 def test_the_command_does_the_same(connection, server):
     records = fill(connection, 200)
-    roles = ["--quasi", "x,y", "--confidential", "n", "-k", "5", "--delay", "40"]
-    done = CliRunner().invoke(
-        cli.main, ["worker", "--redis", f"unix://{server}", "--from", "in", "--to", "out", "--until-empty", *roles]
-    )
+    done = CliRunner().invoke(cli.main, command(server, "--until-empty"))
 
     assert done.exit_code == 0, done.stderr
     assert written(connection) == by_object(records)
 
 
-def test_a_redis_that_is_not_there_is_said_so(tmp_path):
-    done = CliRunner().invoke(
-        cli.main,
-        [
-            "worker",
-            "--redis",
-            f"unix://{tmp_path}/none",
-            "--from",
-            "a",
-            "--to",
-            "b",
-            "-k",
-            "3",
-            "--delay",
-            "9",
-            "--quasi",
-            "x",
-        ],
-    )
+def test_sigterm_ends_the_command_after_a_step_and_lets_the_next_one_in(connection, server):
+    records = fill(connection, 200)
+    with subprocess.Popen([sys.executable, "-m", "shoal.cli", *command(server)]) as process:
+        deadline = time.monotonic() + 60
+        while connection.xlen("out") == 0 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(20) == 0
+    assert connection.exists(NAMES.lease) == 0
+    use_up(worker_on(connection, names=Names("in", "out")))
+    assert written(connection) == by_object(records)
+
+
+def test_a_redis_that_is_not_there_is_an_outage(tmp_path):
+    done = CliRunner().invoke(cli.main, command(tmp_path / "none", "--patience", "0"))
+
+    assert done.exit_code == 75
+    assert "cannot be reached" in done.stderr
+
+
+def test_a_bad_entry_ends_the_command_with_a_code_of_its_own(connection, server):
+    connection.xadd("in", {FIELD: "nonsense"})
+    done = CliRunner().invoke(cli.main, command(server, "--until-empty"))
+
+    assert done.exit_code == 65
+
+
+def test_a_password_on_the_command_line_is_refused():
+    arguments = [
+        "worker",
+        "--redis",
+        "redis://:s3cret@localhost",
+        "--from",
+        "a",
+        "--to",
+        "b",
+        "-k",
+        "3",
+        "--quasi",
+        "x",
+    ]
+    done = CliRunner().invoke(cli.main, [*arguments, "--delay", "9"])
 
     assert done.exit_code == 2
-    assert "cannot be reached" in done.stderr
+    assert "SHOAL_REDIS_PASSWORD" in done.stderr
+    assert "s3cret" not in done.stderr

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from shoal import datasets, kernels
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
+from shoal.models import LDiversity, TCloseness
 from shoal.stream import Reason, Stream, flow
 from stream_twin import Window as Twin
 
@@ -98,7 +99,7 @@ def test_the_object_makes_the_cells_of_the_twin():
 
 @pytest.mark.parametrize(("k", "delay", "weight"), [(3, 10, 0.0), (10, 100, 0.01), (4, 30, 1.0)])
 def test_the_plain_python_of_the_benchmark_makes_the_same_cells(k, delay, weight, monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
     plain_stream = importlib.import_module("plain_stream").plain_stream
     X = np.random.default_rng(k).random((400, 3))
     cells = list(plain_stream(X.tolist(), k, delay, weight))
@@ -168,7 +169,9 @@ def test_counted_in_tuples_and_without_subjects_none_is_lost_before_the_end(seed
 def test_cells_hold_as_many_different_confidential_values_as_asked():
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"x": rng.random(400), "diagnosis": rng.choice(list("aaaaaaabc"), 400)})
-    stream = Stream(4, quasi_identifiers=["x"], confidential=["diagnosis"], diverse={"diagnosis": 3}, delay=60)
+    stream = Stream(
+        4, quasi_identifiers=["x"], confidential=["diagnosis"], models=[LDiversity("diagnosis", l=3)], delay=60
+    )
     out = pd.concat([stream.push(frame), stream.flush()])
 
     assert out.groupby("x")["diagnosis"].nunique().min() >= 3
@@ -264,7 +267,7 @@ MIXED = {
     "quasi_identifiers": ["age", "zip", "school", "seen", "at"],
     "confidential": ["diagnosis"],
     "identifiers": ["name"],
-    "ordinal": {"school": ["low", "mid", "high"]},
+    "columns": {"school": {"order": ["low", "mid", "high"]}},
 }
 
 
@@ -292,7 +295,7 @@ def test_a_cell_publishes_mean_mode_median_and_mean_date():
             "seen": [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.date(2020, 1, 6)],
         }
     )
-    stream = Stream(3, delay=2, ordinal={"school": ["low", "mid", "high"]})
+    stream = Stream(3, delay=2, columns={"school": {"order": ["low", "mid", "high"]}})
     released = stream.push(table).to_pylist()
 
     assert released == [{"age": 30.0, "zip": "b", "school": "mid", "seen": datetime.date(2020, 1, 3)}] * 3
@@ -323,7 +326,7 @@ def test_a_number_that_is_none_fails_the_push_with_nothing_taken_in_or_goes_to_t
 
 
 def test_a_level_that_is_not_in_the_list_is_refused_without_being_shown():
-    stream = Stream(2, delay=2, ordinal={"school": ["low", "high"]})
+    stream = Stream(2, delay=2, columns={"school": {"order": ["low", "high"]}})
     with pytest.raises(SchemaError, match="unknown-level") as error:
         stream.push(pa.table({"school": ["low", "secret"]}))
 
@@ -365,8 +368,15 @@ def test_a_schema_that_changes_in_mid_stream_is_refused_and_the_stream_goes_on(l
         ({"delay": 20, "ranges": [(1, 0)]}, "lowest value first"),
         ({"delay": 20, "quasi_identifiers": ["a"], "confidential": ["a"]}, "two roles"),
         ({"delay": 20, "quasi_identifiers": "age"}, "in a list"),
-        ({"delay": 20, "quasi_identifiers": ["a"], "weights": {"b": 1}}, "no quasi-identifier"),
-        ({"delay": 20, "diverse": {"b": 3}}, "not among the confidential"),
+        ({"delay": 20, "quasi_identifiers": ["a"], "columns": {"b": {"weight": 2}}}, "no quasi-identifier"),
+        ({"delay": 20, "models": [LDiversity("b", l=3)]}, "not among the confidential"),
+        ({"delay": 20, "diverse": {"b": 3}}, "models=.LDiversity"),
+        ({"delay": 20, "weights": {"b": 3}}, "columns="),
+        ({"delay": 20, "nominal": ["b"]}, "columns="),
+        ({"delay": 20, "ordinal": {"b": ["x"]}}, "columns="),
+        ({"delay": 20, "dealy": 3}, "Did you mean 'delay'"),
+        ({"delay": 20, "models": [TCloseness("b", t=0.1)]}, "does not know the distribution"),
+        ({"delay": 20, "columns": {"b": {"round": 1}}}, "only kind, order and weight"),
         ({"delay": 20, "seed": "x"}, "seed"),
         ({"delay": 20, "subject": "a", "identifiers": ["a"]}, "subject"),
     ],
@@ -434,7 +444,7 @@ def test_a_checkpoint_that_is_damaged_in_any_byte_is_refused(tmp_path):
         path.write_bytes(content[:size])
         with pytest.raises(FileError):
             Stream.load(path)
-    path.write_bytes(content.replace(b"version 1", b"version 9", 1))
+    path.write_bytes(content.replace(b"version 2", b"version 9", 1))
     with pytest.raises(FileError, match="another version"):
         Stream.load(path)
 
@@ -529,7 +539,7 @@ def test_values_that_look_alike_do_not_make_a_cell_of_a_stream_diverse(values):
         delay=2,
         quasi_identifiers=["x"],
         confidential=["d"],
-        diverse={"d": 2},
+        models=LDiversity("d", l=2),
         ranges={"x": (0, 10)},
         on_side=lambda rows, why: aside.extend(why),
     )

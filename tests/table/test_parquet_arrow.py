@@ -150,7 +150,7 @@ def test_records_are_written_in_the_order_asked_for(tmp_path):
 def test_a_file_is_not_replaced_unless_asked_and_an_unknown_ending_is_refused(tmp_path):
     arrow = pa.table({"a": [1]})
     write(arrow, tmp_path / "a.parquet")
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         write(arrow, tmp_path / "a.parquet")
     write(pa.table({"a": [2]}), tmp_path / "a.parquet", force=True)
     with pytest.raises(FileError, match=r"does not end in a known file extension\. Extensions: \.csv"):

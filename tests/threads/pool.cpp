@@ -94,7 +94,7 @@ Problem draw(std::size_t n, std::size_t n_dims) {
 std::vector<std::int64_t> all_kernels(const Problem& problem, std::size_t n_threads) {
     constexpr std::size_t k = 5;
     Pool pool(n_threads);
-    Watch watch([](std::size_t) {});
+    Poller watch([](std::size_t) {});
     std::vector<std::int64_t> out;
     std::vector<std::int64_t> labels(problem.n);
     const auto keep = [&](const std::vector<std::int64_t>& more) { out.insert(out.end(), more.begin(), more.end()); };

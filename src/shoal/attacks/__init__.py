@@ -1,8 +1,7 @@
-"""Attacks: what intruders would get out of a release, tried on the release itself.
+"""Attacks: simulated attacks on a release, scored against the original table.
 
-The originals are at hand here, as they are for nobody outside, so every attack can be scored. ``docs/attacks.md``
-describes each intruder; what is measured is a share of the people, before (the originals published as they are) and
-after.
+``docs/attacks.md`` describes each intruder. The result of an attack is a share of the people, before (if the originals
+were published unchanged) and after.
 """
 
 import os
@@ -32,23 +31,23 @@ from shoal.typing import Labels, Matrix, Seed
 __all__ = ["Attack", "attack", "attacks_on"]
 
 MOST_PEOPLE = 2_000
-"""For a report, so many people are looked for, always the same ones."""
+"""Number of people attacked for a report, always the same ones."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack and what it gets: shares of the people, before and after.
+    """One attack and its success: shares of the people, before and after.
 
     Attributes
     ----------
     name : str
-        Which attack.
+        Name of the attack.
     column : str or None
-        The confidential column that it is after.
+        The confidential column attacked.
     before, after : float or None
-        Share that succeeds on the originals and on the release; None where it was not tried.
+        Success rate on the originals and on the release; None if the attack was not tried.
     meaning : str
-        What succeeds, in a few words; or why it was not tried.
+        What counts as a success; or why the attack was not tried.
     """
 
     name: str
@@ -63,9 +62,9 @@ class Attack:
 
 
 class _Known(NamedTuple):
-    """What the holder of both tables knows about who became what."""
+    """The correspondence between originals and released records."""
 
-    row: Labels  # where each original stands in the release
+    row: Labels  # row of each original in the release
     labels: Labels | None
     rho: float
 
@@ -85,45 +84,45 @@ def attack(
     reading: Mapping[str, Any] | None = None,
     release_reading: Mapping[str, Any] | None = None,
 ) -> list[Attack]:
-    """Try attacks on a release whose originals are at hand.
+    """Try attacks on a release, given the original table.
 
     Parameters
     ----------
     release, original : path or frame
-        The published table and the one that it was made from, with as many records.
+        The published table and the original it was made from, with the same number of records.
     quasi_identifiers : sequence of str
-        What the intruder knows about people.
+        The columns that the intruder knows.
     confidential : sequence of str
-        What the intruder is after.
+        The columns that the intruder wants to learn.
     second : path or frame, optional
-        Another release of the same people, for the attack by intersection.
+        Another release of the same people, for the intersection attack.
     manifest : path, optional
-        The internal manifest of the release, which tells who became what; by default the one beside the file, if there
-        is one. Without it, and without `same_order`, attacks that need to know are not tried.
+        The internal manifest of the release, which maps originals to released records; by default the one beside the
+        file, if there is one. Without it, and without `same_order`, attacks that need this mapping are not tried.
     same_order : bool
-        The records of the release are in the order of the original.
+        Whether the records of the release are in the order of the original.
     columns : dict of str to dict, optional
         Settings of single columns: kind, order, weight; see `shoal.columns.schema.ColumnSettings`.
     scaling : {"zscore", "minmax", "none"}
-        What makes columns comparable for the intruder.
+        Scaling of the columns for the intruder's distances.
     seed : int, optional
-        Repeats the draw of the records that are tried where there are many.
+        Makes the draw of the records tried in large tables reproducible.
     reading, release_reading : dict, optional
         How to read the file of the original, and the files of the releases; see `shoal.table.read`. A release of shoal
-        needs nothing: it is UTF-8, its dates are ISO 8601, and nothing stands for a missing value.
+        needs no settings: it is UTF-8, its dates are ISO 8601, and no text stands for a missing value.
 
     Returns
     -------
     list of Attack
-        Linkage by the nearest and by matching, the intruder who knows k - 1 records, then for each confidential column
-        homogeneity, skewness and, with a second release, intersection.
+        Linkage to the nearest record and by matching, the intruder who knows k - 1 records, then for each confidential
+        column homogeneity, skewness and, with a second release, intersection.
 
     Raises
     ------
     SchemaError
         If a column is missing, or of a type that cannot be compared.
     ParameterError
-        If the tables have different numbers of records, or the manifest does not fit them.
+        If the tables have different numbers of records, or the manifest belongs to another release.
 
     Examples
     --------
@@ -149,15 +148,15 @@ def attack(
     known = _known(release, tables[1], manifest, same_order)
     published = [_encoded(space, table) for table in made]
     found = [*_linked(X, published[0], known, seed), _last_one(records, made[0], schema, known, seed)]
-    return found + _told(X, published, records, made, schema)
+    return found + _disclosures(X, published, records, made, schema)
 
 
 def attacks_on(
     original: pa.Table, published: Columns, schema: Schema, space: Space, X: Matrix, labels: Labels, rho: float
 ) -> list[Attack]:
-    """Try on a release in the making what a report shows: k - 1 known records, homogeneity and skewness.
+    """Try the attacks of a report before a release is written: k - 1 known records, homogeneity and skewness.
 
-    Linkage is among the risks. Up to `MOST_PEOPLE` people are tried, so it takes O(n) time in records.
+    Linkage is reported among the risks. At most `MOST_PEOPLE` people are attacked, so it takes O(n) time in records.
     """
     made = published.select([column.name for column in schema.quasi])
     found = [_last_one(original, made, schema, _Known(np.arange(len(labels)), labels, rho), 0)]
@@ -180,7 +179,7 @@ def _read(
 ) -> list[Table]:
     names = [*as_names(quasi), *as_names(confidential)]
     if not as_names(quasi):
-        raise SchemaError("No quasi-identifier is named, so the intruder knows nothing to go by.")
+        raise SchemaError("No quasi-identifiers are given, so the intruder knows nothing. Name at least one column.")
     tables: list[Table] = []
     for what, source in sources.items():
         table = read(source, **readings[what])
@@ -189,12 +188,12 @@ def _read(
                 raise SchemaError(f"Column {name!r} is not in the {what}. Columns: {', '.join(table.names)}.")
         if tables and table.n_records != tables[0].n_records:
             raise ParameterError(
-                f"The {what} has {table.n_records:,} records and the original {tables[0].n_records:,}; they have to be "
-                "of the same people."
+                f"The {what} has {table.n_records:,} records and the original {tables[0].n_records:,}; both must hold "
+                "the same people."
             )
         tables.append(table)
     if tables[0].n_records == 0:
-        raise ParameterError("The tables have no records, so there is nobody to find.")
+        raise ParameterError("The tables have no records, so there is nobody to attack.")
     return tables
 
 
@@ -210,7 +209,7 @@ def _encoded(space: Space, table: pa.Table) -> Matrix:
 
 
 def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, same_order: bool) -> _Known | None:
-    """Find out who became what: from the internal manifest, or because the order was kept."""
+    """Return the mapping of originals to released records, from the internal manifest or from the order of records."""
     if manifest is None and isinstance(release, str | os.PathLike) and not same_order:
         beside = Path(f"{os.fspath(release)}.internal.json")
         manifest = beside if beside.is_file() else None
@@ -218,18 +217,21 @@ def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, 
         return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
     labels, rows, rho = read_internal(manifest)
     if len(labels) != table.n_records:
-        raise ParameterError(f"The manifest is of {len(labels):,} records, and the release has {table.n_records:,}.")
+        raise ParameterError(
+            f"The manifest describes {len(labels):,} records, but the release has {table.n_records:,}. Pass the "
+            "manifest of this release."
+        )
     row = np.arange(table.n_records)
     if rows is not None:
         row[rows] = np.arange(table.n_records)
     return _Known(row, labels, rho)
 
 
-_UNKNOWN = "not tried: it needs to know who became what, from the internal manifest or because the order was kept"
+_UNKNOWN = "not tried: needs the internal manifest, or records in the original order"
 
 
 def _linked(X: Matrix, Y: Matrix, known: _Known | None, seed: Seed) -> list[Attack]:
-    """Link every person to the nearest record, and all to all as well as possible."""
+    """Link every person to the nearest record, and all people to all records by optimal matching."""
     if known is None:
         return [Attack(name, None, None, None, _UNKNOWN) for name in ("nearest", "matching")]
     Y = Y[known.row]
@@ -243,7 +245,7 @@ def _linked(X: Matrix, Y: Matrix, known: _Known | None, seed: Seed) -> list[Atta
 
 
 def _last_one(records: pa.Table, made: pa.Table, schema: Schema, known: _Known | None, seed: Seed) -> Attack:
-    """Let the intruder know all records of a cell but one."""
+    """Recover the last record of a cell from all others."""
     name, columns = "k - 1 known", numeric_columns(schema)
     if known is None or not columns:
         return Attack(name, None, None, None, _UNKNOWN if columns else "not tried: no quasi-identifier is a number")
@@ -263,7 +265,9 @@ def _numbers(values: pa.ChunkedArray) -> "np.ndarray[Any, np.dtype[np.float64]]"
     return np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
 
 
-def _told(X: Matrix, published: list[Matrix], records: pa.Table, made: list[pa.Table], schema: Schema) -> list[Attack]:
+def _disclosures(
+    X: Matrix, published: list[Matrix], records: pa.Table, made: list[pa.Table], schema: Schema
+) -> list[Attack]:
     """Read the confidential values of the nearest class, for each confidential column."""
     before = own_classes(X, np.arange(len(X)))
     after = [classes_near(X, Y) for Y in published]
@@ -304,7 +308,7 @@ def _about(
 
 
 def _codes(columns: list[pa.ChunkedArray]) -> list[Labels]:
-    """Return columns as numbers that are equal where the values are."""
+    """Return columns as codes that are equal if the values are."""
     plain = [decoded(column) for column in columns]
     try:
         alike = [column.cast(plain[0].type) for column in plain]

@@ -1,8 +1,8 @@
-"""Differential: an intruder knows all records of a cell but one, and works out the last one.
+"""Differential attack: an intruder knows all records of a cell but one, and recovers the last one.
 
-With the mean of the cell published this is plain arithmetic: size times mean, less the sum of the known ones. Random
-aggregation is meant to prevent it. Here the intruder knows rho too, since it is public, and how the values of a column
-are distributed, and weighs every value that the last record could have by how likely it makes what was published.
+If the mean of the cell is published this is arithmetic: size times mean, minus the sum of the known records. Random
+aggregation is meant to prevent it. The intruder here also knows rho, which is public, and the distribution of each
+column, and weights every possible value of the last record by the likelihood of the release.
 """
 
 from typing import Any, NamedTuple
@@ -12,13 +12,13 @@ import numpy as np
 from shoal.typing import Labels, Matrix, Seed, Vector
 
 WITHIN = 0.05
-"""A value counts as recovered if it is off by no more than this many standard deviations of its column."""
+"""A value counts as recovered if the error is at most this many standard deviations of its column."""
 
 _N_GUESSES = 401
 
 
 class Differential(NamedTuple):
-    """What an intruder learns who knows all records of a cell but one.
+    """What an intruder who knows all records of a cell but one learns.
 
     Attributes
     ----------
@@ -27,12 +27,12 @@ class Differential(NamedTuple):
     rmse : float
         Root mean square error of the guesses, in standard deviations of the column.
     blind : float
-        Share that the same intruder recovers without the release, by the possible value nearest to the mean of the
-        known records.
+        Share that the same intruder recovers without the release, guessing the possible value nearest to the mean of
+        the known records.
     blind_rmse : float
-        Root mean square error of that.
+        Root mean square error of these guesses.
     n_tried : int
-        Records that were tried.
+        Number of records tried.
     """
 
     recovered: float
@@ -49,27 +49,27 @@ class Differential(NamedTuple):
 def differential(
     X: Matrix, Y: Matrix, labels: Labels, rho: float = 0.0, *, most: int = 1000, seed: Seed = None
 ) -> Differential:
-    """Work out the last record of its cell from the others and from what is published.
+    """Recover the last record of a cell from the others and from the published values.
 
     Parameters
     ----------
     X : ndarray of shape (n_records, n_columns)
         Original numbers.
     Y : ndarray of shape (n_records, n_columns)
-        What is published for them.
+        Published numbers.
     labels : ndarray of shape (n_records,)
         Cell number of each record.
     rho : float
         As in the job; 0 for microaggregation.
     most : int
-        How many records are tried, drawn at random where there are more.
+        Maximum number of records tried, drawn at random if there are more.
     seed : int, optional
-        Repeats the draw.
+        Makes the draw reproducible.
 
     Returns
     -------
     Differential
-        Shares and errors over the tried records and all columns that are not constant.
+        Shares and errors over the records tried and all columns that are not constant.
 
     Examples
     --------
@@ -79,11 +79,11 @@ def differential(
     """
     X, Y = _in_deviations(X, Y)
     if X.shape[1] == 0:
-        return Differential(1.0, 0.0, 1.0, 0.0, 0)  # what is the same for all is known
+        return Differential(1.0, 0.0, 1.0, 0.0, 0)  # constant columns are known
     tried = np.sort(np.random.default_rng(seed).permutation(len(X))[:most])
     by_cell, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
     ends = np.cumsum(sizes)
-    # As frequent as they are in the column, so each counts the same.
+    # Quantiles follow the distribution of the column, so each has the same prior probability.
     values = np.quantile(X, np.linspace(0, 1, _N_GUESSES), axis=0, method="nearest")
     errors, blind = [], []
     for record in tried:
@@ -100,9 +100,9 @@ def differential(
 
 
 def _in_deviations(X: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
-    """Return numbers in standard deviations of their columns, without the columns that are constant.
+    """Return numbers in standard deviations of their columns, without the constant columns.
 
-    What all numbers of a column share goes first, and powers of two keep squares from overflowing or vanishing.
+    A common offset is subtracted first, and scaling by powers of two prevents overflow and underflow of squares.
     """
     for _ in range(2):
         exponents = -np.frexp(np.maximum(np.abs(X).max(axis=0), np.abs(Y).max(axis=0)))[1] - 1
@@ -115,22 +115,22 @@ def _in_deviations(X: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _guess(known: Matrix, published: Matrix, rho: float, values: Matrix) -> Vector:
-    """Return the guess of each column of the last record."""
+    """Return the guess for each column of the last record."""
     if rho == 0:
         return np.asarray(len(published) * published.mean(axis=0) - known.sum(axis=0))
     return np.array([_weighed(known[:, j], published[:, j], rho, values[:, j]) for j in range(known.shape[1])])
 
 
 def _weighed(known: Vector, published: Vector, rho: float, values: Vector) -> float:
-    """Return the middle of the values that the last record could have, each weighed by how likely it makes the release.
+    """Return the posterior median of the last record's value, given the release.
 
-    A value gives the cell a mean and two ends, and these the range of the noise; what is published has to lie in it,
-    and each number in it has the density of one over its width.
+    A value determines the mean, minimum and maximum of the cell, and these the range of the noise; the published
+    numbers must lie in that range, and each has a density of one over its width.
     """
     means = (known.sum() + values) / (len(known) + 1)
     lows, highs = np.minimum(known.min(), values), np.maximum(known.max(), values)
     below, above = means + rho * (lows - means), means + rho * (highs - means)
-    # Some values may stand for others near them, so a little is allowed for.
+    # A quantile represents the values near it, so a small tolerance is added.
     room = (values[-1] - values[0]) / _N_GUESSES
     possible = (below - room <= published.min()) & (published.max() <= above + room)
     if not possible.any():

@@ -1,7 +1,7 @@
-"""Disclosure: what the records near a person tell about that person, without finding out which record is theirs.
+"""Attribute disclosure: what the nearest class reveals about a person, without linking the person's own record.
 
-The intruder knows the original quasi-identifiers of somebody, takes the class of published records that is nearest, and
-reads the confidential values there. In homogeneous classes that is all it takes; in skewed ones it makes surer.
+The intruder knows the original quasi-identifiers of a person, finds the nearest equivalence class of the release and
+reads its confidential values. A homogeneous class reveals the value; a skewed one makes it more probable.
 """
 
 from typing import NamedTuple
@@ -14,39 +14,39 @@ from shoal.typing import Labels, Matrix
 
 
 class Classes(NamedTuple):
-    """Published records that look alike, and the class nearest to each original."""
+    """The equivalence class of each published record, and the class nearest to each original."""
 
     of_published: Labels
     nearest: Labels
 
 
 def classes_near(X: Matrix, Y: Matrix) -> Classes:
-    """Find the classes of the published records, and the one nearest to each original; the first of several."""
+    """Find the classes of the published records and the one nearest to each original; ties go to the first."""
     points, labels = distinct_rows(Y)
     return Classes(labels, kernels.assign(X, points))
 
 
 def own_classes(X: Matrix, people: Labels) -> Classes:
-    """Return the classes of originals that are published as they are; the nearest is a person's own."""
+    """Return the classes of originals published unchanged; the nearest class is a person's own."""
     labels = distinct_rows(X).labels
     return Classes(labels, labels[people])
 
 
 class Disclosed(NamedTuple):
-    """What classes tell about one confidential column; shares of the originals.
+    """What classes reveal about one confidential column, as shares of the originals.
 
     Attributes
     ----------
     homogeneous : float
-        Share of the people whose class shows one value only, and it is theirs.
+        Share of the people whose class has a single value, which is their own.
     guessed : float
-        Share of the people whose value is the most frequent one of their class: one guess each.
+        Share of the people whose value is the most frequent one of their class.
     prior : float
-        The same share without the release, by the most frequent value of the table.
+        The same share without the release, guessing the most frequent value of the table.
     gain : float
-        How much more frequent a person's own value is in their class than in the table, on average: skewness.
+        Mean difference between the share of a person's own value in their class and in the table: skewness.
     largest_gain : float
-        The same for the person who loses most.
+        Largest such difference.
     """
 
     homogeneous: float
@@ -57,7 +57,7 @@ class Disclosed(NamedTuple):
 
 
 def disclosed(classes: Classes, own: Labels, published: Labels) -> Disclosed:
-    """Measure what classes tell about one column.
+    """Measure what classes reveal about one column.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def disclosed(classes: Classes, own: Labels, published: Labels) -> Disclosed:
     at = np.minimum(np.searchsorted(pairs, classes.nearest * n_values + own), len(pairs) - 1)
     there = np.where(pairs[at] == classes.nearest * n_values + own, counts[at], 0)
     share = there / sizes[classes.nearest]
-    # Of equally frequent values the lowest number is guessed.
+    # Of equally frequent values the lowest code is guessed.
     order = np.lexsort((values, -counts, owners))
     first = order[np.cumsum(np.bincount(owners)) - np.bincount(owners)]
     table = np.bincount(published, minlength=n_values) / len(published)
@@ -95,12 +95,12 @@ def disclosed(classes: Classes, own: Labels, published: Labels) -> Disclosed:
 
 
 def intersected(first: Classes, second: Classes, own: Labels, published: tuple[Labels, Labels]) -> float:
-    """Return the share of the people whose value is the only one that two releases have in common for them.
+    """Return the share of the people whose value is the only one common to their classes in two releases.
 
     Parameters
     ----------
     first, second : Classes
-        Of the two releases, for the same originals.
+        The classes of the two releases, for the same originals.
     own : ndarray of shape (n_records,)
         Codes of the confidential values of the originals.
     published : pair of ndarray

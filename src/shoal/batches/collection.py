@@ -9,6 +9,7 @@ import hashlib
 import os
 import secrets
 import warnings
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from shoal import kernels
 from shoal.batches import VARIANTS
 from shoal.batches.growth import category_warnings, drift, extended, moved
+from shoal.batches.repeats import content_of, overlap, record_keys
 from shoal.batches.store import Store
 from shoal.batches.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.cells.aggregate import Cells
@@ -99,8 +101,7 @@ class Collection:
 
     def _partition_base(self, threads: int | None, progress: Progress | None) -> None:
         schema, X = self._schema(), self._store.array("encoded")
-        table = self._prepared(self._store.table("records-0000"), schema)
-        space = Space.fit(table, schema, self.job.scaling)
+        table, space = self._fitted
         made = base_cells(Task(self.job, schema, self.variant, threads, progress, self.inertial), table, space, X)
         placed = made["cells"] >= 0
         sizes = np.bincount(made["cells"][placed])
@@ -108,13 +109,15 @@ class Collection:
         with self._store.changing():
             self._store.save(arrays={**made, "centroids": sums / sizes[:, None], "sizes": sizes})
 
-    def add(self, table: Any, **reading: Any) -> None:
+    def add(self, table: Any, *, allow_overlap: bool = False, **reading: Any) -> None:
         """Add late records.
 
         Parameters
         ----------
         table : path or frame
-            The records, with the columns and types of the base.
+            Has the columns of the base, with the same kinds of values.
+        allow_overlap : bool
+            Take records though many of them, or all, are equal to records of the collection: they are about others.
         **reading
             Options for reading a file; see `shoal.table.read`.
 
@@ -123,7 +126,8 @@ class Collection:
         SchemaError
             If columns are missing, new or of another kind, or if subjects are already in the collection.
         FileError
-            If the same file or frame is already in the collection, or if the collection is finished.
+            If the same records are already in the collection, in whatever order and file, if more of them are than
+            chance explains and `allow_overlap` is not set, or if the collection is finished.
 
         Warns
         -----
@@ -136,29 +140,49 @@ class Collection:
         original = self._prepared(records, schema)
         survey_weights(original, schema)
         with self._store.changing():
+            secret = bytes.fromhex(self._store.content["secret"])
+            keys = record_keys(records, secret)
+            content = content_of(keys, secret)
             if self.is_finished:
                 raise FileError(
                     "The collection is finished: its release has been made. Begin a new collection for further records."
                 )
             self._refuse_known(source.sha256, original, schema)
+            if source.n_records and not allow_overlap:
+                self._refuse_repeats(content, keys)
             if source.n_records:
                 self._look(original, schema)
                 self._refuse_other_households(original, schema)
             batches = self._store.content["batches"]
             name = f"records-{len(batches):04d}"
+            batch = {"records": source.n_records, "source_sha256": source.sha256, "content": content}
             source.check_unchanged()
-            self._store.content["batches"] = [*batches, {"records": source.n_records, "source_sha256": source.sha256}]
-            self._store.save(tables={name: records})
+            self._store.content["batches"] = [*batches, batch]
+            self._store.save(tables={name: records}, arrays={f"keys-{len(batches):04d}": keys})
 
-    def finish(self, k: int | None = None, *, threads: int | None = None, progress: Progress | None = None) -> Release:
+    def finish(
+        self,
+        k: int | None = None,
+        *,
+        output: str | os.PathLike[str] | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+        **writing: Any,
+    ) -> Release:
         """Join the late records and make the release.
 
         Parameters
         ----------
         k : int, optional
             If given, must equal the k of the collection.
+        output : path, optional
+            Where to write the release. The collection is finished when all files are on the disk, just before they get
+            their names: if they cannot be written, the collection is unchanged. Without it the collection is
+            finished with this call.
         threads, progress
             As in `shoal.anonymize`.
+        **writing
+            As in `Release.write`.
 
         Returns
         -------
@@ -180,19 +204,25 @@ class Collection:
                     "because two different releases of the same records can be intersected. Use the version of shoal "
                     "and of its kernels that made the first release."
                 )
-            if not self.is_finished:
-                self._store.content["finished"] = done
-                self._store.save()
+            if output is None:
+                self._mark(done)
+            else:
+                release.write(output, before_publishing=lambda: self._mark(done), **writing)
         return release
+
+    def _mark(self, done: dict[str, Any]) -> None:
+        """Write down that the release has been made."""
+        if not self.is_finished:
+            self._store.content["finished"] = done
+            self._store.save()
 
     def _finish(self, threads: int | None, progress: Progress | None) -> Release:
         schema, job = self._schema(), self.job
         batches = [self._store.table(f"records-{i:04d}") for i in range(len(self._store.content["batches"]))]
-        base = self._prepared(batches[0], schema)
+        base, first = self._fitted
         records = pa.concat_tables(batches).unify_dictionaries()
         original = self._prepared(records, schema)
         late = original.slice(len(base))
-        first = Space.fit(base, schema, job.scaling)
         space = extended(first, base, late)
         X = np.concatenate([moved(self._store.array("encoded"), first, space), space.encode(late)])
         for text in (*drift(first, base, late, job.scaling), *category_warnings(first, late)):
@@ -220,10 +250,9 @@ class Collection:
         """Raise if the same file or frame, or one of its subjects, is already in the collection."""
         for number, batch in enumerate(self._store.content["batches"]):
             if batch["source_sha256"] == digest:
-                which = "the base" if number == 0 else f"batch {number}"
                 raise FileError(
-                    f"The same records are already in the collection, as {which}. Nothing was added, since records "
-                    "must not be counted twice."
+                    f"The same records are already in the collection, as {_batch(number)}: nothing was added. Records "
+                    "must not count twice."
                 )
         name = schema.roles.subject
         if name is None:
@@ -237,6 +266,22 @@ class Collection:
                     f"{both:,} subjects (column {name!r}) are already in the collection. Nothing was added, since a "
                     "person must not be in two batches. Remove the records of these subjects."
                 )
+
+    def _refuse_repeats(self, content: str, keys: Any) -> None:
+        """Refuse the records of an earlier batch in another order or file, and ask about records that are there."""
+        for number, batch in enumerate(self._store.content["batches"]):
+            if batch["content"] == content:
+                raise FileError(
+                    f"The same records are already in the collection, as {_batch(number)}, in another order or file: "
+                    f"nothing was added. Records must not count twice. {_OTHERS}"
+                )
+        there = [self._store.array(f"keys-{i:04d}") for i in range(len(self._store.content["batches"]))]
+        found, by_chance = overlap(keys, np.concatenate(there))
+        if found > by_chance:
+            raise FileError(
+                f"{found:,} of the {len(keys):,} records are equal to records of the collection, where chance explains "
+                f"at most {by_chance:,}: nothing was added. Leave out those who have answered before. {_OTHERS}"
+            )
 
     def _refuse_other_households(self, late: pa.Table, schema: Schema) -> None:
         """Raise if a late member of a household differs in a column that the household shares."""
@@ -252,10 +297,16 @@ class Collection:
                 "that lists only columns that all members share."
             ) from None
 
+    @cached_property
+    def _fitted(self) -> tuple[pa.Table, Space]:
+        """The base, prepared, and its space. Neither changes in the life of a collection."""
+        schema = self._schema()
+        base = self._prepared(self._store.table("records-0000"), schema)
+        return base, Space.fit(base, schema, self.job.scaling)
+
     def _look(self, late: pa.Table, schema: Schema) -> None:
         """Warn of drift and new categories; raise if the space cannot represent the records."""
-        base = self._prepared(self._store.table("records-0000"), schema)
-        space = Space.fit(base, schema, self.job.scaling)
+        base, space = self._fitted
         extended(space, base, late)
         for text in (*drift(space, base, late, self.job.scaling), *category_warnings(space, late)):
             warnings.warn(text, ShoalWarning, stacklevel=3)
@@ -328,17 +379,29 @@ def begin(
     _refuse_lack(original, schema, job.k)
     records = without_identifiers(source.arrow, schema)
     X = Space.fit(original, schema, job.scaling).encode(original)
+    secret = secrets.token_bytes(32)
+    keys = record_keys(records, secret)
+    batch = {"records": source.n_records, "source_sha256": source.sha256, "content": content_of(keys, secret)}
     content = {
         "job": job.to_toml(),
         "variant": variant,
         "inertial": inertial,
-        "batches": [{"records": source.n_records, "source_sha256": source.sha256}],
+        "batches": [batch],
+        "secret": secret.hex(),
         "finished": None,
     }
+    arrays = {"encoded": X, "keys-0000": keys}
     source.check_unchanged()
-    collection = Collection(Store.create(Path(path), content, {"records-0000": records}, {"encoded": X}))
+    collection = Collection(Store.create(Path(path), content, {"records-0000": records}, arrays))
     collection.partition_base(threads=threads, progress=progress)
     return collection
+
+
+_OTHERS = "If they are about other people, say so: allow_overlap=True, on the command line --allow-overlap."
+
+
+def _batch(number: int) -> str:
+    return "the base" if number == 0 else f"batch {number}"
 
 
 def _digest(cells: Cells) -> str:

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,11 @@ from shoal.errors import FileError
 from shoal.file_locks import lock
 from shoal.files import replacing, replacing_all, sha256
 
-FORMAT = 1
+FORMAT = 2
 """Format version, incremented whenever older versions of shoal cannot read the files."""
 
 LIST, CHANGING, WORKING = "collection.json", "changing.lock", "working.lock"
-_OURS = re.compile(r"(\.[^.]+\.)?(records-\d{4}\.arrow|[a-z]+\.npy)|\.[^.]+\.collection\.json")
+_OURS = re.compile(r"(\.[^.]+\.)?(records-\d{4}\.arrow|[a-z]+(-\d{4})?\.npy)|\.[^.]+\.collection\.json")
 _WAIT = 5.0  # seconds for another process to finish a short change
 
 
@@ -46,6 +47,7 @@ class Store:
     def __init__(self, path: Path, content: dict[str, Any]) -> None:
         self.path = path
         self.content = content
+        self._intact: dict[str, tuple[object, ...]] = {}  # what files looked like when their checksums were compared
 
     @classmethod
     def create(
@@ -66,7 +68,8 @@ class Store:
                 # Nothing is overwritten: rename fails if a non-empty folder has appeared in the meantime.
                 os.rename(beside, path)
         except OSError as error:
-            raise FileError(f"{str(path)!r} cannot be created: {os.strerror(error.errno or 0).lower()}.") from None
+            reason = os.strerror(error.errno).lower() if error.errno else "the disk may be full"
+            raise FileError(f"{str(path)!r} cannot be created: {reason}. Nothing was stored.") from None
         finally:
             shutil.rmtree(beside, ignore_errors=True)
         return cls(path, store.content)
@@ -74,19 +77,19 @@ class Store:
     @classmethod
     def open(cls, path: Path) -> "Store":
         """Read ``collection.json``; raise if it cannot be used."""
-        if not path.is_dir():
-            raise FileError(f"{str(path)!r} is not a collection: the folder does not exist. `begin` creates one.")
-        try:
-            text = (path / LIST).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise FileError(f"{str(path)!r} is not a collection: {LIST} is missing.") from None
-        except (OSError, UnicodeDecodeError):
-            raise FileError(f"{LIST} in {str(path)!r} cannot be read.") from None
-        return cls(path, _checked(text, path))
+        store = cls(path, _checked(_listed(path), path))
+        store.verify()
+        return store
+
+    def verify(self) -> None:
+        """Raise if any file of the collection is missing or damaged."""
+        for name in self.content["files"]:
+            self._path(name)
 
     def reload(self) -> None:
         """Read ``collection.json`` again, since another process may have changed it."""
-        self.content = Store.open(self.path).content
+        self.content = _checked(_listed(self.path), self.path)
+        self.verify()
 
     def save(self, tables: dict[str, pa.Table] | None = None, arrays: dict[str, Any] | None = None) -> None:
         """Write tables and arrays under these names, then the list."""
@@ -99,7 +102,8 @@ class Store:
                     writer.write_table(table)
             for file, array in zip(files[len(tables) :], arrays.values(), strict=True):
                 with file.open("wb") as sink:
-                    np.save(sink, array, allow_pickle=False)
+                    # NumPy writes to a file by itself, and does not say why when it cannot.
+                    np.save(SimpleNamespace(write=sink.write), array, allow_pickle=False)
             checksums = {name: sha256(file) for name, file in zip(names, files, strict=True)}
         self.content["files"] = {**self.content["files"], **checksums}
         text = json.dumps(_signed(self.content), indent=1, ensure_ascii=False) + "\n"
@@ -108,13 +112,13 @@ class Store:
 
     def table(self, name: str) -> pa.Table:
         """Return a table after verifying its checksum."""
-        path = self._intact(f"{name}.arrow")
+        path = self._path(f"{name}.arrow")
         with pa.memory_map(str(path)) as source:
             return pa.ipc.open_file(source).read_all()
 
     def array(self, name: str) -> NDArray[Any]:
         """Return an array after verifying its checksum."""
-        found: NDArray[Any] = np.load(self._intact(f"{name}.npy"), allow_pickle=False)
+        found: NDArray[Any] = np.load(self._path(f"{name}.npy"), allow_pickle=False)
         return found
 
     def content_schema(self) -> pa.Schema:
@@ -125,17 +129,22 @@ class Store:
         """Return whether the collection lists a file."""
         return name in self.content["files"]
 
-    def _intact(self, name: str) -> Path:
+    def _path(self, name: str) -> Path:
+        """Return the path of a file after verifying its checksum, which is repeated only if the file changes."""
         path = self.path / name
         if not self.has(name):
             raise FileError(f"The collection {str(self.path)!r} does not list {name}.")
         if not path.is_file():
             raise FileError(f"{name} is missing from the collection {str(self.path)!r}. Restore it from a backup.")
-        if sha256(path) != self.content["files"][name]:
-            raise FileError(
-                f"{name} in the collection {str(self.path)!r} is damaged: its checksum does not match. Restore it from "
-                "a backup, or begin again."
-            )
+        found = path.stat()
+        looks = (found.st_ino, found.st_size, found.st_mtime_ns, self.content["files"][name])
+        if self._intact.get(name) != looks:
+            if sha256(path) != self.content["files"][name]:
+                raise FileError(
+                    f"{name} in the collection {str(self.path)!r} is damaged: its checksum does not match. Restore it "
+                    "from a backup, or begin again."
+                )
+            self._intact[name] = looks
         return path
 
     @contextmanager
@@ -173,6 +182,18 @@ class Store:
                 os.close(descriptor)
 
 
+def _listed(path: Path) -> str:
+    """Return the content of ``collection.json``."""
+    if not path.is_dir():
+        raise FileError(f"{str(path)!r} is not a collection: there is no such folder. `begin` makes one.")
+    try:
+        return (path / LIST).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileError(f"{str(path)!r} is not a collection: {LIST} is missing.") from None
+    except (OSError, UnicodeDecodeError):
+        raise FileError(f"{LIST} in {str(path)!r} cannot be read.") from None
+
+
 def _remove_left_over(path: Path) -> None:
     """Remove incomplete folders of this name left by killed processes, which no longer hold their lock."""
     for beside in path.parent.glob(f".*.{glob.escape(path.name)}"):
@@ -196,7 +217,12 @@ def _checked(text: str, path: Path) -> dict[str, Any]:
     if not isinstance(version, int) or version > FORMAT:
         raise FileError(
             f"The collection {str(path)!r} was written by a newer version of shoal (format {version}; this one reads "
-            f"up to {FORMAT}). Use that version, or a later one."
+            f"{FORMAT}). Use that version, or a later one."
+        )
+    if version < FORMAT:
+        raise FileError(
+            f"The collection {str(path)!r} was begun with an older version of shoal (format {version}; this one reads "
+            f"{FORMAT}). Finish it with that version, or begin again."
         )
     if _signed(content)["checksum"] != checksum:
         raise FileError(

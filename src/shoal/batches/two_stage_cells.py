@@ -25,7 +25,7 @@ from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ShoalWarning
 from shoal.job import Job
-from shoal.models.table_columns import breaking
+from shoal.models.table_columns import violating
 from shoal.partition import partition
 from shoal.partition.cell_building import members_of, renumbered
 from shoal.typing import Labels, Matrix, Progress
@@ -109,7 +109,7 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
     joined = _join_strata(task, units, known, base.get("neighbours"))[units.of_record]
     with kernels.using(threads=task.threads):
         if bounds.households is None:
-            if not bounds.kept or breaking(bounds.kept, joined).mean() <= MANY:
+            if not bounds.kept or violating(bounds.kept, joined).mean() <= MANY:
                 return Cells(_repaired(X, joined, task.job.k, bounds))
             # Joining has undone the enforcement on the base. So late records get separate cells, and the models are
             # enforced over all cells.
@@ -153,7 +153,7 @@ def _repaired(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
     The base's cells satisfied the models, and late records violate them in few cells. Where nearby cells do not suffice
     for the repair, more are included, eventually all.
     """
-    failing = breaking(bounds.kept, labels) if bounds.kept else np.zeros(1, dtype=bool)
+    failing = violating(bounds.kept, labels) if bounds.kept else np.zeros(1, dtype=bool)
     if not failing.any():
         return labels
     order = _nearest_first(X, labels, failing)

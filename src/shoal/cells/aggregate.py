@@ -1,9 +1,9 @@
-"""Aggregate: the records of a cell become one value in each column.
+"""Aggregate: replace the values of a cell in each column by their mean, median or mode.
 
-Mean, median or mode. A value is published as missing if more than half of the cell's records miss it; else it comes
-from those that have it, so missingness never splits a cell.
+A value is published as missing if it is missing in more than half of the cell's records; otherwise it is computed from
+the records that have it. Missing values therefore never split a cell.
 
-Random aggregation, asked for by name, scatters the records of a cell around its mean instead: ``docs/random.md``.
+Random aggregation, an option, scatters the records of a cell around its mean instead: ``docs/random.md``.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from shoal.typing import Labels, Vector
 
 @dataclass(frozen=True)
 class Cells:
-    """Which records are released together.
+    """The cell of each record.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class Cells:
 
 
 class RandomAggregation(NamedTuple):
-    """Random aggregation: how far records go from the mean of their cell, and the seed that repeats it."""
+    """Random aggregation: how far records are moved from the mean of their cell, and the seed of the noise."""
 
     rho: float
     seed: int
 
     def generator(self) -> np.random.Generator:
-        """Return the source of the noise: a stream of its own, so that other uses of the seed tell nothing of it."""
+        """Return the source of the noise: a stream of its own, so that other uses of the seed reveal nothing of it."""
         return np.random.default_rng([0x5CA77E6, self.seed])
 
 
@@ -65,14 +65,14 @@ def aggregate(
     weights: Vector | None = None,
     randomized: RandomAggregation | None = None,
 ) -> dict[str, pa.Array]:
-    """Return the columns that are published in place of the quasi-identifiers.
+    """Return the published columns of the quasi-identifiers.
 
     Parameters
     ----------
     table : pyarrow.Table
         As `shoal.columns.prepare.prepare` returns it.
     schema : Schema
-        Says for each quasi-identifier how it is aggregated and rounded.
+        How each quasi-identifier is aggregated and rounded.
     cells : Cells
         The cell of each record.
     weights : ndarray of shape (n_records,), optional
@@ -90,12 +90,12 @@ def aggregate(
     Raises
     ------
     SchemaError
-        If records are to be scattered, and a quasi-identifier is not a number or the schema keeps households equal.
+        If random aggregation is combined with a quasi-identifier that is not numeric, or with households.
 
     Notes
     -----
-    Takes O(n log n) time in records. Sums of means are the sums of the column up to rounding; with weights it is the
-    weighted sums that are kept.
+    Takes O(n log n) time in records. Means preserve the sum of a column up to rounding; with weights they preserve the
+    weighted sum.
 
     Examples
     --------
@@ -112,24 +112,24 @@ def aggregate(
     rho = 0.0 if randomized is None else randomized.rho
     published = {}
     for column in schema.quasi:
-        # The weights themselves are not weighted: the mean of the cell keeps their total, and all weighted totals.
+        # The weights themselves are not weighted: their plain mean preserves their total, and all weighted totals.
         own = None if column.name == schema.roles.weights else weights
         published[column.name] = _published(table[column.name], column, cells.of(column), own, rho, noise)
     return published
 
 
 def check_random_aggregation(schema: Schema) -> None:
-    """Refuse random aggregation where there is no mean to scatter around, or records have to stay equal."""
+    """Refuse random aggregation of columns without a mean, and together with households."""
     unfit = [column.name for column in schema.quasi if column.kind is not Kind.NUMERIC or column.aggregate != "mean"]
     if unfit:
         raise SchemaError(
-            f"Random aggregation (rho) scatters numbers around their mean, and these quasi-identifiers have none: "
-            f"{', '.join(map(repr, unfit))}. Leave rho out, or give them another role."
+            f"Random aggregation (rho) needs numeric quasi-identifiers that are aggregated by their mean; these are "
+            f"not: {', '.join(map(repr, unfit))}. Leave rho out, or give them another role."
         )
     if schema.roles.household is not None:
         raise SchemaError(
-            "Random aggregation (rho) gives every record its own values, and a household asks for equal ones. Leave "
-            "one of them out."
+            "Random aggregation (rho) gives every record its own values, but a household column requires equal ones. "
+            "Leave one of them out."
         )
 
 
@@ -141,7 +141,7 @@ def _published(
     rho: float,
     noise: np.random.Generator | None,
 ) -> pa.Array:
-    """Return one column as it is published."""
+    """Return one published column."""
     n_cells = int(labels.max()) + 1
     where = np.asarray(values.is_valid())
     members = _Members(labels[where], n_cells, None if weights is None else weights[where])
@@ -173,23 +173,23 @@ class _Members:
         self.weights = None if weights is None else _relative(weights, labels, n_cells)
 
     def totals(self, numbers: Vector | None = None) -> Vector:
-        """Return the sum of some numbers in each cell; without any, of the weights."""
+        """Return the sum of `numbers` in each cell; without them, the sum of the weights."""
         return np.bincount(self.labels, self.weights if numbers is None else numbers, self.n_cells).astype(np.float64)
 
     def means(self, numbers: Vector) -> Vector:
-        """Return the weighted mean of some numbers in each cell; of equal numbers exactly that number."""
+        """Return the weighted mean of `numbers` in each cell; exact if all are equal."""
         unit = 0.25 if np.abs(numbers).max() > 1e307 else 1.0  # so that no difference overflows
         numbers = numbers * unit
         one = np.zeros(self.n_cells, dtype=np.int64)
         one[self.labels] = np.arange(len(numbers))
-        # From a record of the cell on: the digits that all its records share are gone before anything is summed.
+        # Relative to a record of the cell: the digits that all its records share cancel before anything is summed.
         pivots = numbers[one]
         shares = (1.0 if self.weights is None else self.weights) / self.totals()[self.labels]
         return np.asarray((pivots + self.totals((numbers - pivots[self.labels]) * shares)) / unit)
 
 
 def _relative(weights: Vector, labels: Labels, n_cells: int) -> Vector:
-    """Return weights in units of about the largest of their cell, so that no size of weights overflows or vanishes.
+    """Return weights relative to about the largest of their cell, so that they neither overflow nor underflow.
 
     The unit is a power of two, so that nothing is rounded. A cell whose weights are all 0 is aggregated without them.
     """
@@ -200,7 +200,7 @@ def _relative(weights: Vector, labels: Labels, n_cells: int) -> Vector:
 
 
 class _Centred(NamedTuple):
-    """Numbers, less a whole number that lies amid them: so whole numbers and dates of any size keep their digits."""
+    """Numbers minus a central whole number, so that large whole numbers and dates keep their digits."""
 
     offsets: Vector
     middle: int
@@ -208,10 +208,10 @@ class _Centred(NamedTuple):
 
     @staticmethod
     def of(values: pa.ChunkedArray | pa.Array) -> "_Centred":
-        """Take the middle from numbers or dates that are all present, if floats would round them."""
+        """Subtract the central number from numbers or dates without nulls, if floats would round them."""
         numbers = as_numbers(values)
         whole = numbers.dtype.kind in "iu" and len(numbers) > 0
-        # What floats hold exactly is left alone, so that it has the same mean as whole number and as float.
+        # Numbers that floats represent exactly are not shifted, so that integers and floats have the same mean.
         beyond = whole and max(-int(numbers.min()), int(numbers.max())) > 2**53
         middle = int(halfway(numbers)) if beyond else 0
         return _Centred(less(numbers, middle), middle, numbers.dtype.kind == "u")
@@ -254,7 +254,7 @@ def _randomized(
 
 
 def _plain_means(values: pa.ChunkedArray, members: _Members) -> Vector | None:
-    """Return means as sums that are rounded once over sizes, so that they are neat; None if too large."""
+    """Return means as correctly rounded sums divided by sizes; None if the numbers are too large for that."""
     numbers = np.asarray(values.cast(pa.float64(), safe=False))
     if members.weights is not None or np.abs(numbers).max(initial=0.0) >= 2.0**53:
         return None
@@ -262,12 +262,12 @@ def _plain_means(values: pa.ChunkedArray, members: _Members) -> Vector | None:
     lowest, highest = np.full(len(sums), np.inf), np.full(len(sums), -np.inf)
     np.minimum.at(lowest, members.labels, numbers)
     np.maximum.at(highest, members.labels, numbers)
-    # Within the cell's values, which a rounded quotient may leave by a bit: equal values stay as they are.
+    # Clipped to the range of the cell, which a rounded quotient may leave by a bit: equal values stay unchanged.
     return np.clip(sums / np.maximum(members.sizes, 1), lowest, np.maximum(highest, lowest))
 
 
 def _rounded(offsets: Vector, centred: _Centred, column: Column) -> pa.Array:
-    """Return numbers rounded as the settings say; whole numbers stay whole when nothing is left behind the point."""
+    """Round numbers according to the settings; integers stay integers if no decimals are kept."""
     decimals = column.settings.round
     whole = pa.types.is_integer(column.type)
     if whole and decimals == 0:
@@ -275,15 +275,15 @@ def _rounded(offsets: Vector, centred: _Centred, column: Column) -> pa.Array:
     numbers = offsets + centred.middle
     if decimals is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            # Numbers of this size have no decimals, and the largest of them no room to be rounded in.
+            # Numbers of this size have no decimals, and rounding the largest of them would overflow.
             numbers = np.where(np.abs(numbers) < 2.0**52, np.round(numbers, decimals), numbers)
-    # Without the sign of a zero, which would be one more value to tell records apart by.
+    # Without negative zero, which would be a distinguishable value.
     found = pa.array(numbers + 0.0)
     if whole and decimals is not None and decimals < 0:
         try:
             return found.cast(column.type)
         except pa.ArrowInvalid:
-            return found  # rounding has left the range of the type
+            return found  # out of the range of the type after rounding
     return found
 
 
@@ -292,7 +292,7 @@ def _medians(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.A
     categories = _categories(values, column)
     ranks = category_codes(values, categories)
     order = np.lexsort((ranks, members.labels))
-    # A cell without any value has no middle; what it finds is not published.
+    # A cell without values has no median; the value found for it is not published.
     lower, upper = (ranks[order[np.minimum(place, len(order) - 1)]] for place in _middles(members, order))
     if column.kind is not Kind.NUMERIC:
         return categories.take(pa.array(lower))
@@ -304,14 +304,14 @@ def _medians(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.A
 
 
 def _middles(members: _Members, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where, in the order of cells and values, each cell reaches half of its weight, and where it passes it."""
+    """Return the positions, sorted by cell and value, where each cell reaches half of its weight and exceeds it."""
     starts = np.cumsum(members.sizes) - members.sizes
     if members.weights is None:
         return starts + np.maximum(members.sizes - 1, 0) // 2, starts + members.sizes // 2
     running = np.cumsum(members.weights[order])
     before = np.concatenate([[0.0], running])[starts]
     half = before + members.totals() / 2
-    # Rounding may carry the search past the cell; its own last record is then the one.
+    # Rounding may move the search past the cell; its last record is then taken.
     last = starts + np.maximum(members.sizes - 1, 0)
     reached, passed = (np.searchsorted(running, half, side) for side in ("left", "right"))
     return np.clip(reached, starts, last), np.clip(passed, starts, last)
@@ -358,7 +358,7 @@ def _as_dates(numbers: NDArray[np.int64] | NDArray[np.uint64], type_: pa.DataTyp
 
 
 def _as_it_came(values: pa.Array, original: pa.ChunkedArray) -> pa.Array:
-    """Return values as categories if they came as such, in their order, without any that do not occur."""
+    """Return values as a dictionary array if the original was one, in its order and without unused categories."""
     if not pa.types.is_dictionary(original.type):
         return values
     categories = listed_categories(original)

@@ -1,7 +1,7 @@
-"""Alike: cells that are published alike are one class to a reader, and have to keep every model as one.
+"""Cells with the same published values: they form one equivalence class, which must satisfy every model as a whole.
 
-Where every record counts, what two cells keep their union keeps. Where a person counts once, it need not: somebody with
-records in both cells counted twice before, and counts once now.
+If every record counts, the union of two cells that satisfy a model satisfies it. If every person counts once, it need
+not: a person with records in both cells was counted twice before, and is counted once in the union.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,23 +22,23 @@ def joined_where_alike(
     kept: Sequence[ModelOnColumn],
     published: Callable[[Labels], pa.Table],
 ) -> Labels:
-    """Join cells until the classes that a reader sees keep every model.
+    """Join cells until the published equivalence classes satisfy every model.
 
     Parameters
     ----------
     X : ndarray of shape (n_records, n_dims)
-        Where the records lie.
+        Records in the space.
     labels, strata : ndarray of shape (n_records,)
-        The cell and the stratum of each record, numbered from 0 and without gaps. Every cell keeps every model.
+        The cell and the stratum of each record, numbered from 0 and without gaps. Every cell satisfies every model.
     kept : sequence of ModelOnColumn
-        What to keep about which column.
+        The models to satisfy.
     published : callable
-        Returns the quasi-identifiers as they are published with these cells.
+        Returns the quasi-identifiers as published with these cells.
 
     Returns
     -------
     labels : ndarray of shape (n_records,)
-        The cells given, or unions of them. Classes that cross strata are left to the recount.
+        The cells given, or unions of them. Classes that span strata are left to the recount.
     """
     vetoes = vetoes_of(kept)
     while True:

@@ -1,4 +1,4 @@
-"""Constraints: what the cells of a table have to satisfy, gathered and checked before any cell is made."""
+"""Constraints: what the cells of a table must satisfy, collected and checked before any cell is made."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from shoal.typing import Labels
 
 
 class Constraints(NamedTuple):
-    """What cells have to keep, found possible: nothing is left that could be refused before they are made."""
+    """What cells must satisfy; all checks that are possible before cells are made have passed."""
 
     strata: Labels
     """The stratum of each record, from 0."""
@@ -31,14 +31,14 @@ class Constraints(NamedTuple):
     """The quasi-identifiers that stay equal within a household."""
 
     kept: list[ModelOnColumn]
-    """What is kept to the letter: k subjects, and every model that promises something, for records and for persons."""
+    """The models that are enforced: k subjects, and every model that is guaranteed, for records and for persons."""
 
     steering: list[ModelOnColumn]
-    """At most one model that only leads the way."""
+    """At most one model that only steers the partition."""
 
 
 def constraints_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] = ()) -> Constraints:
-    """Gather what cells have to keep, and refuse what no cells can; as `group` does before it begins."""
+    """Collect the constraints, and refuse those that no partition can satisfy; the first step of `group`."""
     strata, households, shared = boundaries_of(table, schema, k)
     guarded = models_on_columns(models, schema, table)
     steering = [each for each in guarded if not each.model.promised]
@@ -52,7 +52,7 @@ def constraints_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Mod
 
 
 class Boundaries(NamedTuple):
-    """What no cell crosses: the first three of `Constraints`."""
+    """Strata and households, which no cell crosses: the first three fields of `Constraints`."""
 
     strata: Labels
     households: Labels | None
@@ -60,7 +60,7 @@ class Boundaries(NamedTuple):
 
 
 def boundaries_of(table: pa.Table, schema: Schema, k: int) -> Boundaries:
-    """Find strata and households, and refuse those that are smaller than `k` or that do not go together."""
+    """Find strata and households, and refuse those smaller than `k` and households split by strata."""
     strata, _ = strata_of(table, schema, k)
     if schema.roles.household is None:
         return Boundaries(strata, None, [])
@@ -71,10 +71,10 @@ def boundaries_of(table: pa.Table, schema: Schema, k: int) -> Boundaries:
 
 
 def _refuse_steering(steering: list[ModelOnColumn], in_households: bool) -> None:
-    """Refuse weights that contradict each other, or that have nothing to lead."""
+    """Refuse more than one weight, and a weight together with households."""
     refuse_second_weight(steering)
     if steering and in_households:
         raise ParameterError(
-            f"{steering[0].model.name} of column {steering[0].model.column!r} has a weight, which leads records one by "
-            "one, but households are grouped whole. Leave the weight out: then the model is enforced."
+            f"{steering[0].model.name} of column {steering[0].model.column!r} has a weight, which steers single "
+            "records, but households are grouped whole. Leave out the weight; the model is then enforced."
         )

@@ -1,8 +1,8 @@
-"""Enforce: from any partition to one that keeps every model, at a low loss.
+"""Enforce: turn any partition into one that satisfies every model, at a low loss.
 
-Two ways lead there, and the better end is kept. Either the cells that break a model are mended: swaps and moves of
-records, the cheapest first. Or the start is new: cells that each hold the same share of every part of the confidential
-column. From both, records swap and move on as long as the loss falls and no model says no.
+There are two strategies, and the better result is returned. The first repairs the cells that violate a model by swaps
+and moves of records, the cheapest first. The second starts from new cells, each with the same share of every part of
+the confidential column. Both then swap and move records as long as the loss decreases and no model is violated.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,30 +22,30 @@ from shoal.partition import partition
 from shoal.partition.cell_building import members_of, renumbered
 from shoal.typing import Labels, Matrix, Seed
 
-# Up to so many records several starts are tried to the end, and each search goes on until nothing is left to gain.
+# Maximum number of records for which several initial partitions are tried and each search runs until it gains nothing.
 SMALL = 5_000
 THOROUGH = kernels.Effort(rounds=60, neighbours=40, least_gain=1e-5, at_any_cost=True)
-# Beyond, there is one search, or two, longer up to some tens of thousands.
+# Above that there are one or two searches, which are longer up to this number of records.
 MEDIUM = 60_000
 LONG = kernels.Effort(rounds=20, neighbours=20, least_gain=0.003, at_any_cost=True)
 WIDE = LONG._replace(neighbours=40)
 QUICK = kernels.Effort(rounds=4, neighbours=15, least_gain=0.01, at_any_cost=True)
-# Which size is best is found out on so many of the records; with more of them it grows like the fourth root.
+# Number of records in the sample on which the best cell size is determined; it grows with the fourth root of n.
 SAMPLE = 4_000
-# Up to the first share of the cells they are mended one by one; above the second, all are made anew; in between, the
-# better of both is kept, unless there are too many records for two searches.
+# If at most the first share of the cells fail, they are repaired; above the second share, all cells are rebuilt; in
+# between, the better of both is taken, unless there are too many records for two searches.
 FEW = 0.15
 MANY = 0.5
 MANAGEABLE = 50
-SPREAD_FEW = 0.01
-# Cells of evenly spread values are tried with so many times the records that the model needs at least: with more of
-# them there is more to choose from, with fewer they are smaller.
+BALANCED_FEW = 0.01
+# Sizes of balanced cells that are tried, as multiples of the minimum size that the model needs: larger cells leave the
+# search more choice, smaller ones lose less.
 SIZES = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 SAMPLED_SIZES = (1.0, 1.5, 2.0, 3.0)
 
 
 class Problem(NamedTuple):
-    """Records, and what is promised about them; the vetoes know the whole table, also where the records are a part."""
+    """Records and the models to satisfy; the vetoes refer to the whole table, even if the records are a part of it."""
 
     X: Matrix
     k: int
@@ -58,7 +58,7 @@ class Problem(NamedTuple):
         return Problem(X, self.k, [each.part(records) for each in self.guarded], self.vetoes.part(records))
 
     def fails(self, labels: Labels) -> NDArray[np.bool_]:
-        """Say which cells break a model."""
+        """Return which cells violate a model."""
         return _failing(self.vetoes, labels)
 
 
@@ -72,23 +72,23 @@ def enforce(
     *,
     strata: Labels | None = None,
 ) -> Labels:
-    """Return a partition that keeps k and every model.
+    """Return a partition that satisfies k and every model.
 
     Parameters
     ----------
     X : ndarray of shape (n_records, n_dims)
         Quasi-identifiers in the space.
     labels : ndarray of shape (n_records,), optional
-        A partition to start from; by default that of `method`. Returned as it is where it keeps everything.
+        Initial partition; by default that of `method`. Returned unchanged if it satisfies every model.
     k : int
         Smallest cell size.
     models : sequence of (model, codes, n_values, ordered)
-        What to keep about which column; see `shoal.models.encode`. A `ModelOnColumn` may also name the person of each
-        record, who then counts once for each value.
+        The models and their columns; see `shoal.models.encode`. A `ModelOnColumn` may also give the person of each
+        record, who is then counted once for each value.
     method, seed
         As in `shoal.partition`.
     strata : ndarray of shape (n_records,), optional
-        No cell crosses the border between two of these groups. Models still speak of the whole table.
+        No cell has records of two strata. Models still refer to the whole table.
 
     Returns
     -------
@@ -98,12 +98,12 @@ def enforce(
     Raises
     ------
     GuaranteeError
-        If no partition keeps every model.
+        If no partition satisfies every model.
 
     Notes
     -----
-    Near-linear in the records, unless thousands of cells have to be mended with far ones. A model with a weight of its
-    own (`TCloseness`) steers the start and is not enforced.
+    Near-linear in the records, unless thousands of cells have to be repaired with distant ones. A model with a weight
+    (`TCloseness`) steers the initial partition and is not enforced.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def enforce(
     steering = [each for each in guarded if not each.model.promised]
     parts = members_of(groups)
     if labels is not None and not steering:
-        return _mended(whole, labels, parts)
+        return _repaired(whole, labels, parts)
     result = np.empty(len(matrix), dtype=np.int64)
     n_cells = 0
     for records in parts:
@@ -139,7 +139,7 @@ def enforce(
 def _valid(labels: Labels, groups: Labels, k: int) -> Labels:
     """Refuse labels that are not a partition, within the groups, into cells of at least k records."""
     if np.shape(labels) != np.shape(groups):
-        raise ParameterError(f"labels have shape {np.shape(labels)}; {len(groups)} records need one each.")
+        raise ParameterError(f"labels must have one entry for each of {len(groups)} records; got {np.shape(labels)}.")
     labels = renumbered(labels)
     labels = renumbered(groups * (int(labels.max()) + 1) + labels)
     smallest = int(np.bincount(labels).min())
@@ -148,16 +148,16 @@ def _valid(labels: Labels, groups: Labels, k: int) -> Labels:
     return labels
 
 
-def _mended(whole: Problem, labels: Labels, parts: Sequence[Labels]) -> Labels:
-    """Return a partition that keeps every model, changed only in the strata where one is broken."""
+def _repaired(whole: Problem, labels: Labels, parts: Sequence[Labels]) -> Labels:
+    """Return a partition that satisfies every model, changed only in the strata that violate one."""
     failing = whole.fails(labels) if whole.guarded else np.zeros(0, dtype=bool)
     if not failing.any():
         return labels
     result = labels.copy()
-    broken = failing[labels]
+    in_failing = failing[labels]
     n_cells = len(failing)
     for records in parts:
-        if broken[records].any():
+        if in_failing[records].any():
             problem = whole if len(parts) == 1 else whole.part(records)
             result[records] = _enforced(problem, renumbered(labels[records])) + n_cells
             n_cells = int(result[records].max()) + 1
@@ -167,33 +167,34 @@ def _mended(whole: Problem, labels: Labels, parts: Sequence[Labels]) -> Labels:
 
 
 def _recount(strict: Sequence[ModelOnColumn], labels: Labels) -> None:
-    """Count again, in another way than the search does, before anything is returned."""
+    """Recount every model, independently of the search, before anything is returned."""
     for each in strict:
         found = each.model.measure(labels, each.column)
         if not found.holds:
             raise GuaranteeError(
-                f"{each.model} is broken by {found.n_failing} of {found.n_classes} cells in the recount. Nothing is "
-                "returned; please report this."
+                f"The recount found that {found.n_failing} of {found.n_classes} cells violate {each.model}. Nothing is "
+                "returned. This is a bug in shoal; please report it."
             )
 
 
 def checked(guarded: ModelOnColumn, n_records: int) -> ModelOnColumn:
-    """Refuse codes that do not fit the records."""
+    """Refuse codes of the wrong shape or out of range."""
     codes = np.ascontiguousarray(guarded.codes, dtype=np.int64)
     if codes.shape != (n_records,):
         raise ParameterError(
-            f"The codes of column {guarded.model.column!r} have shape {codes.shape}; {n_records} records need one each."
+            f"The codes of column {guarded.model.column!r} must have one entry for each of {n_records} records; got "
+            f"shape {codes.shape}."
         )
     if len(codes) and not 0 <= codes.min() <= codes.max() < guarded.n_values:
         raise ParameterError(
-            f"The codes of column {guarded.model.column!r} must run from 0 to {guarded.n_values - 1}. "
+            f"The codes of column {guarded.model.column!r} must be from 0 to {guarded.n_values - 1}. "
             "Make them with shoal.models.encode."
         )
     return guarded._replace(codes=codes)
 
 
 def _start(problem: Problem, steering: Sequence[ModelOnColumn], method: str, seed: Seed) -> Labels:
-    """Return the partition to begin with: the method's, steered where a weight says so."""
+    """Return the initial partition: that of the method, steered by the model with a weight, if any."""
     refuse_second_weight(steering)
     if steering:
         model = steering[0].model
@@ -204,7 +205,7 @@ def _start(problem: Problem, steering: Sequence[ModelOnColumn], method: str, see
 
 
 def _enforced(problem: Problem, labels: Labels) -> Labels:
-    """Return a partition of these records that keeps every model, beginning with `labels`."""
+    """Return a partition of these records that satisfies every model, starting from `labels`."""
     if not problem.guarded:
         return labels
     failing = problem.fails(labels)
@@ -214,16 +215,16 @@ def _enforced(problem: Problem, labels: Labels) -> Labels:
     if len(problem.X) <= SMALL:
         return _best(problem, [_searched(problem, start, THOROUGH) for start in _starts(problem, labels)])
     if len(problem.X) <= MEDIUM:
-        ends = [_searched(problem, labels, LONG)] if failing.mean() <= MANY else []
+        found = [_searched(problem, labels, LONG)] if failing.mean() <= MANY else []
         wide = WIDE if any(each.ordered for each in problem.guarded) else LONG
-        ends += [_searched(problem, _spread_anew(problem), wide)] if failing.mean() > FEW else []
-        return _best(problem, ends)
-    return _searched(problem, labels if failing.mean() <= MANY else _spread_anew(problem), QUICK)
+        found += [_searched(problem, _balanced(problem), wide)] if failing.mean() > FEW else []
+        return _best(problem, found)
+    return _searched(problem, labels if failing.mean() <= MANY else _balanced(problem), QUICK)
 
 
-def _best(problem: Problem, ends: Sequence[Labels]) -> Labels:
-    """Return the partition with the least loss."""
-    return min(ends, key=lambda end: _spread_within(problem.X, end))
+def _best(problem: Problem, found: Sequence[Labels]) -> Labels:
+    """Return the partition with the lowest loss."""
+    return min(found, key=lambda labels: _sse(problem.X, labels))
 
 
 def _searched(problem: Problem, labels: Labels, effort: kernels.Effort) -> Labels:
@@ -235,36 +236,36 @@ def _failing(vetoes: kernels.Guarantees, labels: Labels) -> NDArray[np.bool_]:
 
 
 def _refuse_impossible(problem: Problem) -> None:
-    """Raise if a model is broken by all records as one cell: then every partition has a cell that breaks it.
+    """Raise if all records as one cell violate a model: then every partition has a cell that violates it.
 
-    A mixture of cells that keep a model keeps it: the distances of t-closeness are convex, entropy is concave, and more
-    records never have fewer values. Where persons count once this is no proof, but then, too, one cell of everything is
-    what the search can fall back on.
+    A union of cells that satisfy a model satisfies it: the distances of t-closeness are convex, entropy is concave, and
+    adding records never removes values. If persons count once this proof does not hold, but the search still needs the
+    single cell of all records as its last resort.
     """
     everything = np.zeros(len(problem.X), dtype=np.int64)
     for place, each in enumerate(problem.guarded):
         if _failing(problem.vetoes.one(place), everything).any():
-            raise GuaranteeError(f"{each.model} cannot be kept: {each.model.why_impossible(each.column)}.")
+            raise GuaranteeError(f"{each.model} cannot be satisfied: {each.model.why_impossible(each.column)}.")
 
 
-def _spread_within(X: Matrix, labels: Labels) -> float:
+def _sse(X: Matrix, labels: Labels) -> float:
     return float(kernels.cell_spread(X, labels, int(labels.max()) + 1).sum())
 
 
 def _starts(problem: Problem, labels: Labels) -> Iterator[Labels]:
-    """Yield the partition given, then cells in which the first column is spread evenly, of several sizes."""
-    # Where most of many cells fail, mending them one by one is no way.
+    """Yield the partition given, then cells of several sizes in which one column is balanced."""
+    # If most of many cells fail, repairing them one by one does not pay.
     failing = problem.fails(labels)
     if failing.mean() < MANY or len(failing) <= MANAGEABLE:
         yield labels
-    first = _steering_order(problem)
+    first = _balanced_column(problem)
     least = _least_size(problem, first)
     for size in sorted({min(max(problem.k, round(least * times)), len(problem.X)) for times in SIZES}):
-        yield kernels.spread(problem.X, problem.guarded[first].codes, size, size)
+        yield kernels.balanced_cells(problem.X, problem.guarded[first].codes, size, size)
 
 
-def _steering_order(problem: Problem) -> int:
-    """Return which model's column is spread: that of the strictest t-closeness, or else the first."""
+def _balanced_column(problem: Problem) -> int:
+    """Return the index of the model whose column is balanced: the strictest t-closeness, or else the first model."""
     closeness = [
         (each.model.t, place) for place, each in enumerate(problem.guarded) if isinstance(each.model, TCloseness)
     ]
@@ -272,9 +273,9 @@ def _steering_order(problem: Problem) -> int:
 
 
 def _least_size(problem: Problem, which: int) -> int:
-    """Return how many records a cell needs at least for the model to hold if its column is spread perfectly.
+    """Return the minimum cell size for which the model holds if its column is perfectly balanced.
 
-    Every so many records of the sorted column make a cell. Tried are sizes that grow by a tenth.
+    With n_cells cells, every n_cells-th record of the sorted column goes into the same cell. Sizes grow by a tenth.
     """
     veto = problem.vetoes.one(which)
     n = len(problem.X)
@@ -289,29 +290,30 @@ def _least_size(problem: Problem, which: int) -> int:
     return min(size, n)
 
 
-def _spread_anew(problem: Problem) -> Labels:
-    """Return cells in which a column is spread evenly, of the size that is best on a sample."""
-    first = _steering_order(problem)
+def _balanced(problem: Problem) -> Labels:
+    """Return cells in which a column is balanced, of the size that is best on a sample."""
+    first = _balanced_column(problem)
     least = _least_size(problem, first)
     sample = problem.part(np.arange(0, len(problem.X), -(-len(problem.X) // SAMPLE)))
     grown = (len(problem.X) / len(sample.X)) ** 0.25
-    return _spread_out(problem, first, [least * times * grown for times in _best_times(sample, first, least)])
+    return _balanced_of_size(problem, first, [least * times * grown for times in _best_times(sample, first, least)])
 
 
 def _best_times(sample: Problem, first: int, least: int) -> tuple[float, ...]:
-    """Return by how much cells should be larger than the least, and what is left to try if that does not do."""
+    """Return the best multiple of the minimum size on a sample, followed by the larger ones to try if it fails."""
     losses = []
     for times in SAMPLED_SIZES:
-        start = _spread_out(sample, first, [least * times])
-        losses.append(_spread_within(sample.X, _searched(sample, start, QUICK)))
+        start = _balanced_of_size(sample, first, [least * times])
+        losses.append(_sse(sample.X, _searched(sample, start, QUICK)))
     return SAMPLED_SIZES[int(np.argmin(losses)) :]
 
 
-def _spread_out(problem: Problem, first: int, sizes: Sequence[float]) -> Labels:
-    """Return cells in which a column is spread evenly, of the first size with which few fail, or of the last."""
+def _balanced_of_size(problem: Problem, first: int, sizes: Sequence[float]) -> Labels:
+    """Return cells in which a column is balanced, of the first size with which few fail, or of the last."""
     for wanted in sizes:
         size = min(max(problem.k, round(wanted)), len(problem.X))
-        fresh = kernels.spread(problem.X, problem.guarded[first].codes, size, min(size, max(3, round(wanted))))
-        if problem.fails(fresh).mean() < SPREAD_FEW:
+        codes, n_parts = problem.guarded[first].codes, min(size, max(3, round(wanted)))
+        labels = kernels.balanced_cells(problem.X, codes, size, n_parts)
+        if problem.fails(labels).mean() < BALANCED_FEW:
             break
-    return fresh
+    return labels

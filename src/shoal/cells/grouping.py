@@ -1,7 +1,7 @@
-"""Grouping: which records are released together, with everything around the partition that a table may ask for.
+"""Grouping: the partition of a table under strata, subjects, households and models.
 
-Strata are never mixed. The records of a person count once. Models about confidential columns are kept. Households are
-grouped first and their people within.
+Strata are never mixed. The records of a person count once. Models of confidential columns are enforced. Households are
+grouped first, then the people within each group of households.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,32 +40,32 @@ def group(
     progress: Progress | None = None,
     **options: Any,
 ) -> Cells:
-    """Split the records of a prepared table into cells of at least `k`, or of `k` subjects, that keep every model.
+    """Split the records of a prepared table into cells of at least `k`, or of `k` subjects, that satisfy every model.
 
     Parameters
     ----------
     table : pyarrow.Table
         As `shoal.columns.prepare.prepare` returns it; with the columns of the models.
     schema : Schema
-        Says which columns are never mixed (`by`, zeros kept apart), which one names the subject, which the household.
+        Defines the strata (`by`, zeros kept apart), the subject column and the household column.
     space : Space
-        Where distances are measured.
+        The space in which distances are measured.
     X : ndarray of shape (n_records, n_dims)
-        The records in the space, as `space.encode` has them.
+        The records in the space, as encoded by `space.encode`.
     models : sequence of Model
-        What to keep about confidential columns. They speak of the whole table, strata or not.
+        Models of confidential columns. They refer to the whole table, even with strata.
     steering : mapping of str to float, optional
-        Columns that lead records into the same cell, or apart, and their weights; see `shoal.cells.steering`.
+        Weights of the columns that steer the partition; see `shoal.cells.steering`.
     k, method, seed, threads, progress, **options
         As in `shoal.partition.partition`.
 
     Raises
     ------
     GuaranteeError
-        If a stratum has fewer than k records, households or subjects, or is too unlike the table for a model.
+        If a stratum has fewer than k records, households or subjects, or differs too much from the table for a model.
     SchemaError, ParameterError
-        If models, strata and households do not go together. That each model is about a confidential column has been
-        checked (`shoal.models.table_columns.check_models`).
+        If models, strata and households contradict each other. The columns of the models have already been checked
+        (`shoal.models.table_columns.check_models`).
     """
     constraints = constraints_of(table, schema, k, models)
 
@@ -84,26 +84,26 @@ def group(
 
 
 def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | None, **settings: Any) -> Labels:
-    """Split the records of each stratum as `within` does, led by the one model that has a weight."""
+    """Split the records of each stratum as `within` does, steered by the model that has a weight."""
     model = constraints.steering[0].model
     assert isinstance(model, TCloseness)
     t, weight = model.t, model.weight or 0.0
 
-    def cut(X: Matrix, threads: int, told: Progress | None, codes: Labels) -> Labels:
-        return steered(X, codes, k, t, weight, threads=threads, progress=told, **settings)
+    def cut(X: Matrix, threads: int, progress: Progress | None, codes: Labels) -> Labels:
+        return steered(X, codes, k, t, weight, threads=threads, progress=progress, **settings)
 
     return within(X, constraints.strata, cut, progress, others=[constraints.steering[0].codes])
 
 
 def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels) -> Labels:
-    """Return cells that keep every model: those given, as long as they do."""
+    """Return cells that satisfy every model: those given, if they do."""
     return enforce(X, labels, k, kept, strata=strata) if kept else labels
 
 
 def _within_households(
     constraints: Constraints, schema: Schema, space: Space, X: Matrix, cut: Cut, k: int, progress: Progress | None
 ) -> Cells:
-    """Group whole households by what all their members share, then the people of each group by the rest."""
+    """Group whole households by the columns their members share, then the people of each group by the others."""
     assert constraints.households is not None
     dims = {axis.column.name: dims for axis, dims in zip(space.axes, space.dims(), strict=True)}
     first = np.unique(constraints.households, return_index=True)[1]

@@ -1,6 +1,6 @@
-"""ModelOnColumn refine: lower the loss of a partition by steps that no model forbids.
+"""Guarded refine: lower the loss of a partition by steps that no model forbids.
 
-`shoal.partition.refine` under a veto. What keeps every model at the start keeps it at the end.
+`shoal.partition.refine` under vetoes: a partition that satisfies every model still does afterwards.
 """
 
 from collections.abc import Sequence
@@ -26,21 +26,21 @@ def guarded_refine(
     neighbours: int = 20,
     least_gain: float = 0.002,
 ) -> Labels:
-    """Return a partition that keeps k and every model as `labels` does, with at most its loss.
+    """Lower the loss of a partition that satisfies k and every model, and keep them satisfied.
 
     Parameters
     ----------
     X : ndarray of shape (n_records, n_dims)
         Quasi-identifiers in the space.
     labels : ndarray of shape (n_records,)
-        Cell number of each record, from 0 and without gaps. Keeps k and every model; see `enforce` for any other.
+        Cell number of each record, from 0 and without gaps. Must satisfy k and every model; otherwise use `enforce`.
     k : int
         Smallest cell size.
     models : sequence of (model, codes, n_values, ordered)
-        Who has a veto; see `shoal.models.encode`.
+        The models; see `shoal.models.encode`.
     rounds, neighbours, least_gain
-        At most so many rounds over pairs of cells and so many neighbours of each; a round that lowers the loss by less
-        than this share is the last.
+        Maximum number of rounds over pairs of cells, number of neighbours considered for each cell, and the relative
+        gain below which a round is the last.
 
     Returns
     -------
@@ -50,13 +50,13 @@ def guarded_refine(
     Raises
     ------
     GuaranteeError
-        If `labels` breaks k or a model.
+        If `labels` violates k or a model.
 
     Notes
     -----
-    Near-linear in the records. Nothing is random, and there is one thread: the same start gives the same end. Records
-    move, two swap, several go around in a circle, and cells of 2k and more are cut in two, each only if the sum of
-    squared distances falls and no model says no.
+    Near-linear in the records, deterministic and single-threaded. Records move, two records swap, several rotate in a
+    cycle, and cells of 2k or more are split in two, each only if the sum of squared distances decreases and no model is
+    violated.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def guarded_refine(
         found = each.model.measure(start, each.column)
         if not found.holds:
             raise GuaranteeError(
-                f"{each.model} is broken by {found.n_failing} of {found.n_classes} cells to begin with. Use enforce."
+                f"{found.n_failing} of {found.n_classes} cells of labels violate {each.model}. Use enforce."
             )
     effort = kernels.Effort(rounds, neighbours, least_gain, at_any_cost=False)
     return kernels.guarded_search(matrix, start, k, vetoes_of(kept), effort)

@@ -1,4 +1,4 @@
-"""Households: who lives together, and which quasi-identifiers the members of every household share."""
+"""Households: the household of each record, and the quasi-identifiers that are equal within every household."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,14 +12,14 @@ from shoal.typing import Labels
 
 
 def households_of(table: pa.Table, schema: Schema) -> Labels:
-    """Return the number of each record's household, or say that some have none."""
+    """Return the number of each record's household, or raise SchemaError if some are missing."""
     name = schema.roles.household
     assert name is not None
     values = as_seen(one_missing(decoded(table[name])))
     if values.null_count:
         raise SchemaError(
             f"The household column {name!r} is missing or blank in {values.null_count:,} records. Give every record a "
-            "household; somebody who lives alone is one."
+            "household; a person who lives alone is a household of one."
         )
     return value_codes(values)
 
@@ -28,12 +28,12 @@ def refuse_split_households(households: Labels, strata: Labels, k: int) -> None:
     """Refuse households with records in several strata, and strata of fewer than `k` households."""
     first = np.unique(households, return_index=True)[1]
     if np.any(strata != strata[first][households]):
-        raise SchemaError("Strata and households do not go together: some households have records in several strata.")
+        raise SchemaError("Some households have records in several strata. Leave out the household or the strata.")
     refuse_small_strata(strata[first], "of households", k)
 
 
 def shared_columns(table: pa.Table, schema: Schema, households: Labels) -> list[str]:
-    """Name the quasi-identifiers that all members of a household share: those that were given, or all that do."""
+    """Return the quasi-identifiers that are equal within every household: those given, or all of them."""
     given = schema.roles.household_level
     names = [column.name for column in schema.quasi] if given is None else list(given)
     varying = {name: int((distinct_in_classes(households, value_codes(table[name])) > 1).sum()) for name in names}

@@ -1,7 +1,7 @@
-"""Joining: whole cells that break a promise join others until none does.
+"""Merging: whole cells that violate a model are merged with others until none does.
 
-For what must stay together, such as the records of a household; single records are moved by `shoal.cells.enforce`,
-which loses less.
+For records that must stay together, such as those of a household. `shoal.cells.enforce` moves single records, at less
+loss.
 """
 
 from collections.abc import Sequence
@@ -15,23 +15,24 @@ from shoal.partition.cell_building import members_of, renumbered
 from shoal.typing import Labels, Matrix, Vector
 
 NEAREST = 48
-"""So many of the nearest cells are looked at by a cell that has to join one."""
+"""Number of nearest cells considered for a merge."""
 
 FARTHER = 48
-"""And so many of the others, from near to far: what a cell lacks may be nowhere near."""
+"""Number of other cells considered, evenly from near to far: what a cell lacks may not be nearby."""
 
 
 def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence[ModelOnColumn]) -> Labels:
-    """Join cells that break a model with others of their stratum, the cheapest that help, until all models are kept.
+    """Merge cells that violate a model with the cheapest suitable cells of their stratum, until all models hold.
 
     Parameters
     ----------
     X : ndarray of shape (n_records, n_dims)
-        Where the records lie.
+        Records in the space.
     labels, strata : ndarray of shape (n_records,)
-        The cell and the stratum of each record, numbered from 0 and without gaps. A whole stratum keeps every model.
+        The cell and the stratum of each record, numbered from 0 and without gaps. Every whole stratum satisfies every
+        model.
     guarded : sequence of ModelOnColumn
-        What to keep about which column.
+        The models to satisfy.
 
     Returns
     -------
@@ -48,7 +49,7 @@ def join_until_kept(X: Matrix, labels: Labels, strata: Labels, guarded: Sequence
 
 
 class _Cells(NamedTuple):
-    """The cells of one round: their records, how many, where, in which stratum."""
+    """The cells of one round: records, sizes, means and strata."""
 
     members: list[Labels]
     sizes: Labels
@@ -64,7 +65,7 @@ class _Cells(NamedTuple):
 
 
 def _joined(cells: _Cells, off: Vector, guarded: Sequence[ModelOnColumn], counts: list[Labels]) -> Labels:
-    """Return the new number of each cell, after each one that breaks a model, the worst first, has joined another."""
+    """Merge each cell that violates a model with another, the worst first; return the new number of each cell."""
     target, free = np.arange(len(off)), np.ones(len(off), dtype=bool)
     for cell in np.argsort(-off, kind="stable")[: np.count_nonzero(off)]:
         if not free[cell]:
@@ -81,12 +82,12 @@ def _joined(cells: _Cells, off: Vector, guarded: Sequence[ModelOnColumn], counts
 def _partner(
     cells: _Cells, cell: int, others: Labels, off: Vector, guarded: Sequence[ModelOnColumn], counts: list[Labels]
 ) -> int:
-    """Return the cell to join: the cheapest that makes good what is off, or the one that helps most for its loss."""
+    """Return the cell to merge with: the cheapest that removes the violation, or the one that reduces it most."""
     apart = np.square(cells.means[others] - cells.means[cell]).sum(axis=1)
     near = np.argsort(apart, kind="stable")
     near = np.unique(np.concatenate([near[:NEAREST], near[NEAREST :: max(1, (len(near) - NEAREST) // FARTHER)]]))
     others, apart = others[near], apart[near]
-    # What the records of both lose by being released as one (Ward).
+    # Increase of the SSE by the merge (Ward).
     loss = apart * cells.sizes[others] * cells.sizes[cell] / (cells.sizes[others] + cells.sizes[cell])
     unions = [np.concatenate([cells.members[cell], cells.members[other]]) for other in others]
     labels = np.repeat(np.arange(len(unions)), [len(union) for union in unions])
@@ -101,5 +102,5 @@ def _partner(
 
 
 def _excess(guarded: Sequence[ModelOnColumn], counts: list[Labels], records: Labels, labels: Labels) -> Vector:
-    """Return what each cell of some records is off, summed over the models."""
+    """Return the total violation of the models by each cell of some records."""
     return excess_of(vetoes_of([each.part(records) for each in guarded], counts), labels)

@@ -1,9 +1,9 @@
-"""Steering: columns of a table that pull records into the same cell, or push them apart, as their weights say.
+"""Steering columns: by their weights, they pull records with equal values into the same cell, or push them apart.
 
 Steered microaggregation (Domingo-Ferrer, Soria-Comas 2017, definition 3) for tables: the points of the records get one
 artificial attribute for each steering column, and every method runs on the result. A positive weight keeps equal values
-together; a negative one spreads them: records with the same value get different numbers, near records of different
-values the same one (steps 3 to 6 of the paper's algorithm 1). It leads and promises nothing. Loss is measured without
+together. A negative one spreads them: records with the same value get different numbers, and near records of different
+values the same number (steps 3 to 6 of the paper's algorithm 1). Steering guarantees nothing. Loss is measured without
 the attributes.
 """
 
@@ -26,22 +26,22 @@ from shoal.typing import Labels, Matrix, Vector
 
 
 def check_steering(steering: Mapping[str, float], schema: Schema, models: Sequence[Model] = ()) -> None:
-    """Refuse steering columns that are not there, and what steering does not go together with."""
+    """Refuse steering columns that are not in the table, and steering together with households or weighted models."""
     names = [column.name for column in schema.columns]
     for name in steering:
         if name not in names:
             raise SchemaError(f"Steering column {name!r} is not in the table. Columns: {', '.join(names)}.")
     if steering and schema.roles.household is not None:
-        raise ParameterError("Steering and households do not go together: households are grouped first. Leave one out.")
+        raise ParameterError("Steering cannot be combined with households, which are grouped first. Leave one out.")
     if steering and not all(model.promised for model in models):
         raise ParameterError(
-            "A model with a weight steers by itself, and steering columns beside it would contradict it. Leave the "
-            "weight of the model out, so that it is enforced, or the steering columns."
+            "A model with a weight cannot be combined with steering columns, since both steer the partition. Leave out "
+            "the weight, so that the model is enforced, or the steering columns."
         )
 
 
 def check_values(table: pa.Table, schema: Schema, steering: Mapping[str, float], missing: Missing) -> None:
-    """Refuse values of steering columns that have no place, as for quasi-identifiers."""
+    """Refuse values of steering columns that have no place in the space, as for quasi-identifiers."""
     for name in steering:
         prepare(table.select([name]), _alone(schema, name, 1.0), missing)
 
@@ -58,7 +58,7 @@ def with_steering(X: Matrix, table: pa.Table, schema: Schema, steering: Mapping[
     schema : Schema
         Kinds and settings of the columns.
     steering : mapping of str to float
-        The weight of each column: how far apart its lowest and highest value are, or two different categories, in the
+        The weight of each column: the distance between its lowest and highest value, or between two categories, in the
         units of `X`; negative to spread equal values.
 
     Returns
@@ -80,9 +80,9 @@ def with_steering(X: Matrix, table: pa.Table, schema: Schema, steering: Mapping[
 def chain_numbers(X: Matrix, buckets: Iterable[Labels]) -> Vector:
     """Return a number for each record, from 1: near records of different buckets share one, those of a bucket do not.
 
-    The records of the first bucket are numbered in their order. Each record of a later bucket, in record order, takes
-    over the number of the nearest record of the bucket before whose number is still free; none is larger than the one
-    before. Takes a search in a tree for each record.
+    The records of the first bucket are numbered in order. Each record of a later bucket, in record order, takes the
+    number of the nearest record of the previous bucket whose number is still free; no bucket is larger than the
+    previous one. Takes one tree search for each record.
     """
     number = np.zeros(len(X))
     before: Labels | None = None
@@ -100,7 +100,7 @@ def chain_numbers(X: Matrix, buckets: Iterable[Labels]) -> Vector:
 
 
 def _alone(schema: Schema, name: str, weight: float) -> Schema:
-    """Return the column as if it were the one quasi-identifier, with this weight."""
+    """Return a schema with the column as its only quasi-identifier, with this weight."""
     column = schema[name]
     settings = column.settings.model_copy(update={"weight": weight})
     return Schema((replace(column, role=Role.QUASI, settings=settings),), Roles(quasi_identifiers=(name,)))

@@ -1,4 +1,4 @@
-"""Strata: groups of records that no cell mixes, and the partition of each of them by itself."""
+"""Strata: groups of records that are never mixed in a cell, and the separate partition of each."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,17 +16,17 @@ from shoal.partition.cell_building import members_of
 from shoal.typing import Labels, Matrix, Progress
 
 Cut = Callable[..., Labels]
-"""Splits records into cells: the method, k, seed and options that were asked for.
+"""Splits records into cells: the method with its k, seed and options.
 
-Takes the records, how many threads to use, the progress, and whatever else there is to know of each record.
+Takes the records, the number of threads, the progress callback, and further arrays with one entry for each record.
 """
 
 LARGE = 50_000
-"""A stratum of more records that are also more than two threads' share is left to all threads together."""
+"""A stratum of more records, if they also exceed the share of two threads, is partitioned by all threads together."""
 
 
 def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
-    """Return the number of each record's stratum, and what strata are made of in words.
+    """Return the number of each record's stratum, and a description of the strata.
 
     Raises
     ------
@@ -46,13 +46,13 @@ def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
 
 
 def refuse_small_strata(strata: Labels, what: str, k: int) -> None:
-    """Refuse strata of fewer than `k` records; `what` says what strata are made of."""
+    """Refuse strata of fewer than `k` records; `what` describes the strata."""
     sizes = np.bincount(strata)
     small = sizes[sizes < k]
     if what and len(small):
         raise GuaranteeError(
             f"{len(small):,} of {len(sizes):,} strata ({what}) have fewer than k={k} records, {small.sum():,} records "
-            f"in all; the smallest has {small.min()}. Lower k, join strata, or leave a column out of the strata."
+            f"in all; the smallest has {small.min()}. Lower k, merge strata, or leave a column out of the strata."
         )
 
 
@@ -64,22 +64,22 @@ def within(
     threads: int | None = None,
     others: Sequence[Labels] = (),
 ) -> Labels:
-    """Split the records of each stratum by themselves, several strata at a time, and number all cells without gaps.
+    """Partition each stratum separately, several at a time, and number all cells without gaps.
 
-    `others` have an entry for each record, and `cut` gets those of its records.
+    `others` are arrays with one entry for each record; `cut` receives the entries of its records.
     """
     threads = threads or kernels.n_threads()
     if not strata.any():
         return cut(X, threads, progress, *others)
     parts = members_of(strata)
-    told = _Told(progress, len(X))
+    total = _TotalProgress(progress, len(X))
     is_large = [len(part) > max(LARGE, 2 * len(X) // threads) for part in parts]
 
     def of(part: Labels) -> list[Labels]:
         return [other[part] for other in others]
 
     found = {
-        number: cut(X[part], threads, told.of(number, len(part)), *of(part))
+        number: cut(X[part], threads, total.of(number, len(part)), *of(part))
         for number, part in enumerate(parts)
         if is_large[number]
     }
@@ -87,7 +87,7 @@ def within(
 
     def cut_alone(number: int, check: Callable[[], None]) -> Labels:
         part = parts[number]
-        return cut(X[part], 1, told.of(number, len(part), check), *of(part))
+        return cut(X[part], 1, total.of(number, len(part), check), *of(part))
 
     found |= zip(small, side_by_side(cut_alone, small, min(threads, len(small))), strict=True)
     labels = np.empty(len(X), dtype=np.int64)
@@ -95,12 +95,12 @@ def within(
     for number, part in enumerate(parts):
         labels[part] = found[number] + n_cells
         n_cells += int(found[number].max()) + 1
-    told.finish()
+    total.finish()
     return labels
 
 
-class _Told:
-    """Gathers the progress of strata, each in whatever unit its method counts; reports it on the calling thread."""
+class _TotalProgress:
+    """Sums the progress of the strata, each in the unit of its method, and reports it on the calling thread."""
 
     def __init__(self, progress: Progress | None, n_records: int) -> None:
         self._progress = progress
@@ -109,7 +109,7 @@ class _Told:
         self._caller = threading.get_ident()
 
     def of(self, number: int, n_here: int, check: Callable[[], None] | None = None) -> Progress | None:
-        """Return what one stratum reports to; `check` stops it when another has failed."""
+        """Return the callback of one stratum; `check` stops it when another has failed."""
         if self._progress is None and check is None:
             return None
 

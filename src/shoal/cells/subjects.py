@@ -1,6 +1,6 @@
-"""Subjects: several records may belong to one person, and then a cell has to hold k persons, not k records.
+"""Subjects: if several records may belong to one person, a cell must hold k persons, not k records.
 
-That is l-diversity of the column that names the person, with l = k: it is kept in the same way as any model.
+This is distinct l-diversity of the subject column with l = k, and is enforced like any model.
 """
 
 from shoal.columns.equivalence import distinct_in_classes
@@ -10,16 +10,16 @@ from shoal.typing import Labels
 
 
 def k_subjects(subjects: Labels, strata: Labels, k: int, name: str = "subject") -> ModelOnColumn:
-    """Return what makes every cell hold `k` different subjects.
+    """Return the model that makes every cell hold `k` different subjects.
 
     Parameters
     ----------
     subjects, strata : ndarray of shape (n_records,)
         The subject and the stratum of each record, numbered from 0 and without gaps.
     k : int
-        How many subjects a cell needs.
+        Minimum number of subjects in a cell.
     name : str
-        The column that names the subjects.
+        The subject column.
 
     Raises
     ------
@@ -31,6 +31,6 @@ def k_subjects(subjects: Labels, strata: Labels, k: int, name: str = "subject") 
         raise GuaranteeError(
             f"Cells of k={k} different subjects were asked for, but there are only {in_strata.min()} subjects"
             + (" in a stratum" if len(in_strata) > 1 else "")
-            + ". Lower k, or leave the subject out if every record is a person of its own."
+            + ". Lower k, or leave the subject out if every record is a different person."
         )
     return ModelOnColumn(LDiversity(name, l=k), subjects, int(subjects.max()) + 1, ordered=False)

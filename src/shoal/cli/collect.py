@@ -85,12 +85,13 @@ def _resume(folder: str, threads: int | None) -> None:
 @command.command("add")
 @click.argument("folder", metavar="FOLDER")
 @click.argument("file", metavar="FILE")
+@click.option("--allow-overlap", is_flag=True, help="Take records that are equal to others: they are about others.")
 @options.reading
-def _add(folder: str, file: str, **given: Any) -> None:
+def _add(folder: str, file: str, allow_overlap: bool, **given: Any) -> None:
     """Keep the records of FILE, which have arrived since."""
     collection = Collection.open(folder)
     with _telling(), showing(f"reading {Path(file).name}", "", ""):
-        collection.add(file, **options.reading_of(given))
+        collection.add(file, allow_overlap=allow_overlap, **options.reading_of(given))
     _tell(collection)
 
 
@@ -116,8 +117,8 @@ def _finish(folder: str, output: str, k: int | None, threads: int | None, force:
     check_free(files, force)
     collection = Collection.open(folder)
     with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
-        release = collection.finish(k, threads=threads, progress=meter)
-        release.write(output, report=given["report"], json=given["json_file"], order=given["order"], force=force)
+        writing = {"report": given["report"], "json": given["json_file"], "order": given["order"], "force": force}
+        release = collection.finish(k, output=output, threads=threads, progress=meter, **writing)
     tell(release, files)
 
 

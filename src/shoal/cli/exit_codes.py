@@ -5,7 +5,9 @@
 | 0 | done; the audit holds |
 | 1 | the audit does not hold |
 | 2 | refused: the message says what was asked, what was found and what to do |
+| 65 | the input cannot be used: a line, an entry or a tuple, named by its number |
 | 70 | a fault of shoal's own |
+| 75 | something outside does not answer (a server, a reader); try again later |
 | 130 | stopped by Ctrl-C |
 | 143 | ended by the system (SIGTERM) |
 """
@@ -21,10 +23,10 @@ from typing import Any
 
 import click
 
-from shoal.cli.dialect import in_options
-from shoal.errors import ShoalError
+from shoal.errors import InputError, OutageError, RecountError, ShoalError
 
-REFUSED, FAULT, STOPPED, TERMINATED = 2, 70, 130, 143
+REFUSED, INPUT, FAULT, OUTAGE, STOPPED, TERMINATED = 2, 65, 70, 75, 130, 143
+_CODES = {InputError: INPUT, RecountError: FAULT, OutageError: OUTAGE}
 
 
 def ended(work: Callable[[], Any]) -> int:
@@ -34,7 +36,9 @@ def ended(work: Callable[[], Any]) -> int:
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
-        return _say(in_options(error), REFUSED)
+        from shoal.cli.dialect import in_options  # not before: it brings in tables, which help does without
+
+        return _say(in_options(error), code_of(error))
     except click.UsageError as error:
         return _refuse_usage(error)
     except click.ClickException as error:
@@ -45,6 +49,11 @@ def ended(work: Callable[[], Any]) -> int:
         return _say("There is not enough memory for this table. Nothing was written.", REFUSED)
     except Exception as error:
         return _say(_fault(error), FAULT)
+
+
+def code_of(error: ShoalError) -> int:
+    """Return the exit code of a refusal."""
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), REFUSED)
 
 
 @contextmanager

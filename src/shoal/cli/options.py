@@ -287,7 +287,7 @@ def steering_of(given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def job_of(given: dict[str, Any], beside: tuple[str, ...] = ()) -> Job:
+def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) -> Job:
     """Return the job of ``--job``, or the one that the options describe.
 
     Raises
@@ -319,4 +319,5 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = ()) -> Job:
         accept=given.get("accept", ()),
         steer=steering_of(given),
         options=method_options(given.get("options", ())),
+        **further,
     )

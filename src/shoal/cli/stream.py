@@ -2,8 +2,10 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from logging import getLogger
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,14 +13,20 @@ import click
 
 from shoal.cli import options
 from shoal.cli import parsing as typed
-from shoal.columns.schema import ColumnSettings, Kind
-from shoal.errors import ParameterError
-from shoal.stream import Stream, Summary
-from shoal.stream.pipe.lines import Form, Reading
-from shoal.stream.pipe.loop import Ending, Ends, Pipe, watch_every
+from shoal.cli.exit_codes import code_of
+from shoal.errors import ParameterError, ShoalError
+from shoal.job import Job
+from shoal.stream import Summary
+from shoal.stream.logs import logging_to_stderr
+from shoal.stream.monitor import Monitor
+from shoal.stream.of_job import stream_of
+from shoal.stream.pipe.ends import Ends
+from shoal.stream.pipe.lines import LINE, Form, Reading
+from shoal.stream.pipe.loop import Ending, Pipe, watch_every
 from shoal.stream.rules import ERROR_POLICIES, MISSING_POLICIES
 
 F = TypeVar("F", bound=Callable[..., Any])
+log = getLogger("shoal.stream")
 
 EXAMPLES = """\b
 Examples:
@@ -32,7 +40,10 @@ def rules(function: F) -> F:
     """Add the options that say what is done with tuples."""
     for add in reversed(
         (
-            click.option("-k", "k", type=click.IntRange(min=2), required=True, help="Smallest cell."),
+            click.option("-k", "k", type=click.IntRange(min=2), help="Smallest cell."),
+            click.option(
+                "--job", metavar="JOB.toml", help="Take k, roles, models and all of [stream] from a job file."
+            ),
             click.option("--delay", type=click.IntRange(min=1), help="A tuple leaves when so many have come after it."),
             click.option("--max-age", type=float, metavar="SECONDS", help="Or when it is so old."),
             click.option(
@@ -45,9 +56,8 @@ def rules(function: F) -> F:
             click.option(
                 "--adapt", type=float, default=0.0, show_default=True, help="By what share learned ranges move."
             ),
-            click.option(
-                "--diverse", multiple=True, metavar="COLUMN=L", help="Different confidential values in a cell."
-            ),
+            click.option("--diverse", multiple=True, hidden=True, expose_value=False, callback=_renamed),
+            options.models,
             options.roles("identifiers", "quasi_identifiers", "confidential", "other", "subject"),
             options.columns("kind", "order", "weight"),
             click.option(
@@ -65,10 +75,21 @@ def rules(function: F) -> F:
                 help="What becomes of what cannot be used.",
             ),
             click.option("--seed", type=click.IntRange(min=0), help="Accepted everywhere; nothing here is random."),
+            click.option(
+                "--metrics",
+                type=click.IntRange(0, 65535),
+                metavar="PORT",
+                help="Answer /metrics, /health and /ready on this port of 127.0.0.1.",
+            ),
         )
     ):
         function = add(function)
     return function
+
+
+def _renamed(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value:
+        raise click.UsageError("--diverse COLUMN=L is now --l-diversity COLUMN=L, as everywhere in shoal.")
 
 
 @click.command("stream", epilog=EXAMPLES)
@@ -80,77 +101,98 @@ def rules(function: F) -> F:
 @click.option("--side", help="File for tuples that cannot be released, with the reason. They are unprotected.")
 @click.option("--checkpoint", type=click.Path(file_okay=False, path_type=Path), help="Folder to go on from.")
 @click.option("--checkpoint-every", type=click.IntRange(min=1), default=1_000_000, show_default=True, metavar="TUPLES")
+@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option(
+    "--drain",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long, once stopped, what was read may take to be delivered.",
+)
 @click.option("--stats", is_flag=True, help="Say on stderr how it goes.")
-def command(k: int, **given: Any) -> int:
+@click.option("--log", "log_form", type=click.Choice(["text", "json"]), help="Write events to stderr, one a line.")
+def command(**given: Any) -> int:
     """Make a stream of lines k-anonymous.
 
     Every tuple waits until it is due, and leaves with its nearest in a cell of at least k that look the same. What
     cannot be released safely goes to the side output and is counted. SIGTERM and Ctrl-C end the stream: everything
-    is released, or, with a checkpoint, kept for the next run.
+    that was read is released, or, with a checkpoint, kept for the next run.
     """
-    stream, dates = asked_for(k, given)
+    stream = stream_of(job_of(given, beside=_OF_A_RUN), LINE)
     form = Form.CSV if given["is_csv"] else Form.NDJSON
     if len(given["delimiter"]) != 1:
         raise ParameterError("The delimiter is one character.")
-    reading = Reading(stream.rules, dates, form, given["delimiter"])
+    reading = Reading(stream.rules, form, given["delimiter"])
     live = sys.stderr.isatty()
     watching = watch_every(1.0 if live else 10.0, lambda summary, seconds: _tell(summary, seconds, live))
-    ends = Ends(given["source"], given["output"], given["side"], given["checkpoint"], given["checkpoint_every"])
-    pipe = Pipe(stream, reading, ends, watching if given["stats"] else None)
-    ending = pipe.run()
-    _conclude(ending, pipe, given["stats"])
-    return 0
-
-
-def asked_for(k: int, given: dict[str, Any]) -> tuple[Stream, tuple[str, ...]]:
-    """Return the stream that the options describe, and its columns that are dates."""
-    roles = options.taken(given, "role")
-    columns = {name: ColumnSettings(**settings) for name, settings in options.column_settings(given).items()}
-    quasi = tuple(roles.get("quasi_identifiers", ()))
-    if not quasi:
-        raise ParameterError("Say which columns are quasi-identifiers: --quasi age,zip.")
-    ordinal = {name: tuple(map(str, setting.order)) for name, setting in columns.items() if setting.order}
-    for name, setting in columns.items():
-        if setting.kind is Kind.ORDINAL and name not in ordinal:
-            raise ParameterError(
-                f"Column {name!r} is ordinal; say its levels, lowest first: --order-of {name}=low,high"
-            )
-    dates = tuple(name for name, setting in columns.items() if setting.kind is Kind.DATE)
-    stream = Stream(
-        k,
-        delay=given["delay"],
-        max_age=given["max_age"],
-        order_weight=given["order_weight"],
-        max_cell=given["max_cell"],
-        ranges=dict(_range(text, dates) for text in given["ranges"]),
-        adapt=given["adapt"],
-        weights={name: setting.weight for name, setting in columns.items() if setting.weight != 1},
-        nominal=tuple(name for name, setting in columns.items() if setting.kind is Kind.NOMINAL),
-        ordinal=ordinal,
-        diverse=dict(_least(text) for text in given["diverse"]),
-        missing=given["missing"],
-        on_error=given["on_error"],
-        seed=given["seed"],
-        **roles,
+    ends = Ends(
+        given["source"],
+        given["output"],
+        given["side"],
+        given["checkpoint"],
+        given["checkpoint_every"],
+        given["force"],
+        given["drain"],
     )
-    return stream, dates
+    with observed(given["log_form"], given["metrics"]) as seen:
+        pipe = Pipe(stream, reading, ends, watching if given["stats"] else None, seen.monitor)
+        ending = pipe.run()
+        log.info("ended", extra={"facts": {"ending": str(ending), **asdict(pipe.stream.summary())}})
+        if given["log_form"] != "json":
+            _conclude(ending, pipe, given["stats"])
+    return seen.code
 
 
-def _range(text: str, dates: tuple[str, ...]) -> tuple[str, tuple[Any, Any]]:
+_FILES = ("source", "output", "side", "checkpoint", "checkpoint_every", "force")
+_OF_A_RUN = (*_FILES, "is_csv", "delimiter", "drain", "stats")
+
+
+class _Seen:
+    """A command that is watched from outside: its monitor, and its exit code."""
+
+    def __init__(self, monitor: Monitor) -> None:
+        self.monitor = monitor
+        self.code = 0
+
+
+@contextmanager
+def observed(form: Any, port: int | None) -> Iterator[_Seen]:
+    """Write events to stderr, answer on a port, and, where events are JSON, make an event of a refusal too."""
+    with logging_to_stderr(form) if form else nullcontext():
+        seen = _Seen(Monitor(port))
+        try:
+            yield seen
+        except ShoalError as error:
+            if form != "json":
+                raise
+            seen.code = code_of(error)
+            log.error("failed", extra={"facts": {"reason": " ".join(str(error).split()), "exit_code": seen.code}})
+        finally:
+            seen.monitor.close()
+
+
+def job_of(given: dict[str, Any], beside: tuple[str, ...], **further: Any) -> Job:
+    """Return the job of ``--job``, or the one that the options describe; `further` goes into its table [stream].
+
+    What is in `beside` is said about one run, and not about the stream.
+    """
+    if given["job"] is not None:
+        return options.job_of(given, beside=("metrics", "log_form", *beside))
+    settings = ("delay", "max_age", "order_weight", "max_cell", "adapt", "on_error")
+    dates = [name for name, column in options.column_settings(given).items() if column.get("kind") == "date"]
+    stream = {name: given[name] for name in settings} | further
+    stream["ranges"] = dict(_range(text, dates) for text in given["ranges"])
+    return options.job_of(given, stream=stream)
+
+
+def _range(text: str, dates: list[str]) -> tuple[str, tuple[Any, Any]]:
     name, value = typed.column_and_value(text, "--range")
     low, _, high = value.partition("..") if ".." in value else value.partition(":")
     try:
         return name, (low, high) if name in dates else (float(low), float(high))
     except ValueError:
         raise ParameterError(f"The range of column {name!r} is two numbers, as in --range {name}=0:120.") from None
-
-
-def _least(text: str) -> tuple[str, int]:
-    name, value = typed.column_and_value(text, "--diverse")
-    try:
-        return name, int(value)
-    except ValueError:
-        raise ParameterError(f"--diverse {name}= takes a whole number.") from None
 
 
 def _tell(summary: Summary, seconds: float, live: bool) -> None:
@@ -177,5 +219,7 @@ def _conclude(ending: Ending, pipe: Pipe, stats: bool) -> None:
         click.echo(f"Nobody reads any more; {summary.n_buffered:,} tuples that waited were not released.", err=True)
         # Python would stumble over the closed pipe again when it ends.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
-    if ending is Ending.STOPPED and summary.n_buffered:
-        click.echo(f"Stopped; {summary.n_buffered:,} tuples wait in the checkpoint.", err=True)
+    if ending is Ending.STOPPED:
+        where = f"{summary.n_buffered:,} tuples wait in the checkpoint" if pipe.ends.checkpoint else "all is released"
+        cut = f" The beginning of that line ({pipe.n_cut:,} bytes) was read and dropped." if pipe.n_cut else ""
+        click.echo(f"Stopped before line {pipe.next_line:,} of the input; {where}.{cut}", err=True)

@@ -1,58 +1,135 @@
 """``shoal worker``: a k-anonymous stream between two Redis Streams."""
 
+import os
 import signal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from shoal.cli.stream import asked_for, rules
+from shoal.cli.stream import job_of, observed, rules
 from shoal.errors import ParameterError
 from shoal.extras import install
+from shoal.job import RedisSettings
+from shoal.stream.of_job import stream_of
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 EXAMPLES = """\b
 Examples:
   shoal worker --redis redis://localhost:6379 --from visits --to visits-safe -k 10 --delay 100 --quasi age,income
   shoal worker --from visits --to visits-safe --side visits-aside -k 10 --delay 1000 --quasi age --subject id
 """
+URL, USER, PASSWORD = "SHOAL_REDIS_URL", "SHOAL_REDIS_USERNAME", "SHOAL_REDIS_PASSWORD"
+_ANSWER = 5.0  # seconds in which Redis answers, or it counts as an outage
 
 
 @click.command("worker", epilog=EXAMPLES)
-@click.option("--redis", "url", default="redis://localhost:6379", show_default=True, help="Where Redis is.")
-@click.option("--from", "source", required=True, help="Stream to read; each entry has a JSON object in its field data.")
-@click.option("--to", "target", required=True, help="Stream to write.")
+@click.option(
+    "--redis",
+    "url",
+    envvar=URL,
+    help=f"Where Redis is, by default redis://localhost:6379; or {URL}. A password comes from {PASSWORD}.",
+)
+@click.option("--from", "source", help="Stream to read; each entry has a JSON object in its field data.")
+@click.option("--to", "target", help="Stream to write.")
 @click.option("--side", help="Stream for tuples that cannot be released, with the reason. They are unprotected.")
-@click.option("--group", default="shoal", show_default=True, help="Consumer group; one worker serves it.")
+@click.option("--group", default="shoal", show_default=True, help="Consumer group; one worker at a time serves it.")
 @click.option("--batch", type=click.IntRange(min=1), default=1000, show_default=True, help="Entries per step.")
 @click.option("--until-empty", is_flag=True, help="End when nothing is left: release everything and stop.")
+@click.option("--begin", metavar="first|group|ID", help="Where to begin if the state was lost; see the message.")
+@click.option(
+    "--lease",
+    type=click.FloatRange(min=0.05),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="After which another worker takes the place of one that is not heard of.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0),
+    default=900.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long an outage of Redis is waited out.",
+)
+@click.option(
+    "--to-length",
+    "target_length",
+    type=click.IntRange(min=1),
+    help="Trim the stream that is written to about this length.",
+)
+@click.option("--side-length", type=click.IntRange(min=1), help="Trim the side stream to about this length.")
+@click.option("--trim-source", is_flag=True, help="Remove entries from the source once they are committed.")
+@click.option(
+    "--log",
+    "log_form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How events are written to stderr, one a line.",
+)
 @rules
-def command(k: int, **given: Any) -> int:
+def command(**given: Any) -> int:
     """Make a Redis Stream k-anonymous.
 
-    What is released, the state and the acknowledgement are committed together, so that a crash at any moment neither
-    loses nor doubles a tuple. Start the worker again, and it goes on.
+    What is released, what goes aside and the state are committed together, so that a crash at any moment neither loses
+    nor doubles a tuple. Start the worker again, and it goes on; start a second one, and it stands by. SIGTERM and
+    Ctrl-C end it after the step that is under way: what waits is in Redis.
     """
     try:
-        from redis import Redis
-        from redis.exceptions import ConnectionError as Lost
+        from shoal.stream.redis_worker import ID, Limits, Names, Worker
     except ModuleNotFoundError:
         raise ParameterError(f"The worker needs redis: {install('redis')}.") from None
-    from shoal.stream.redis_worker import Names, Worker
 
-    stream, dates = asked_for(k, given)
-    names = Names(given["source"], given["target"], given["side"], given["group"])
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    job = job_of(given, beside=("until_empty", "begin", "url"), redis=_places(given))
+    stream = stream_of(job, ID)
+    places = None if job.stream is None else job.stream.redis
+    if places is None:
+        raise ParameterError("The job has no table [stream.redis]. Say there which stream is read and which written.")
+    limits = Limits(**{name: getattr(places, name) for name in Limits.__dataclass_fields__})
+    names = Names(places.source, places.target, places.side, places.group)
+    with observed(given["log_form"], given["metrics"]) as seen, _connection(given["url"] or places.url) as redis:
+        worker = Worker(redis, stream, names, limits=limits, begin=given["begin"], monitor=seen.monitor)
+        before = {number: signal.signal(number, lambda *_: worker.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            worker.run(until_empty=given["until_empty"])
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    return seen.code
+
+
+def _places(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the options say of Redis, as a job does."""
+    names = {name: field.alias or name for name, field in RedisSettings.model_fields.items() if name != "url"}
+    return {alias: given[name] for name, alias in names.items() if given[name] is not None}
+
+
+def _connection(url: str) -> "Redis":
+    """Connect without retries: the worker decides itself what to do after an outage."""
+    from redis import Redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    said_here = click.get_current_context().get_parameter_source("url") is ParameterSource.COMMANDLINE
+    if said_here and "@" in url.split("://", 1)[-1].split("/", 1)[0]:
+        raise ParameterError(
+            f"The address of Redis holds a user or password, which everybody on this machine can see on the command "
+            f"line. Put the address into the environment ({URL}), or only the password ({PASSWORD}, {USER})."
+        )
+    secret = {"username": os.environ.get(USER), "password": os.environ.get(PASSWORD)}
     try:
-        with Redis.from_url(given["url"]) as redis:
-            worker = Worker(redis, stream, names, dates=dates, batch=given["batch"])
-            if not given["until_empty"]:
-                worker.run()
-            while worker.step(0.2):
-                pass
-            worker.finish()
-    except Lost:
-        raise ParameterError("Redis cannot be reached at the address given with --redis.") from None
-    except KeyboardInterrupt:
-        click.echo("Stopped; what was not committed comes again.", err=True)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    return 0
+        return Redis.from_url(
+            url,
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=_ANSWER,
+            socket_connect_timeout=_ANSWER,
+            **{name: value for name, value in secret.items() if value},
+        )
+    except ValueError:
+        raise ParameterError(
+            "The address of Redis is redis://, rediss:// or unix://, as in redis://host:6379."
+        ) from None

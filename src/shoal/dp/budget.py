@@ -1,7 +1,7 @@
-"""Budget: epsilon, what has been spent of it, and the only place where noise comes from.
+"""Budget: epsilon, the amount spent, and the only source of noise.
 
-Whole numbers go in and out: how much one record can change them is then exact, and rounding cannot break a proof.
-Noise is OpenDP's, drawn from the machine's own source of randomness; nothing here takes a seed.
+All inputs and outputs are whole numbers: sensitivities are then exact, and rounding cannot invalidate a proof. The
+noise is OpenDP's, drawn from the operating system's source of randomness; nothing here takes a seed.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ _LARGEST_SCALE = 2.0**52
 
 
 Entry = tuple[Literal["columns", "cells"], str]
-"""A book, and what is paid for in it."""
+"""An account, and the item charged to it."""
 
 Spent = dict[str, dict[str, float]]
-"""What was paid for the values of each column, and for each step that finds the cells."""
+"""Epsilon spent on the values of each column, and on each step that finds the cells."""
 
 
 def total(spent: Spent) -> Fraction:
-    """Return what all steps cost together, exactly.
+    """Return the exact total cost of all steps.
 
     Examples
     --------
@@ -39,21 +39,21 @@ def total(spent: Spent) -> Fraction:
 
 
 def as_epsilon(epsilon: float) -> float:
-    """Return epsilon, or say why it cannot be."""
+    """Return epsilon, or raise ParameterError if it is invalid."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.integer | np.floating):
         raise ParameterError(f"epsilon must be a number above 0, not {type(epsilon).__name__}.")
     if not 0 < epsilon < inf:
         raise ParameterError(
-            f"epsilon must be a finite number above 0; got {float(epsilon):g}. It says how much the release may depend "
-            "on one record: usual values are 0.1 to 10, and smaller ones protect more."
+            f"epsilon must be a finite number above 0; got {float(epsilon):g}. It bounds how much the release may "
+            "depend on one record: typical values are 0.1 to 10, and smaller ones protect more."
         )
     return float(epsilon)
 
 
 class Budget:
-    """What may be spent, and what has been; counted exactly.
+    """The budget and the amount spent, counted exactly.
 
-    There are two books, so that no name of a column is that of a step: one for the columns, one for the cells.
+    Columns and cells have separate accounts, so that names of columns and of steps cannot collide.
 
     Examples
     --------
@@ -67,10 +67,10 @@ class Budget:
     def __init__(self, epsilon: float) -> None:
         self.epsilon = as_epsilon(epsilon)
         self.spent: Spent = {"columns": {}, "cells": {}}
-        _opendp()  # missing: say so before anything is done
+        _opendp()  # fail early if it is not installed
 
     def laplace(self, what: Entry, values: Labels, sensitivity: int, share: Fraction) -> Labels:
-        """Add discrete Laplace noise to whole numbers that one record changes by `sensitivity` in all."""
+        """Add discrete Laplace noise to whole numbers of L1 sensitivity `sensitivity`."""
         dp = _opendp()
         allowed = self._at_most(share)
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
@@ -83,7 +83,7 @@ class Budget:
         return np.array(measurement(values.tolist()), dtype=np.int64)
 
     def choose(self, what: Entry, scores: Sequence[Labels], share: Fraction) -> list[int]:
-        """Choose a place with a high score in each of several lists.
+        """Choose an index with a high score in each of several lists.
 
         One record may change the scores of one list by 2, or those of two lists by 1 each.
         """
@@ -102,7 +102,7 @@ class Budget:
         return [int(measurement(places.tolist())) for places in scores]
 
     def _at_most(self, share: Fraction) -> float:
-        """Return the largest number that is not above a share of epsilon."""
+        """Return the largest float that does not exceed a share of epsilon."""
         exact = Fraction(self.epsilon) * share
         allowed = float(exact)
         return allowed if Fraction(allowed) <= exact else nextafter(allowed, 0.0)
@@ -117,22 +117,22 @@ class Budget:
 
 
 def _within(make: Any, scale: float, allowed: float, price: Any) -> tuple[Any, float]:
-    """Return the mechanism with the least scale found whose price, as OpenDP states it, is within what is allowed."""
+    """Return the mechanism of smallest scale found whose cost, as stated by OpenDP, is at most `allowed`."""
     while scale < _LARGEST_SCALE:
         mechanism = make(scale)
         cost = float(price(mechanism))
         if cost <= allowed:
             return mechanism, cost
-        scale *= 1 + 2.0**-45  # OpenDP rounds its price up
+        scale *= 1 + 2.0**-45  # OpenDP rounds the cost up
     raise ParameterError(
-        "epsilon is so small, or shared by so many columns, that the noise would not fit into a 64-bit number. Raise "
-        "epsilon, or publish fewer columns."
+        "epsilon is too small for this number of columns: the noise would not fit into a 64-bit number. Raise epsilon, "
+        "or publish fewer columns."
     )
 
 
 @cache
 def _opendp() -> Any:
-    """Import OpenDP, or say which extra brings it."""
+    """Import OpenDP, or raise ParameterError with the command that installs it."""
     try:
         import opendp.prelude as dp
     except ModuleNotFoundError as error:

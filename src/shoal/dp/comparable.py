@@ -1,8 +1,8 @@
-"""Comparable: what a value is compared by, found from that value alone.
+"""Comparable: the key by which a value is compared, which depends on that value alone.
 
-The type of a column may depend on one record: a single `2.5` makes floats of a file's integers, a single word makes
-them text, one missing value makes floats of a frame's integers. So `1`, `1.0`, ` 1` and "1" are one value here,
-whatever else the column holds.
+The type of a column may depend on one record: a single `2.5` turns the integers of a file into floats, a single word
+turns them into text, one missing value turns the integers of a frame into floats. `1`, `1.0`, ` 1` and "1" are
+therefore one value here, whatever else the column holds.
 """
 
 import re
@@ -17,7 +17,7 @@ import pyarrow as pa
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import is_text
 
-# A leading plus or zero makes a code, which stays text, as when a CSV file is read.
+# A value with a leading plus or zero is a code and stays text, as when a CSV file is read.
 _NUMBER = re.compile(
     r"\s*-?(?:(?:0|[1-9][0-9]*)(?:[.,][0-9]*)?(?:e[+-]?[0-9]+)?|[.,][0-9]+(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)\s*",
     re.IGNORECASE,
@@ -27,7 +27,7 @@ _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9].*)?")
 
 
 class Form(StrEnum):
-    """What kind of thing a value is."""
+    """The form of a value."""
 
     NUMBER = "number"
     TRUTH = "truth value"
@@ -39,7 +39,7 @@ Comparable = tuple[Form, object]
 
 
 def comparable(value: Any) -> Comparable | None:
-    """Return what a value is compared by; None for a missing one, such as NaN and the empty text.
+    """Return the key by which a value is compared; None for a missing one, such as NaN and the empty string.
 
     Examples
     --------
@@ -58,14 +58,14 @@ def comparable(value: Any) -> Comparable | None:
 
 
 def comparables(values: pa.Array | pa.ChunkedArray) -> list[Comparable | None]:
-    """Return what each value of a column is compared by; nanoseconds do not count."""
+    """Return the keys of the values of a column; nanoseconds are ignored."""
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
     return [comparable(value) for value in values.to_pylist()]
 
 
 def form_of(type_: pa.DataType) -> Form | None:
-    """Return what the values of a type are, None if they cannot be compared."""
+    """Return the form of the values of a type, None if they cannot be compared."""
     types = pa.types
     if types.is_dictionary(type_):
         return form_of(type_.value_type)
@@ -79,14 +79,14 @@ def form_of(type_: pa.DataType) -> Form | None:
 
 
 def as_floats(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return numbers as float64, each as it would be in a column of its own."""
+    """Return numbers as float64, each converted independently of the other values of the column."""
     values = decoded(values)
-    # The digits of a decimal column are those of its longest value; as text each number is what it is.
+    # The precision of a decimal column depends on its longest value; as text each number is independent.
     return (values.cast(pa.string()) if pa.types.is_decimal(values.type) else values).cast(pa.float64(), safe=False)
 
 
 def _read(text: str) -> Comparable | None:
-    """Take a text for what a reader of a CSV file may take it for."""
+    """Parse a string as a CSV reader might."""
     if _NUMBER.fullmatch(text):
         return _number(float(text.replace(",", ".")))
     if _TRUTH.fullmatch(text):

@@ -1,6 +1,7 @@
-"""Declared: what is public about each column: its bounds, or its categories. Nothing of it comes from the records.
+"""Declared: the public bounds or categories of each column. None of them are computed from the records.
 
-A record becomes whole numbers, each by itself: so replacing one record replaces one number in each column.
+Each record is encoded as whole numbers independently of the others, so replacing one record replaces one number in each
+column.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +21,12 @@ from shoal.table import Table, read
 from shoal.typing import Labels
 
 GRID = 2**20
-"""The range of a numeric column in steps. Even, so that its middle is a step."""
+"""Number of steps in the range of a numeric column. Even, so that its midpoint is a step."""
 
 
 @dataclass(frozen=True)
 class Numeric:
-    """A column of numbers with public bounds; what lies outside becomes the bound, what is missing the middle."""
+    """A column of numbers with public bounds; values outside become the bound, missing ones the midpoint."""
 
     name: str
     low: float
@@ -44,22 +45,22 @@ class Numeric:
         return pa.array(np.clip(self.low + shares * (self.high - self.low), self.low, self.high))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is public, for a manifest."""
+        """Return the public declaration, for a manifest."""
         return {"kind": "numeric", "bounds": [self.low, self.high]}
 
 
 @dataclass(frozen=True)
 class Nominal:
-    """A column with public categories; whatever is none of them, or is missing, is published as missing.
+    """A column with public categories; other values and missing ones are published as missing.
 
-    Type and spelling are those of the categories, whatever the column holds.
+    Published values have the type and spelling of the categories, whatever the column holds.
     """
 
     name: str
     categories: pa.Array
 
     def codes(self, values: pa.ChunkedArray) -> Labels:
-        """Return the number of each value's category; one more than the last for any other value."""
+        """Return the number of each value's category; other values get the next number after the last."""
         numbers = {value: number for number, value in enumerate(comparables(self.categories))}
         distinct = pc.unique(decoded(values))
         codes = [numbers.get(value, len(self.categories)) for value in comparables(distinct)]
@@ -72,11 +73,11 @@ class Nominal:
 
     @property
     def n_codes(self) -> int:
-        """How many numbers there are: the categories, and one for all else."""
+        """Number of codes: one for each category, and one for all other values."""
         return len(self.categories) + 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is public, for a manifest."""
+        """Return the public declaration, for a manifest."""
         return {"kind": "nominal", "categories": [str(value) for value in self.categories.to_pylist()]}
 
 
@@ -90,7 +91,7 @@ def declared(
     drop: Sequence[str] | str,
     reading: Mapping[str, Any] | None,
 ) -> tuple[Table, list[Public], dict[str, Labels]]:
-    """Read the declared columns; return the table, what is public of each, and the numbers of its records."""
+    """Read the declared columns; return the table, the declaration of each column, and the codes of its records."""
     source = read(table, **(reading or {}))
     bounds, categories = dict(bounds or {}), dict(categories or {})
     _check_names(source, [*bounds, *categories, *as_names(drop)])
@@ -110,27 +111,31 @@ def _check_names(source: Table, given: Sequence[str]) -> None:
             hint = did_you_mean(name, known=source.names)
             raise SchemaError(f"Column {name!r} is not in the table.{hint} Columns: {', '.join(source.names)}.")
         if given.count(name) > 1:
-            raise SchemaError(f"Column {name!r} is named twice. It has bounds, or categories, or is dropped.")
+            raise SchemaError(
+                f"Column {name!r} is given more than once. Give its bounds, or its categories, or drop it."
+            )
 
 
 def _public(source: Table, name: str, bounds: Mapping[str, Any], categories: Mapping[str, Any]) -> Public:
     type_ = source.types.field(name).type
     if name in bounds:
         if natural_kind(type_) is not Kind.NUMERIC:
-            raise SchemaError(f"Bounds are given for column {name!r}, which holds {type_}, not numbers.")
+            raise SchemaError(
+                f"Bounds are given for column {name!r}, which holds {type_}, not numbers. Give categories, or drop it."
+            )
         return Numeric(name, *_as_bounds(name, bounds[name]))
     if name in categories:
         return Nominal(name, _as_categories(name, categories[name], type_))
     if natural_kind(type_) is Kind.NUMERIC:
         raise SchemaError(
-            f"Column {name!r} has no bounds. The noise has to hide whatever one record may hold, so the largest and "
-            "the smallest possible value must be known; taken from the data they would tell the extreme values of "
-            f"somebody. Declare them from what is known without looking: bounds={{{name!r}: (0, 120)}}, on the command "
+            f"Column {name!r} has no bounds. The noise must hide any value that a record may hold, so the smallest and "
+            "largest possible values must be known; taken from the data they would reveal the extreme values of "
+            f"individuals. Declare them without looking at the data: bounds={{{name!r}: (0, 120)}}, on the command "
             f"line --bounds {name}=0,120; or drop the column."
         )
     raise SchemaError(
-        f"Column {name!r} has no categories. Which values occur tells about somebody where a value is rare, so the "
-        f"possible ones must be declared without looking: categories={{{name!r}: [...]}}, on the command line "
+        f"Column {name!r} has no categories. A rare value reveals somebody by occurring at all, so the possible values "
+        f"must be declared without looking at the data: categories={{{name!r}: [...]}}, on the command line "
         f"--categories {name}=a,b; or drop the column."
     )
 
@@ -139,14 +144,14 @@ def _as_bounds(name: str, given: Any) -> tuple[float, float]:
     try:
         low, high = (float(value) for value in given)
     except (TypeError, ValueError):
-        raise ParameterError(f"The bounds of column {name!r} have to be two numbers, (lowest, highest).") from None
+        raise ParameterError(f"The bounds of column {name!r} must be two numbers, (lowest, highest).") from None
     if not low < high:
         raise ParameterError(
-            f"The bounds of column {name!r} are reversed, equal or not numbers: {low:g}, {high:g}. The lowest comes "
+            f"The bounds of column {name!r} are reversed, equal or not numbers: {low:g}, {high:g}. Put the lower bound "
             "first."
         )
     if not np.isfinite(high - low):
-        raise ParameterError(f"The bounds of column {name!r} have to be finite, and their difference too.")
+        raise ParameterError(f"The bounds of column {name!r} must be finite, and so must their difference.")
     return low, high
 
 
@@ -154,17 +159,20 @@ def _as_categories(name: str, given: Any, type_: pa.DataType) -> pa.Array:
     try:
         found = pa.array([] if isinstance(given, str) else list(given))
     except (pa.ArrowException, TypeError):
-        raise ParameterError(f"The categories of column {name!r} have to be a list of values of one type.") from None
+        raise ParameterError(f"The categories of column {name!r} must be a list of values of one type.") from None
     if form_of(found.type) is None:
-        raise ParameterError(f"The categories of column {name!r} have to be texts, numbers, dates or truth values.")
+        raise ParameterError(f"The categories of column {name!r} must be text, numbers, dates or booleans.")
     values = comparables(found)
     if not values or None in values or len(set(values)) < len(values):
         raise ParameterError(
-            f"The categories of column {name!r} have to be a list of different values, at least one and none of them "
+            f"The categories of column {name!r} must be a list of different values, at least one and none of them "
             "missing; 1, 1.0 and '1' are the same value, since the type of a column can depend on one record."
         )
-    # A column of text may hold anything, and a null column nothing.
+    # A text column may hold any value, and a null column none.
     form = form_of(type_)
     if form is None or (form is not Form.TEXT and form not in {value[0] for value in values if value}):
-        raise SchemaError(f"The categories of column {name!r} do not fit its type, {type_}: no value could be one.")
+        raise SchemaError(
+            f"The categories of column {name!r} do not match its type, {type_}: no value can equal one of them. "
+            "Declare categories of that type."
+        )
     return found

@@ -1,4 +1,4 @@
-"""A release under differential privacy: the published table, and what may be said of it."""
+"""A differentially private release: the published table and its public manifest."""
 
 import os
 import platform
@@ -14,16 +14,16 @@ from shoal.files import replacing_all, sha256
 from shoal.table import Table, format_of, inputs_of, write_into
 
 NOTES = (
-    "Two tables of the same number of records that differ in one record, in all of its values, give any outcome of "
+    "Two tables with the same number of records that differ in one record, in any of its values, give any outcome of "
     "this release with probabilities that differ by a factor of at most e to the power of epsilon.",
-    "Public, and taken as known: the number of records, the names of the columns, the bounds and the categories "
-    "declared here, from which types and spellings come.",
-    "Values outside the bounds count as the bound, missing numbers as the middle of the bounds, values that are no "
-    "declared category as missing; whether there were any is not said.",
-    "Rows are in random order and belong to nobody. Nothing else of the original is published: no loss, no risk, no "
-    "picture, no hash.",
+    "Public, and assumed to be known: the number of records, the names of the columns, and the bounds and categories "
+    "declared here, which determine types and spellings.",
+    "Values outside the bounds count as the bound, missing numbers as the midpoint of the bounds, undeclared "
+    "categories as missing; whether there were any is not published.",
+    "Rows are in random order and correspond to no person. Nothing else of the original is published: no loss, no "
+    "risk, no chart, no hash.",
 )
-"""What goes with every release, whatever the records."""
+"""The notes of every release, independent of the records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +33,16 @@ class DpRelease:
     Attributes
     ----------
     published : pyarrow.Table
-        The records: made up from noisy numbers, in random order.
+        The records: generated from noisy numbers, in random order.
     mechanism : str
-        What was done, in a sentence.
+        The mechanism, in a sentence.
     epsilon : float
-        What was allowed.
+        The budget.
     spent : dict of str to dict of str to float
-        What each column cost (``columns``) and each step that found the cells (``cells``), as OpenDP states it; the sum
-        is at most epsilon.
+        Cost of each column (``columns``) and of each step that found the cells (``cells``), as stated by OpenDP; the
+        sum is at most epsilon.
     settings : dict
-        What is public besides: of the columns, and of the mechanism.
+        Other public settings of the columns and of the mechanism.
     """
 
     source: Table = field(repr=False)
@@ -54,17 +54,17 @@ class DpRelease:
 
     @property
     def total_spent(self) -> float:
-        """What all steps cost together: at most epsilon."""
+        """Total cost of all steps: at most epsilon."""
         return float(total(self.spent))
 
     @property
     def table(self) -> Any:
-        """The published table: the kind of frame that came in, with types that come from the declaration alone."""
+        """The published table: the same kind of frame as the input, with types from the declaration alone."""
         return self.source.like(self.published, own_types=False)
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What may travel with the data; the same for every table with these public settings."""
+        """The public manifest; the same for every table with these public settings."""
         return {
             "guarantee": "epsilon-differential privacy, replace-one neighbours, public number of records",
             "epsilon": self.epsilon,
@@ -78,14 +78,14 @@ class DpRelease:
         }
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
-        """Write the table and, beside it, ``PATH.public.json``: both or none. There is no internal manifest.
+        """Write the table and ``PATH.public.json``: both or neither. There is no internal manifest.
 
         Parameters
         ----------
         path : path
-            File, in one of the formats of `shoal.table.FORMATS`.
+            A file in one of the formats of `shoal.table.FORMATS`.
         force : bool
-            Replace files that are there already.
+            Replace existing files.
         """
         import json
 

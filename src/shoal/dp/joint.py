@@ -1,8 +1,8 @@
 """Joint: whole records of a few kinds, from cells along one public order of all numeric columns.
 
-Each record has a score, the sum of its numbers as shares of their public ranges. Noisy medians cut the line of scores
-into cells; each cell is published as its noisy size, the noisy means of its columns and its noisy counts of categories.
-A record is in one cell, so replacing it touches two cells at most, however many there are.
+Each record has a score, the sum of its numbers as shares of their public ranges. Noisy medians cut the scores into
+cells; each cell is published as its noisy size, the noisy means of its columns and its noisy category counts. A record
+is in one cell, so replacing it affects at most two cells, whatever their number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ MECHANISM = (
     "size, noisy means and noisy counts"
 )
 N_CUTS = 256
-"""A cell may be cut at so many places, less one, evenly between its ends."""
+"""A cell may be cut at N_CUTS - 1 places, evenly between its ends."""
 
 DEEPEST = 12
 
 CUTS, SIZES = Fraction(2, 10), Fraction(1, 10)
-"""What finding the cells and counting their records may cost; the rest is for their values."""
+"""Shares of epsilon for finding the cells and for counting their records; the rest is for their values."""
 
 
 def joint(
@@ -47,23 +47,23 @@ def joint(
     Parameters
     ----------
     table, epsilon, bounds, categories, drop, reading
-        As for `marginals`. At least one column has to be numeric.
+        As for `marginals`. At least one column must be numeric.
     depth : int, optional
-        Cells are halved so many times: 2 to the power of it are made. By default `best_depth` of n, epsilon and the
-        number of columns; never from the data.
+        Number of times the cells are halved, which gives 2**depth cells. By default `best_depth` of n, epsilon and the
+        number of columns; never computed from the data.
 
     Returns
     -------
     DpRelease
-        As many records as came in. The numbers of a record are those of its cell; its categories are drawn from the
-        noisy counts of the cell, each column for itself.
+        As many records as the input. The numbers of a record are those of its cell; its categories are drawn from the
+        noisy counts of the cell, independently for each column.
 
     Raises
     ------
     SchemaError
-        If a column is neither declared nor dropped, if its declaration does not fit, or if no column is numeric.
+        If a column is neither declared nor dropped, its declaration does not match its type, or no column is numeric.
     ParameterError
-        If epsilon, bounds or depth cannot be used, or OpenDP is missing (it comes with the extra `dp`).
+        If epsilon, bounds or depth are invalid, or OpenDP is not installed (extra `dp`).
 
     Notes
     -----
@@ -81,7 +81,7 @@ def joint(
     numeric = [column.name for column in columns if isinstance(column, Numeric)]
     if not numeric:
         raise SchemaError(
-            "A joint release orders the records by their numbers, and no column has bounds. Use marginals."
+            "A joint release orders the records by their numeric columns, but no column has bounds. Use marginals."
         )
     n = source.n_records
     depth = best_depth(n, budget.epsilon, len(columns)) if depth is None else _as_depth(depth)
@@ -96,10 +96,10 @@ def joint(
 
 
 def best_depth(n: int, epsilon: float, n_columns: int) -> int:
-    """Return how often to halve, so that noise and coarseness weigh about the same for columns of even spread.
+    """Return the depth at which noise and coarseness are about equal for uniformly distributed columns.
 
-    With g cells and what is left of epsilon for their means, a mean has noise of variance 2 (m g / (n epsilon))^2 in
-    units of the range, and the cells spread over about 1 / g of it. The sum is least at g^4 = (n epsilon / m)^2 / 24.
+    With g cells and the rest of epsilon for their means, a mean has noise of variance 2 (m g / (n epsilon))^2 in units
+    of the range, and a cell spans about 1 / g of the range. The sum is minimal at g^4 = (n epsilon / m)^2 / 24.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def best_depth(n: int, epsilon: float, n_columns: int) -> int:
 
 
 def cut(score: Labels, highest: int, depth: int, budget: Budget) -> Labels:
-    """Return the cell of each record: the line from 0 to `highest` is halved `depth` times at noisy medians."""
+    """Return the cell of each record: the range from 0 to `highest` is halved `depth` times at noisy medians."""
     labels = np.zeros(len(score), dtype=np.int64)
     ends = [(0, highest + 1)]
     for level in range(depth):
@@ -129,16 +129,16 @@ def cut(score: Labels, highest: int, depth: int, budget: Budget) -> Labels:
 
 
 def balance(score: Labels, candidates: Labels) -> Labels:
-    """Return for each place minus the difference between the numbers of records on its two sides.
+    """Return, for each candidate, minus the absolute difference between the numbers of records on its two sides.
 
-    One record more or less changes it by 1, one record that is replaced by 2.
+    Adding or removing a record changes it by at most 1, replacing one by at most 2.
     """
     below = np.searchsorted(np.sort(score), candidates, side="left")
     return -np.abs(2 * below - len(score)).astype(np.int64)
 
 
 def _sizes(labels: Labels, n_cells: int, budget: Budget) -> Labels:
-    """Return noisy sizes of the cells that add up to the number of records, which is public."""
+    """Return noisy cell sizes that add up to the number of records, which is public."""
     if n_cells == 1:
         return np.array([len(labels)])
     counts = np.bincount(labels, minlength=n_cells).astype(np.int64)
@@ -146,7 +146,7 @@ def _sizes(labels: Labels, n_cells: int, budget: Budget) -> Labels:
 
 
 def _filled(column: Public, codes: Labels, labels: Labels, sizes: Labels, budget: Budget, part: Fraction) -> pa.Array:
-    """Return one column, cell after cell."""
+    """Return one column, cell by cell."""
     if isinstance(column, Numeric):
         noisy = budget.laplace(("columns", column.name), centred_sums(codes, labels, len(sizes)), GRID, part)
         means = np.clip(noisy / np.maximum(sizes, 1) + GRID // 2, 0, GRID)
@@ -161,14 +161,14 @@ def _filled(column: Public, codes: Labels, labels: Labels, sizes: Labels, budget
 
 
 def centred_sums(codes: Labels, labels: Labels, n_cells: int) -> Labels:
-    """Return the sum in each cell, from the middle of the range: what one record changes by `GRID` at most, in all."""
+    """Return the sum of each cell, relative to the midpoint of the range: their L1 sensitivity is `GRID`."""
     sums = np.zeros(n_cells, dtype=np.int64)
     np.add.at(sums, labels, codes - GRID // 2)
     return sums
 
 
 def cell_counts(codes: Labels, labels: Labels, n_cells: int, column: Nominal) -> Labels:
-    """Return the counts of the categories in each cell, cell after cell: one record changes two of them by 1."""
+    """Return the category counts of each cell, cell by cell: one record changes two of them by 1."""
     return np.bincount(labels * column.n_codes + codes, minlength=n_cells * column.n_codes).astype(np.int64)
 
 

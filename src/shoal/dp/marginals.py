@@ -1,7 +1,7 @@
-"""Marginals: every column for itself, by individual ranking.
+"""Marginals: every column separately, by individual ranking.
 
-A numeric column is sorted and cut into cells that n and k fix alone; replacing one record then moves the sums of the
-cells by no more than the range of the column, all cells together. A nominal column is counted.
+A numeric column is sorted and cut into cells whose sizes depend on n and k alone; replacing one record then changes the
+sums of all cells together by at most the range of the column. A nominal column is counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,39 +38,40 @@ def marginals(
     Parameters
     ----------
     table : path or frame
-        Any table that `shoal.table.read` takes. Not changed. How many records it has is public.
+        Any table that `shoal.table.read` accepts. Not changed. Its number of records is public.
     epsilon : float
-        For the whole release: how much its probabilities may depend on one record.
+        Budget of the whole release: how much its probabilities may depend on one record.
     bounds : dict of str to (low, high)
-        What a numeric column can hold, known without looking at it. Values outside count as the bound.
+        Range of each numeric column, known without looking at the data. Values outside count as the bound.
     categories : dict of str to list
-        What a nominal column can hold, known without looking at it; published in this type and spelling. 1, 1.0 and
-        "1" are the same value. Other values become missing.
+        Possible values of each nominal column, known without looking at the data; published in this type and spelling.
+        1, 1.0 and "1" are the same value. Other values become missing.
     drop : sequence of str
-        Columns that are not published. Every column is declared or dropped.
+        Columns that are not published. Every column must be declared or dropped.
     shares : dict of str to float, optional
-        How epsilon is shared: a column with 2 gets twice as much as one with 1, the default.
+        Relative shares of epsilon: a column with 2 gets twice as much as one with 1, the default.
     k : int, optional
-        Records in a cell of a numeric column, at least. By default `cell_size` of n and epsilon; never from the data.
+        Minimum number of records in a cell of a numeric column. By default `cell_size` of n and epsilon; never computed
+        from the data.
     reading : dict, optional
         How to read a file; see `shoal.table.read`.
 
     Returns
     -------
     DpRelease
-        As many records as came in; what each costs is in ``spent``.
+        As many records as the input; the cost of each column is in ``spent``.
 
     Raises
     ------
     SchemaError
-        If a column is neither declared nor dropped, or its declaration does not fit.
+        If a column is neither declared nor dropped, or its declaration does not match its type.
     ParameterError
-        If epsilon, bounds, shares or k cannot be used, or OpenDP is missing (it comes with the extra `dp`).
+        If epsilon, bounds, shares or k are invalid, or OpenDP is not installed (extra `dp`).
 
     Notes
     -----
     Takes O(n log n) time in records and one draw of noise for each cell. Noise has no seed: a second call gives another
-    release and costs epsilon once more. ``docs/dp.md`` has the proof.
+    release and spends epsilon again. ``docs/dp.md`` has the proof.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def marginals(
     source, columns, codes = declared(table, bounds, categories, drop, reading)
     parts = _parts([column.name for column in columns], shares)
     n = source.n_records
-    order = np.random.default_rng()  # from the machine's entropy; the order of rows has to tell nothing
+    order = np.random.default_rng()  # seeded by the operating system: the order of rows must reveal nothing
     published, cells = {}, {}
     for column in columns:
         part = parts[column.name]
@@ -99,10 +100,10 @@ def marginals(
 
 
 def cell_size(n: int, epsilon: float) -> int:
-    """Return the k at which noise and coarseness weigh the same, for a column of even spread.
+    """Return the k at which noise and coarseness are equal for a uniformly distributed column.
 
-    A mean of k numbers gets noise of variance 2 (range / (k epsilon))^2, and the numbers of a cell spread over about
-    range k / n, with variance (range k / n)^2 / 12. Their sum is least at k^4 = 24 n^2 / epsilon^2, for any bounds.
+    A mean of k numbers gets noise of variance 2 (range / (k epsilon))^2, and the numbers of a cell span about
+    range k / n, with variance (range k / n)^2 / 12. Their sum is minimal at k^4 = 24 n^2 / epsilon^2, for any bounds.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def cell_size(n: int, epsilon: float) -> int:
 
 
 def cell_sizes(n: int, k: int) -> Labels:
-    """Return the sizes of the cells along the ranks, fixed by n and k: each at least k, none short."""
+    """Return the sizes of the cells along the ranks, fixed by n and k: each at least k, if n is."""
     n_cells = max(n // k, 1)
     sizes = np.full(n_cells, n // n_cells, dtype=np.int64)
     sizes[: n % n_cells] += 1
@@ -121,16 +122,16 @@ def cell_sizes(n: int, k: int) -> Labels:
 
 
 def cell_sums(codes: Labels, k: int) -> Labels:
-    """Return the sum of each cell of the sorted numbers: what one record changes by `GRID` at most, in all."""
+    """Return the sum of each cell of the sorted numbers: their L1 sensitivity is `GRID`."""
     sizes = cell_sizes(len(codes), k)
     return np.add.reduceat(np.sort(codes), np.cumsum(sizes) - sizes)
 
 
 def ranked(codes: Labels, k: int, budget: Budget, name: str, part: Fraction) -> Vector:
-    """Return the noisy mean of each cell, once for each of its records, in ascending order."""
+    """Return the noisy mean of each cell, repeated for each of its records, in ascending order."""
     sizes = cell_sizes(len(codes), k)
     noisy = budget.laplace(("columns", name), cell_sums(codes, k), GRID, part)
-    # The true means ascend with the ranks, so the nearest ascending ones are nearer to the truth.
+    # The true means are ascending, so projecting the noisy ones on ascending sequences reduces their error.
     means = ascending(noisy / sizes, sizes.astype(np.float64))
     return np.repeat(np.clip(means, 0, GRID), sizes)
 
@@ -138,18 +139,18 @@ def ranked(codes: Labels, k: int, budget: Budget, name: str, part: Fraction) -> 
 def counted(codes: Labels, column: Nominal, budget: Budget, part: Fraction) -> Labels:
     """Return noisy counts of the categories that add up to the number of records."""
     counts = np.bincount(codes, minlength=column.n_codes).astype(np.int64)
-    # A record that is replaced leaves one count and enters another.
+    # Replacing a record lowers one count and raises another.
     return to_total(budget.laplace(("columns", column.name), counts, 2, part), len(codes))
 
 
 def _parts(names: Sequence[str], shares: Mapping[str, float] | None) -> dict[str, Fraction]:
-    """Return which part of epsilon each column gets; the parts add up to 1."""
+    """Return the share of epsilon of each column; the shares add up to 1."""
     given = dict(shares or {})
     for name, share in given.items():
         if name not in names:
             raise ParameterError(f"A share of epsilon is given for {name!r}, which is not a published column.")
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < float("inf"):
-            raise ParameterError(f"The share of epsilon of column {name!r} has to be a number above 0.")
+            raise ParameterError(f"The share of epsilon of column {name!r} must be a finite number above 0.")
     weights = {name: Fraction(given.get(name, 1)) for name in names}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}

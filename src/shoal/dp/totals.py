@@ -1,4 +1,4 @@
-"""Totals: noisy numbers brought back into shape. All of it works on what is public already, so it costs no epsilon."""
+"""Totals: post-processing of noisy numbers. It uses published numbers only, so it costs no epsilon."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from shoal.typing import Labels, Vector
 
 
 def to_total(noisy: NDArray[np.int64], total: int) -> Labels:
-    """Return whole numbers, none below 0, in about the proportions of noisy ones and with the given sum.
+    """Return non-negative whole numbers with the given sum, nearly proportional to the noisy ones.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def to_total(noisy: NDArray[np.int64], total: int) -> Labels:
 
 
 def ascending(values: Vector, weights: Vector) -> Vector:
-    """Return the ascending numbers nearest to some: neighbours out of order share their weighted mean.
+    """Return the nearest ascending sequence (isotonic regression): neighbours out of order get their weighted mean.
 
     Examples
     --------

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.column_counts import Facts, count
-from shoal.columns.equivalence import value_codes
 from shoal.columns.findings import ColumnView, Finding, findings_of
 from shoal.columns.findings.finding import HIDDEN
 from shoal.columns.metadata import described_kind, description_of
@@ -270,6 +268,7 @@ def inspect(table: Any, *, show_values: bool = False, progress: Progress | None 
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> people = {"name": ["Ann", "Bo", "Cy", "Di"], "age": [30, 30, 40, 50], "diagnosis": ["a", "b", "a", "b"]}
     >>> found = inspect(pa.table(people))
     >>> [str(column.proposal.role) for column in found.columns]
@@ -288,7 +287,7 @@ def inspect(table: Any, *, show_values: bool = False, progress: Progress | None 
         proposal = _proposal(facts, view, findings)
         found.append(InspectedColumn(facts, proposal, tuple(_with_role(findings, finding_of(facts, proposal)))))
         if codes is not None and proposal.role is Role.QUASI:
-            together = codes if together is None else _renumbered(joined([together, codes]))
+            together = codes if together is None else joined([together, codes])
         if codes is not None and proposal.role is not Role.IDENTIFIER and facts.distinct > 1 and facts.unique < MOST:
             _keep(kept, name, facts.distinct, codes.astype(np.int32))
         if progress:
@@ -360,10 +359,6 @@ def _field_options(column: str, settings: dict[str, Any]) -> list[str]:
     """Return how the fields of one column are read as options of the command line."""
     found = ((reading_options({name: value}), name) for name, value in settings.items())
     return [word for (flag, value), _ in found for word in (flag, f"{as_listed(column)}={value}")]
-
-
-def _renumbered(ids: Labels) -> Labels:
-    return value_codes(pa.chunked_array([ids]))
 
 
 def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: int, codes: NDArray[np.int32]) -> None:

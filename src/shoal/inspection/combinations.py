@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations as choose
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -42,15 +43,40 @@ def revealing(codes: Mapping[str, NDArray[np.int32]]) -> tuple[list[Combination]
     """
     if len(codes) < 2:
         return [], True
-    budget = WORK // max(len(next(iter(codes.values()))), 1)
+    n_records = len(next(iter(codes.values())))
+    widths = {name: int(column.max(initial=0)) + 1 for name, column in codes.items()}
+    budget = WORK // max(n_records, 1)
     all_pairs = list(choose(codes, 2))
-    pairs = _measured(codes, all_pairs[:budget])
+    pairs = _worst_pairs(codes, all_pairs[:budget], widths)
     telling = [pair for pair in pairs if pair.unique >= MOST]
     others = [pair.columns for pair in pairs if pair.unique < MOST]
     wanted = [columns for columns in _grown(others[:_SHOWN], list(codes)) if not _holds_one(columns, telling)]
-    triples = _measured(codes, wanted[: max(budget - len(pairs), 0)])
+    affordable = wanted[: max(budget - len(all_pairs), 0)]
+    triples = _measured(codes, [columns for columns in affordable if _most(columns, widths, n_records) >= MOST])
     found = telling[:_SHOWN] + [triple for triple in triples if triple.unique >= MOST][:_SHOWN]
     return found, len(all_pairs) + len(wanted) <= budget
+
+
+def _most(columns: Sequence[str], widths: Mapping[str, int], n_records: int) -> float:
+    """Return a share that columns cannot exceed: each combination of their values makes one record unique at most."""
+    return prod(widths[name] for name in columns) / max(n_records, 1)
+
+
+def _worst_pairs(
+    codes: Mapping[str, NDArray[np.int32]], pairs: Sequence[tuple[str, ...]], widths: Mapping[str, int]
+) -> list[Combination]:
+    """Measure the pairs that may make most records unique, or be among the worst of the others; the worst first."""
+    n_records = len(codes[pairs[0][0]]) if pairs else 0
+    found: dict[tuple[str, ...], float] = {}
+    others: list[float] = []
+    for pair in sorted(pairs, key=lambda pair: -_most(pair, widths, n_records)):
+        most = _most(pair, widths, n_records)
+        if most < MOST and len(others) >= _SHOWN and most < sorted(others)[-_SHOWN]:
+            break
+        found[pair] = unique_share(joined([codes[name] for name in pair]))
+        others += [found[pair]] if found[pair] < MOST else []
+    in_order = (Combination(pair, found[pair]) for pair in pairs if pair in found)
+    return sorted(in_order, key=lambda pair: -pair.unique)
 
 
 def _holds_one(columns: Sequence[str], pairs: Iterable[Combination]) -> bool:

@@ -1,9 +1,9 @@
-"""The compiled loops, met by the rest of shoal only here: arrays in, arrays out.
+"""Kernels: the only interface to the compiled code. Arrays in, arrays out.
 
-Callers have checked what users give: matrices are C-contiguous float64 and finite, labels run from 0 without gaps, k is
-at most the number of records. The compiled module checks this once more, and a mistake in shoal is a ValueError there
-rather than a read outside of an array. Threads and progress travel in a context, so that an algorithm's signature stays
-``(X, k, seed)``.
+Callers have validated their input: matrices are C-contiguous float64 and finite, labels run from 0 without gaps, k is
+at most the number of records. The compiled module checks this again, so that a bug in shoal raises ValueError instead
+of reading out of bounds. Threads and progress are passed in a context variable, so that the signature of an algorithm
+stays ``(X, k, seed)``.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,6 +26,7 @@ __all__ = [
     "Guarantees",
     "Half",
     "Interrupted",
+    "ProgressReporter",
     "Ranks",
     "RefineHints",
     "Remaining",
@@ -33,11 +34,11 @@ __all__ = [
     "TextReader",
     "TextWriter",
     "Tuples",
-    "Watch",
     "Window",
     "anneal",
     "arrive",
     "assign",
+    "balanced_cells",
     "cell_means",
     "cell_neighbours",
     "cell_spread",
@@ -57,7 +58,6 @@ __all__ = [
     "refine_around",
     "simd",
     "split",
-    "spread",
     "stage",
     "text_keys",
     "univariate",
@@ -77,7 +77,7 @@ _setting: ContextVar[_Setting | None] = ContextVar("shoal_kernel_setting", defau
 
 @contextmanager
 def using(threads: int | None = None, progress: Progress | None = None) -> Iterator[None]:
-    """Run what is inside with so many threads and this progress callback."""
+    """Run the block with this number of threads and this progress callback."""
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ParameterError(f"threads must be a whole number of at least 1, or None for all cores; got {threads!r}.")
     if progress is not None and not callable(progress):
@@ -91,7 +91,7 @@ def using(threads: int | None = None, progress: Progress | None = None) -> Itera
 
 @contextmanager
 def stage(begin: float, end: float) -> Iterator[None]:
-    """Run what is inside as a part of a longer work: its progress goes from one share of the whole to another."""
+    """Run the block as a part of a longer computation: its progress runs from `begin` to `end` as shares of it."""
     threads, progress = _current()
 
     def report(done: int, total: int) -> None:
@@ -109,16 +109,16 @@ def _current() -> _Setting:
     return _setting.get() or _Setting(n_cores(), None)
 
 
-class Watch:
-    """Tells the progress callback now and then how far the work is, for loops that are not compiled."""
+class ProgressReporter:
+    """Calls the progress callback a few times a second, for loops in Python."""
 
     def __init__(self, n_records: int) -> None:
         self._n_records = n_records
         self._progress = _current().progress
         self._next = monotonic() + 0.05
 
-    def tick(self, done: int) -> None:
-        """Report so many records done, unless the last report was a moment ago."""
+    def update(self, done: int) -> None:
+        """Report the number of records done, unless the last report was less than 50 ms ago."""
         if self._progress is not None and monotonic() >= self._next:
             self._next = monotonic() + 0.05
             self._progress(done, self._n_records)
@@ -130,7 +130,7 @@ class Watch:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody has stopped a search; `labels` is the best partition it had found by then."""
+    """A search was interrupted; `labels` is the best partition found so far."""
 
     def __init__(self, labels: Labels) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def _kept(labels: Labels) -> Iterator[None]:
-    """Hand over what a search has found in place if it is interrupted."""
+    """Raise `Interrupted` with the labels that a search updates in place, if it is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -147,17 +147,17 @@ def _kept(labels: Labels) -> Iterator[None]:
 
 
 def _as_labels(array: Labels) -> Labels:
-    """Give an array of 64-bit integers the name that NumPy has for them, where the compiler has another."""
+    """View an array of 64-bit integers as np.int64, which the compiler may call by another type name."""
     return array.view(np.int64)
 
 
 def n_threads() -> int:
-    """Say how many threads may work."""
+    """Return the number of threads to use."""
     return _current().threads
 
 
 def simd() -> str:
-    """Name the instruction set the loops run with on this machine: generic, avx2 or avx512."""
+    """Return the instruction set used on this machine: generic, avx2 or avx512."""
     return _kernels.simd()
 
 
@@ -183,20 +183,20 @@ def refine(
 
 
 class RefineHints(NamedTuple):
-    """What is known of cells that are refined again: which have changed, and who was near whom before."""
+    """Facts about cells that are refined again: which have changed, and their previous neighbours."""
 
     cells: Labels
     """Numbers of the cells that have changed."""
     neighbours: Labels
-    """Lists of the first cells, one after the other, as `cell_neighbours` returns them; empty to look for them."""
+    """Neighbour lists of the first cells, concatenated, as `cell_neighbours` returns them; empty to search for them."""
     origins: Labels
-    """Which cell each of those behind the first ones was cut from."""
+    """For each cell after the first ones, the cell that it was split from."""
 
 
 def cell_neighbours(X: Matrix, labels: Labels, k: int, n_neighbours: int) -> Labels:
-    """Return the numbers of the cells around each cell, nearest first, one list after the other.
+    """Return the neighbouring cells of each cell, nearest first, as concatenated lists.
 
-    Where a cell has fewer, the rest is 2**32 - 1. No cell has many more than 2k records.
+    Lists of cells with fewer neighbours are padded with 2**32 - 1. No cell has many more than 2k records.
     """
     return _as_labels(_kernels.cell_neighbours(X, labels, k, n_neighbours, n_threads()))
 
@@ -204,7 +204,7 @@ def cell_neighbours(X: Matrix, labels: Labels, k: int, n_neighbours: int) -> Lab
 def refine_around(
     X: Matrix, labels: Labels, touched: RefineHints, k: int, rounds: int, neighbours: int, least_gain: float
 ) -> Labels:
-    """Lower the loss around the cells that were touched, and open cells where others have records to spare.
+    """Lower the loss around the cells that have changed, and form new cells from surplus records of others.
 
     No cell has 2k records or more. See `shoal.batches`.
     """
@@ -212,17 +212,17 @@ def refine_around(
 
 
 def arrive(X: Matrix, labels: Labels, k: int, *, inertial: bool, split_mid: bool) -> Labels:
-    """Let the records behind the first, which `labels` puts into cells, join the nearest cells in their order.
+    """Assign the records after the first ``len(labels)`` in order to the nearest cells.
 
-    With `inertial` a squared distance counts n / (n + 1) times for a cell of n; with `split_mid` a cell of 2k records
-    is cut by MDAV at once. See `shoal.batches`.
+    With `inertial` the squared distance to a cell of n records is multiplied by n / (n + 1); with `split_mid` a cell of
+    2k records is split by MDAV at once. See `shoal.batches`.
     """
     threads, progress = _current()
     return _as_labels(_kernels.arrive(X, labels, k, inertial, split_mid, threads, progress))
 
 
 class Schedule(NamedTuple):
-    """How long a search by annealing is: from `hot`, in shares of the mean loss of a record, down by ``e**-fall``."""
+    """Annealing schedule: initial temperature `hot`, in units of the mean loss per record, lowered by ``e**-fall``."""
 
     steps: int
     hot: float
@@ -238,50 +238,50 @@ def anneal(X: Matrix, labels: Labels, k: int, schedule: Schedule, seed: int) -> 
 
 
 Guarantees = _kernels.Guarantees
-"""What every cell must keep, with the codes it is about: the search below gives each a veto. See `shoal.models`."""
+"""The models that every cell must satisfy, with their codes; each has a veto in `guarded_search`."""
 
 
 class Effort(NamedTuple):
-    """How long a search under a veto goes on: rounds, cells to look at around each, and the gain that is too little."""
+    """Length of a guarded search: maximum number of rounds, neighbours per cell, and gain of the last round."""
 
     rounds: int
     neighbours: int
     least_gain: float
     at_any_cost: bool
-    """Repair every cell that breaks a guarantee, if need be by merging it with another."""
+    """Repair every cell that violates a model, if necessary by merging it with another."""
 
 
 def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, effort: Effort) -> Labels:
-    """Repair cells that break a guarantee, then lower the loss by steps that keep them all; see `shoal.models`."""
+    """Repair cells that violate a model, then lower the loss by steps that violate none; see `shoal.models`."""
     return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, _current().progress))
 
 
-def spread(X: Matrix, codes: Labels, size: int, parts: int) -> Labels:
-    """Return cells of `size` records or a few more that each hold the same share of each of `parts` parts of the codes.
+def balanced_cells(X: Matrix, codes: Labels, size: int, parts: int) -> Labels:
+    """Return cells of about `size` near records that each hold the same share of each of `parts` parts of the codes.
 
-    Near records come together; the size is at most the number of records and at least the number of parts.
+    The size is at most the number of records and at least the number of parts.
     """
-    return _as_labels(_kernels.spread(X, codes, size, parts))
+    return _as_labels(_kernels.balanced_cells(X, codes, size, parts))
 
 
 def univariate(values: Vector, k: int) -> Labels:
-    """Return the sizes of the cheapest cells of ascending values, from the lowest values to the highest."""
+    """Return the sizes of the cells of minimum SSE of ascending values, in ascending order of values."""
     return _as_labels(_kernels.univariate(values, k, _current().progress))
 
 
 def split(X: Matrix, parts: Labels, k: int) -> Labels:
-    """Split parts of at least k records around their farthest pairs until all have k to 2k-1; return the cells."""
+    """Split parts of at least k records around their farthest pairs into cells of k to 2k-1; return the cells."""
     threads, progress = _current()
     return _as_labels(_kernels.split(X, parts, int(parts.max()) + 1, k, threads, progress))
 
 
 def assign(X: Matrix, points: Matrix) -> Labels:
-    """Return the number of the point nearest to each record, the lowest of equally near ones, shape (n_records,)."""
+    """Return the index of the point nearest to each record, shape (n_records,); ties go to the lowest index."""
     return _as_labels(_kernels.assign(X, points, _current().threads))
 
 
 def dissolve_cells(X: Matrix, labels: Labels, k: int) -> Labels:
-    """Dissolve cells whose records are better off nearby; the numbers of those cells are then missing.
+    """Dissolve cells where that lowers the SSE; their numbers are then unused.
 
     No number of `X` exceeds 1 in magnitude. See `shoal.partition.dissolve`.
     """
@@ -289,7 +289,7 @@ def dissolve_cells(X: Matrix, labels: Labels, k: int) -> Labels:
 
 
 class Ranks(NamedTuple):
-    """How many are nearer than the own one, and how many are as near, the own one included; shape (n_records,) each."""
+    """Numbers of records nearer than the own one, and as near (itself included); shape (n_records,) each."""
 
     ahead: Labels
     ties: Labels
@@ -298,10 +298,10 @@ class Ranks(NamedTuple):
 def linkage(X: Matrix, points: Matrix, labels: Labels, asked: Labels | None = None) -> tuple[Ranks, Ranks]:
     """Rank by distance the original records around each released point, and the released records around each original.
 
-    Record i was released as ``points[labels[i]]``. Of the originals, seen from a point, no more than two are counted
-    ahead: 2 stands for more too, and there `ties` is 0. Distances are compared as they compute in float64, squared
-    differences added column by column after an exact scaling by a power of two. With `asked`, ascending numbers of
-    some records, the ranks are those of these records alone, among all.
+    Record i was released as ``points[labels[i]]``. Around a released point, `ahead` is counted up to 2: a value of 2
+    means two or more, and `ties` is then 0. Distances are compared in float64, with squared differences added column by
+    column after an exact scaling by a power of two. `asked` are ascending indices of the records to rank, among all
+    records.
     """
     threads, progress = _current()
     records = np.arange(len(X)) if asked is None else asked
@@ -316,14 +316,14 @@ def distances(X: Matrix, point: Vector) -> Vector:
 
 
 class Half(NamedTuple):
-    """Numbers of records, ascending, and their rows."""
+    """Indices of records, ascending, and their rows."""
 
     records: Labels
     X: Matrix
 
 
 def halves(X: Matrix, direction: Vector, threads: int) -> tuple[Half, Half]:
-    """Cut records in two across a direction: the lower n // 2, of equal ones those with lower numbers, and the rest."""
+    """Cut records in two across a direction: the lower n // 2, ties by index, and the rest."""
     low, high = _kernels.halves(X, direction, threads)
     return Half(_as_labels(low[0]), low[1]), Half(_as_labels(high[0]), high[1])
 
@@ -334,12 +334,12 @@ def cell_sums(X: Matrix, labels: Labels, n_cells: int) -> Matrix:
 
 
 def cell_spread(X: Matrix, labels: Labels, n_cells: int) -> Vector:
-    """Return, for each cell, the squared distances of its records from their mean, summed; shape (n_cells,)."""
+    """Return the sum of squared distances of the records of each cell from their mean; shape (n_cells,)."""
     return _kernels.cell_spread(X, labels, n_cells, n_threads())
 
 
 class Remaining:
-    """The records not yet in a cell, and what algorithms ask of them; every answer is exact.
+    """The records not yet in a cell, with exact nearest and farthest searches.
 
     Parameters
     ----------
@@ -367,46 +367,46 @@ class Remaining:
         return record in self._records
 
     def centroid(self) -> Vector:
-        """Return the mean of the records that remain: sums correctly rounded, then divided; shape (n_dims,)."""
+        """Return the mean of the remaining records: correctly rounded sums divided by their number; shape (n_dims,)."""
         return self._records.centroid()
 
     def nearest(self, point: Vector, k: int) -> tuple[Labels, Vector]:
-        """Return the k records nearest to a point, nearest first, ties by number, and their squared distances."""
+        """Return the k records nearest to a point, nearest first, ties by index, and their squared distances."""
         records, squared = self._records.nearest(point, k)
         return _as_labels(records), squared
 
     def farthest(self, point: Vector) -> int:
-        """Return the record farthest from a point, the lowest of equally far ones."""
+        """Return the record farthest from a point; ties go to the lowest index."""
         return self._records.farthest(point)
 
     def farthest_from_centroid(self) -> int:
-        """Return the record farthest from the centroid, much sooner than `farthest` would."""
+        """Return the record farthest from the centroid, much faster than `farthest`."""
         return self._records.farthest_from_centroid()
 
     def gather(self, record: int, k: int) -> Labels:
-        """Take out a record and its k - 1 nearest, ties by number; return them, the record first."""
+        """Remove a record and its k - 1 nearest, ties by index; return them, the record first."""
         return _as_labels(self._records.gather(record, k))
 
     def grow(self, record: int, k: int) -> Labels:
-        """Take out a record and, k - 1 times, the one nearest to the mean of those taken out; return them in order."""
+        """Remove a record and, k - 1 times, the one nearest to the mean of those removed; return them in order."""
         return _as_labels(self._records.grow(record, k))
 
     def remove(self, records: Labels) -> None:
-        """Take records out; each must still remain."""
+        """Remove records; each must still remain."""
         self._records.remove(records)
 
 
 class Tuples(NamedTuple):
-    """Tuples of a stream in order of arrival, as the window sees them."""
+    """Tuples of a stream in order of arrival, as stored in the window."""
 
     X: Matrix
     """Coordinates, shape (n_tuples, n_dims)."""
     codes: Keys
-    """What is alike or not, shape (n_tuples, n_codes)."""
+    """Nominal values, compared for equality, shape (n_tuples, n_codes)."""
     tags: Keys
-    """What has to differ within a cell, shape (n_tuples, n_tags)."""
+    """Values that must differ within a cell, shape (n_tuples, n_tags)."""
     times: Vector
-    """When they came, in seconds, shape (n_tuples,)."""
+    """Arrival times in seconds, shape (n_tuples,)."""
 
 
 TextReader = _kernels.TextReader
@@ -414,41 +414,41 @@ TextWriter = _kernels.TextWriter
 
 
 class Departures(NamedTuple):
-    """What has left a window: rows counted from the tuples that waited before, on through those pushed."""
+    """Rows released by a window; rows are numbered through the tuples that were waiting and then those pushed."""
 
     rows: Labels
-    """Cell after cell, in order of arrival within each."""
+    """Cell by cell, in order of arrival within each."""
     sizes: Labels
-    """How many rows each cell has."""
+    """Number of rows of each cell."""
     side: Labels
-    """Rows that found no cell."""
+    """Rows for which no cell was found."""
     reasons: Labels
-    """Why, for each of those: 0 for too few tuples, 1 + j for too few different tags in column j."""
+    """The reason for each of those: 0 for too few tuples, 1 + j for too few different tags in column j."""
     kept: Labels
-    """Rows that wait."""
+    """Rows that are still waiting."""
 
 
 class Window:
-    """Tuples of a stream that wait until the oldest is due and leaves with its nearest; see `shoal.stream`.
+    """Waiting tuples of a stream; when the oldest is due, it is released with its nearest. See `shoal.stream`.
 
     Parameters
     ----------
     n_dims, k : int
-        Coordinates of a tuple, and the smallest cell.
+        Number of coordinates of a tuple, and smallest cell size.
     delay : int or None
-        A tuple is due when so many have come after it.
+        A tuple is due after this number of later tuples,
     max_age : float or None
-        Or when it is so many seconds old.
+        or at this age in seconds.
     order_weight : float
-        What one position counts in distance.
+        Weight of one position in the distance.
     max_cell : int
-        How large tuples that are close may make a cell; 0 for k.
+        Maximum size to which a cell may be extended by close tuples; 0 for k.
     code_weights : sequence of float
-        What a different code counts in squared distance.
+        Squared distance between different codes, for each column.
     least : sequence of int
-        How many different tags of each column a cell has to hold.
+        Minimum number of different tags in a cell, for each column.
     simd : str
-        The instruction set; the best there is by default.
+        The instruction set; the best available by default.
     """
 
     def __init__(
@@ -481,32 +481,32 @@ class Window:
         return len(self._window)
 
     def push(self, tuples: Tuples) -> Departures:
-        """Take tuples in, one after the other, and let go what is due after each."""
+        """Add tuples one by one, and release what is due after each."""
         return _departures(self._window.push(*tuples))
 
     def advance(self, now: float) -> Departures:
-        """Let time go by, and let go what is due then."""
+        """Advance the clock, and release what is due."""
         return _departures(self._window.advance(now))
 
     def flush(self) -> Departures:
-        """Let go of everything: the last cell takes what would be too few on their own."""
+        """Release everything: the last cell also takes the tuples that would be too few for a cell."""
         return _departures(self._window.flush())
 
     def recode(self, X: Matrix) -> None:
-        """Give the tuples that wait other coordinates, in order of arrival."""
+        """Replace the coordinates of the waiting tuples, in order of arrival."""
         self._window.recode(X)
 
     def waiting(self) -> tuple[Labels, Vector]:
-        """Return the arrival numbers and times of the tuples that wait."""
+        """Return the arrival numbers and times of the waiting tuples."""
         positions, times = self._window.waiting()
         return _as_labels(positions), times
 
     def tally(self) -> dict[str, Any]:
-        """Return what was measured on all tuples that have left."""
+        """Return the statistics of all released tuples."""
         return dict(self._window.tally())
 
     def restore(self, tuples: Tuples, positions: Labels, tally: dict[str, Any]) -> None:
-        """Go on where another window stopped; this one is still empty."""
+        """Restore the state of another window; this one must be empty."""
         self._window.restore(*tuples, positions, tally)
 
 
@@ -515,29 +515,29 @@ def _departures(arrays: tuple[Labels, ...]) -> Departures:
 
 
 def text_keys(offsets: NDArray[np.int32] | Labels, data: NDArray[np.uint8]) -> Keys:
-    """Return 64-bit keys of texts that lie one after the other; equal texts have equal keys, everywhere."""
+    """Return 64-bit keys of concatenated strings; equal strings have equal keys on every machine."""
     return _kernels.text_keys(offsets, data).view(np.uint64)
 
 
 def place(columns: list[Vector], n: int, low: Vector, high: Vector, weights: Vector) -> tuple[Matrix, Labels]:
-    """Return columns of n values on their ranges, 0 to `weights`, as a matrix, and for each how many lay outside.
+    """Return columns of n values, scaled from their ranges to 0 to `weights`, and the number of values outside.
 
-    Those outside are put on the border, missing ones (NaN) in the middle, all at 0 where a range has no width.
+    Values outside a range are clipped, missing ones (NaN) go to its middle, and all are 0 if a range has no width.
     """
     X, outside = _kernels.place(columns, n, low, high, weights)
     return X, _as_labels(outside)
 
 
 def cell_means(values: Vector, sizes: Labels) -> Vector:
-    """Return for each value the mean of its cell; cells lie one after the other."""
+    """Return for each value the mean of its cell; cells are contiguous."""
     return _kernels.cell_means(values, sizes)
 
 
 def least_different(keys: Keys, sizes: Labels) -> int:
-    """Return the smallest number of different keys in a cell; cells lie one after the other, and there is one."""
+    """Return the smallest number of different keys in a cell; cells are contiguous, and there is at least one."""
     return _kernels.least_different(keys, sizes)
 
 
 def most_frequent(keys: Keys, ranks: Labels, sizes: Labels) -> Labels:
-    """Return, for each cell, a row that holds its most frequent key; of equally frequent ones that of lowest rank."""
+    """Return, for each cell, a row that holds its most frequent key; ties go to the lowest rank."""
     return _as_labels(_kernels.most_frequent(keys, ranks, sizes))

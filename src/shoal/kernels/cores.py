@@ -1,4 +1,4 @@
-"""Cores: how many this process may use, by its affinity and by the quota of its control groups."""
+"""Cores: the number that this process may use, by its affinity and by the quota of its control groups."""
 
 import math
 import os
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def n_cores(root: Path = Path("/")) -> int:
-    """Count the cores this process may use: in a container fewer than the machine has, and at least one.
+    """Return the number of cores this process may use, at least 1; in a container this may be fewer than the machine's.
 
-    A quota of one and a half cores counts as two: two threads then use all of it.
+    A quota is rounded up: with 1.5 cores, two threads use all of it.
     """
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
@@ -23,7 +23,7 @@ def _quota(root: Path) -> float:
     try:
         return min(_quotas(root), default=math.inf)
     except (OSError, ValueError):
-        # No such files, or none that may be read: not Linux, or no control groups.
+        # The files are missing or unreadable: not Linux, or no control groups.
         return math.inf
 
 
@@ -38,14 +38,14 @@ def _quotas(root: Path) -> Iterator[float]:
 
 
 def _paths(root: Path) -> dict[str, str]:
-    """Return the control group of the process for each controller; for version 2, which has one for all, under ''."""
+    """Return the control group of the process for each controller; version 2 has a single one, under ''."""
     lines = (root / "proc/self/cgroup").read_text().splitlines()
     fields = [line.split(":", 2) for line in lines]
     return {controller: path for _, controllers, path in fields for controller in controllers.split(",")}
 
 
 def _mounts(root: Path) -> Iterator[tuple[Path, str, list[str]]]:
-    """Yield where control groups are mounted, with their kind and options."""
+    """Yield the mount points of control groups, with their kind and options."""
     for line in (root / "proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
@@ -54,7 +54,7 @@ def _mounts(root: Path) -> Iterator[tuple[Path, str, list[str]]]:
 
 
 def _upwards(mount: Path, path: str) -> Iterator[Path]:
-    """Yield the folder of a control group, as far as it can be seen from here, and all above it."""
+    """Yield the folder of a control group, if it is visible, and its parents up to the mount point."""
     folder = mount / path.lstrip("/")
     while folder != mount and mount in folder.parents:
         yield folder

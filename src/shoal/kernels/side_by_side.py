@@ -1,4 +1,4 @@
-"""Side by side: several calls of kernels at a time, one thread each, for work that comes in many pieces."""
+"""Side by side: several kernel calls at a time, one thread each, for work that is split into many pieces."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -8,18 +8,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Call = Callable[[Item, Callable[[], None]], Result]
-"""Does one piece; the second argument raises `StoppedError` when it need not go on."""
+"""Processes one piece; the second argument raises `StoppedError` when the work is to stop."""
 
 
 class StoppedError(Exception):
-    """Another piece of the work has failed, or somebody has interrupted it."""
+    """Another piece of the work has failed, or the work was interrupted."""
 
 
 def side_by_side(call: Call[Item, Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """Return the result for each item, in order, with so many threads; the calling thread is one of them.
+    """Return the result for each item, in order, using `threads` threads; the calling thread is one of them.
 
-    What the first failure raised, or Ctrl-C, is raised when all threads have ended. Where a thread cannot be started,
-    fewer do the work.
+    The first exception, or Ctrl-C, is raised when all threads have ended. If a thread cannot be started, fewer threads
+    are used.
     """
     work = _Work(call, items)
     helpers = _started(work.run, threads - 1)
@@ -36,7 +36,7 @@ def side_by_side(call: Call[Item, Result], items: Iterable[Item], threads: int) 
 
 
 def _started(run: Callable[[], None], n_threads: int) -> list[threading.Thread]:
-    """Start threads, or as many as the system has."""
+    """Start threads, or as many as the system allows."""
     helpers: list[threading.Thread] = []
     for _ in range(n_threads):
         helper = threading.Thread(target=run, daemon=True)
@@ -49,7 +49,7 @@ def _started(run: Callable[[], None], n_threads: int) -> list[threading.Thread]:
 
 
 class _Work(Generic[Item, Result]):
-    """Items that threads take one by one, and what became of them."""
+    """Items that threads take one by one, and their results."""
 
     def __init__(self, call: Call[Item, Result], items: Iterable[Item]) -> None:
         self._call = call

@@ -1,4 +1,4 @@
-"""How good and how safe a release is."""
+"""Metrics: information loss, utility and disclosure risk of a release."""
 
 from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.loss import Loss, loss

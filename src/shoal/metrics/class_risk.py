@@ -1,4 +1,4 @@
-"""Classes: the risk of records that look alike, from how many there are of them."""
+"""Class risk: re-identification risk of records, from the sizes of their equivalence classes."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,25 +13,27 @@ from shoal.typing import Labels, Vector
 
 @dataclass(frozen=True)
 class ClassRisk:
-    """The risk of records that look alike, from how many they are.
+    """Re-identification risk from the sizes of equivalence classes.
 
     Attributes
     ----------
     prosecutor_max, prosecutor_mean : float
-        Largest and mean 1/f, f being the number of records in the class: the intruder knows that the person is here.
+        Largest and mean 1/f, where f is the number of records in the class: the intruder knows that the person is in
+        the table.
     prosecutor_above : float
         Share of records with 1/f above the threshold.
     n_highest : int
-        Number of records at the highest prosecutor's risk.
+        Number of records with the highest prosecutor risk.
     journalist_max, journalist_mean, journalist_above : float
-        The same with 1/F, F being the size of the class in the population: the intruder does not know who is here.
+        The same with 1/F, where F is the size of the class in the population: the intruder does not know who is in the
+        table.
     marketer : float
-        Expected share of records linked correctly by one who links all: the sum over classes of f/F, divided by n.
+        Expected share of correct links if all records are linked: the sum over classes of f/F, divided by n.
     threshold : float
-        Above what a risk counts as high.
+        Risks above this value count as high.
     population : str
-        Where F comes from: ``weights``, or ``sample``, which takes F = f. The journalist's risk is then the
-        prosecutor's, an upper bound.
+        Source of F: ``weights``, or ``sample``, which takes F = f. The journalist risk then equals the prosecutor risk,
+        which is an upper bound.
     """
 
     prosecutor_max: float
@@ -51,16 +53,16 @@ class ClassRisk:
 
 
 def class_risk(classes: ArrayLike, weights: ArrayLike | None = None, threshold: float = 0.1) -> ClassRisk:
-    """Measure the prosecutor's, the journalist's and the marketer's risk.
+    """Measure prosecutor, journalist and marketer risk.
 
     Parameters
     ----------
     classes : array_like of shape (n_records,)
-        Whole numbers; records with the same one look alike in the release.
+        Equivalence class of each record in the release, as whole numbers.
     weights : array_like of shape (n_records,), optional
-        How many people of the population each record stands for.
+        Sampling weights: number of people in the population that each record represents.
     threshold : float, default 0.1
-        A risk above it counts as high.
+        Risks above this value count as high.
 
     Returns
     -------
@@ -70,12 +72,12 @@ def class_risk(classes: ArrayLike, weights: ArrayLike | None = None, threshold: 
     Raises
     ------
     ParameterError
-        If the classes are no whole numbers, a weight is not positive, or the threshold is not between 0 and 1.
+        If the classes are not whole numbers, a weight is not positive, or the threshold is not between 0 and 1.
 
     Notes
     -----
-    The class of the population is estimated by the sum of the weights in the class, and taken to be no smaller than the
-    class itself.
+    The size of a class in the population is estimated by the sum of its weights, and is at least the size of the class
+    in the table.
 
     References
     ----------
@@ -109,7 +111,7 @@ def class_risk(classes: ArrayLike, weights: ArrayLike | None = None, threshold: 
 
 
 def _class_sums(classes: Labels, weights: ArrayLike | None) -> Vector:
-    """Sum the weights in each class; without weights every record stands for itself."""
+    """Sum the weights in each class; without weights every record counts 1."""
     if weights is None:
         return np.bincount(classes).astype(np.float64)
     return np.asarray(np.bincount(classes, _as_sampling_weights(weights, len(classes))), dtype=np.float64)
@@ -119,22 +121,22 @@ def _as_sampling_weights(weights: ArrayLike, n_records: int) -> Vector:
     array = as_weights(weights, n_records)
     if not (array > 0).all():
         raise ParameterError(
-            f"A sampling weight says how many people a record stands for; {np.count_nonzero(array <= 0)} records have "
-            "none. Give every record a positive weight."
+            f"Sampling weights must be positive; {np.count_nonzero(array <= 0)} records have a weight of 0. A weight "
+            "is the number of people that a record represents. Give every record a positive weight."
         )
     return array
 
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """How many records are alone with their values.
+    """Share of records whose combination of values is unique.
 
     Attributes
     ----------
     sample : float
-        Share of records that no other record looks like.
+        Share of records that are alone in their equivalence class.
     population : float or None
-        Estimated share of records that nobody else in the population looks like; None without weights.
+        Estimated share of records that are also unique in the population; None without weights.
     """
 
     sample: float
@@ -146,12 +148,12 @@ class Uniqueness:
 
 
 def uniqueness(classes: ArrayLike, weights: ArrayLike | None = None) -> Uniqueness:
-    """Count the records that are alone in their class, and estimate how many are alone in the population.
+    """Count the records that are unique in the sample, and estimate how many are unique in the population.
 
     Parameters
     ----------
     classes, weights
-        As for `class_risk`; here usually of the original table.
+        As for `class_risk`; usually those of the original table.
 
     Returns
     -------
@@ -161,13 +163,13 @@ def uniqueness(classes: ArrayLike, weights: ArrayLike | None = None) -> Uniquene
     Raises
     ------
     ParameterError
-        If the classes are no whole numbers, or a weight is not positive.
+        If the classes are not whole numbers, or a weight is not positive.
 
     Notes
     -----
-    In the model of Benedetti and Franconi, where F given f follows a negative binomial law with success probability
-    f / (sum of weights), a record that is alone in the sample and has weight w is alone in the population with
-    probability 1/w, or 1 where w is below 1.
+    In the model of Benedetti and Franconi, F given f follows a negative binomial distribution with success probability
+    f / (sum of weights). A sample unique of weight w is then unique in the population with probability 1/w, or 1 if w
+    is below 1.
 
     References
     ----------

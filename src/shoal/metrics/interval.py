@@ -1,4 +1,4 @@
-"""Interval disclosure: how often an original value lies close around the released one, column by column."""
+"""Interval disclosure: how often an original value lies within an interval around the released one, by column."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from shoal.typing import Vector
 
 
 class Interval(NamedTuple):
-    """How many values of a column can be guessed from what was released; shares of the values that were there.
+    """Interval disclosure of a column, as shares of its non-missing original values.
 
     Attributes
     ----------
@@ -25,12 +25,12 @@ class Interval(NamedTuple):
 
 
 def interval_disclosure(before: Columns, after: Columns, width: float = 0.1) -> dict[str, Interval]:
-    """Tell, for each column, how often the original value lies in an interval around the released one.
+    """Return, for each column, how often the original value lies in an interval around the released one.
 
     Parameters
     ----------
     before, after : mapping of str to array_like, or array_like of shape (n_records, n_columns)
-        The original and the released values, numbers in any unit; NaN is a missing value. Columns of a matrix go by
+        The original and the released values, in any unit; NaN is a missing value. Columns of a matrix are named by
         their numbers.
     width : float, default 0.1
         Half the width of the interval: as a share of all values on either side, and in standard deviations.
@@ -38,8 +38,8 @@ def interval_disclosure(before: Columns, after: Columns, width: float = 0.1) -> 
     Returns
     -------
     dict of str to Interval
-        The two shares of each column. A missing original value is left out, a missing released one counts as safe. A
-        column without values has shares of 0.
+        The two shares of each column. Missing original values are left out; missing released values count as not
+        disclosed. A column without values has shares of 0.
 
     Raises
     ------
@@ -49,9 +49,9 @@ def interval_disclosure(before: Columns, after: Columns, width: float = 0.1) -> 
     Notes
     -----
     The rank interval holds the values whose ranks differ from that of the released value by at most `width` times the
-    number of values, the standard deviation interval is ``y - width * sd`` to ``y + width * sd``, after Domingo-Ferrer,
-    Mateo-Sanz and Torra. Ranks are counted among the original values, ties on the side of risk: a value equal to the
-    released one is always within.
+    number of values. The standard deviation interval is ``y - width * sd`` to ``y + width * sd``, after Domingo-Ferrer,
+    Mateo-Sanz and Torra. Ranks are counted among the original values. Ties count as disclosed: a value equal to the
+    released one is always inside the interval.
 
     References
     ----------
@@ -64,7 +64,9 @@ def interval_disclosure(before: Columns, after: Columns, width: float = 0.1) -> 
     {'age': Interval(by_rank=1.0, by_sd=0.5)}
     """
     if not (np.isfinite(width) and width > 0):
-        raise ParameterError("width must be a positive number: a share of the values, and a number of deviations.")
+        raise ParameterError(
+            "width must be a positive number: a share of the values, and a number of standard deviations."
+        )
     return {name: _interval(x, y, width) for name, x, y in as_pairs(before, after)}
 
 
@@ -74,7 +76,7 @@ def _interval(x: Vector, y: Vector, width: float) -> Interval:
     if len(x) == 0:
         return Interval(0.0, 0.0)
     spread = moments(x)
-    # In ascending order, since searching for neighbours one after the other finds them in the cache.
+    # In ascending order, so that successive searches hit the cache.
     order = np.argsort(x)
     ordered, x, y = x[order], x[order], y[order]
     low, high = np.fmin(x, y), np.fmax(x, y)

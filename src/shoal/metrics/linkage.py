@@ -1,6 +1,6 @@
-"""Linkage: how often the nearest is the right one, from released records to originals and back.
+"""Distance-based record linkage, from released records to originals and from originals to released records.
 
-The intruder holds the original values of everybody and knows nothing else. ``docs/risk.md`` has the definitions.
+The intruder holds the original values of everybody and has no other knowledge. ``docs/risk.md`` has the definitions.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from shoal.typing import Labels, Matrix, Seed
 
 @dataclass(frozen=True, eq=False)
 class Linkage:
-    """What an intruder links by distance alone; all shares are of the records.
+    """Records linked by distance alone, as shares of all records.
 
     Attributes
     ----------
@@ -28,19 +28,20 @@ class Linkage:
     dld_within_2 : float
         The share whose own original is among the two nearest, equally near ones being in random order.
     linked : float
-        From the other side: the share of originals that are linked to their own released record if the nearest one is
-        taken, and one of the equally near ones at random. With cells of k records it is about 1/k at most.
+        In the other direction: the share of originals that are linked to their own released record if each is linked
+        to the nearest one, and to a random one of several equally near. With cells of k records it is about 1/k at
+        most.
     within : dict of int to float
-        The share of originals whose own released record is among the so many nearest: 2, 10 and a hundredth of the
-        records; equally near ones in random order.
+        The share of originals whose own released record is among the nearest 2, 10 and n_records / 100; equally near
+        ones in random order.
     median_rank : float
-        Rank of the own released record among all, from 1, in the middle of its equals; the median over the originals.
+        Median over the originals of the rank of the own released record, from 1; ties get their mean rank.
     n_ranked : int
-        How many records were ranked: all, or a sample.
+        Number of records ranked: all, or a sample.
     nearer : ndarray of shape (n_ranked,)
-        For each original, how many released records are nearer than its own.
+        For each original, the number of released records nearer than its own.
     as_near : ndarray of shape (n_ranked,)
-        How many released records are as near as its own, which is among them. At least the size of its cell.
+        Number of released records as near as its own, itself included. At least the size of its cell.
     """
 
     dld: float
@@ -53,7 +54,7 @@ class Linkage:
     as_near: Labels = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the shares and the median rank, for a report; what is told of single records stays out."""
+        """Return the shares and the median rank, for a report, without the ranks of single records."""
         return {
             "dld": self.dld,
             "dld_within_2": self.dld_within_2,
@@ -67,36 +68,38 @@ class Linkage:
 def linkage(
     X: ArrayLike, Y: ArrayLike, labels: ArrayLike | None = None, *, sample: int | None = None, seed: Seed = None
 ) -> Linkage:
-    """Link released records to originals, and originals to released records, each to the nearest.
+    """Link each released record to the nearest original, and each original to the nearest released record.
 
     Parameters
     ----------
     X : array_like of shape (n_records, n_dims)
         The original records in the space, at least one.
     Y : array_like of shape (n_records, n_dims)
-        What each of them was released as, in the same space.
+        The released record of each, in the same space.
     labels : array_like of shape (n_records,), optional
-        Cell number of each record, if all records of a cell were released alike; it saves the search for equal rows.
+        Cell number of each record, if all records of a cell were released with the same values; saves the search for
+        equal rows.
     sample : int, optional
-        Rank only so many records, drawn at random, each still among all others. The shares are then estimates, with a
-        standard error of at most ``0.5 / sqrt(sample)``. By default, and where there are no more, all records.
+        Number of records to rank, drawn at random; each is still ranked among all others. The shares are then
+        estimates, with a standard error of at most ``0.5 / sqrt(sample)``. By default, and if there are no more, all
+        records.
     seed : int, optional
-        Repeats the draw.
+        Makes the draw reproducible.
 
     Returns
     -------
     Linkage
-        The shares linked from either side.
+        The shares linked in both directions.
 
     Raises
     ------
     ParameterError
-        If the matrices are not of one shape, or `labels` puts records together whose rows in `Y` differ.
+        If the matrices have different shapes, or records of the same cell differ in `Y`.
 
     Notes
     -----
-    Exact: the same as comparing everything with everything in float64, ties included. Blocks of neighbours in boxes
-    make it much faster: the own distance rules out nearly all others.
+    Exact: the result equals that of comparing all pairs in float64, ties included. Records are indexed in boxes, and
+    the distance to the own record rules out nearly all boxes.
 
     References
     ----------
@@ -114,8 +117,8 @@ def linkage(
 
 
 def cell_linkage(X: Matrix, points: Matrix, labels: Labels, *, sample: int | None = None, seed: Seed = None) -> Linkage:
-    """Link as `linkage` does records that were released as ``points[labels]``; nothing is checked."""
-    # Two cells may have been released alike.
+    """Link records that were released as ``points[labels]``, as `linkage` does but without checks."""
+    # Two cells may have the same released values.
     points, point_of_cell = distinct_rows(points)
     return _linked(X, Released(points, point_of_cell[labels]), sample, seed)
 
@@ -139,7 +142,7 @@ def _linked(originals: Matrix, release: "Released", sample: int | None, seed: Se
 
 
 def _drawn(n_records: int, sample: int | None, seed: Seed) -> Labels | None:
-    """Return the numbers of the records to rank, None for all."""
+    """Return the indices of the records to rank, None for all."""
     if sample is None or sample >= n_records:
         return None
     if sample < 1:
@@ -148,19 +151,19 @@ def _drawn(n_records: int, sample: int | None, seed: Seed) -> Labels | None:
 
 
 def _expected_share(ranks: kernels.Ranks, rank: int) -> float:
-    """Return the share of own ones among the first so many, those as near as others being in random order."""
+    """Return the expected share of records whose own one is among the first `rank`, ties being in random order."""
     return float(np.clip((rank - ranks.ahead) / np.maximum(ranks.ties, 1), 0, 1).mean())
 
 
 class Released(NamedTuple):
-    """The different released points, and the number of the point that each record was released as."""
+    """The distinct released points, and the index of the point of each record."""
 
     points: Matrix
     labels: Labels
 
 
 def as_release(X: ArrayLike, Y: ArrayLike, labels: ArrayLike | None) -> tuple[Matrix, Released]:
-    """Check records and released records; bring released ones that are alike together."""
+    """Check original and released records; collect equal released records into one point."""
     originals, released = as_matrix(X), as_matrix(Y)
     if originals.shape != released.shape:
         raise ParameterError(
@@ -176,16 +179,16 @@ def as_release(X: ArrayLike, Y: ArrayLike, labels: ArrayLike | None) -> tuple[Ma
     differ = np.count_nonzero((released != released[first][numbers]).any(axis=1))
     if differ:
         raise ParameterError(
-            f"labels puts records together that were released alike, but {differ} records differ from the first of "
-            "their cell. Leave labels out where the records of a cell differ."
+            f"labels must join records with the same released values, but {differ} records differ from the first of "
+            "their cell. Leave labels out if the records of a cell differ."
         )
-    # Two cells may have been released alike.
+    # Two cells may have the same released values.
     points, point_of_cell = distinct_rows(released[first])
     return originals, Released(points, point_of_cell[numbers])
 
 
 def distinct_rows(Y: Matrix) -> Released:
-    """Find the different rows, in the order of their first coordinate."""
+    """Return the distinct rows, in lexicographic order."""
     order = np.lexsort(Y.T[::-1])
     ordered = Y[order]
     is_new = np.ones(len(Y), dtype=bool)

@@ -1,6 +1,6 @@
-"""Loss: what replacing each record by the mean of its cell does to the data.
+"""Information loss of replacing each record by the mean of its cell.
 
-The papers use the same few sums under different names; ``docs/loss.md`` says which is which.
+Papers use the same few sums under different names; ``docs/loss.md`` lists them.
 """
 
 from dataclasses import dataclass, field
@@ -16,22 +16,22 @@ from shoal.typing import Labels, Matrix
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """What a partition costs, in the units of the matrix it was measured on.
+    """Information loss of a partition, in the units of the matrix it was measured on.
 
     Attributes
     ----------
     sse : float
         Sum of the squared distances between the records and the means of their cells.
     sst : float
-        Sum of the squared distances between the records and the mean of all: the `sse` of one cell of everything.
+        Sum of the squared distances between the records and their overall mean: the `sse` of a single cell.
     il : float
-        Information loss in percent, 100 * SSE / SST; 0 if all records are the same.
+        Information loss in percent, 100 * SSE / SST; 0 if all records are equal.
     mse : float
-        Squared distance of a record to the mean of its cell, on average: SSE / n_records.
+        Mean squared distance of a record to the mean of its cell: SSE / n_records.
     mae : float
-        Distance, not squared, of a record to the mean of its cell, on average.
+        Mean distance, not squared, of a record to the mean of its cell.
     gse : ndarray of shape (n_cells,)
-        The share of each cell in `sse`.
+        Contribution of each cell to `sse`.
     """
 
     sse: float
@@ -43,7 +43,7 @@ class Loss:
 
 
 def loss(X: ArrayLike, labels: ArrayLike) -> Loss:
-    """Measure what is lost when each record is replaced by the mean of its cell.
+    """Measure the information lost when each record is replaced by the mean of its cell.
 
     Parameters
     ----------
@@ -60,16 +60,16 @@ def loss(X: ArrayLike, labels: ArrayLike) -> Loss:
     Raises
     ------
     ParameterError
-        If `X` is not a matrix of finite numbers with at least one record, or `labels` does not number its cells.
+        If `X` is not a matrix of finite numbers with at least one record, or `labels` are not valid cell numbers.
 
     Notes
     -----
     Takes O(n) time in records and memory for a second copy of the matrix.
 
-    Offsets do no harm: distances are measured from a member of the cell before its mean is taken. Where squares would
-    overflow or vanish, the columns are first scaled by an exact power of two, so `il` and `mae` are right at any
-    magnitude. A sum or mean of squares too large for a float64 is returned as infinity, without a warning, and one too
-    small as 0. If all records are the same nothing can be lost: SST is 0 and `il` is 0 by definition.
+    Large offsets cost no accuracy: coordinates are taken relative to a member of the cell before its mean is computed.
+    If squares would overflow or underflow, the columns are first scaled by an exact power of two, so `il` and `mae` are
+    accurate at any magnitude. A sum or mean of squares too large for a float64 is returned as infinity, without a
+    warning, and one too small as 0. If all records are equal, SST is 0 and `il` is 0 by definition.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def loss(X: ArrayLike, labels: ArrayLike) -> Loss:
     matrix = as_matrix(X)
     n_records = len(matrix)
     if n_records == 0:
-        raise ParameterError("X has no records, so there is nothing to lose. Pass at least one record.")
+        raise ParameterError("X has no records, so there is no loss to measure. Pass at least one record.")
     cells = _as_labels(labels, n_records)
     columns, exponent = _scaled_columns(matrix)
     within = _squared_distances(columns, cells)
@@ -100,7 +100,7 @@ def loss(X: ArrayLike, labels: ArrayLike) -> Loss:
 
 
 def _as_labels(labels: ArrayLike, n_records: int) -> Labels:
-    """Return `labels` as int64 cell numbers from 0 without gaps, one for each record, or say what is wrong."""
+    """Return `labels` as int64 cell numbers from 0 without gaps, one for each record, or raise ParameterError."""
     array = np.asarray(labels)
     if array.ndim != 1 or len(array) != n_records:
         raise ParameterError(
@@ -113,31 +113,31 @@ def _as_labels(labels: ArrayLike, n_records: int) -> Labels:
         )
     if array.min() < 0:
         raise ParameterError(
-            f"labels must count from 0; {np.count_nonzero(array < 0)} records have a negative one, the first of them "
-            f"record {np.argmax(array < 0)}. Give every record a cell."
+            f"labels must start at 0; {np.count_nonzero(array < 0)} records have a negative label, the first is "
+            f"record {np.argmax(array < 0)}. Assign every record to a cell."
         )
-    # The largest is looked at first: a label of 10**12 must not ask for as many counters.
+    # The maximum is checked first: a label of 10**12 must not allocate that many counters.
     if array.max() >= n_records or not np.bincount(array.astype(np.int64)).all():
         raise ParameterError(
             f"labels must number the cells without gaps; the largest is {array.max()} but only {len(np.unique(array))} "
-            "different ones occur. Renumber them with np.unique(labels, return_inverse=True)[1]."
+            "different labels occur. Renumber them with np.unique(labels, return_inverse=True)[1]."
         )
     return array.astype(np.int64)
 
 
 class _Columns(NamedTuple):
-    """Columns of shape (n_dims, n_records), each number times 2**exponent being the original."""
+    """Columns of shape (n_dims, n_records); each number times 2**exponent is the original."""
 
     columns: Matrix
     exponent: int
 
 
-# Ranges of 2**-300 to 2**480 are squared as they are: their sums neither overflow, up to 2**60 numbers, nor vanish.
+# Ranges of 2**-300 to 2**480 need no scaling: sums of up to 2**60 squares neither overflow nor underflow.
 _SMALLEST, _LARGEST = -300, 480
 
 
 def _scaled_columns(X: Matrix) -> _Columns:
-    """Drop the constant columns, which carry no distance, and scale the others so that they can be squared."""
+    """Drop the constant columns, which do not affect distances, and scale the others so that they can be squared."""
     low, high = X.min(axis=0), X.max(axis=0)
     varying = high > low
     columns = np.ascontiguousarray(X.T if varying.all() else X[:, varying].T)
@@ -163,7 +163,7 @@ def _squared_distances(columns: Matrix, labels: Labels) -> NDArray[np.float64]:
     member[labels] = np.arange(len(labels))
     squares = np.zeros(len(labels))
     for column in columns:
-        # Relative to some member of the cell: the digits that all members share are gone before anything is summed.
+        # Relative to a member of the cell: the digits that all members share cancel before anything is summed.
         difference = column - column[member][labels]
         difference -= (_cell_sums(labels, difference) / sizes)[labels]
         difference *= difference

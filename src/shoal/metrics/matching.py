@@ -1,4 +1,4 @@
-"""Matching: what an intruder links who matches whole blocks one to one instead of taking the nearest."""
+"""Matching: record linkage by optimal one-to-one assignment within blocks, instead of nearest neighbours."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,16 +14,16 @@ from shoal.typing import Labels, Matrix, Seed
 
 @dataclass(frozen=True)
 class Matching:
-    """What an intruder links who matches whole blocks of records at once.
+    """Records linked by one-to-one assignment within blocks.
 
     Attributes
     ----------
     linked : float
         Expected share of the records tried that are matched with their own released record.
     n_tried : int
-        Records in the blocks that were tried.
+        Number of records in the blocks tried.
     n_blocks : int
-        How many blocks these are.
+        Number of blocks tried.
     """
 
     linked: float
@@ -44,18 +44,18 @@ def matching(
     most_blocks: int = 20,
     seed: Seed = None,
 ) -> Matching:
-    """Match originals with released records one to one, so that the sum of squared distances is least.
+    """Match originals with released records one to one, minimizing the sum of squared distances.
 
     Parameters
     ----------
     X, Y, labels
         As for `linkage`.
     block : int, default 1000
-        Most records to match at once. Larger cells make larger blocks.
+        Maximum number of records matched at once. Larger cells make larger blocks.
     most_blocks : int, default 20
-        How many blocks are tried, drawn at random where there are more.
+        Maximum number of blocks to try, drawn at random if there are more.
     seed : int, optional
-        Repeats the draw.
+        Makes the draw reproducible.
 
     Returns
     -------
@@ -65,14 +65,14 @@ def matching(
     Raises
     ------
     ParameterError
-        If the matrices are not of one shape, an option is below 1, or SciPy is missing (the extra `bound`).
+        If the matrices have different shapes, an option is below 1, or SciPy is missing (extra `bound`).
 
     Notes
     -----
-    Released points are sorted along their main direction and cut into blocks, whole points together; the intruder is
-    supposed to know which originals are in a block, as from a column that was released unchanged. Records that were
-    released alike cannot be told apart: one that is matched with any of s such records counts 1/s. Equal originals
-    share what they are matched with in the same way. Where several matchings are equally good otherwise, one is taken.
+    Released points are sorted along their first principal direction and cut into blocks; records of one point stay in
+    one block. The intruder is assumed to know which originals are in a block, as from a column that was released
+    unchanged. Records with the same released values are indistinguishable: a match with any of s such records counts
+    1/s. Equal originals are treated in the same way. Of several optimal matchings, one is taken.
 
     A block of b records takes O(b^3) time at worst, about 30 ms for 1000.
 
@@ -95,7 +95,7 @@ def matching(
 
 
 def _assignment_solver() -> Any:
-    """Import SciPy's solver, or say what to do where it is not there."""
+    """Import SciPy's solver, or raise ParameterError with the command that installs it."""
     try:
         from scipy.optimize import linear_sum_assignment
     except ImportError as error:
@@ -104,7 +104,7 @@ def _assignment_solver() -> Any:
 
 
 def _blocks(release: Released, most: int) -> list[Labels]:
-    """Cut the records into blocks along the main direction of the released points, whole points together."""
+    """Cut the records into blocks along the first principal direction; records of one point stay in one block."""
     points = np.ldexp(release.points, -int(np.frexp(np.abs(release.points).max(initial=0.0))[1]))
     points -= points.mean(axis=0)
     along = points @ np.linalg.svd(points, full_matrices=False)[2][0]
@@ -122,7 +122,7 @@ def _blocks(release: Released, most: int) -> list[Labels]:
 
 
 def _expected_matches(originals: Matrix, release: Released, points: Labels, solve: Any) -> float:
-    """Match the records of a block; equal released records share what is linked, and so do equal originals."""
+    """Return the expected number of correct matches in a block; ties among equal records count in shares."""
     numbers, released = np.unique(points, return_inverse=True)
     exponent = -int(np.frexp(max(np.abs(originals).max(), np.abs(release.points[numbers]).max()))[1])
     cost = _squared_distances(np.ldexp(originals, exponent), np.ldexp(release.points[numbers], exponent))

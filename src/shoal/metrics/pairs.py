@@ -1,4 +1,4 @@
-"""Columns: the checks and the few sums that risk and utility share, for numbers in any unit and of any size."""
+"""Pairs of columns, before and after: checks and moments shared by risk and utility, at any unit and magnitude."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from shoal.errors import ParameterError
 from shoal.typing import Labels, Vector
 
 Columns = Mapping[str, ArrayLike] | ArrayLike
-"""Columns by name, or a matrix of shape (n_records, n_columns), whose columns go by their numbers."""
+"""Columns by name, or a matrix of shape (n_records, n_columns) whose columns are named by their numbers."""
 
 
 class Pair(NamedTuple):
@@ -22,11 +22,11 @@ class Pair(NamedTuple):
 
 
 def as_pairs(before: Columns, after: Columns) -> list[Pair]:
-    """Return the columns by name, before and after, or say what does not fit."""
+    """Return the columns by name, before and after, or raise ParameterError if they do not match."""
     first, second = _by_name(before), _by_name(after)
     if list(first) != list(second):
         raise ParameterError(
-            f"The columns before and after must be the same; there are {', '.join(map(repr, first))} before and "
+            f"The columns before and after must be the same; found {', '.join(map(repr, first))} before and "
             f"{', '.join(map(repr, second))} after."
         )
     pairs = [Pair(name, _as_numbers(name, first[name]), _as_numbers(name, second[name])) for name in first]
@@ -35,7 +35,7 @@ def as_pairs(before: Columns, after: Columns) -> list[Pair]:
 
 
 def check_lengths(pairs: list[tuple[str, NDArray[np.generic], NDArray[np.generic]]]) -> None:
-    """Refuse columns that do not all have one length."""
+    """Refuse columns of different lengths."""
     n_records = len(pairs[0][1]) if pairs else 0
     for name, before, after in pairs:
         if len(before) != n_records or len(after) != n_records:
@@ -58,18 +58,19 @@ def _as_numbers(name: str, column: ArrayLike) -> Vector:
     array = np.asarray(column)
     if array.dtype.kind not in "buif" or array.ndim != 1:
         raise ParameterError(
-            f"Column {name!r} must hold real numbers, one each; its dtype is {array.dtype}, its shape {array.shape}."
+            f"Column {name!r} must hold one real number for each record; its dtype is {array.dtype}, its shape "
+            f"{array.shape}."
         )
     numbers = np.asarray(array, dtype=np.float64)
     if np.isinf(numbers).any():
         raise ParameterError(
-            f"Column {name!r} has {np.isinf(numbers).sum()} infinite values. Make them NaN, or drop the records."
+            f"Column {name!r} has {np.isinf(numbers).sum()} infinite values. Replace them by NaN, or drop the records."
         )
     return numbers
 
 
 def as_weights(weights: ArrayLike, n_records: int) -> Vector:
-    """Return weights, one for each record, none negative and not all zero, or say what is wrong."""
+    """Return weights, one for each record, none negative and not all zero, or raise ParameterError."""
     array = np.asarray(weights)
     if array.shape != (n_records,) or array.dtype.kind not in "buif":
         raise ParameterError(
@@ -84,12 +85,12 @@ def as_weights(weights: ArrayLike, n_records: int) -> Vector:
             f"{np.argmax(bad)}."
         )
     if not array.any():
-        raise ParameterError("All weights are 0, so no record counts. Give some record a positive weight.")
+        raise ParameterError("All weights are 0, so no record counts. Give at least one record a positive weight.")
     return array
 
 
 class Moments(NamedTuple):
-    """Mean and standard deviation of what is left of values times ``2**-exponent`` minus `origin`."""
+    """Mean and standard deviation of ``values * 2**-exponent - origin``."""
 
     exponent: int
     origin: float
@@ -98,24 +99,24 @@ class Moments(NamedTuple):
 
 
 def moments(values: Vector, weights: Vector | None = None) -> Moments:
-    """Return mean and population standard deviation of some numbers, at any offset and magnitude; none is NaN."""
+    """Return mean and population standard deviation of numbers without NaN, at any offset and magnitude."""
     exponent = int(np.frexp(np.abs(values).max())[1])
     scaled = np.ldexp(values, -exponent)
     origin = float(scaled[0])
-    # From a value, then from the mean: digits that all share are gone before anything is summed or squared.
+    # Relative to a value, then to the mean: shared digits cancel before anything is summed or squared.
     scaled -= origin
     mean = float(np.average(scaled, weights=weights))
     return Moments(exponent, origin, mean, float(np.sqrt(np.average(np.square(scaled - mean), weights=weights))))
 
 
 def as_classes(classes: ArrayLike, n_records: int | None = None) -> Labels:
-    """Return classes numbered from 0 without gaps, whatever their numbers were."""
+    """Return classes renumbered from 0 without gaps."""
     array = np.asarray(classes)
     if array.ndim != 1 or len(array) != (n_records if n_records is not None else len(array)):
         wanted = "record" if n_records is None else f"of the {n_records} records"
         raise ParameterError(f"There must be one class number for each {wanted}; the shape found is {array.shape}.")
     if len(array) == 0:
-        raise ParameterError("There are no records, so there is no risk to speak of. Pass at least one record.")
+        raise ParameterError("There are no records, so there is no risk to measure. Pass at least one record.")
     if array.dtype.kind not in "iu":
         raise ParameterError(
             f"Classes must be whole numbers; their dtype is {array.dtype}. Number them with "

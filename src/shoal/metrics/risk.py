@@ -1,7 +1,7 @@
-"""Risk: how well an intruder who holds the original values finds people in the release.
+"""Disclosure risk: how well an intruder who holds the original values re-identifies people in the release.
 
-Some measures need distances (`linkage`, `matching`), some one column at a time (`interval_disclosure`), some only which
-records look alike (`class_risk`, `uniqueness`). ``docs/risk.md`` says who the intruder is in each.
+Some measures use distances (`linkage`, `matching`), some a single column (`interval_disclosure`), some only the
+equivalence classes (`class_risk`, `uniqueness`). ``docs/risk.md`` describes the intruder of each.
 """
 
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Risk:
-    """The risks of a release, as many as were asked for.
+    """The risks of a release that were measured.
 
     Attributes
     ----------
     linkage : Linkage
-        By distance, from either side.
+        By distance, in both directions.
     classes : ClassRisk
         Prosecutor, journalist and marketer, on the released table.
     uniqueness : Uniqueness or None
@@ -43,7 +43,7 @@ class Risk:
     intervals : dict of str to Interval
         For each column that was given before and after.
     matching : Matching or None
-        In blocks, if asked for.
+        In blocks, if requested.
     """
 
     linkage: Linkage

@@ -1,7 +1,7 @@
-"""Loss of a table, column by column: what publishing cells in place of records does to each quasi-identifier.
+"""Information loss of a table, for each quasi-identifier.
 
-Numbers, ranks and dates lose what `shoal.metrics.loss` measures on their coordinates. Nominal columns are measured
-exactly in the geometry of categories that are all equally far apart, whatever coordinates stood in for them.
+Numbers, ranks and dates are measured by `shoal.metrics.loss` on their coordinates. Nominal columns are measured exactly
+in the geometry in which all categories are equally far apart, whatever coordinates represented them in the space.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from shoal.typing import Labels, Vector
 
 @dataclass(frozen=True)
 class ColumnLoss:
-    """What one column loses.
+    """Information loss of one column.
 
     Attributes
     ----------
     il : float
         Share of the column's variance that lies within cells, in percent.
     sse, sst : float
-        That variance and all of it, as sums over the records, in the scaled and weighted space.
+        Within-cell and total sums of squares over the records, in the scaled and weighted space.
     mse : float
         Mean squared distance between a record's value and the published one.
     changed : float
@@ -41,16 +41,16 @@ class ColumnLoss:
 
 @dataclass(frozen=True)
 class TableLoss:
-    """What a release loses in all quasi-identifiers together, and in each.
+    """Information loss of a release, over all quasi-identifiers and for each.
 
     Attributes
     ----------
     il : float
         Information loss in percent: 100 * SSE / SST.
     sse, sst : float
-        Squared distances of the records from the means of their cells, and from the mean of all, summed.
+        Sums of the squared distances of the records from the means of their cells, and from the overall mean.
     mse, mae : float
-        Squared distance, and distance, between a record and what is published for it, on average.
+        Mean squared distance, and mean distance, between a record and its published values.
     columns : dict of str to ColumnLoss
         The same for each quasi-identifier.
     """
@@ -69,16 +69,16 @@ class TableLoss:
 
 
 def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: dict[str, Labels | None]) -> TableLoss:
-    """Measure what a release loses.
+    """Measure the information loss of a release.
 
     Parameters
     ----------
     space : Space
-        Where distances are measured.
+        The space in which distances are measured.
     original, released : pyarrow.Table
-        The prepared records, and what is published for them, in the same order.
+        The prepared records and their published values, in the same order.
     labels_of : dict of str to ndarray of shape (n_records,)
-        The cells in which each column was aggregated; None where records of a cell differ.
+        The cells in which each column was aggregated; None if records of a cell differ.
 
     Notes
     -----
@@ -112,13 +112,13 @@ def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: 
 class _Found(NamedTuple):
     sse: float
     sst: float
-    apart: Vector  # squared distance of each record from what is published for it
+    apart: Vector  # squared distance of each record from its published value
 
 
 def _column_loss(
     axis: NumberAxis | NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedArray, labels: Labels | None
 ) -> _Found:
-    """Measure one column in its axis."""
+    """Measure one column on its axis."""
     if isinstance(axis, NominalAxis):
         codes = axis.codes(before)
         square = (axis.apart * axis.column.settings.weight) ** 2

@@ -1,4 +1,4 @@
-"""Measures: risk and utility of a table and what is published for it, by the array metrics of `shoal.metrics`."""
+"""Risk and utility of a released table, by the array metrics of `shoal.metrics`."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ from shoal.metrics.utility import nominal_utility, numeric_utility
 from shoal.typing import Labels, Matrix, Vector
 
 MOST_NUMBERS = 4_000_000
-"""Up to so many numbers in the matrix, the linkage of all records takes a second or so."""
+"""Maximum size of the matrix for which all records are linked, which then takes about a second."""
 
 SAMPLE = 5_000
-"""Of larger tables, so many records are linked. The standard error of a share of 0.1 is then 0.004."""
+"""Number of records linked in larger tables. The standard error of a share of 0.1 is then 0.004."""
 
 
 def table_risk(
@@ -30,23 +30,23 @@ def table_risk(
     labels: Labels | None,
     weights: Vector | None,
 ) -> Risk:
-    """Measure how well an intruder who holds the original values finds people in the release.
+    """Measure how well an intruder who holds the original values re-identifies people in the release.
 
     Parameters
     ----------
     original, replaced : pyarrow.Table
-        The prepared records, and what is published in place of their quasi-identifiers, in the same order.
+        The prepared records, and the published values of their quasi-identifiers, in the same order.
     schema, space : Schema and Space
-        Roles and kinds of the columns, and where distances are measured.
+        Roles and kinds of the columns, and the space in which distances are measured.
     X : ndarray of shape (n_records, n_dims)
         The prepared records in the space.
     labels : ndarray of shape (n_records,), optional
-        Cell number of each record, if the records of a cell are published alike.
+        Cell number of each record, if all records of a cell are published with the same values.
     weights : ndarray of shape (n_records,), optional
         Survey weights.
     """
     if weights is not None:
-        weights = np.maximum(weights, 1.0)  # a record stands for itself at least
+        weights = np.maximum(weights, 1.0)  # a record represents at least one person
     columns = numeric_columns(schema)
     return Risk(
         linkage=table_linkage(original, replaced, schema, space, X, labels),
@@ -70,27 +70,27 @@ def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, l
 def table_linkage(
     original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, X: Matrix, labels: Labels | None
 ) -> Linkage:
-    """Link all records where that is quick, else a sample of them, always the same one.
+    """Link all records of a small table, and a fixed sample of a large one.
 
-    Columns of `by` are published as they are, so an intruder looks only among the records of the right stratum.
+    Columns of `by` are published unchanged, so an intruder searches only the records of the right stratum.
     """
     if labels is None:
-        labels = np.arange(original.num_rows)  # every record is published in its own way
+        labels = np.arange(original.num_rows)  # every record has published values of its own
     first = np.unique(labels, return_index=True)[1]  # a record of each cell
     points = space.encode(replaced.take(pa.array(first)))
     by = [column.name for column in schema.having(Role.BY)]
     if by:
         strata = class_ids(original.select(by))
-        # One more coordinate, in which strata are farther apart than any two records are in all others.
+        # An extra coordinate, in which strata are farther apart than any two records in all others.
         far = 2 * np.sqrt(X.shape[1]) * (1 + np.abs(X).max(initial=0.0))
         X, points = (np.column_stack([Z, far * s]) for Z, s in ((X, strata), (points, strata[first])))
     return cell_linkage(X, points, labels, sample=None if X.size <= MOST_NUMBERS else SAMPLE, seed=0)
 
 
 def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weights: Vector | None) -> dict[str, Any]:
-    """Measure what analysts still find: changes of means, variances and correlations, and of categories.
+    """Measure changes of means, variances and correlations, and of the distributions of categories.
 
-    Dates are numbers here, since their means and differences are what is analysed.
+    Dates count as numbers, since their means and differences are what is analysed.
     """
     numeric = [column.name for column in schema.quasi if column.kind in (Kind.NUMERIC, Kind.DATE)]
     others = [column.name for column in schema.quasi if column.name not in numeric]
@@ -106,7 +106,7 @@ def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weight
 
 
 def numeric_columns(schema: Schema) -> list[str]:
-    """Name the quasi-identifiers that are numbers."""
+    """Return the names of the numeric quasi-identifiers."""
     return [column.name for column in schema.quasi if column.kind is Kind.NUMERIC]
 
 

@@ -1,6 +1,6 @@
-"""Utility: what analysts still find in the release: means, variances, correlations, and values near the original ones.
+"""Utility: how far the means, variances, correlations and values of the release differ from the original.
 
-Every number is free of units, so that columns can be compared; 0 means that nothing has changed.
+All measures are dimensionless, so that columns can be compared; 0 means no change.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from shoal.typing import Matrix, Vector
 
 
 class ColumnChange(NamedTuple):
-    """What has changed in a numeric column.
+    """Changes in a numeric column.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class ColumnChange(NamedTuple):
     variance : float
         Variance after over variance before, minus 1.
     il1s : float
-        Mean of ``|x - y| / (sqrt(2) * sd)`` over the values that are there before and after.
+        Mean of ``|x - y| / (sqrt(2) * sd)`` over the values that are present before and after.
     removed : float
         Share of the original values that are missing in the release.
     """
@@ -38,18 +38,18 @@ class ColumnChange(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NumericUtility:
-    """What has changed in numeric columns and between them.
+    """Changes in numeric columns and in the correlations between them.
 
     Attributes
     ----------
     columns : dict of str to ColumnChange
         For each column.
     il1s : float
-        IL1s of all columns together: the sum over records and columns, divided by the number of values in it.
+        IL1s over all columns: the sum over records and columns, divided by the number of values compared.
     correlation_max, correlation_mean : float
         Largest and mean absolute change of a correlation, over the pairs of columns; 0 if there is one column.
     eigenvalues_before, eigenvalues_after : ndarrays of shape (n_varying,)
-        Of the covariance matrices of the columns, all in standard deviations of the original, largest first.
+        Eigenvalues of the covariance matrices, in standard deviations of the original columns, largest first.
     """
 
     columns: Mapping[str, ColumnChange]
@@ -79,7 +79,7 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
     before, after : mapping of str to array_like, or array_like of shape (n_records, n_columns)
         The original and the released values, in any unit; NaN is a missing value.
     weights : array_like of shape (n_records,), optional
-        How much each record counts.
+        Weight of each record.
 
     Returns
     -------
@@ -89,15 +89,15 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
     Raises
     ------
     ParameterError
-        If columns, lengths or weights do not fit.
+        If columns or lengths differ, or the weights are invalid.
 
     Notes
     -----
-    Means and variances are over all values that are there, each side for itself; variances divide by n. Correlations
-    and covariances are over the records that are complete before and after, and leave out columns that were constant or
-    of which nothing is left; a column that has become constant correlates with nothing. Where a column was constant
-    there is no unit to measure a change in: all is 0 if nothing has changed, else infinite. Timestamps and numbers of
-    any magnitude are as good as others: offsets are gone before anything is squared.
+    Means and variances are taken over all values present, before and after separately; variances divide by n.
+    Correlations and covariances are taken over the records that are complete before and after, without the columns that
+    were constant or have no values left; a column that has become constant has correlation 0 with all others. If a
+    column was constant, its changes have no unit: they are 0 if nothing has changed, and infinite otherwise. Timestamps
+    and numbers of any magnitude lose no accuracy: offsets are subtracted before anything is squared.
 
     References
     ----------
@@ -130,7 +130,7 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
 
 
 class _Column(NamedTuple):
-    """A column in standard deviations of the original from its mean; where that was constant, 0 or infinite."""
+    """A column in standard deviations of the original from its mean; 0 or infinite if the original was constant."""
 
     before: Vector
     after: Vector
@@ -150,13 +150,13 @@ def _in_deviations(pair: Pair, weights: Vector) -> _Column:
     before, after = (np.ldexp(values, -exponent) - origin - mean for values in (pair.before, pair.after))
     if sd > 0:
         return _Column(before / sd, after / sd, varies=True)
-    # No unit to measure a change in: it is infinite.
+    # The change has no unit: it is infinite.
     with np.errstate(divide="ignore", invalid="ignore"):
         return _Column(before, np.where(after == 0, after, after / 0.0), varies=False)
 
 
 def _change(column: _Column, weights: Vector) -> ColumnChange:
-    """Compare a column with itself."""
+    """Compare a column before and after."""
     originals = weights[~np.isnan(column.before)].sum()
     removed = weights[~np.isnan(column.before) & np.isnan(column.after)].sum()
     il1s = _ratio(*_total_il1s(column, weights))
@@ -172,7 +172,7 @@ def _change(column: _Column, weights: Vector) -> ColumnChange:
 
 
 def _total_il1s(column: _Column, weights: Vector) -> tuple[float, float]:
-    """Return the sum of what the values have moved, and of the weights of the values that can have moved."""
+    """Return the weighted sum of the absolute changes, and the sum of the weights of the values compared."""
     both = ~np.isnan(column.before) & ~np.isnan(column.after) & (weights > 0)
     moved = np.abs(column.before[both] - column.after[both]) / np.sqrt(2)
     return float(weights[both] @ moved), float(weights[both].sum())
@@ -195,7 +195,7 @@ def _covariances(columns: list[_Column], weights: Vector) -> tuple[Matrix, Matri
 
 
 def _covariance(Z: Matrix, weights: Vector) -> Matrix:
-    # From a record first: equal values then have a variance of exactly 0.
+    # Relative to a record: equal values then have a variance of exactly 0.
     away = Z - Z[:, :1]
     away -= np.average(away, axis=1, weights=weights)[:, None]
     return np.asarray((away * (weights / weights.sum())) @ away.T)
@@ -212,12 +212,12 @@ def _eigenvalues(covariance: Matrix) -> Vector:
 
 
 class NominalChange(NamedTuple):
-    """What has changed in a nominal column.
+    """Changes in a nominal column.
 
     Attributes
     ----------
     changed : float
-        Share of records with another value than before; a missing value is a value like others.
+        Share of records whose value has changed; missing counts as a value.
     total_variation : float
         Half the sum of the differences between the shares of the values, before and after: 0 to 1.
     hellinger : float
@@ -232,14 +232,14 @@ class NominalChange(NamedTuple):
 def nominal_utility(
     before: Mapping[str, ArrayLike], after: Mapping[str, ArrayLike], weights: ArrayLike | None = None
 ) -> dict[str, NominalChange]:
-    """Compare nominal columns before and after: codes or words, of the same kind on both sides.
+    """Compare nominal columns before and after; codes or text, of the same type on both sides.
 
     Parameters
     ----------
     before, after : mapping of str to array_like of shape (n_records,)
         The values. Give missing ones a code of their own; NaN equals NaN here.
     weights : array_like of shape (n_records,), optional
-        How much each record counts.
+        Weight of each record.
 
     Returns
     -------
@@ -249,7 +249,7 @@ def nominal_utility(
     Raises
     ------
     ParameterError
-        If columns, lengths or weights do not fit.
+        If columns or lengths differ, or the weights are invalid.
 
     Examples
     --------
@@ -258,14 +258,16 @@ def nominal_utility(
     """
     if list(before) != list(after):
         raise ParameterError(
-            f"The columns before and after must be the same; there are {', '.join(map(repr, before))} before and "
+            f"The columns before and after must be the same; found {', '.join(map(repr, before))} before and "
             f"{', '.join(map(repr, after))} after."
         )
     pairs = [(name, np.asarray(before[name]), np.asarray(after[name])) for name in before]
     check_lengths(pairs)
     for name, x, y in pairs:
         if "O" in x.dtype.kind + y.dtype.kind:
-            raise ParameterError(f"Column {name!r} holds Python objects. Pass codes or words, missing ones included.")
+            raise ParameterError(
+                f"Column {name!r} holds Python objects. Pass codes or text, for missing values as well."
+            )
     n_records = len(pairs[0][1]) if pairs else 0
     if n_records == 0:
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")

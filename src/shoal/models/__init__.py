@@ -1,7 +1,7 @@
-"""Models: what is promised about the confidential columns, beyond k. One guarantee per file, and the registry.
+"""Privacy models for confidential columns, beyond k-anonymity: one model per file, and the registry.
 
-Every model can be recounted from classes and values alone (`measure`) and has a veto in the search for a low loss.
-`shoal.cells.enforce` makes partitions that satisfy them.
+Every model can be recounted from classes and values alone (`measure`), and adds a veto to the search for a low loss.
+`shoal.cells.enforce` makes partitions that satisfy the models.
 """
 
 from shoal.models.codes import Codes, encode
@@ -38,9 +38,9 @@ MODELS: dict[str, type[Model]] = {
 def measure(
     model: Model, class_ids: Labels, codes: Labels, n_values: int, ordered: bool, subjects: Labels | None = None
 ) -> Reached:
-    """Recount what a model reaches, from the class of each record and the codes of its column alone.
+    """Recount a model from the class of each record and the codes of its column alone.
 
-    With `subjects`, the person of each record, every person counts once for each value.
+    With `subjects`, the person of each record, every person is counted once for each value.
 
     Examples
     --------

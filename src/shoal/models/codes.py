@@ -1,4 +1,4 @@
-"""Codes: a confidential column as whole numbers from 0, which is all that a model needs to know of it."""
+"""Codes: a confidential column as whole numbers from 0, the only form in which models use it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class Codes(NamedTuple):
-    """A column by the numbers of its values: ranks where it is ordered, in any order where it is not."""
+    """A column as codes: ranks if its values are ordered, arbitrary numbers if not."""
 
     codes: Labels
     """Shape (n_records,), from 0 to n_values - 1."""
 
     n_values: int
-    """How many different values there are, a missing one included."""
+    """Number of different values, missing included."""
 
     ordered: bool
-    """Whether distances between codes mean something."""
+    """Whether distances between codes are meaningful."""
 
     subjects: Labels | None = None
-    """The person of each record, from 0; None where every record is a person of its own."""
+    """The person of each record, from 0; None if every record is a different person."""
 
     def counts(self) -> Labels:
         """Count the records of each value, or the persons who have it; shape (n_values,)."""
@@ -33,14 +33,14 @@ class Codes(NamedTuple):
         return np.bincount(values, minlength=self.n_values)
 
     def pairs(self) -> tuple[Labels, Labels]:
-        """Return the pair of value and person of each record, from 0, and the value of each pair, ascending."""
+        """Return the number, from 0, of each record's (value, person) pair, and the value of each pair, ascending."""
         assert self.subjects is not None
         n_subjects = int(self.subjects.max(initial=0)) + 1
         found, pairs = np.unique(self.codes * n_subjects + self.subjects, return_inverse=True)
         return pairs, found // n_subjects
 
     def counted_once(self, class_ids: Labels) -> tuple[Labels, Labels]:
-        """Return class and code of what counts: of the records of a person with the same value, one in each class."""
+        """Return class and code of the records to count: in each class, one for each person and value."""
         if self.subjects is None:
             return class_ids, self.codes
         pairs, values = self.pairs()
@@ -49,21 +49,21 @@ class Codes(NamedTuple):
 
 
 def encode(column: "pa.Array | pa.ChunkedArray", *, ordered: bool, categories: Sequence[Any] | None = None) -> Codes:
-    """Give the values of a column numbers in ascending order; missing is a value of its own, after all others.
+    """Encode the values of a column by their ascending order; missing is a value of its own, after all others.
 
     Parameters
     ----------
     column : pyarrow Array or ChunkedArray
         Numbers, dates, text or a dictionary of these.
     ordered : bool
-        Whether the order of the values means something.
+        Whether the order of the values is meaningful.
     categories : sequence, optional
-        The values in their order, where that is not the ascending one (small, medium, large).
+        The values in order, if that is not ascending order (small, medium, large).
 
     Returns
     -------
     Codes
-        The number of each record's value. Values that do not occur have no number.
+        The code of each record. Values that do not occur have no code.
 
     Raises
     ------
@@ -88,9 +88,11 @@ def encode(column: "pa.Array | pa.ChunkedArray", *, ordered: bool, categories: S
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
     if categories is not None:
         place = pc.index_in(values, pa.array(categories, values.type))
-        strange = pc.sum(pc.and_(pc.is_null(place), pc.is_valid(values))).as_py() or 0
-        if strange:
-            raise ParameterError(f"{strange} records have a value that is not among the {len(categories)} categories.")
+        n_unknown = pc.sum(pc.and_(pc.is_null(place), pc.is_valid(values))).as_py() or 0
+        if n_unknown:
+            raise ParameterError(
+                f"{n_unknown} records have a value that is not among the {len(categories)} categories."
+            )
         values = place
     missing = np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False), dtype=bool)
     present = values.filter(pc.is_valid(values))

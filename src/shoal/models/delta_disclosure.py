@@ -21,7 +21,7 @@ from shoal.typing import Labels
 class DeltaDisclosure(Model):
     """In every class, the share of every value is between exp(-delta) and exp(delta) times that in the table.
 
-    Every value has to occur in every class: for columns of a few values, none of them rare.
+    Every value must occur in every class, so this suits columns with few values, none of them rare.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class DeltaDisclosure(Model):
 
     @property
     def promise(self) -> str:
-        """How much rarer or more frequent a value may be in a group."""
+        """Bounds on the frequency of a value in a group."""
         most = np.exp(self.delta)
         return (
             f"In every group every value of {self.column!r} is less than {most:.3g} times as frequent, and more than "
@@ -55,7 +55,7 @@ class DeltaDisclosure(Model):
         )
 
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
-        """Recount the largest logarithm of every class; infinite where a value of the table is missing."""
+        """Recount the largest log ratio of every class; infinite if a value of the table does not occur in it."""
         by_class = Sorted(*column.counted_once(class_ids))
         counts = column.counts()
         classes, values, occurs = by_class.runs()
@@ -66,11 +66,11 @@ class DeltaDisclosure(Model):
         return reached(self, worst, worst < self.delta)
 
     def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
-        """Forbid steps after which a share is off by too much."""
+        """Forbid steps after which the share of a value is out of bounds."""
         guarantees.delta(column.codes, counts, float(np.exp(-self.delta)), float(np.exp(self.delta)))
 
     def why_impossible(self, column: Codes) -> str:
-        """Only a part of the table can be unlike the table."""
+        """Explain the violation; only a stratum can differ from the table."""
         return (
             f"the {len(column.codes)} records of a stratum, taken together, differ from the table by more than "
             f"delta={self.delta:g} in column {self.column!r}, and so does at least one cell of every partition of "

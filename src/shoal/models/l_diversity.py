@@ -1,4 +1,4 @@
-"""l-diversity: in every class the confidential column takes several values, none of which is too frequent.
+"""l-diversity: in every equivalence class the confidential column has several values, none of them too frequent.
 
 References
 ----------
@@ -34,7 +34,7 @@ class LDiversity(Model):
         Well-represented means: at least `l` different values; an entropy of at least log(l); or that the most frequent
         value is rarer than `c` times all from the l-th most frequent on, taken together.
     c : float, optional
-        Above 0; for the recursive kind, and only for that.
+        Above 0; required by the recursive kind, and by no other.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class LDiversity(Model):
     """
 
     column: str
-    l: int  # noqa: E741 (as everybody calls it)
+    l: int  # noqa: E741 (the name in the literature)
     kind: Literal["distinct", "entropy", "recursive"] = "distinct"
     c: float | None = None
     name: ClassVar[str] = "l-diversity"
@@ -55,18 +55,18 @@ class LDiversity(Model):
         if self.kind not in KINDS:
             raise ParameterError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}.")
         if (self.c is not None) != (self.kind == "recursive"):
-            raise ParameterError("c goes with kind='recursive', which needs it, and with no other kind.")
+            raise ParameterError("c is required with kind='recursive', and not allowed with any other kind.")
         if self.c is not None and not (is_number(self.c) and self.c > 0):
             raise ParameterError(f"c must be a number above 0; got {self.c!r}.")
 
     @property
     def by_frequency(self) -> bool:
-        """Different values are counted, however frequent, by the distinct kind."""
+        """False for the distinct kind, which ignores frequencies."""
         return self.kind != "distinct"
 
     @property
     def promise(self) -> str:
-        """How many values a group has, and in which sense."""
+        """The diversity of every group."""
         how = {
             "distinct": f"at least {self.l} different values of {self.column!r}",
             "entropy": f"values of {self.column!r} as varied as {self.l} equally frequent ones, measured by entropy",
@@ -76,7 +76,7 @@ class LDiversity(Model):
         return f"Every group has {how} ({self.kind} l-diversity)."
 
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
-        """Recount the values of every class: how many, e to the entropy, or the l that is reached with this c."""
+        """Recount every class: the number of values, e to the entropy, or the l that is reached with this c."""
         by_class = Sorted(*column.counted_once(class_ids))
         classes, _, counts = by_class.runs()
         if self.kind == "distinct":
@@ -104,7 +104,7 @@ class LDiversity(Model):
             guarantees.recursive(column.codes, self.l, c.numerator, c.denominator)
 
     def why_impossible(self, column: Codes) -> str:
-        """Not even all records together are diverse enough."""
+        """Explain the violation: all records together are not diverse enough."""
         counts = column.counts()
         counts = counts[counts > 0]
         found = {
@@ -121,7 +121,7 @@ def _entropy(counts: NDArray[np.int64]) -> float:
 
 
 def _has_entropy(counts: NDArray[np.int64], l: int) -> bool:  # noqa: E741
-    """Say whether the entropy is at least log(l): by float64, and in whole numbers where that is too close to tell."""
+    """Return whether the entropy is at least log(l), in float64, and in exact integers if that is too close."""
     difference = _entropy(counts) - np.log(l)
     if abs(difference) > 1e-9:
         return bool(difference > 0)
@@ -133,7 +133,7 @@ def _has_entropy(counts: NDArray[np.int64], l: int) -> bool:  # noqa: E741
 
 
 def _recursive_l(counts: NDArray[np.int64], c: float) -> int:
-    """Return the largest l for which r_1 < c (r_l + r_(l+1) + ...), r being the counts, largest first, or 0."""
+    """Return the largest l for which r_1 < c (r_l + r_(l+1) + ...), r the counts in descending order, or 0."""
     descending = np.sort(counts)[::-1]
     tails = np.cumsum(descending[::-1])[::-1]
     share = as_fraction(c)

@@ -1,4 +1,4 @@
-"""What every privacy model is: a promise about each class of a release that can be recounted, and that has a veto."""
+"""The interface of a privacy model: a condition on each class of a release, its recount, and its veto in searches."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
@@ -16,22 +16,22 @@ from shoal.typing import Labels
 
 @dataclass(frozen=True)
 class Reached:
-    """What a recount found.
+    """The result of a recount.
 
     Attributes
     ----------
     model : Model
-        What was asked.
+        The model recounted.
     value : float
-        What the worst class reaches, in the unit of the model: its t, its l, its smallest size.
+        Value of the worst class, in the unit of the model: its t, its l, its smallest size.
     mean : float
-        The same on average over the classes.
+        Mean value over the classes.
     n_classes, n_failing : int
-        How many classes there are, and how many break the promise.
+        Number of classes, and number of those that violate the model.
     holds : bool
-        Whether none does.
+        Whether no class violates the model.
     note : str
-        What to know when reading it, or nothing.
+        A remark for readers, or an empty string.
     """
 
     model: "Model"
@@ -45,11 +45,11 @@ class Reached:
 
     @property
     def kept(self) -> bool:
-        """Whether what was promised was found; a model that promises nothing is never broken."""
+        """Whether the model is satisfied or gives no guarantee."""
         return self.holds or not self.model.promised
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recount as plain values, for JSON: what was asked, and what was found."""
+        """Return the model and the recount as plain values, for JSON."""
         return {
             "model": self.model.name,
             **{each.name: plain(getattr(self.model, each.name)) for each in fields(self.model)},  # type: ignore[arg-type]
@@ -66,39 +66,39 @@ class Reached:
 
 
 class Model(ABC):
-    """A promise about the confidential values in every class. Frozen: its fields are what the user asked for."""
+    """A condition on the confidential values in every class. Frozen: its fields are the settings given by the user."""
 
     name: ClassVar[str]
-    """As people call it."""
+    """Name of the model in the literature."""
 
     column: str
     """The confidential column it is about."""
 
     merges_lookalikes: ClassVar[bool] = False
-    """Whether values count as one that some readers cannot tell apart. What a model promises has to hold for those who
-    can and for those who cannot: fewer values are worse for diversity, more are for closeness."""
+    """Whether values that look the same to some readers count as one. A model must hold whether or not readers can
+    distinguish them: for diversity fewer values are the worse case, for closeness more values."""
 
     best: ClassVar[Literal["low", "high"]] = "high"
     """Which of two values is the better one."""
 
     @property
     def by_frequency(self) -> bool:
-        """Whether it matters how often a value occurs in a class, and not only whether it does."""
+        """Whether the frequencies of values in a class matter, and not only which values occur."""
         return True
 
     @property
     def promised(self) -> bool:
-        """Whether the release is refused if it does not hold; else what was reached is only reported."""
+        """Whether a release that violates the model is refused; otherwise the value reached is only reported."""
         return True
 
     @property
     def unit(self) -> str:
-        """What is bounded, by the name of its setting: the first after the column."""
+        """Name of the bounded quantity: the first setting after the column."""
         return fields(self)[1].name  # type: ignore[arg-type]
 
     @property
     def promise(self) -> str:
-        """What is promised, in a sentence for readers of a report."""
+        """The guarantee, in a sentence for readers of a report."""
         return f"{self.name} of {self.column!r} with {self.unit} = {getattr(self, self.unit):g}."
 
     @abstractmethod
@@ -107,15 +107,15 @@ class Model(ABC):
 
     @abstractmethod
     def guard(self, guarantees: kernels.Guarantees, column: Codes, counts: Labels) -> None:
-        """Add the veto. `counts`: how often each code occurs in the whole table, of which `column` may be a part."""
+        """Add the veto. `counts` are the frequencies of the codes in the whole table; `column` may be a part of it."""
 
     @abstractmethod
     def why_impossible(self, column: Codes) -> str:
-        """Say in counts, without a value, why the records of `column` as one class break it."""
+        """Explain in counts, without values, why the records of `column` as one class violate the model."""
 
 
 def reached(model: Model, values: NDArray[np.float64], kept: NDArray[np.bool_], *, note: str = "") -> Reached:
-    """Sum up the classes."""
+    """Summarize the recounts of all classes."""
     worst = float(values.max() if model.best == "low" else values.min()) if len(values) else 0.0
     mean = float(values.mean()) if len(values) else 0.0
     failing = int(np.count_nonzero(~kept))
@@ -123,35 +123,35 @@ def reached(model: Model, values: NDArray[np.float64], kept: NDArray[np.bool_], 
 
 
 def worse(one: Reached, other: Reached) -> Reached:
-    """Return the recount with more failing classes, or else with the worse value, of the same model."""
+    """Return the recount with more failing classes, or with the worse value if they have as many."""
     sign = 1 if one.model.best == "low" else -1
     return max(one, other, key=lambda found: (found.n_failing, sign * found.value))
 
 
 def plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python, anything else as it is."""
+    """Convert a NumPy scalar to a Python number; return anything else unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def is_number(value: object) -> bool:
-    """Tell whether a setting is a finite number, and not a truth value or a text that could be taken for one."""
+    """Return whether a setting is a finite number, and not a bool or a string."""
     return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
 
 
 def as_fraction(number: float) -> Fraction:
-    """Take a number at its word: 0.3 is three tenths, not the float nearest to it."""
+    """Return a number as the fraction it is written as: 0.3 is three tenths, not the nearest float."""
     return Fraction(repr(float(number)))
 
 
 class Sorted:
-    """The records of each class, sorted by code: what all recounts walk through.
+    """The records of each class, sorted by code, as used by all recounts.
 
     Attributes
     ----------
     codes, classes : ndarray of shape (n_records,)
-        Code and class of the records, by class and then by code.
+        Code and class of the records, sorted by class and then by code.
     starts, sizes : ndarray of shape (n_classes,)
-        Where each class begins and how many records it has.
+        First position and number of records of each class.
     """
 
     def __init__(self, class_ids: Labels, codes: Labels) -> None:

@@ -12,7 +12,7 @@ from shoal.typing import Labels, Vector
 
 
 class ModelOnColumn(NamedTuple):
-    """A model and the column it is about, as `shoal.models.encode` gives it."""
+    """A model and the column it constrains, as encoded by `shoal.models.encode`."""
 
     model: Model
     codes: Labels
@@ -32,15 +32,15 @@ class ModelOnColumn(NamedTuple):
 
 
 def counting_persons(models: Sequence[ModelOnColumn], subjects: Labels) -> list[ModelOnColumn]:
-    """Return the models that count otherwise if every person counts once for each value, counting in this way."""
+    """Return the models whose recount changes if every person counts once for each value, counting that way."""
     found = [each._replace(subjects=subjects) for each in models if each.model.by_frequency]
-    return [each for each in found if len(each.column.pairs()[1]) < len(subjects)]  # somebody has a value twice
+    return [each for each in found if len(each.column.pairs()[1]) < len(subjects)]  # some person has a value twice
 
 
 def vetoes_of(models: Sequence[ModelOnColumn], counts: Sequence[Labels] | None = None) -> kernels.Guarantees:
-    """Return what forbids steps of a search after which a cell violates one of the models.
+    """Return the vetoes against search steps after which a cell violates one of the models.
 
-    `counts` has the values of the whole table for each model, where `models` are about a part of it.
+    `counts` holds the value counts of the whole table for each model, if `models` cover a part of it.
     """
     vetoes = kernels.Guarantees()
     for each, whole in zip(models, counts or [each.column.counts() for each in models], strict=True):
@@ -51,5 +51,5 @@ def vetoes_of(models: Sequence[ModelOnColumn], counts: Sequence[Labels] | None =
 
 
 def excess_of(vetoes: kernels.Guarantees, labels: Labels) -> Vector:
-    """Return by how much each cell violates the models in sum, 0 where it satisfies them; shape (n_cells,)."""
+    """Return the total violation of the models by each cell, 0 if it satisfies them all; shape (n_cells,)."""
     return np.asarray(vetoes.excess(labels, int(labels.max()) + 1))

@@ -20,7 +20,7 @@ from shoal.typing import Labels
 
 @dataclass(frozen=True)
 class PSensitive(Model):
-    """Every class has at least `p` different values; k is kept anyway. Ask for one such model a confidential column.
+    """Every class has at least `p` different values; k holds in any case. Use one model per confidential column.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class PSensitive(Model):
 
     @property
     def by_frequency(self) -> bool:
-        """Different values are counted, however frequent."""
+        """False: frequencies are ignored."""
         return False
 
     @property
     def promise(self) -> str:
-        """How many values a group has."""
+        """Minimum number of values in a group."""
         return f"Every group has at least {self.p} different values of {self.column!r} (p-sensitivity)."
 
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
@@ -64,7 +64,7 @@ class PSensitive(Model):
         self._as_diversity().guard(guarantees, column, counts)
 
     def why_impossible(self, column: Codes) -> str:
-        """Not even all records together have so many values."""
+        """Explain the violation: all records together have fewer values."""
         return self._as_diversity().why_impossible(column).replace("Lower l", "Lower p")
 
     def _as_diversity(self) -> LDiversity:

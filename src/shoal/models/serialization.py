@@ -1,7 +1,7 @@
-"""Written: a model as plain values, as a job file, the command line and a manifest hold it.
+"""Serialization of models as plain values, for job files, the command line and manifests.
 
-Everything follows from the fields of a model, so that a new one needs no line here: its column comes first, then what
-it bounds, then what has a default.
+Everything is derived from the fields of a model, so a new model needs no line here: the column comes first, then the
+bounded quantity, then the settings with a default.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from shoal.models.model import plain
 
 
 def settings_of(model: Model) -> dict[str, Any]:
-    """Return a model as the table of a job: its name and what was set, as values of Python.
+    """Return a model as the table of a job: its name and the settings that differ from the defaults.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def settings_of(model: Model) -> dict[str, Any]:
 
 
 def as_model(given: object) -> Model:
-    """Return a model, whether it came as one or as the table of a job.
+    """Return a model, given as one or as the table of a job.
 
     Raises
     ------
@@ -43,19 +43,19 @@ def as_model(given: object) -> Model:
 
 
 def as_models(given: object) -> tuple[Model, ...]:
-    """Return one model or several as a tuple, as `as_model` takes them."""
+    """Return one model or several, in any form that `as_model` accepts, as a tuple."""
     if isinstance(given, Iterable) and not isinstance(given, str | Mapping):
         return tuple(map(as_model, given))
     return (as_model(given),)
 
 
 def model_of(settings: Mapping[str, Any]) -> Model:
-    """Return the model that plain values describe.
+    """Return the model described by plain values.
 
     Raises
     ------
     ParameterError
-        If there is no such model, or it has no such setting, or lacks one, or cannot have that value.
+        If the model or a setting is unknown, a required setting is missing, or a value is invalid.
 
     Examples
     --------
@@ -78,12 +78,12 @@ def model_of(settings: Mapping[str, Any]) -> Model:
 
 
 def settings_in(model: type[Model]) -> tuple[Field[Any], ...]:
-    """Return what can be set of a model, the column first."""
+    """Return the settings of a model, the column first."""
     return fields(model)  # type: ignore[arg-type]
 
 
 def accepts(setting: Field[Any]) -> tuple[type, ...]:
-    """Say of which types the values of a setting are.
+    """Return the types that a setting accepts.
 
     Examples
     --------
@@ -97,15 +97,15 @@ def accepts(setting: Field[Any]) -> tuple[type, ...]:
 
 def _check_type(name: str, setting: Field[Any], value: Any) -> None:
     types = accepts(setting)
-    wanted = "a text" if str in types else "a whole number" if int in types else "a number"
-    fits = {"a text": str, "a whole number": Integral, "a number": Real}[wanted]
+    wanted = "a string" if str in types else "a whole number" if int in types else "a number"
+    fits = {"a string": str, "a whole number": Integral, "a number": Real}[wanted]
     if value is None and NoneType in types:
         return
     if isinstance(value, bool) or not isinstance(value, fits):
-        raise ParameterError(f"{name}: {setting.name} should be {wanted}.")
+        raise ParameterError(f"{name}: {setting.name} must be {wanted}.")
 
 
 def _unknown(what: str, name: object, known: Mapping[str, Any]) -> str:
     if name is None:
-        return f"A {what} is not named."
-    return f"There is no {what} {str(name)!r}.{did_you_mean(name, known=known)}"
+        return f"The name of a {what} is missing."
+    return f"Unknown {what} {str(name)!r}.{did_you_mean(name, known=known)}"

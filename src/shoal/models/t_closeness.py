@@ -1,4 +1,4 @@
-"""t-closeness: in every class the confidential column is distributed much as in the whole table.
+"""t-closeness: in every equivalence class the confidential column is distributed nearly as in the whole table.
 
 References
 ----------
@@ -25,13 +25,14 @@ class TCloseness(Model):
     Parameters
     ----------
     column : str
-        A confidential column: by the ordered distance if it is numeric, ordinal or a date (one step between
-        neighbouring values that occur, the whole way being 1), by half the absolute differences if it is nominal.
+        A confidential column. The ordered distance is used if it is numeric, ordinal or a date (one step between
+        neighbouring values that occur, 1 from the lowest to the highest), the total variation distance if it is
+        nominal.
     t : float
         Above 0 and at most 1.
     weight : float, optional
-        Steers only, as in Domingo-Ferrer and Soria-Comas (2017): the larger, the closer to `t`, and the more loss.
-        What is reached is then reported, not promised. By default t is kept to the letter.
+        Only steer the partition, as in Domingo-Ferrer and Soria-Comas (2017): a larger weight comes closer to `t`, at
+        more loss. The t reached is then reported, not guaranteed. By default t is enforced exactly.
 
     Examples
     --------
@@ -53,20 +54,20 @@ class TCloseness(Model):
 
     @property
     def promised(self) -> bool:
-        """With a weight of one's own nothing is promised."""
+        """False with a weight: steering guarantees nothing."""
         return self.weight is None
 
     @property
     def promise(self) -> str:
-        """How far a group may be from the table; or was led to be, if nothing is promised."""
-        led = "" if self.promised else f", as far as steering with a weight of {self.weight:g} leads there"
+        """Largest distance of a group from the table; with a weight, a target that is not guaranteed."""
+        goal = "" if self.promised else f"; a target of steering with a weight of {self.weight:g}, not a guarantee"
         return (
-            f"In every group the values of {self.column!r} are spread much as in the whole table: at most {self.t:g} "
-            f"apart, where 0 is the same and 1 the opposite (t-closeness){led}."
+            f"In every group the values of {self.column!r} are distributed much as in the whole table: at most "
+            f"{self.t:g} apart, where 0 is the same and 1 the opposite (t-closeness){goal}."
         )
 
     def measure(self, class_ids: Labels, column: Codes) -> Reached:
-        """Recount the distance of every class from the table, in whole numbers."""
+        """Recount the distance of every class from the table, in exact integers."""
         work, whole = _work(class_ids, column)
         t = as_fraction(self.t)
         kept = np.array([w * t.denominator <= a * t.numerator for w, a in zip(work, whole, strict=True)], dtype=bool)
@@ -74,7 +75,7 @@ class TCloseness(Model):
         note = ""
         if column.n_values < 2:
             note = (
-                f"Column {self.column!r} has one and the same value everywhere: every class is like the table, and "
+                f"Column {self.column!r} has a single value: every class is distributed like the table, and "
                 "everybody's value is known."
             )
         return reached(self, values, kept, note=note)
@@ -86,7 +87,7 @@ class TCloseness(Model):
         add(column.codes, counts, t.numerator, t.denominator)
 
     def why_impossible(self, column: Codes) -> str:
-        """Only a part of the table can be unlike the table."""
+        """Explain the violation; only a stratum can differ from the table."""
         return (
             f"the {len(column.codes)} records of a stratum, taken together, are farther than t={self.t:g} from the "
             f"table in column {self.column!r}, and so is at least one cell of every partition of them. Raise t, or "
@@ -95,11 +96,11 @@ class TCloseness(Model):
 
 
 Work = tuple[list[int], list[int]]
-"""Of each class, the distance as a fraction of two whole numbers."""
+"""The distance of each class, as numerators and denominators."""
 
 
 def earth_movers_distance(class_ids: Labels, column: Codes) -> Vector:
-    """Return the distance of each class from all records: over the ranks, or with all values equally far apart."""
+    """Return the distance of each class from all records: over the ranks, or with values equally far apart."""
     return _divided(*_work(class_ids, column))
 
 
@@ -115,8 +116,8 @@ def ordered_work(class_ids: Labels, codes: Labels, counts: Labels) -> Work:
     """Return the earth mover's distance of each class from the table, over the ranks (equation 1 of the paper).
 
     With N_i records up to value i in the table and u in the class, the distance is the sum of abs(c N_i - n u) over all
-    i, divided by c n (M - 1). Between two neighbouring records of the class u stays, and c N_i - n u turns from
-    negative to positive at one place; sums of N on both sides are looked up. So a class costs its size, not M.
+    i, divided by c n (M - 1). Between two neighbouring records of the class u is constant, and c N_i - n u changes sign
+    at one place; the sums of N on both sides are looked up. The cost of a class is therefore its size, not M.
     """
     n, n_values = int(counts.sum()), len(counts)
     up_to = np.cumsum(counts)
@@ -127,7 +128,7 @@ def ordered_work(class_ids: Labels, codes: Labels, counts: Labels) -> Work:
     begin = by_class.codes
     end = np.where(u == size, n_values, np.append(begin[1:], n_values))
     turn = np.clip(np.repeat(np.arange(n_values), counts)[-(-u * n // size) - 1], begin, end)
-    # What is multiplied by n and by c is summed apart: the products may need more than 64 bits.
+    # The factors of n and of c are summed separately: the products may need more than 64 bits.
     by_n = _class_sums(u * (2 * turn - begin - end), by_class)
     by_c = _class_sums(below[begin] + below[end] - 2 * below[turn], by_class) + below[begin[by_class.starts]]
     work = [n * int(a) + int(c) * int(b) for a, b, c in zip(by_n, by_c, by_class.sizes, strict=True)]
@@ -143,7 +144,7 @@ def nominal_work(class_ids: Labels, codes: Labels, counts: Labels) -> Work:
     n = int(counts.sum())
     by_class = Sorted(class_ids, codes)
     classes, values, occurs = by_class.runs()
-    # What is too much in one place is missing in another: half the sum is that of the positive differences.
+    # The differences sum to 0, so half the sum of their absolute values is the sum of the positive ones.
     more = np.maximum(occurs * n - by_class.sizes[classes] * counts[values], 0)
     work: NDArray[np.int64] = np.zeros(len(by_class.sizes), dtype=np.int64)
     np.add.at(work, classes, more)

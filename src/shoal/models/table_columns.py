@@ -1,7 +1,7 @@
-"""Columns: models meet the confidential columns of a table.
+"""Encoding of the confidential columns of a table for models.
 
-Whether values have an order comes from the kind of the column, a missing value is a value of its own, after all others.
-Diversity counts values that look alike as one.
+The kind of the column determines whether its values are ordered; missing is a value of its own, after all others.
+Diversity counts values that look the same as one.
 """
 
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ from shoal.typing import Labels
 
 
 class HasColumns(Protocol):
-    """A table, as far as models need it."""
+    """The part of a table's interface that models use."""
 
     def __getitem__(self, name: str, /) -> pa.ChunkedArray:
         """Return one column."""
 
 
 def check_models(models: Sequence[Model], schema: Schema) -> None:
-    """Refuse models that are not about a confidential column, or that stand there twice.
+    """Refuse models whose column is not confidential, and repeated models.
 
     Raises
     ------
     SchemaError
         If a model's column is not in the table, or not confidential.
     ParameterError
-        If a model is asked for twice.
+        If a model is given twice.
     """
     roles = {column.name: column.role for column in schema.columns}
     confidential = [name for name, role in roles.items() if role is Role.CONFIDENTIAL]
@@ -48,17 +48,17 @@ def check_models(models: Sequence[Model], schema: Schema) -> None:
                 did_you_mean(model.column, known=confidential) or " Name it there (confidential=[...], --confidential)."
             )
             raise SchemaError(
-                f"{model.name} is asked for column {model.column!r}{role}, but models speak of confidential columns. "
+                f"{model.name} is asked for column {model.column!r}{role}, but models apply to confidential columns. "
                 f"{hint.lstrip()} Confidential columns: {', '.join(map(repr, confidential)) or 'none'}."
             )
         if model in models[:place]:
-            raise ParameterError(f"{model.name} of column {model.column!r} is asked for twice. Say it once.")
+            raise ParameterError(f"{model.name} of column {model.column!r} is given twice. Give it once.")
 
 
 def codes_of(values: pa.ChunkedArray, column: Column, *, merged: bool = False) -> Codes:
-    """Return a column by the numbers of the values that occur in it, in the order of its kind, a missing one last.
+    """Return the codes of a column: the values that occur, in the order of its kind, missing last.
 
-    If `merged`, values that look alike (`shoal.columns.prepare.as_seen`) have the same number.
+    If `merged`, values that look the same (`shoal.columns.prepare.as_seen`) have the same code.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def codes_of(values: pa.ChunkedArray, column: Column, *, merged: bool = False) -
     >>> codes_of(table["salary"], schema["salary"])
     Codes(codes=array([1, 2, 0]), n_values=3, ordered=True, subjects=None)
     """
-    # The type of an ordinal column may tell its order.
+    # The type of an ordinal column may hold its order.
     values = one_missing(values if column.kind is Kind.ORDINAL else decoded(values))
     categories = categories_of(values, column)
     codes = category_codes(values, categories)
@@ -79,7 +79,7 @@ def codes_of(values: pa.ChunkedArray, column: Column, *, merged: bool = False) -
 
 
 def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
-    """Return the values of a column in the order of its kind, a missing one last."""
+    """Return the values of a column in the order of its kind, missing last."""
     if column.kind is not Kind.ORDINAL:
         return sorted_categories(values)
     order = categories_in_order(values, column)
@@ -93,27 +93,27 @@ def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
 
 
 def models_on_columns(models: Sequence[Model], schema: Schema, table: HasColumns) -> list[ModelOnColumn]:
-    """Return the models with the columns that they are about."""
+    """Return the models with their encoded columns."""
     asked = {(model.column, model.merges_lookalikes) for model in models}
     columns = {(name, merged): codes_of(table[name], schema[name], merged=merged) for name, merged in asked}
     return [ModelOnColumn(model, *columns[model.column, model.merges_lookalikes]) for model in models]
 
 
 def refuse_impossible(guarded: Sequence[ModelOnColumn], strata: Labels) -> None:
-    """Raise if a whole stratum, as one class, breaks a model: then so does a cell of every partition of it.
+    """Raise if a whole stratum, as one class, violates a model: then so does a cell of every partition of it.
 
     Raises
     ------
     GuaranteeError
-        It says in counts, without a value, which model cannot be kept and why.
+        With the model that cannot be satisfied and the reason, in counts and without values.
     """
     for each in guarded:
-        failing = breaking([each], strata)
+        failing = violating([each], strata)
         if failing.any():
             part = each.part(np.flatnonzero(strata == failing.argmax()))
-            raise GuaranteeError(f"{each.model} cannot be kept: {each.model.why_impossible(part.column)}.")
+            raise GuaranteeError(f"{each.model} cannot be satisfied: {each.model.why_impossible(part.column)}.")
 
 
-def breaking(guarded: Sequence[ModelOnColumn], labels: Labels) -> NDArray[np.bool_]:
-    """Say which cells break one of the models, shape (n_cells,)."""
+def violating(guarded: Sequence[ModelOnColumn], labels: Labels) -> NDArray[np.bool_]:
+    """Return which cells violate one of the models, shape (n_cells,)."""
     return excess_of(vetoes_of(guarded), labels) > 0

@@ -1,6 +1,6 @@
 """Partition: split records into cells of at least k similar records.
 
-A partition is an array of cell numbers in which no number occurs fewer than k times. Each algorithm is one file with
+A partition is an array of cell numbers in which every number occurs at least k times. Each algorithm is one file with
 one function ``(X, k, seed, *, its own options) -> labels`` and one line in the registry below, which feeds
 `partition`, the command line, the docs, the contract tests and the benchmarks.
 """
@@ -29,14 +29,14 @@ from shoal.partition.vmdav import vmdav
 from shoal.typing import Labels, Progress, Seed
 
 ALGORITHMS: dict[str, Algorithm] = {
-    # Its search draws records by their numbers, and stops where a step gains too little to survive rounding.
+    # Its search draws records by index, and stops when a step gains less than the rounding error.
     "auto": Algorithm(auto, not_promised={"order", "shift"}),
     "mdav": Algorithm(mdav, largest=1_000_000),
     "mdav+": Algorithm(with_dissolving(mdav), largest=200_000),
     "blocks": Algorithm(blocks),
     "tfrp": Algorithm(tfrp, largest=200_000),
-    # Of the two records farthest apart, the one with the lower number forms its cell first: nothing else tells them
-    # apart, and with any other rule the losses are farther from those that are printed.
+    # Of the two records farthest apart, the one with the lower index forms its cell first: nothing else distinguishes
+    # them, and any other rule gives losses farther from the published ones.
     "diameter": Algorithm(diameter, largest=200_000, not_promised={"order"}),
     "diameter+": Algorithm(with_dissolving(diameter), largest=200_000, not_promised={"order"}),
     "centroid": Algorithm(centroid, largest=200_000),
@@ -71,13 +71,14 @@ def partition(
     method : str
         One of ``shoal.partition.ALGORITHMS``.
     seed : int, optional
-        Repeats the result of a randomised method. Always accepted, also where nothing is random.
+        Makes the result of a randomised method reproducible. Accepted by deterministic methods too.
     threads : int, optional
-        How many threads may work; all cores by default. Labels do not depend on it.
+        Maximum number of threads; all cores by default. Labels do not depend on it.
     progress : callable, optional
-        Called a few times a second as ``progress(records_done, n_records)``. An exception it raises ends the work.
+        Called a few times a second as ``progress(records_done, n_records)``. An exception that it raises stops the
+        partition.
     **options
-        What the method itself takes. An option it does not know is an error.
+        Options of the method. Unknown options are errors.
 
     Returns
     -------
@@ -93,7 +94,7 @@ def partition(
 
     Notes
     -----
-    The cost in n_records is the method's: see its own docstring.
+    The cost in n_records depends on the method: see its docstring.
 
     Examples
     --------
@@ -111,7 +112,7 @@ def partition(
 
 
 def algorithm_of(method: str, options: dict[str, Any]) -> Algorithm:
-    """Look the method up and refuse options that it does not take."""
+    """Look up the method and refuse options that it does not take."""
     if method not in ALGORITHMS:
         raise ParameterError(f"Unknown method {method!r}. Methods: {', '.join(ALGORITHMS)}.")
     check_options(ALGORITHMS[method].function, f"Method {method!r}", options)

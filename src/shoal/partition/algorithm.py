@@ -1,4 +1,4 @@
-"""Algorithm: an entry of the registry, with what other rooms need to know about a method."""
+"""Algorithm: an entry of the registry, with the facts about a method that other packages use."""
 
 import inspect
 from collections.abc import Callable, Set
@@ -10,17 +10,17 @@ from shoal.typing import Labels
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A function ``(X, k, seed, *, its own options) -> labels``, and what is known about it."""
+    """A function ``(X, k, seed, *, its own options) -> labels`` and its properties."""
 
     function: Callable[..., Labels]
 
     largest: int | None = None
-    """Up to this number of records ``shoal compare`` tries the method by itself: some ten seconds to a minute for each
-    k on one core. None where there is no limit."""
+    """Maximum number of records for which ``shoal compare`` tries the method by default: ten seconds to a minute for
+    each k on one core. None for no limit."""
 
     not_promised: Set[str] = frozenset()
-    """What the contract tests must not ask of it: "order" (the same cells whatever the order of the records), "shift"
-    (the same cells after all records have moved)."""
+    """Properties that the contract tests do not check for it: "order" (the cells do not depend on the order of the
+    records), "shift" (the cells do not depend on a common translation of the records)."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Labels:
         """Partition records."""

@@ -1,8 +1,8 @@
-"""Auto: the default. A good start, refined; near-linear in time, and with less loss than exact MDAV.
+"""Auto: the default method. Refined MDAV in blocks; near-linear in time, with less loss than exact MDAV.
 
-The start is MDAV in blocks, refined across their borders; up to some tens of thousands of records there is one block,
-so that the loss is below exact MDAV's by construction. Small inputs are searched a little further by simulated
-annealing; `effort="best"` searches as long as it is told to.
+The initial partition is MDAV in blocks, refined across block boundaries. Up to some tens of thousands of records there
+is one block, so the loss is at most that of exact MDAV by construction. Small inputs are improved further by a short
+simulated annealing; `effort="best"` anneals for a given budget.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ from shoal.partition.blocks import blocks
 from shoal.partition.refine import refine
 from shoal.typing import Labels, Matrix, Seed
 
-# Up to so many records a short search follows by default, with so many steps for each.
+# Maximum number of records for which a short search follows by default, and its number of steps per record.
 SMALL = 5_000
 SHORT_SEARCH = 1_000
-# From so many steps a record on, a hotter start pays.
+# Number of steps per record from which a higher initial temperature pays off.
 LONG_SEARCH = 4_000
-# What one second of budget buys. Counted in steps, not in time, so that a seed repeats a result on any machine.
+# The budget is counted in steps, not in time, so that a seed gives the same result on any machine.
 STEPS_PER_SECOND = 6_000_000
 
 
@@ -40,20 +40,20 @@ def auto(
     k : int
         Smallest cell size.
     seed : int, optional
-        Repeats the search of small inputs and of ``effort="best"``.
+        Makes the search of small inputs and of ``effort="best"`` reproducible.
     effort : {"normal", "best"}
-        "best" searches on by simulated annealing.
+        "best" continues with simulated annealing.
     seconds : float, optional
-        Budget of ``effort="best"``, 60 if not given: so many seconds of a common core, counted in steps of the search
-        so that the result does not depend on how fast or busy the machine is.
+        Budget of ``effort="best"``, 60 by default: seconds on a typical core, converted into a number of search steps,
+        so that the result does not depend on the speed or load of the machine.
     interrupt : {"raise", "keep"}
-        What Ctrl-C does: with "keep" it ends the search, and the best partition found so far is the result. A seed does
-        not repeat that one.
+        Effect of Ctrl-C: with "keep" it ends the search and returns the best partition found so far, which a seed does
+        not reproduce.
     """
     if effort not in ("normal", "best"):
         raise ParameterError(f"effort must be 'normal' or 'best'; got {effort!r}.")
     if seconds is not None and effort != "best":
-        raise ParameterError("seconds is the budget of effort='best' and has no meaning otherwise. Leave it out.")
+        raise ParameterError("seconds is the budget of effort='best' and has no effect otherwise. Leave it out.")
     if seconds is not None and not (np.isfinite(seconds) and seconds >= 0):
         raise ParameterError(f"seconds must be a number of at least 0; got {seconds!r}.")
     if interrupt not in ("raise", "keep"):
@@ -73,7 +73,7 @@ def auto(
 
 
 def _searched(X: Matrix, labels: Labels, k: int, schedule: kernels.Schedule, seed: Seed) -> Labels:
-    """Search on at random, then refine once more."""
+    """Anneal, then refine once more."""
     with kernels.stage(0.1, 1.0):
         found = kernels.anneal(X, labels, k, schedule, _entropy(seed))
     with kernels.stage(1.0, 1.0):
@@ -82,8 +82,8 @@ def _searched(X: Matrix, labels: Labels, k: int, schedule: kernels.Schedule, see
 
 
 def _schedule(n_records: int, k: int, effort: str, seconds: float | None) -> kernels.Schedule:
-    """Return the search that follows; a long one starts hotter."""
-    # A step looks at all records of a cell.
+    """Return the annealing schedule; a long search starts at a higher temperature."""
+    # A step visits all records of a cell.
     ease = min(1.0, 10 / k)
     if effort == "best":
         n_steps = int((60 if seconds is None else seconds) * STEPS_PER_SECOND * ease)
@@ -97,11 +97,11 @@ def _schedule(n_records: int, k: int, effort: str, seconds: float | None) -> ker
 
 
 def _entropy(seed: Seed) -> int:
-    """Return a 64-bit number from the seed, or from the operating system if there is none."""
+    """Return a 64-bit number derived from the seed, or from the operating system if there is no seed."""
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
 
 
 def _better(X: Matrix, labels: Labels, found: Labels) -> Labels:
-    """Return what was found, unless the search was too short and the start loses no more."""
+    """Return the partition found if it has a lower SSE than the initial one, else the initial one."""
     spread, found_spread = (kernels.cell_spread(X, cells, int(cells.max()) + 1).sum() for cells in (labels, found))
     return found if found_spread < spread else labels

@@ -1,6 +1,6 @@
-"""Blocks: cut the records along principal axes into blocks, and partition each block by itself.
+"""Blocks: cut the records into blocks along principal axes, and partition each block separately.
 
-The price is a little loss along the cuts, which refining across them wins back; the gain is time linear in the records.
+Time becomes near-linear in the records. The cuts cost a little loss, which refining across them recovers.
 """
 
 from collections.abc import Callable
@@ -14,17 +14,18 @@ from shoal.kernels.side_by_side import side_by_side
 from shoal.partition.mdav import mdav
 from shoal.typing import Labels, Matrix, Seed
 
-# In blocks of so many numbers, and records, MDAV takes a little less time for a record than refining does afterwards.
-# Larger blocks would cost more than they gain, smaller ones lose more and gain little (benchmarks/bench_auto.py).
+# Maximum size of a block, in numbers and in records. At this size MDAV takes a little less time per record than the
+# refinement that follows. Larger blocks cost more time than they gain; smaller ones lose more and save little
+# (benchmarks/bench_auto.py).
 BLOCK_NUMBERS = 1_000_000
 BLOCK_RECORDS = 64_000
 
 
 def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> Labels:
-    """Return MDAV's cells of each of the blocks of at most `size` records, or of 8 `k` where that is more.
+    """Partition blocks of at most `size` records, or 8 `k` if that is more, by MDAV.
 
-    Unless `size` says otherwise, blocks have at most 64,000 records and a million numbers; where all records fit into
-    one, the result is exact MDAV's. Takes O(n log n) time in records; nothing is random.
+    By default blocks have at most 64,000 records and a million numbers. If all records fit into one block, the result
+    is that of exact MDAV. Takes O(n log n) time in records; deterministic.
     """
     size = max(size or min(BLOCK_RECORDS, BLOCK_NUMBERS // X.shape[1]), 8 * k)
     if len(X) <= size:
@@ -40,13 +41,13 @@ def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> 
 
 
 def cut(X: Matrix, size: int) -> list[kernels.Half]:
-    """Halve the records across their main direction, again and again, down to blocks of at most `size`."""
+    """Halve the records recursively across their principal direction into blocks of at most `size`."""
     threads = kernels.n_threads()
-    # An exact factor that moves no record, so that the largest numbers do not overflow when they are added.
+    # An exact factor, so that sums of the largest numbers do not overflow.
     scale = 2.0**-64 if np.abs(X).max(initial=0.0) > 2.0**900 else 1.0
     blocks = [kernels.Half(np.arange(len(X)), X)]
     while max(len(block.records) for block in blocks) > size:
-        # At first all threads halve one block, in the end each halves one.
+        # At first all threads halve one block together; in the end each thread halves its own.
         halve = partial(_halved, size=size, scale=scale, threads=max(threads // len(blocks), 1))
         blocks = [half for halves in side_by_side(halve, blocks, min(threads, len(blocks))) for half in halves]
     return blocks
@@ -55,7 +56,7 @@ def cut(X: Matrix, size: int) -> list[kernels.Half]:
 def _halved(
     block: kernels.Half, check: Callable[[], None], size: int, scale: float, threads: int
 ) -> list[kernels.Half]:
-    """Return the two halves of a block, or the block if it is small enough."""
+    """Return the two halves of a block, or the block itself if it is small enough."""
     n = len(block.records)
     if n <= size:
         return [block]
@@ -64,7 +65,7 @@ def _halved(
 
 
 def main_direction(X: Matrix) -> NDArray[np.float64]:
-    """Return the unit vector along which the records spread most; nothing overflows on the way."""
+    """Return the unit vector of largest variance, without overflow."""
     centred = np.ldexp(X, -int(np.frexp(np.abs(X).max(initial=0.0))[1]))
     centred -= centred.mean(axis=0)
     largest = np.abs(centred).max(initial=0.0)
@@ -72,5 +73,5 @@ def main_direction(X: Matrix) -> NDArray[np.float64]:
         return np.asarray(np.eye(X.shape[1])[0])
     centred /= largest
     direction: NDArray[np.float64] = np.linalg.eigh(centred.T @ centred)[1][:, -1]
-    # Either sign is an eigenvector; the one whose largest entry is positive.
+    # The sign of an eigenvector is arbitrary; the largest entry is made positive.
     return np.asarray(direction * np.sign(direction[np.argmax(np.abs(direction))]))

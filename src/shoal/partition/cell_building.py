@@ -1,4 +1,4 @@
-"""Cells formed one after another, and cells cut again: what several algorithms share."""
+"""Building cells one after another and splitting large cells, shared by several algorithms."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from shoal import kernels
 from shoal.typing import Labels, Matrix
 
 Cut = Callable[[Matrix, int], Labels]
-"""Cuts a matrix of 2k or more records into cells of at least k."""
+"""Splits a matrix of 2k or more records into cells of at least k."""
 
 
 def unit_scaled(X: Matrix) -> Matrix:
@@ -18,7 +18,7 @@ def unit_scaled(X: Matrix) -> Matrix:
 
 
 class Cells:
-    """Cells in the making: the records that remain, and the labels of those that do not.
+    """A partition under construction: the remaining records, and the labels of the assigned ones.
 
     Parameters
     ----------
@@ -31,42 +31,42 @@ class Cells:
         self.remaining = kernels.Remaining(X)
         self.labels: Labels = np.full(len(X), -1, dtype=np.int64)
         self.n_cells = 0
-        self._watch = kernels.Watch(len(X))
+        self._progress = kernels.ProgressReporter(len(X))
 
     def gather(self, record: int, k: int) -> list[int]:
-        """Put a record and its k - 1 nearest into the cell in the making; return them, the record first."""
+        """Put a record and its k - 1 nearest into the current cell; return them, the record first."""
         members = self.remaining.gather(record, k)
         self.labels[members] = self.n_cells
         return [int(member) for member in members]
 
     def grow(self, record: int, k: int) -> None:
-        """Make a cell of a record and, k - 1 times, the remaining one nearest to the centroid of the cell so far."""
+        """Form a cell from a record by adding, k - 1 times, the remaining record nearest to its current centroid."""
         self.labels[self.remaining.grow(record, k)] = self.n_cells
         self.close()
 
     def take(self, record: int) -> None:
-        """Put a record into the cell in the making."""
+        """Put a record into the current cell."""
         self.remaining.remove(np.array([record]))
         self.labels[record] = self.n_cells
 
     def close(self) -> None:
-        """Say that the cell in the making is complete."""
+        """Complete the current cell."""
         self.n_cells += 1
-        self._watch.tick(len(self.X) - len(self.remaining))
+        self._progress.update(len(self.X) - len(self.remaining))
 
     def join_left_over(self) -> Labels:
-        """Let each record that remains join the cell with the nearest centroid, and return the labels.
+        """Assign each remaining record to the cell with the nearest centroid, and return the labels.
 
-        The centroids stay where they are, so the order does not matter. Of equally near cells the first takes it.
+        The centroids are not updated, so the order does not matter. Ties go to the lowest cell number.
         """
         left = np.flatnonzero(self.labels < 0)
         centroids = self.sums() / self.sizes()[:, None]
         self.labels[left] = [kernels.distances(centroids, self.X[record]).argmin() for record in left]
-        self._watch.finish()
+        self._progress.finish()
         return self.labels
 
     def join_left_over_in_turn(self, left: Labels) -> Labels:
-        """Let the records that remain join, one after another, the cell with the nearest centroid, which moves."""
+        """Assign the remaining records in order to the cell with the nearest centroid, updating it each time."""
         sums, sizes = self.sums(), self.sizes()
         centroids = sums / sizes[:, None]
         for record in left:
@@ -75,7 +75,7 @@ class Cells:
             sums[cell] += self.X[record]
             sizes[cell] += 1
             centroids[cell] = sums[cell] / sizes[cell]
-        self._watch.finish()
+        self._progress.finish()
         return self.labels
 
     def sums(self) -> Matrix:
@@ -84,29 +84,29 @@ class Cells:
         return kernels.cell_sums(self.X[placed], self.labels[placed], self.n_cells)
 
     def sizes(self) -> Labels:
-        """Return how many records each complete cell has, shape (n_cells,)."""
+        """Return the number of records of each complete cell, shape (n_cells,)."""
         return np.bincount(self.labels[self.labels >= 0], minlength=self.n_cells)
 
 
 def renumbered(labels: Labels) -> Labels:
-    """Return the same cells, numbered from 0 and without gaps, in the order of their numbers."""
+    """Return the same cells, renumbered from 0 without gaps, in the order of their numbers."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def members_of(labels: Labels) -> list[Labels]:
-    """Return the records of each cell or stratum, numbered from 0 and without gaps, in ascending order."""
+    """Return the records of each cell or stratum, in ascending order; labels are numbered from 0 without gaps."""
     return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
 
 
 def cut_large(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
-    """Cut the cells of 2k records or more, and number all cells without gaps."""
+    """Split the cells of 2k records or more, and number all cells without gaps."""
     sizes = np.bincount(labels)
     if sizes.max() < 2 * k and sizes.min() > 0:
         return labels
     members = members_of(labels)
     labels = labels.copy()
     n_cells = len(sizes)
-    # These are small, and how far they are says nothing about the whole: one thread, no progress.
+    # These cells are small and their progress is not that of the whole: one thread, no progress reports.
     with kernels.using(threads=1):
         for cell in np.flatnonzero(sizes >= 2 * k):
             parts = recut(X[members[cell]], k)

@@ -1,8 +1,8 @@
-"""Centroid: cells grown one after another from the record farthest from the centroid of those that remain.
+"""Centroid: cells grown one after another from the record farthest from the centroid of the remaining records.
 
 While k or more records remain: start a cell with the record farthest from their centroid, then k-1 times add the
-remaining record nearest to the centroid of the cell so far. Fewer than k left join, each, the cell with the nearest
-centroid. Ties: lowest record number.
+remaining record nearest to the current centroid of the cell. Fewer than k left over are each assigned to the cell with
+the nearest centroid. Ties go to the lowest record number.
 """
 
 from shoal.partition.cell_building import Cells, unit_scaled
@@ -12,7 +12,7 @@ from shoal.typing import Labels, Matrix, Seed
 def centroid(X: Matrix, k: int, seed: Seed = None) -> Labels:
     """Return the cells of the Centroid method.
 
-    Takes O(n^2) time in records at worst, one search a record, whatever k is; nothing is random.
+    Takes O(n^2) time in records at worst, one search per record, for any k; deterministic.
 
     References
     ----------

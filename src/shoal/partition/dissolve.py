@@ -1,8 +1,8 @@
 """Dissolve: the second phase of TFRP, which lowers the loss of any partition.
 
-Cells are tried in order of decreasing GSE, an order fixed at the start. A cell of fewer than 2k records hands each of
-its records to the nearest other centroid, as long as the cell there stays below 4k; if that lowers the SSE of the
-cells it touches, the cell is gone. In the end cells of 2k records or more are cut again.
+Cells are tried in order of decreasing GSE, an order fixed at the start. The records of a cell of fewer than 2k records
+are each moved to the cell with the nearest centroid, as long as that cell stays below 4k; if this lowers the SSE of the
+cells involved, the cell is dissolved. Finally, cells of 2k records or more are split.
 """
 
 from collections.abc import Callable
@@ -15,29 +15,29 @@ from shoal.typing import Labels, Matrix, Seed
 
 
 def dissolve(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
-    """Dissolve the cells whose records are better off in the cells nearby.
+    """Dissolve cells where moving their records to neighbouring cells lowers the SSE.
 
     Parameters
     ----------
     X : ndarray of shape (n_records, n_dims)
         Records in the space.
     labels : ndarray of shape (n_records,)
-        A partition: cell numbers from 0 without gaps, none fewer than `k` times.
+        A partition: cell numbers from 0 without gaps, each at least `k` times.
     k : int
         Smallest cell size.
     recut : callable
-        ``(X, k) -> labels``, which cuts a cell that has grown to 2k records or more.
+        ``(X, k) -> labels``, which splits a cell that has grown to 2k records or more.
 
     Returns
     -------
     labels : ndarray of shape (n_records,), int64
-        A partition. Dissolving cells never raises the SSE; what the final cuts do to it is up to `recut`.
+        A partition. Dissolving never raises the SSE; the effect of the final splits depends on `recut`.
 
     Notes
     -----
     Takes O(n^2 / k) time in records at worst, for one search among the n / k centroids for each record; an index of
-    the centroids that have not moved makes it much less. Nothing is random: of equal cells the lower number comes
-    first, and the records of a cell choose in order of decreasing distance from its centroid.
+    the unchanged centroids makes it much faster. Deterministic: of cells with equal GSE the lower number comes first,
+    and the records of a cell are moved in order of decreasing distance from its centroid.
 
     References
     ----------
@@ -56,12 +56,12 @@ def dissolve(X: Matrix, labels: Labels, k: int, recut: Cut) -> Labels:
 
 
 def with_dissolving(algorithm: Callable[..., Labels]) -> Callable[..., Labels]:
-    """Return the algorithm followed by `dissolve`, with the algorithm itself for the final cuts: its ``+`` form."""
+    """Return the ``+`` form of an algorithm: followed by `dissolve`, with the algorithm itself for the final splits."""
 
     @wraps(algorithm)
     def plus(X: Matrix, k: int, seed: Seed = None, **options: Any) -> Labels:
         labels = algorithm(X, k, seed, **options)
         return dissolve(X, labels, k, lambda part, k: algorithm(part, k, seed, **options))
 
-    plus.__doc__ = f"Partition by `{algorithm.__name__}`, then `dissolve` and cut large cells by the same."
+    plus.__doc__ = f"Partition by `{algorithm.__name__}`, then `dissolve`; large cells are split by the same method."
     return plus

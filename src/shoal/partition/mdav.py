@@ -1,8 +1,8 @@
-"""MDAV, maximum distance to average vector: the field's standard, exact.
+"""MDAV, maximum distance to average vector: the standard method of the field, exact.
 
-While 2k or more records remain: C is their centroid, P the record farthest from C; P and its k-1 nearest become a
-cell; Q is the farthest from P of those then left, and Q and its k-1 nearest become a cell. k to 2k-1 left at the end
-are a cell of their own; fewer join, each, the cell with the nearest centroid. Ties go to the lowest record number.
+While 2k or more records remain: C is their centroid and P the record farthest from C; P and its k-1 nearest form a
+cell. Q is the farthest from P of the records left; Q and its k-1 nearest form a cell. k to 2k-1 records left at the end
+form a cell; fewer are each assigned to the cell with the nearest centroid. Ties go to the lowest record number.
 """
 
 from shoal import kernels
@@ -10,9 +10,9 @@ from shoal.typing import Labels, Matrix, Seed
 
 
 def mdav(X: Matrix, k: int, seed: Seed = None) -> Labels:
-    """Return the cells of plain float64 MDAV, found by screening on a lattice and block boxes.
+    """Return the cells of exact float64 MDAV, accelerated by a lattice screen and bounding boxes.
 
-    Takes O(n^2 / k) time in records at worst and much less where the data have structure; nothing is random.
+    Takes O(n^2 / k) time in records at worst, and much less if the data have structure; deterministic.
 
     References
     ----------

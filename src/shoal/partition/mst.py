@@ -1,8 +1,8 @@
-"""MST partitioning: the minimum spanning tree of the records, cut at its longest edges; cells of very different sizes.
+"""MST partitioning: the minimum spanning tree of the records, cut at its longest edges; cell sizes vary widely.
 
-The edges of the tree are taken in order of decreasing length. An edge is removed if both trees that it leaves have at
-least k records. Cells of 2k records or more are then cut by the Centroid method. Ties: of equally near records the
-lowest number joins the tree first, and of equally long edges the one that joined it first is tried first.
+The edges of the tree are visited in order of decreasing length. An edge is removed if both resulting trees have at
+least k records. Cells of 2k records or more are then split by the Centroid method. Ties: of equally near records the
+lowest number is added to the tree first, and of equally long edges the one added first is visited first.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ from shoal.typing import Labels, Matrix, Seed, Vector
 def mst(X: Matrix, k: int, seed: Seed = None) -> Labels:
     """Return the cells of MST partitioning.
 
-    Takes O(n^2) time in records for the tree and O(nk) for its cuts, and O(n) memory; nothing is random. It suits
-    records in well-separated clusters; elsewhere it loses more than the methods that cut cells of k.
+    Takes O(n^2) time in records for the tree and O(nk) for its cuts, and O(n) memory; deterministic. It suits records
+    in well-separated clusters; on other data it loses more than the methods that form cells of k.
 
     References
     ----------
@@ -30,7 +30,7 @@ def mst(X: Matrix, k: int, seed: Seed = None) -> Labels:
 
 
 def _trees(X: Matrix, k: int) -> Labels:
-    """Return the tree each record is in after the cuts, numbered by their lowest records."""
+    """Return the tree of each record after the cuts; trees are numbered in the order of their lowest records."""
     record, parent, length = spanning_tree(X)
     neighbours: list[set[int]] = [set() for _ in X]
     for one, other in zip(record.tolist(), parent.tolist(), strict=True):
@@ -58,14 +58,14 @@ def spanning_tree(X: Matrix) -> tuple[Labels, Labels, Vector]:
     Returns
     -------
     record, parent : ndarray of shape (n_records - 1,)
-        The record that each edge brought into the tree, in that order, and the one in the tree that it hangs on.
+        The record that each edge added to the tree, in that order, and its neighbour in the tree.
     length : ndarray of shape (n_records - 1,)
         Squared lengths of the edges.
     """
     rest = np.arange(1, len(X))
     near, reach = np.zeros(len(rest), dtype=np.int64), kernels.distances(X[1:], X[0])
     edges, lengths = [], []
-    watch = kernels.Watch(len(X))
+    progress = kernels.ProgressReporter(len(X))
     while len(rest):
         at = int(reach.argmin())
         newcomer = int(rest[at])
@@ -75,14 +75,14 @@ def spanning_tree(X: Matrix) -> tuple[Labels, Labels, Vector]:
         squared = kernels.distances(X[rest], X[newcomer])
         nearer = squared < reach
         near[nearer], reach[nearer] = newcomer, squared[nearer]
-        watch.tick(len(edges))
-    watch.finish()
+        progress.update(len(edges))
+    progress.finish()
     record, parent = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     return record, parent, np.array(lengths)
 
 
 def _reached(neighbours: list[set[int]], start: int, enough: int) -> set[int]:
-    """Return records that can be reached along the edges, all of them or as many as are enough."""
+    """Return the records reachable along the edges, stopping once `enough` are found."""
     found, waiting = {start}, [start]
     while waiting and len(found) < enough:
         new = neighbours[waiting.pop()] - found

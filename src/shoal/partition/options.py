@@ -1,4 +1,4 @@
-"""Options: what a registered function takes beside the arguments that all of its kind share."""
+"""Options: the keyword-only arguments of a registered function."""
 
 import inspect
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from shoal.errors import ParameterError
 
 
 def check_options(function: Callable[..., Any], what: str, options: dict[str, Any]) -> None:
-    """Refuse options that a function does not take by keyword alone; `what` names it in the message."""
+    """Refuse options that are not keyword-only arguments of a function; `what` names it in the message."""
     known = [
         name
         for name, parameter in inspect.signature(function).parameters.items()

@@ -1,4 +1,4 @@
-"""Refine: make any partition better by moves and swaps between neighbouring cells."""
+"""Refine: improve any partition by moves and swaps between neighbouring cells."""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,22 +30,22 @@ def refine(
     Parameters
     ----------
     X : array_like of shape (n_records, n_dims)
-        The records the partition is of.
+        The records.
     labels : array_like of shape (n_records,)
         Cell number of each record, from 0 and without gaps, at least `k` records to a cell. Not changed.
     k : int
         Smallest cell size.
     rounds : int
-        At most so many rounds over all pairs of neighbouring cells.
+        Maximum number of rounds over all pairs of neighbouring cells.
     neighbours : int
-        How many cells around each cell are looked at.
+        Number of neighbouring cells considered for each cell.
     least_gain : float
-        A round that lowers the loss by less than this share is the last.
+        Stop after a round that lowers the loss by less than this share.
     thorough : bool
-        In the end also let records move along chains of three cells, and cut neighbouring cells anew: some tenths of a
+        Finally also move records along chains of three cells, and repartition neighbouring cells: some tenths of a
         percent less loss for a tenth to a quarter more time.
     strata : array_like of shape (n_records,), optional
-        Records of different strata never get into one cell; by default there is one stratum.
+        Records of different strata are never put into one cell; by default there is one stratum.
 
     Returns
     -------
@@ -55,20 +55,19 @@ def refine(
     Raises
     ------
     ParameterError
-        If `k` is not a whole number of at least 2, `labels` does not number the cells of the records, or a cell has
-        records of several strata.
+        If `k` is not a whole number of at least 2, `labels` are not valid cell numbers, or a cell has records of
+        several strata.
     GuaranteeError
         If there are fewer than `k` records, or a cell of `labels` has fewer.
 
     Notes
     -----
-    Near-linear in the number of records. Nothing is random: the same start gives the same end, on any number of
-    threads. Under the veto of privacy models, `shoal.cells.guarded_refine` does the same.
+    Near-linear in the number of records. Deterministic: the result depends only on the initial partition, not on the
+    number of threads. `shoal.cells.guarded_refine` does the same under privacy models.
 
-    Cells of 2k records or more are cut by MDAV first. Then there are three kinds of steps: a record moves from a cell
-    of more than `k` to another; two records swap their cells; a cell is scattered over its neighbours where that costs
-    less than what it loses by itself. Each is taken only if float64 arithmetic says that the sum of squared distances
-    falls.
+    Cells of 2k records or more are first split by MDAV. Then there are three kinds of steps: a record moves from a cell
+    of more than `k` to another; two records swap cells; a cell is dissolved into its neighbours if that raises their
+    SSE by less than its own. A step is taken only if it lowers the sum of squared distances in float64 arithmetic.
 
     Examples
     --------
@@ -87,7 +86,7 @@ def refine(
     start = start.astype(np.int64)
     if len(start) == 0 or start.min() < 0 or start.max() >= len(start):
         raise ParameterError(
-            "labels must count the cells from 0; renumber with np.unique(labels, return_inverse=True)."
+            "labels must number the cells from 0; renumber with np.unique(labels, return_inverse=True)."
         )
     smallest = np.bincount(start).min()
     if smallest < k:
@@ -99,20 +98,20 @@ def refine(
 def _refine(
     X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float, thorough: bool
 ) -> Labels:
-    # Cutting a cell never raises the SSE; and cells that are all about the same size fit into tiles of one size.
+    # Splitting a cell never raises the SSE, and cells of similar size fit into tiles of one size.
     start = cut_large(X, labels, k, mdav)
     return kernels.refine(X, start, k, rounds, neighbours, least_gain, thorough)
 
 
 def _within(X: Matrix, labels: Labels, strata: Labels, search: Callable[[Matrix, Labels], Labels]) -> Labels:
-    """Refine the cells of each stratum by themselves."""
+    """Refine the cells of each stratum separately."""
     if strata.shape != labels.shape:
-        raise ParameterError(f"strata must be one for each of the {len(labels)} records; got shape {strata.shape}.")
+        raise ParameterError(f"strata must have one entry for each of the {len(labels)} records; got {strata.shape}.")
     codes = renumbered(strata)
     of_cell = np.empty(int(labels.max()) + 1, dtype=np.int64)
     of_cell[labels] = codes
     if (of_cell[labels] != codes).any():
-        raise ParameterError("A cell of the partition has records of several strata. Give a partition within strata.")
+        raise ParameterError("A cell of the partition has records of several strata. Pass a partition within strata.")
     refined, n_cells = np.empty_like(labels), 0
     for records in members_of(codes):
         refined[records] = search(np.ascontiguousarray(X[records]), renumbered(labels[records])) + n_cells

@@ -1,8 +1,7 @@
-"""Steer: artificial attributes, weighted, that pull a partition towards what the records' own columns do not say.
+"""Steer: append weighted artificial attributes, so that a partition also takes them into account.
 
-Steered microaggregation SM(D, k, M, A, Omega): the matrix D is widened by the attributes A, each scaled to a range of
-its weight in Omega, and any algorithm M runs on the result. Nothing else changes, so every method of `partition` can be
-steered.
+Steered microaggregation SM(D, k, M, A, Omega): the attributes A are appended to the matrix D, each scaled to a range
+equal to its weight in Omega, and any algorithm M runs on the result. Every method of `partition` can be steered.
 
 References
 ----------
@@ -28,24 +27,24 @@ def steer(X: ArrayLike, attributes: ArrayLike, weights: float | Sequence[float])
     X : array_like of shape (n_records, n_dims)
         Records in the space. The paper's bounds on weights are for columns of range 1.
     attributes : array_like of shape (n_records,) or (n_records, n_attributes)
-        What is to be alike within a cell: a time, a place, a group coded as numbers. Finite numbers.
+        What should be similar within a cell: a time, a place, a group coded as numbers. Finite numbers.
     weights : float or sequence of float
-        One for each attribute, at least 0. The larger, the more an attribute counts against the columns of `X`; at 0 it
-        does not count. An attribute that is constant does not count either.
+        One for each attribute, at least 0. A larger weight makes an attribute count more relative to the columns of
+        `X`; 0 disables it. Constant attributes have no effect.
 
     Returns
     -------
     steered : ndarray of shape (n_records, n_dims + n_attributes), float64
-        What to partition. Loss is measured on `X`, not on this.
+        The matrix to partition. Loss is measured on `X`, not on this matrix.
 
     Raises
     ------
     ParameterError
-        If the attributes do not fit the records, or the weights the attributes, or a weight is negative.
+        If the numbers of attributes, records and weights do not match, or a weight is negative.
 
     Examples
     --------
-    Four records in order of time. By themselves the first goes with the third; steered, with its successor.
+    Four records in order of time. Without steering the first is grouped with the third, with steering with the second.
 
     >>> import numpy as np
     >>> from shoal import partition
@@ -59,16 +58,16 @@ def steer(X: ArrayLike, attributes: ArrayLike, weights: float | Sequence[float])
     columns = np.asarray(attributes)
     columns = as_matrix(columns[:, None] if columns.ndim == 1 else columns)
     if len(columns) != len(matrix):
-        raise ParameterError(f"attributes has {len(columns)} records, but X has {len(matrix)}. Give each record one.")
+        raise ParameterError(f"attributes has {len(columns)} rows, but X has {len(matrix)}. Pass one row per record.")
     weight = np.atleast_1d(np.asarray(weights, dtype=np.float64))
     if weight.shape != (columns.shape[1],):
         raise ParameterError(
-            f"{columns.shape[1]} attributes need as many weights; got an array of shape {weight.shape}."
+            f"weights must have one entry for each of the {columns.shape[1]} attributes; got shape {weight.shape}."
         )
     if not (np.isfinite(weight) & (weight >= 0)).all():
         raise ParameterError("weights must be finite numbers of at least 0.")
     low, high = columns.min(axis=0, initial=np.inf), columns.max(axis=0, initial=-np.inf)
-    # Halved first, so that the widest range there is does not overflow.
+    # Halved first, so that the largest possible range does not overflow.
     span = high / 2 - low / 2
     scaled = np.divide(columns / 2 - low / 2, span, out=np.zeros_like(columns), where=span > 0)
     return np.ascontiguousarray(np.hstack([matrix, scaled * weight]))

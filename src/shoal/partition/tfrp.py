@@ -1,9 +1,10 @@
-"""TFRP, two fixed reference points: cells from two opposite corners in turn, then scattered where that loses less.
+"""TFRP, two fixed reference points: cells formed from two opposite corners in turn, then dissolved where that helps.
 
 Phase I: R1 has the smallest number of the whole matrix in every coordinate, R2 the largest. Odd rounds start from the
-remaining record farthest from R1, even rounds from R2; it and its k-1 nearest become a cell, floor(n / k) times. What
-is left joins, in order of decreasing distance from the reference point of the last round, the nearest centroid, which
-moves at once. Phase II is `shoal.partition.dissolve`, with phase I for the final cuts. Ties: lowest record number.
+remaining record farthest from R1, even rounds from R2; it and its k-1 nearest form a cell, floor(n / k) times. The
+records left over are assigned to the nearest centroid, in order of decreasing distance from the reference point of the
+last round, and the centroid is updated each time. Phase II is `shoal.partition.dissolve`, with phase I for the final
+splits. Ties go to the lowest record number.
 """
 
 import numpy as np
@@ -18,9 +19,9 @@ from shoal.typing import Labels, Matrix, Seed
 def tfrp(X: Matrix, k: int, seed: Seed = None, *, phases: int = 2) -> Labels:
     """Return the cells of TFRP, or with ``phases=1`` those of its first phase, which the paper calls TFRP_I.
 
-    Takes O(n^2 / k) time in records at worst, for one search a cell and, in phase II, one search among the centroids
-    a record. The paper's partial distance search stops adding up a distance once it is too long; the searches here
-    rule out whole blocks and, on a lattice, most records of the others without adding up anything. Nothing is random.
+    Takes O(n^2 / k) time in records at worst, for one search per cell and, in phase II, one search among the centroids
+    per record. The paper's partial distance search stops summing a distance once it is too large; the searches here
+    exclude whole blocks, and on a lattice most records of the others, without computing distances. Deterministic.
 
     References
     ----------
@@ -46,5 +47,5 @@ def _phase_one(X: Matrix, k: int) -> Labels:
 
 
 def _farthest_first(X: Matrix, coordinate: float) -> Labels:
-    """Return the records in order of decreasing distance from the point with that number in every coordinate."""
+    """Return the records in order of decreasing distance from the point whose coordinates all equal `coordinate`."""
     return np.argsort(-kernels.distances(X, np.full(X.shape[1], coordinate)), kind="stable")

@@ -1,6 +1,6 @@
 """Top-down: c-means++ into c parts, then each part is split around its two farthest records until cells are small.
 
-The partition of the random aggregation paper, section 3.2, as read in ``docs/topdown.md``.
+The partition of the random aggregation paper, section 3.2, as interpreted in ``docs/topdown.md``.
 """
 
 import operator
@@ -12,14 +12,14 @@ from shoal.errors import ParameterError
 from shoal.typing import Labels, Matrix, Seed
 
 _MOST_PARTS = 256
-"""What `c` is at most by default: the draw and every step take O(n c)."""
+"""Maximum default of `c`: the initial draw and every step take O(n c)."""
 
 _MOST_STEPS = 10
-"""Steps of c-means at most; on the three CASC sets more of them changed the loss by about 1% at most."""
+"""Maximum number of c-means steps; on the three CASC sets more steps changed the loss by at most about 1%."""
 
 
 def topdown(X: Matrix, k: int, seed: Seed = None, *, c: int | None = None) -> Labels:
-    """Return cells of k to 2k-1 records, found from above: c parts, each split around its farthest pair, and again.
+    """Return cells of k to 2k-1 records, found top-down: c parts, each split recursively around its farthest pair.
 
     Parameters
     ----------
@@ -28,11 +28,11 @@ def topdown(X: Matrix, k: int, seed: Seed = None, *, c: int | None = None) -> La
     k : int
         Smallest cell size.
     seed : int, optional
-        Repeats the draw of the first centroids. Records are drawn by where they are, so that their order in the table
-        does not matter.
+        Makes the draw of the initial centroids reproducible. Records are drawn by position in the space, so that their
+        order in the table does not matter.
     c : int, optional
-        How many parts to start from, at least 1. By default one for every 3k records, and at most 256. From one part,
-        nothing is random.
+        Number of initial parts, at least 1. By default one for every 3k records, and at most 256. With one part the
+        method is deterministic.
 
     Returns
     -------
@@ -46,10 +46,9 @@ def topdown(X: Matrix, k: int, seed: Seed = None, *, c: int | None = None) -> La
 
     Notes
     -----
-    Takes O(n c) time in records for the parts. A split of s records takes O(s log s) where some lie far out, as they do
-    in most data, and O(s^2) where all are equally far from their middle; outliers are split off k at a time, so a part
-    of s records may need s / k splits. Memory is that of two or three copies of the matrix; there is no matrix of
-    distances.
+    Takes O(n c) time in records for the parts. A split of s records takes O(s log s) if some lie far out, as in most
+    data, and O(s^2) if all are equally far from their centre; outliers are split off k at a time, so a part of s
+    records may need s / k splits. Needs memory for two or three copies of the matrix, and no distance matrix.
 
     References
     ----------
@@ -68,12 +67,12 @@ def topdown(X: Matrix, k: int, seed: Seed = None, *, c: int | None = None) -> La
 
 
 def parts(X: Matrix, k: int, c: int, seed: Seed = None) -> Labels:
-    """Return the part of each record that the splits start from: about `c` clusters, none of fewer than `k` records."""
+    """Return the initial part of each record: about `c` clusters, none of fewer than `k` records."""
     return _merge_small(X, _cmeans(X, c, np.random.default_rng(seed)), k)
 
 
 def _n_parts(c: int | None, n_records: int, k: int) -> int:
-    """Return how many parts to start from."""
+    """Return the number of initial parts."""
     if c is None:
         return min(max(n_records // (3 * k), 1), _MOST_PARTS)
     try:
@@ -81,7 +80,7 @@ def _n_parts(c: int | None, n_records: int, k: int) -> int:
     except TypeError:
         number = 0
     if number < 1:
-        raise ParameterError(f"c, the number of parts to start from, must be a whole number of at least 1; got {c!r}.")
+        raise ParameterError(f"c, the number of initial parts, must be a whole number of at least 1; got {c!r}.")
     return number
 
 
@@ -89,7 +88,7 @@ def _cmeans(X: Matrix, c: int, rng: np.random.Generator) -> Labels:
     """Cluster by c-means++: return the part of each record; at most `c` parts, none empty."""
     if c == 1:
         return np.zeros(len(X), dtype=np.int64)
-    # From the middle outwards: in whatever order the records come, the same draw then takes the same ones.
+    # From the centre outwards, so that the draw does not depend on the order of the records.
     middle = _centroids(X, np.zeros(len(X), dtype=np.int64))[0]
     outwards = np.argsort(kernels.distances(X, middle), kind="stable")
     records = X[outwards]
@@ -104,10 +103,10 @@ def _cmeans(X: Matrix, c: int, rng: np.random.Generator) -> Labels:
 
 
 def _first_centroids(X: Matrix, c: int, rng: np.random.Generator) -> Matrix:
-    """Draw records, each with a chance in proportion to its squared distance from the nearest of those drawn before."""
+    """Draw records, each with probability proportional to its squared distance from the nearest one already drawn."""
     drawn = [X[rng.integers(len(X))]]
     squared = kernels.distances(X, drawn[0])
-    # With fewer distinct records than `c`, all distances are 0 before that.
+    # With fewer than `c` distinct records, all distances become 0 earlier.
     while len(drawn) < c and squared.any():
         wheel = np.cumsum(squared)
         at = np.searchsorted(wheel, rng.random() * wheel[-1], side="right")
@@ -143,6 +142,6 @@ def _merge_small(X: Matrix, parts: Labels, k: int) -> Labels:
 
 
 def _without_gaps(labels: Labels) -> Labels:
-    """Return the labels with the numbers that do not occur left out."""
+    """Return the labels renumbered without gaps."""
     numbers: Labels = np.cumsum(np.bincount(labels) > 0) - 1
     return numbers[labels]

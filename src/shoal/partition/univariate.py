@@ -1,8 +1,8 @@
-"""Univariate: the best partition there is, along one line.
+"""Univariate: the optimal partition along one line.
 
-With one column microaggregation is not hard: some partition of least SSE has cells of k to 2k-1 neighbours in sorted
-order (Hansen, Mukherjee), and dynamic programming finds it. With several columns the records are put on a line first;
-the result is then the best for their places on that line, and not for the full space.
+With one column microaggregation is tractable: some partition of minimum SSE has cells of k to 2k-1 neighbours in sorted
+order (Hansen, Mukherjee), and dynamic programming finds it. With several columns the records are first projected on a
+line; the result is then optimal for the projections, not for the full space.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from shoal.typing import Labels, Matrix, Seed
 
 
 def univariate(X: Matrix, k: int, seed: Seed = None, *, axis: str | int = "principal") -> Labels:
-    """Return the cells of least SSE along one line: the only column, another one, or the first principal component.
+    """Return the cells of minimum SSE along one line: a column, or the first principal component.
 
     Parameters
     ----------
@@ -23,10 +23,10 @@ def univariate(X: Matrix, k: int, seed: Seed = None, *, axis: str | int = "princ
     k : int
         Smallest cell size.
     seed : int, optional
-        Nothing is random here.
+        Ignored; the method is deterministic.
     axis : "principal" or int
-        Where the line lies if there are several columns: along the first principal component, or along the column of
-        this number. With one column both mean that column.
+        The line to use if there are several columns: the first principal component, or the column of this number. With
+        one column both mean that column.
 
     Returns
     -------
@@ -41,10 +41,10 @@ def univariate(X: Matrix, k: int, seed: Seed = None, *, axis: str | int = "princ
     Notes
     -----
     Takes O(n log n) time in records, most of it for sorting, and O(n) memory, for any `k`. Cells hold k to 2k-1
-    records. What a cell costs is computed without cancellation, so neither a great offset nor an outlier takes digits
-    from it, and the SSE is the least there is up to a relative error of some k * 2**-53. Equal values keep the order
-    of the records; of partitions that cost the same in this arithmetic, the last cell is the smallest, then the one
-    before it.
+    records. The cost of a cell is computed without cancellation, so large offsets and outliers do not reduce its
+    accuracy, and the SSE is minimal up to a relative error of about k * 2**-53. Equal values keep the order of the
+    records; of partitions with the same computed cost, the one with the smallest last cell is taken, then the smallest
+    next-to-last cell, and so on.
 
     References
     ----------
@@ -64,7 +64,7 @@ def univariate(X: Matrix, k: int, seed: Seed = None, *, axis: str | int = "princ
 
 
 def _places(X: Matrix, axis: str | int) -> NDArray[np.float64]:
-    """Return where each record is on the line."""
+    """Return the position of each record on the line."""
     n_dims = X.shape[1]
     if axis == "principal":
         return X[:, 0].copy() if n_dims == 1 else _along_principal_component(X)
@@ -76,7 +76,7 @@ def _places(X: Matrix, axis: str | int) -> NDArray[np.float64]:
 def _along_principal_component(X: Matrix) -> NDArray[np.float64]:
     """Project on the eigenvector of the largest eigenvalue of the covariance, its largest component made positive."""
     Z = np.ldexp(X, -np.frexp(np.abs(X).max())[1])
-    Z -= Z.min(axis=0)  # the digits that all records share go without a rounding
+    Z -= Z.min(axis=0)  # the digits that all records share cancel without rounding
     Z = np.ldexp(Z, -np.frexp(Z.max())[1])
     deviations = Z - Z.mean(axis=0)
     component = np.linalg.eigh(deviations.T @ deviations)[1][:, -1]

@@ -125,6 +125,9 @@ def _removed(schema: Schema) -> Iterable[str]:
 
 
 def _prepared(job: Job, schema: Schema) -> Iterable[str]:
+    folded = [column.name for column in schema.quasi if column.settings.fold]
+    if folded:
+        yield f"Texts that differ only in case or blanks were taken for one in {listed(folded)}."
     coded = [column.name for column in schema.quasi if column.settings.missing_codes]
     if coded:
         yield f"Codes that stand for a missing value were read as missing in {listed(coded)}."

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
-from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.errors import InputError, ParameterError, RecountError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
@@ -27,7 +26,7 @@ from shoal.stream.keys import MISSING, keys_of, tags_of
 from shoal.stream.layout import Layout, whole
 from shoal.stream.quasi_identifiers import Encoded, Ordinal, sum_is_finite
 from shoal.stream.ranges import EPOCH
-from shoal.stream.rules import Rules, as_rules
+from shoal.stream.rules import Rules, as_rules, refuse_unknown
 from shoal.stream.summary import Summary
 from shoal.typing import Labels, Seed, Vector
 
@@ -45,7 +44,7 @@ class Reason(StrEnum):
     UNKNOWN_LEVEL = "unknown-level"
 
 
-class TupleError(SchemaError):
+class TupleError(InputError):
     """A tuple that cannot be used: its row in the batch, the column, and why."""
 
     def __init__(self, message: str, row: int, column: str, reason: Reason) -> None:
@@ -104,18 +103,18 @@ class Stream:
         from the tuples that wait when the first one is due.
     adapt : float
         By what share learned ranges move, every 10,000 tuples, towards what those held. 0 freezes them.
-    weights : mapping of str to float, optional
-        What columns count in distance, 1 by default.
-    nominal, ordinal
-        Columns to be treated as values without order, and as levels: a mapping to the levels, lowest first.
+    columns : mapping of str to mapping, optional
+        Settings of single columns, as in `shoal.anonymize`: ``kind``, ``order`` (levels, lowest first) and ``weight``.
     confidential, other, identifiers : sequence of str
         Columns published as they are, the same by explicit word, and dropped.
-    diverse : mapping of str to int, optional
-        How many different values of a confidential column a cell has to hold.
+    models : LDiversity or sequence of such, optional
+        How many different values of a confidential column a cell has to hold; distinct l-diversity.
     missing : {"error", "own-value"}
         What a missing quasi-identifier is.
     on_error : {"fail", "side"}
         Whether a tuple that cannot be used ends the push, with nothing taken in, or goes to the side output.
+    tracked : sequence of str
+        Columns that say where a tuple came from, such as the number of its line: only the side output gets them.
     on_side : callable, optional
         Called with tuples that could not be released, in the kind of frame that was pushed, and their reasons. They
         are unprotected. Without it they are counted only.
@@ -154,19 +153,20 @@ class Stream:
         max_cell: int | None = None,
         ranges: Mapping[str, Sequence[Any]] | Sequence[Sequence[Any]] | None = None,
         adapt: float = 0.0,
-        weights: Mapping[str, float] | None = None,
-        nominal: Sequence[str] = (),
-        ordinal: Mapping[str, Sequence[str]] | None = None,
+        columns: Mapping[str, Any] | None = None,
         confidential: Sequence[str] = (),
         other: Sequence[str] = (),
         identifiers: Sequence[str] = (),
-        diverse: Mapping[str, int] | None = None,
+        models: Any = (),
         missing: str = "error",
         on_error: str = "fail",
+        tracked: Sequence[str] = (),
         on_side: OnSide | None = None,
         clock: Callable[[], float] = time.time,
         seed: Seed = None,
+        **unknown: Any,
     ) -> None:
+        refuse_unknown(unknown)
         if not (seed is None or isinstance(seed, int | np.integer)):
             raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
         given = {name: value for name, value in locals().items() if name in Rules.__dataclass_fields__ and name != "k"}
@@ -181,6 +181,8 @@ class Stream:
         self._back: Back = lambda table: table
         self._n_in = 0
         self._reasons: Counter[str] = Counter()
+        self._smallest: int | None = None
+        self._early = np.empty(0)
         self._layout: Layout | None = None
 
     def _settle(self, layout: Layout) -> None:
@@ -225,6 +227,11 @@ class Stream:
             If a column is missing, new, of another type, or holds what cannot be used. Nothing was taken in.
         """
         table, self._back = as_arrow(batch)
+        return self._back(self.push_table(table, now))
+
+    @_one_at_a_time
+    def push_table(self, table: pa.Table, now: ArrayLike | None = None) -> pa.Table:
+        """Take the tuples of an Arrow table in and return what is released, without a look at other frames."""
         layout = self._layout or Layout.of(table.schema, self.rules)
         table = layout.conform(table)
         times = self._times(now, table.num_rows)
@@ -235,7 +242,7 @@ class Stream:
         self._n_in += table.num_rows
         if faults:
             table, times = self._set_aside(table, times, faults)
-        return self._back(self._take_in(_Batch(table, times)))
+        return self._take_in(_Batch(table, times))
 
     @_one_at_a_time
     def advance(self, now: float) -> Any:
@@ -266,6 +273,18 @@ class Stream:
         self._n_in += len(reasons)
         self._reasons.update(reasons)
 
+    @property
+    def n_in(self) -> int:
+        """Number of tuples that have come."""
+        return self._n_in
+
+    @property
+    @_one_at_a_time
+    def oldest(self) -> float | None:
+        """When the tuple came that has waited longest; None where none waits."""
+        times = self.positions()[1]
+        return float(times[0]) if len(times) else None
+
     def __len__(self) -> int:
         """Count the tuples that wait."""
         return 0 if self._layout is None else int(self._waiting.num_rows)
@@ -274,29 +293,42 @@ class Stream:
     def summary(self) -> Summary:
         """Say what the stream has done so far."""
         if self._layout is None:
-            return Summary.of(Window(0, self.rules.k).tally(), self._n_in, 0, dict(self._reasons), {})
+            return Summary.of(Window(0, self.rules.k).tally(), self._n_in, 0, dict(self._reasons), {}, None)
         names = [column.name for column in self._layout.placed]
         outside = {name: int(n) for name, n in zip(names, self._outside, strict=True) if n}
-        return Summary.of(self._window.tally(), self._n_in, len(self), dict(self._reasons), outside)
+        return Summary.of(self._window.tally(), self._n_in, len(self), dict(self._reasons), outside, self._smallest)
 
     @_one_at_a_time
     def dump(self) -> bytes:
         """Return everything that is needed to go on, as bytes, `notes` included; see `save`."""
-        kept: dict[str, Any] = {"rules": asdict(self.rules), "notes": self.notes}
-        kept |= {"n_in": self._n_in, "reasons": dict(self._reasons)}
-        if self._layout is None:
-            return state.pack(kept, pa.table({}))
-        positions, times = self._window.waiting()
-        kept |= {
-            "n_entered": self._n_entered,
-            "outside": self._outside.tolist(),
-            "ranges": self._ranges.as_lists(),
-            "tally": self._window.tally(),
-            "early": self._early.tolist(),
-            "positions": positions.tolist(),
-            "times": times.tolist(),
-        }
-        return state.pack(kept, self._waiting)
+        positions, times = self.positions()
+        kept = {"rules": self.rules.plain(), "notes": self.notes, **self.progress()}
+        kept |= {"positions": positions.tolist(), "times": times.tolist()}
+        return state.pack(kept, pa.table({}) if self._layout is None else self._waiting)
+
+    def progress(self) -> dict[str, Any]:
+        """Return what a stream has counted, measured and learned, in plain values: all but the rows that wait."""
+        kept: dict[str, Any] = {"n_in": self._n_in, "reasons": dict(self._reasons), "smallest": self._smallest}
+        if self._layout is not None:
+            kept |= {
+                "n_entered": self._n_entered,
+                "outside": self._outside.tolist(),
+                "ranges": self._ranges.as_lists(),
+                "tally": self._window.tally(),
+            }
+        return kept
+
+    def positions(self) -> tuple[Labels, Vector]:
+        """Return which tuples wait, by their numbers among all that could be used, and when they came."""
+        if self._layout is None or self._learning:
+            # As long as the ranges are unknown nobody leaves.
+            return np.arange(len(self)), self._early
+        return self._window.waiting()
+
+    @property
+    def waiting(self) -> pa.Table | None:
+        """The rows that wait, in order of arrival; None before the first batch."""
+        return None if self._layout is None else self._waiting
 
     @classmethod
     def restore(
@@ -307,24 +339,26 @@ class Stream:
         stream = cls.__new__(cls)
         stream._begin(as_rules(**kept["rules"]), on_side, clock)
         stream.notes = kept["notes"]
-        stream._n_in = kept["n_in"]
-        stream._reasons.update(kept["reasons"])
-        if "tally" in kept:
-            stream._settle(Layout(stream.rules, waiting.schema))
-            stream._resume(kept, waiting)
+        stream.resume(kept, waiting, np.array(kept["positions"], dtype=np.int64), np.array(kept["times"], dtype=float))
         return stream
 
-    def _resume(self, kept: dict[str, Any], waiting: pa.Table) -> None:
+    def resume(self, progress: dict[str, Any], waiting: pa.Table, positions: Labels, times: Vector) -> None:
+        """Take over from another stream of the same rules what `progress`, `waiting` and `positions` said."""
+        self._n_in = progress["n_in"]
+        self._reasons.update(progress["reasons"])
+        self._smallest = progress["smallest"]
+        if "tally" not in progress:
+            return
+        self._settle(Layout(self.rules, waiting.schema))
         assert self._layout is not None
-        self._n_entered = kept["n_entered"]
-        self._outside[:] = kept["outside"]
-        self._ranges.take_lists(kept["ranges"])
+        self._n_entered = progress["n_entered"]
+        self._outside[:] = progress["outside"]
+        self._ranges.take_lists(progress["ranges"])
         self._waiting = waiting
-        self._early = np.array(kept["early"], dtype=np.float64)
-        times = np.array(kept["times"], dtype=np.float64)
-        inside = waiting if len(times) else waiting.slice(0, 0)
-        tuples = self._layout.tuples(inside, self._ranges, times)
-        self._window.restore(tuples, np.array(kept["positions"], dtype=np.int64), kept["tally"])
+        if self._learning:
+            self._early, waiting, positions, times = times, waiting.slice(0, 0), positions[:0], times[:0]
+        tuples = self._layout.tuples(waiting, self._ranges, times)
+        self._window.restore(tuples, positions, progress["tally"])
 
     def save(self, path: str | Path) -> None:
         """Write everything that is needed to go on into a file: beside it first, then in its place."""
@@ -447,7 +481,10 @@ class Stream:
         reasons = [Reason.TOO_FEW_TUPLES, *(self._reason(name) for name in self._layout.tags)]
         if len(gone.side):
             self._to_side(together.take(gone.side), [str(reasons[reason]) for reason in gone.reasons])
-        return _publish(self._layout, together.take(gone.rows), gone.sizes)
+        released = _publish(self._layout, together.take(gone.rows), gone.sizes)
+        if len(gone.sizes):
+            self._smallest = min(int(gone.sizes.min()), self._smallest or int(gone.sizes.min()))
+        return released
 
     def _reason(self, name: str) -> Reason:
         return Reason.TOO_FEW_SUBJECTS if name == self.rules.subject else Reason.TOO_FEW_VALUES
@@ -482,7 +519,7 @@ def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Label
         if (_changes(whole(released.column(column.name))) & ~begins[1:]).any():
             wrong.append(f"column {column.name!r} differs within a cell")
     if wrong:
-        raise GuaranteeError(
+        raise RecountError(
             f"The recount disagrees: {'; '.join(wrong)}. This is a fault in shoal; nothing was released."
         )
 

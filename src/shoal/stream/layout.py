@@ -29,9 +29,10 @@ class Layout:
         """Fit the rules to the columns of a batch."""
         quasi = rules.quasi_identifiers
         if quasi is None:
-            named = {*rules.confidential, *rules.other, *rules.identifiers, rules.subject}
+            named = {*rules.confidential, *rules.other, *rules.identifiers, *rules.tracked, rules.subject}
             quasi = tuple(name for name in schema.names if name not in named)
-        roles = [*quasi, *rules.confidential, *rules.other, *([rules.subject] if rules.subject else [])]
+        roles = [*quasi, *rules.confidential, *rules.other, *rules.tracked]
+        roles += [rules.subject] if rules.subject else []
         _refuse(schema, roles, rules.identifiers)
         kept = [field for field in schema if field.name not in rules.identifiers]
         return cls(rules, pa.schema([pa.field(field.name, field.type) for field in kept]))
@@ -41,22 +42,17 @@ class Layout:
         """The quasi-identifiers, in the order of the columns."""
         names = self.rules.quasi_identifiers
         if names is None:
-            passed = {*self.rules.confidential, *self.rules.other, self.rules.subject}
+            passed = {*self.rules.confidential, *self.rules.other, *self.rules.tracked, self.rules.subject}
             names = tuple(name for name in self.schema.names if name not in passed)
-        return tuple(
-            as_quasi(name, self.schema.field(name).type, self.rules.nominal, self.rules.ordinal) for name in names
-        )
+        return tuple(as_quasi(name, self.schema.field(name).type, self.rules) for name in names)
 
     @cached_property
     def released(self) -> pa.Schema:
         """The columns of a released batch."""
         types = {column.name: column.released(self.schema.field(column.name).type) for column in self.quasi}
-        kept = [field for field in self.schema if field.name != self.rules.subject or field.name in self._published]
+        hidden = {*self.rules.tracked, self.rules.subject} - {*self.rules.confidential, *self.rules.other}
+        kept = [field for field in self.schema if field.name not in hidden]
         return pa.schema([pa.field(field.name, types.get(field.name, field.type)) for field in kept])
-
-    @property
-    def _published(self) -> set[str]:
-        return {*self.rules.confidential, *self.rules.other}
 
     @cached_property
     def tags(self) -> dict[str, int]:

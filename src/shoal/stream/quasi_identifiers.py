@@ -4,7 +4,6 @@ Every column has range 1 in distance: numbers and dates by their range, ordered 
 two are alike (0) or not (1). Nothing grows with the number of different values.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,8 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.columns.schema import Kind, natural_kind
 from shoal.errors import SchemaError
 from shoal.stream.keys import MISSING, Keys, keys_of
+from shoal.stream.rules import Rules
 from shoal.typing import Labels, Vector
 
 Mask = NDArray[np.bool_]
@@ -139,24 +140,29 @@ class Nominal:
 Quasi = Numeric | Date | Ordinal | Nominal
 
 
-def as_quasi(name: str, kind: pa.DataType, nominal: Sequence[str], ordinal: dict[str, tuple[str, ...]]) -> Quasi:
-    """Choose how a column is treated: as told, else by its type."""
-    if name in ordinal:
-        return Ordinal(name, ordinal[name])
-    if name in nominal or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_text(kind):
+def as_quasi(name: str, type_: pa.DataType, rules: Rules) -> Quasi:
+    """Choose how a column is treated: as told, else by its type, as everywhere in shoal."""
+    if name in rules.ordinal:
+        return Ordinal(name, rules.ordinal[name])
+    natural = Kind.NOMINAL if _is_bytes(type_) else natural_kind(type_)
+    told = rules.columns[name].kind if name in rules.columns else None
+    kind = told or natural
+    if kind is Kind.NOMINAL:
         return Nominal(name)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return Numeric(name)
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
-        return Date(name, kind)
-    raise SchemaError(f"Column {name!r} is of type {kind}, which has no distance. Leave it out or convert it.")
+    if natural is not kind or kind is None:
+        what = f"is declared {told}, but holds {type_}" if told else f"is of type {type_}, which has no distance"
+        raise SchemaError(f"Column {name!r} {what}. Leave it out or convert it.")
+    if kind is Kind.ORDINAL:
+        raise SchemaError(
+            f"Column {name!r} has ordered categories; say its levels, lowest first: columns={{{name!r}: "
+            '{"order": [...]}}.'
+        )
+    return Numeric(name) if kind is Kind.NUMERIC else Date(name, type_)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        return _is_text(kind.value_type)
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return any(is_one(kind) for is_one in texts) or "view" in str(kind)
+def _is_bytes(type_: pa.DataType) -> bool:
+    """Tell whether the values are texts as they stand in a line."""
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or "view" in str(type_))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -1,13 +1,17 @@
 """Rules: what was asked of a stream, checked once, and written into its checkpoints."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
 from shoal.arrays import as_cell_size
-from shoal.errors import ParameterError
+from shoal.columns.schema import ColumnSettings, Kind, as_settings
+from shoal.errors import ParameterError, did_you_mean
+from shoal.models import LDiversity, Model
+from shoal.models.serialization import as_models, settings_of
 
 MISSING_POLICIES = ("error", "own-value")
 ERROR_POLICIES = ("fail", "side")
@@ -26,15 +30,14 @@ class Rules:
     max_cell: int | None
     ranges: dict[str, tuple[Any, Any]]
     adapt: float
-    weights: dict[str, float]
-    nominal: tuple[str, ...]
-    ordinal: dict[str, tuple[str, ...]]
+    columns: dict[str, ColumnSettings]
     confidential: tuple[str, ...]
     other: tuple[str, ...]
     identifiers: tuple[str, ...]
-    diverse: dict[str, int]
+    models: tuple[Model, ...]
     missing: str
     on_error: str
+    tracked: tuple[str, ...]
 
     def __post_init__(self) -> None:
         self._check_window()
@@ -69,7 +72,7 @@ class Rules:
                 raise ParameterError(f"{policy!r} is not a policy here. Policies: {', '.join(known)}.")
 
     def _check_columns(self) -> None:
-        roles = [*(self.quasi_identifiers or ()), *self.confidential, *self.other, *self.identifiers]
+        roles = [*(self.quasi_identifiers or ()), *self.confidential, *self.other, *self.identifiers, *self.tracked]
         twice = sorted({name for name in roles if roles.count(name) > 1})
         if twice:
             raise ParameterError(f"Column(s) {', '.join(twice)} have two roles; give each one.")
@@ -77,28 +80,49 @@ class Rules:
             raise ParameterError(
                 f"The subject column {self.subject!r} cannot be an identifier or quasi-identifier too."
             )
-        for name, weight in self.weights.items():
-            if not (_is_number(weight) and 0 < weight < math.inf):
-                raise ParameterError(f"The weight of column {name!r} is a number above 0, not {weight!r}.")
-        for name, levels in self.ordinal.items():
-            if len(set(levels)) != len(levels) or not levels:
-                raise ParameterError(f"The levels of column {name!r} are named once each, lowest first.")
-        for name, least in self.diverse.items():
-            _whole(f"diverse[{name!r}]", least)
-            if least < 2:
-                raise ParameterError(f"A cell holds at least 1 value anyway; diverse[{name!r}]={least} is below 2.")
+        for name, setting in self.columns.items():
+            _check_setting(name, setting)
+        for model in self.models:
+            _check_model(model)
         self._check_mentioned()
 
     def _check_mentioned(self) -> None:
         """Refuse an option about a column that has no such role: it would be silent."""
         if self.quasi_identifiers is not None:
-            for option in (self.ranges, self.weights, self.nominal, self.ordinal):
-                for name in option:
-                    if name not in self.quasi_identifiers:
-                        raise ParameterError(f"Column {name!r} has a range, weight or kind but is no quasi-identifier.")
+            for name in (*self.ranges, *self.columns):
+                if name not in self.quasi_identifiers:
+                    raise ParameterError(f"Column {name!r} has a range or settings but is no quasi-identifier.")
         for name in self.diverse:
             if name not in self.confidential:
-                raise ParameterError(f"diverse names column {name!r}, which is not among the confidential ones.")
+                raise ParameterError(f"l-diversity names column {name!r}, which is not among the confidential ones.")
+        if len(self.diverse) < len(self.models):
+            raise ParameterError("Several models are about the same column. Say once how many values a cell holds.")
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """What columns count in distance."""
+        return {name: setting.weight for name, setting in self.columns.items()}
+
+    @cached_property
+    def ordinal(self) -> dict[str, tuple[str, ...]]:
+        """The levels of columns that have some, lowest first."""
+        return {name: tuple(map(str, setting.order)) for name, setting in self.columns.items() if setting.order}
+
+    def of_kind(self, kind: Kind) -> tuple[str, ...]:
+        """Return the columns that are declared to be of a kind."""
+        return tuple(name for name, setting in self.columns.items() if setting.kind is kind)
+
+    @cached_property
+    def diverse(self) -> dict[str, int]:
+        """How many different values of which columns a cell has to hold."""
+        return {model.column: model.l for model in self.models if isinstance(model, LDiversity)}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the rules in plain values, which `as_rules` takes."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain["columns"] = {name: setting.model_dump(exclude_defaults=True) for name, setting in self.columns.items()}
+        plain["models"] = [settings_of(model) for model in self.models]
+        return plain
 
 
 def as_rules(k: int, **options: Any) -> Rules:
@@ -111,12 +135,55 @@ def as_rules(k: int, **options: Any) -> Rules:
             "quasi_identifiers": None if quasi is None else _names(quasi),
             "subject": None if options["subject"] is None else str(options["subject"]),
             "ranges": _ranges(options["ranges"]),
-            "weights": {str(name): weight for name, weight in (options["weights"] or {}).items()},
-            "ordinal": {str(name): tuple(levels) for name, levels in (options["ordinal"] or {}).items()},
-            "diverse": {str(name): least for name, least in (options["diverse"] or {}).items()},
-            **{name: _names(options[name]) for name in ("nominal", "confidential", "other", "identifiers")},
+            "columns": as_settings({str(name): given for name, given in (options["columns"] or {}).items()}),
+            "models": as_models(options["models"]),
+            **{name: _names(options[name]) for name in ("confidential", "other", "identifiers", "tracked")},
         },
     )
+
+
+RENAMED = {
+    "weights": 'columns={"age": {"weight": 2}} says what a column counts in distance',
+    "nominal": 'columns={"zip": {"kind": "nominal"}} says what values are',
+    "ordinal": 'columns={"school": {"order": ["low", "high"]}} says the levels of a column',
+    "diverse": 'models=[LDiversity("diagnosis", l=3)] asks for different confidential values',
+}
+"""Words that a stream had of its own, and those of `shoal.anonymize`."""
+
+
+def refuse_unknown(names: Iterable[str]) -> None:
+    """Refuse arguments that a stream does not have, with the word to use."""
+    for name in names:
+        if name in RENAMED:
+            raise ParameterError(f"{name}= is no longer an argument of a stream: {RENAMED[name]}.")
+        raise ParameterError(
+            f"A stream has no argument {name!r}.{did_you_mean(name, known=Rules.__dataclass_fields__)}"
+        )
+
+
+def _check_setting(name: str, setting: ColumnSettings) -> None:
+    unused = sorted(setting.model_fields_set - {"kind", "order", "weight"})
+    if unused:
+        raise ParameterError(
+            f"{', '.join(unused)} is set for column {name!r}, but a stream takes only kind, order and weight."
+        )
+    if setting.order is not None and (len(set(setting.order)) != len(setting.order) or not setting.order):
+        raise ParameterError(f"The levels of column {name!r} are named once each, lowest first.")
+    if setting.kind is Kind.ORDINAL and setting.order is None:
+        raise ParameterError(
+            f'Column {name!r} is ordinal; say its levels, lowest first: columns={{{name!r}: {{"order": [...]}}}}, on '
+            f"the command line --order-of {name}=low,high."
+        )
+    if setting.order is not None and setting.kind not in (None, Kind.ORDINAL):
+        raise ParameterError(f"An order is given for column {name!r}, which is {setting.kind}, not ordinal.")
+
+
+def _check_model(model: Model) -> None:
+    if not isinstance(model, LDiversity) or model.kind != "distinct":
+        raise ParameterError(
+            f"A stream keeps distinct l-diversity in each cell; {model.name} of {model.column!r} was asked for. A "
+            "stream does not know the distribution of all tuples. Use LDiversity(column, l), or collect the records."
+        )
 
 
 def _names(columns: Sequence[Any]) -> tuple[str, ...]:

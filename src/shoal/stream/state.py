@@ -14,7 +14,7 @@ import pyarrow as pa
 from shoal.errors import FileError
 from shoal.files import replacing
 
-TITLE = b"shoal stream, version 1\n"
+TITLE = b"shoal stream, version 2\n"
 
 
 def pack(kept: dict[str, Any], waiting: pa.Table) -> bytes:
@@ -44,7 +44,7 @@ def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there: the old one stays until the new one is on the disk."""
+    """Write a file, for its owner alone: the old one stays until the new one is on the disk."""
     with replacing(path, force=True, private=True) as beside:
         beside.write_bytes(content)
 

@@ -13,6 +13,8 @@ class Summary:
     n_side: int
     n_buffered: int
     n_cells: int
+    smallest_cell: int | None
+    """Tuples of the smallest cell that was released; None as long as there is none."""
     reasons: dict[str, int]
     """How many tuples went to the side output, by reason."""
     n_outside: dict[str, int]
@@ -41,7 +43,13 @@ class Summary:
 
     @classmethod
     def of(
-        cls, tally: dict[str, Any], n_in: int, n_buffered: int, reasons: dict[str, int], outside: dict[str, int]
+        cls,
+        tally: dict[str, Any],
+        n_in: int,
+        n_buffered: int,
+        reasons: dict[str, int],
+        outside: dict[str, int],
+        smallest: int | None,
     ) -> "Summary":
         """Make a summary from the window's tally and what the stream counted itself."""
         n_released, n_cells = tally["n_released"], tally["n_cells"]
@@ -53,6 +61,7 @@ class Summary:
             n_side=sum(reasons.values()),
             n_buffered=n_buffered,
             n_cells=n_cells,
+            smallest_cell=smallest,
             reasons=dict(reasons),
             n_outside=dict(outside),
             n_clock_held=tally["n_clock_held"],

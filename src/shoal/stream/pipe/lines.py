@@ -15,10 +15,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.columns.schema import Kind
 from shoal.errors import SchemaError
 from shoal.stream.rules import Rules
 
 NUMBER, TEXT, PASSED, NOTHING = range(4)
+LINE = "shoal:line"
+"""The column that holds the number of the line of a tuple. It comes back on the side output only."""
 
 
 class Form(StrEnum):
@@ -35,18 +38,27 @@ class LineReason(StrEnum):
     MISSING_KEY = "missing-key"
     UNKNOWN_KEY = "unknown-key"
     NOT_A_NUMBER = "not-a-number"
+    NOT_UTF8 = "not-utf-8"
     NOT_A_DATE = "not-a-date"
+    TOO_LONG = "line-too-long"
 
 
-_REASONS = (LineReason.MALFORMED, LineReason.MISSING_KEY, LineReason.UNKNOWN_KEY, LineReason.NOT_A_NUMBER)
+_REASONS = (
+    LineReason.MALFORMED,
+    LineReason.MISSING_KEY,
+    LineReason.UNKNOWN_KEY,
+    LineReason.NOT_A_NUMBER,
+    LineReason.NOT_UTF8,
+)
 
 
 class Bad(NamedTuple):
-    """A line that is not a tuple: its number in the input, from 1, why, and the line itself."""
+    """A line that is not a tuple: its number in the input, from 1, why, the line itself, and where it begins."""
 
     number: int
     reason: LineReason
     content: bytes
+    begin: int
 
 
 class Read(NamedTuple):
@@ -55,25 +67,36 @@ class Read(NamedTuple):
     table: pa.Table
     numbers: NDArray[np.int64]
     """The number of the line of each tuple."""
+    begins: NDArray[np.int64]
+    """Where in the text the line of each tuple begins."""
     n_bytes: int
     n_lines: int
     bad: list[Bad]
 
+    def before(self, number: int) -> "Read":
+        """Return the tuples of the lines before one."""
+        n = int(np.searchsorted(self.numbers, number))
+        return self._replace(table=self.table.slice(0, n), numbers=self.numbers[:n], begins=self.begins[:n], bad=[])
+
 
 @dataclass(frozen=True)
 class Reading:
-    """How columns are read: the rules of the stream, and which quasi-identifiers are dates."""
+    """How columns are read: as the rules of the stream say."""
 
     rules: Rules
-    dates: tuple[str, ...]
     form: Form
     separator: str = ","
+
+    @property
+    def dates(self) -> tuple[str, ...]:
+        """Quasi-identifiers that are dates."""
+        return self.rules.of_kind(Kind.DATE)
 
     def how(self, name: str) -> int:
         """Say what a column is read as."""
         quasi = self.rules.quasi_identifiers or ()
         if name in quasi:
-            is_number = name not in (*self.dates, *self.rules.nominal, *self.rules.ordinal)
+            is_number = name not in (*self.dates, *self.rules.of_kind(Kind.NOMINAL), *self.rules.ordinal)
             return NUMBER if is_number else TEXT
         if name == self.rules.subject or name in self.rules.diverse:
             return TEXT
@@ -120,8 +143,8 @@ class Reader:
         """Read the whole lines of a text that comes after `n_before` other lines."""
         assert self.columns is not None
         parsed: Any = self._reader.read(text, is_end)
-        n_bytes, n_lines, numbers, columns, bad = parsed
-        faults = [Bad(n_before + line + 1, _REASONS[fault], text[begin:end]) for line, fault, begin, end in bad]
+        n_bytes, n_lines, lines, columns, bad, begins = parsed
+        faults = [Bad(n_before + line + 1, _REASONS[fault], text[begin:end], begin) for line, fault, begin, end in bad]
         arrays = {
             name: pa.array(column) if how == NUMBER else _as_texts(column)
             for name, how, column in zip(self.columns, self._how, columns, strict=True)
@@ -130,24 +153,42 @@ class Reader:
         for name in self.reading.rules.ordinal:
             # A level is what stands between the quotes of JSON.
             arrays[name] = pc.utf8_trim(arrays[name].cast(pa.large_string()), characters='"')
-        table, numbers = pa.table(arrays), numbers.view(np.int64) + n_before + 1
+        numbers = lines.view(np.int64) + n_before + 1
+        read = Read(pa.table(arrays), numbers, begins.view(np.int64), n_bytes, n_lines, faults)
         for name in self.reading.dates:
-            table, failed = self._with_dates(table, name)
-            faults.extend(Bad(int(numbers[row]), LineReason.NOT_A_DATE, b"") for row in np.flatnonzero(failed))
-            table, numbers = table.filter(pa.array(~failed)), numbers[~failed]
-        return Read(table, numbers, n_bytes, n_lines, faults)
+            read = self._with_dates(read, name, text)
+        return read
 
-    def _with_dates(self, table: pa.Table, name: str) -> tuple[pa.Table, NDArray[np.bool_]]:
-        """Read a column of texts as dates or times, and tell where that fails."""
-        where = table.column_names.index(name)
-        texts = pc.utf8_trim(table.column(name).combine_chunks().cast(pa.large_string()), characters='" ')
+    def _with_dates(self, read: Read, name: str, text: bytes) -> Read:
+        """Read a column of texts as dates or times; where that fails, the line is no tuple."""
+        where = read.table.column_names.index(name)
+        texts = pc.utf8_trim(read.table.column(name).combine_chunks().cast(pa.large_string()), characters='" ')
+        dates, failed = self._as_dates(name, texts)
+        table = read.table.set_column(where, name, dates)
+        if not failed.any():
+            return read._replace(table=table)
+        starts = np.sort([*read.begins, *(line.begin for line in read.bad), read.n_bytes])
+        ends = starts[np.searchsorted(starts, read.begins[failed], side="right")]
+        bad = [
+            Bad(int(number), LineReason.NOT_A_DATE, text[begin:end].rstrip(b"\r\n"), int(begin))
+            for number, begin, end in zip(read.numbers[failed], read.begins[failed], ends, strict=True)
+        ]
+        return Read(
+            table.filter(pa.array(~failed)),
+            read.numbers[~failed],
+            read.begins[~failed],
+            read.n_bytes,
+            read.n_lines,
+            [*read.bad, *bad],
+        )
+
+    def _as_dates(self, name: str, texts: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
         if name not in self._date_types:
             longest = pc.max(pc.utf8_length(texts)).as_py()
             if longest is None:
-                return table.set_column(where, name, texts.cast(pa.timestamp("us"))), np.zeros(len(texts), dtype=bool)
+                return texts.cast(pa.timestamp("us")), np.zeros(len(texts), dtype=bool)
             self._date_types[name] = pa.date32() if longest <= 10 else pa.timestamp("us")
-        dates, failed = _as_dates(texts, self._date_types[name])
-        return table.set_column(where, name, dates), failed
+        return _as_dates(texts, self._date_types[name])
 
 
 def _as_dates(texts: pa.Array, unit: pa.DataType) -> tuple[pa.Array, NDArray[np.bool_]]:

@@ -5,32 +5,30 @@ after the last checkpoint is cut off and written again.
 """
 
 import json
-import os
 import signal
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from enum import StrEnum
-from itertools import combinations
-from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.errors import FileError, ParameterError, SchemaError
-from shoal.files import is_same_file
+from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.stream import Stream, Summary
 from shoal.stream.flow import TupleError
-from shoal.stream.pipe.lines import Bad, Form, Read, Reader, Reading, Writer
-from shoal.stream.pipe.sink import Sink, is_packed
+from shoal.stream.monitor import Monitor, Status
+from shoal.stream.pipe.checkpoint import Checkpoint
+from shoal.stream.pipe.ends import Ends
+from shoal.stream.pipe.lines import LINE, Bad, Form, LineReason, Read, Reader, Reading, Writer
+from shoal.stream.pipe.sink import Sink
 from shoal.stream.pipe.source import Source
 
-STATE = "stream.state"
 LONGEST = 1 << 24
-"""A line of more bytes than this is none: without a bound a missing line break would fill the memory."""
+"""Longer lines are rejected: without a bound a missing line break would fill the memory."""
 
 Watching = Callable[[Summary], None]
 
@@ -43,48 +41,63 @@ class Ending(StrEnum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True)
-class Ends:
-    """Where lines come from and go to; None is stdin or stdout."""
-
-    input: str | None = None
-    output: str | None = None
-    side: str | None = None
-    checkpoint: Path | None = None
-    every: int = 1_000_000
-    """How many tuples between two checkpoints."""
-
-
 class Pipe:
-    """Lines through a stream."""
+    """Lines through a stream.
 
-    def __init__(self, stream: Stream, reading: Reading, ends: Ends, watching: Watching | None = None) -> None:
-        if ends.checkpoint is not None and (is_packed(ends.output) or is_packed(ends.side)):
-            raise ParameterError("A packed file cannot be cut and written on; with a checkpoint, write plain files.")
-        _refuse_shared(ends)
+    Attributes
+    ----------
+    n_cut : int
+        Bytes of a line that was not yet complete when the pipe was stopped; they were dropped.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        reading: Reading,
+        ends: Ends,
+        watching: Watching | None = None,
+        monitor: Monitor | None = None,
+    ) -> None:
+        ends.check()
         self.reading = reading
         self.ends = ends
+        self.n_cut = 0
         self._watching = watching or (lambda summary: None)
-        self._stopping = False
+        self._monitor = monitor or Monitor()
+        self._give_up_at: float | None = None
         self._writer: Writer | None = None
+        self._overlong = 0
+        self._checkpoint = None if ends.checkpoint is None else Checkpoint(ends.checkpoint)
+        try:
+            self._open(stream)
+        except BaseException:
+            self._close()
+            raise
+
+    def _open(self, stream: Stream) -> None:
+        self._source: Source | None = None
+        self._out: Sink
+        self._sinks: list[Sink] = []
         self.stream = self._resumed(stream)
         self.stream.on_side = self._to_side
         notes = self.stream.notes
-        self._source = Source(ends.input, notes.get("bytes", 0) if ends.input is not None else 0)
-        self._out = Sink(ends.output, notes.get("output"))
-        self._side = None if ends.side is None else Sink(ends.side, notes.get("side"), private=True)
-        self._reader = Reader(reading, notes.get("columns"))
+        self._reader = Reader(self.reading, notes.get("columns"))
+        self._source = Source(self.ends.input, notes.get("bytes", 0) if self.ends.input is not None else 0)
+        self._out = self._sink(self.ends.output, notes.get("output"))
+        self._side = None if self.ends.side is None else self._sink(self.ends.side, notes.get("side"), private=True)
         self._n_bytes, self._n_lines = notes.get("bytes", 0), notes.get("lines", 0)
-        self._n_saved = self.stream.summary().n_in
+        self._n_saved = self.stream.n_in
+
+    def _sink(self, path: str | None, resume_at: int | None, private: bool = False) -> Sink:
+        sink = Sink(path, resume_at, force=self.ends.force, private=private, give_up_at=lambda: self._give_up_at)
+        self._sinks.append(sink)
+        return sink
 
     def _resumed(self, stream: Stream) -> Stream:
         """Return the stream of the checkpoint, if there is one and it is of the same rules."""
-        if self.ends.checkpoint is None:
+        found = None if self._checkpoint is None else self._checkpoint.load(stream)
+        if found is None:
             return stream
-        self.ends.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not self._state.exists():
-            return stream
-        found = Stream.load(self._state, clock=stream.clock)
         if _plain(found) != _plain(stream) or found.notes.get("form") != self.reading.form:
             raise ParameterError(
                 "The checkpoint was made with other options than these. Use the same, or another folder."
@@ -92,9 +105,9 @@ class Pipe:
         return found
 
     @property
-    def _state(self) -> Path:
-        assert self.ends.checkpoint is not None
-        return self.ends.checkpoint / STATE
+    def next_line(self) -> int:
+        """Number of the first line that was not used."""
+        return int(self._n_lines) + 1
 
     def run(self) -> Ending:
         """Go on until the end; say which one it was."""
@@ -103,87 +116,192 @@ class Pipe:
                 return self._run()
         except BrokenPipeError:
             return Ending.CLOSED
+        except ShoalError as error:
+            if len(self.stream) and self._checkpoint is None:
+                raise type(error)(f"{error} {len(self.stream):,} tuples that waited were not released.") from error
+            raise
         finally:
+            self._close()
+
+    def _close(self) -> None:
+        if self._source is not None:
             self._source.close()
-            for sink in (self._out, self._side):
-                if sink is not None:
-                    sink.let_go()
+        for sink in self._sinks:
+            sink.let_go()
+        if self._checkpoint is not None:
+            self._checkpoint.close()
 
     def _stop(self) -> None:
-        self._stopping = True
+        """End the stream with what has been read; a second time, wait for nobody."""
+        again = self._give_up_at is not None
+        self._give_up_at = time.monotonic() + (0 if again else self.ends.drain)
 
     def _run(self) -> Ending:
+        try:
+            ending = self._through()
+        except InputError:
+            # The line that cannot be used ends the stream: what came before it leaves, or is kept, as at any end.
+            if self.stream.n_in:
+                self._end(Ending.STOPPED)
+            raise
+        return self._end(ending)
+
+    def _through(self) -> Ending:
+        """Let everything that comes go through the stream, but for what waits in it at the end."""
+        assert self._source is not None
         age = self.stream.rules.max_age
         patience = 0.2 if age is None else min(0.2, age / 4)
         rest = b""
-        while not self._stopping:
+        while True:
+            if self._give_up_at is not None:
+                self._source.stop()
             piece = self._source.take(patience)
-            if piece == b"":
-                self._let_time_go_by()
-            else:
-                rest = self._lines(rest + (piece or b""), piece is None)
-                if len(rest) > LONGEST:
-                    raise FileError(f"Line {self._n_lines + 1} of {self._source.name} is longer than {LONGEST} bytes.")
-            self._watching(self.stream.summary())
+            n_before = self.stream.n_in
             if piece is None:
-                return self._end(Ending.DONE)
-        return self._end(Ending.STOPPED)
+                self.n_cut = self._finish_text(rest)
+                return Ending.STOPPED if self._source.was_cut else Ending.DONE
+            begin = time.monotonic()
+            if piece:
+                rest = self._lines(rest + piece)
+            if self.stream.n_in == n_before:
+                self._let_time_go_by()
+            self._turn(time.monotonic() - begin if piece else None)
+
+    def _turn(self, seconds: float | None = None) -> None:
+        """Let others know how it goes."""
+        status = Status.WORKING if self._give_up_at is None else Status.STOPPING
+        self._monitor.turn(status, self.stream, seconds)
+        self._watching(self.stream.summary())
 
     def _let_time_go_by(self) -> None:
         if self.stream.rules.max_age is not None and len(self.stream):
             self._write(self.stream.advance(self.stream.clock()))
             self._out.flush()
 
-    def _lines(self, text: bytes, is_end: bool) -> bytes:
+    def _lines(self, text: bytes) -> bytes:
         """Take the whole lines of a text; return the rest."""
+        if self._overlong:
+            text = self._skip_overlong(text)
         if self._reader.columns is None:
-            used = self._reader.header(text, is_end)
-            if not used:
-                return text
-            self._n_bytes, self._n_lines, text = self._n_bytes + used, self._n_lines + 1, text[used:]
+            text = self._header(text, False)
+        if self._reader.columns is None:
+            return text
+        rest = self._records(text, False)
+        return self._without_overlong(rest) if len(rest) > LONGEST else rest
+
+    def _header(self, text: bytes, is_end: bool) -> bytes:
+        used = self._reader.header(text, is_end)
+        self._n_bytes, self._n_lines = self._n_bytes + used, self._n_lines + (used > 0)
+        return text[used:]
+
+    def _records(self, text: bytes, is_end: bool) -> bytes:
+        """Push the whole records of a text; return the rest."""
         read = self._reader.read(text, is_end, self._n_lines)
-        self._refuse(read.bad)
+        if read.bad and self.stream.rules.on_error == "fail":
+            self._fail(read, min(read.bad))
+        self._bad(read.bad)
         self._push(read)
-        self._n_bytes, self._n_lines = self._n_bytes + read.n_bytes, self._n_lines + read.n_lines
-        self._out.flush()
-        if self.ends.checkpoint is not None and self.stream.summary().n_in - self._n_saved >= self.ends.every:
+        self._used(read.n_bytes, read.n_lines)
+        if self._checkpoint is not None and self.stream.n_in - self._n_saved >= self.ends.every:
             self._save()
         return text[read.n_bytes :]
+
+    def _used(self, n_bytes: int, n_lines: int) -> None:
+        self._n_bytes, self._n_lines = self._n_bytes + n_bytes, self._n_lines + n_lines
+        self._out.flush()
+
+    def _finish_text(self, rest: bytes) -> int:
+        """Take what is left at the end of the input; return how many bytes of it are no whole line."""
+        assert self._source is not None
+        if self._overlong:
+            self._end_overlong(b"")
+            return 0
+        if self._source.was_cut:
+            return len(rest)
+        if self._reader.columns is None:
+            rest = self._header(rest, True)
+        while rest := self._records(rest, b"\n" not in rest[:-1]):
+            # A quote that nobody closes makes one line of many: only the line that opens it is bad.
+            rest = self._reject_first_line(rest)
+        return 0
+
+    def _reject_first_line(self, text: bytes) -> bytes:
+        line, _, rest = text.partition(b"\n")
+        self._reject(LineReason.MALFORMED, {"text": line})
+        self._used(len(text) - len(rest), 1)
+        return rest
+
+    def _without_overlong(self, text: bytes) -> bytes:
+        """Reject the beginning of a text that has no end in sight."""
+        if b"\n" in text:
+            return self._lines(self._reject_first_line(text))
+        self._reject(LineReason.TOO_LONG, {"text": text})
+        self._overlong = len(text)
+        return b""
+
+    def _skip_overlong(self, text: bytes) -> bytes:
+        end = text.find(b"\n") + 1
+        if not end:
+            self._overlong += len(text)
+            return b""
+        self._end_overlong(text[:end])
+        return text[end:]
+
+    def _end_overlong(self, last: bytes) -> None:
+        self._used(self._overlong + len(last), 1)
+        self._overlong = 0
+
+    def _reject(self, reason: LineReason, what: dict[str, Any]) -> None:
+        bad = Bad(self._n_lines + 1, reason, what["text"], 0)
+        if self.stream.rules.on_error == "fail":
+            raise self._refusal(bad.number, reason)
+        self._bad([bad])
+
+    def _fail(self, read: Read, first: Bad) -> None:
+        """Take in what came before a line that cannot be used, and refuse that line."""
+        self._push(read.before(first.number))
+        self._used(first.begin, first.number - 1 - self._n_lines)
+        raise self._refusal(first.number, first.reason)
+
+    def _refusal(self, number: int, reason: str, column: str | None = None) -> InputError:
+        assert self._source is not None
+        where = "" if column is None else f"column {column!r}, "
+        kept = "is in the checkpoint" if self._checkpoint is not None else "was released"
+        return InputError(
+            f"Line {number} of {self._source.name} cannot be used: {where}{reason}. The stream ended there; what came "
+            f"before {kept}. Correct the line, or let such lines go to the side output (--on-error side)."
+        )
 
     def _push(self, read: Read) -> None:
         if read.table.num_rows == 0:
             return
         try:
-            self._write(self.stream.push(read.table))
+            table = read.table.append_column(LINE, pa.array(read.numbers))
+            self._write(self.stream.push_table(table, self.stream.clock()))
         except TupleError as error:
-            raise SchemaError(
-                f"Line {read.numbers[error.row]} of {self._source.name}: column {error.column!r}, {error.reason}. Mend "
-                "it, or let such lines go to the side output (--on-error side)."
-            ) from None
+            number = int(read.numbers[error.row])
+            self._push(read.before(number))
+            self._used(int(read.begins[error.row]), number - 1 - self._n_lines)
+            raise self._refusal(number, error.reason, error.column) from None
 
-    def _refuse(self, bad: list[Bad]) -> None:
-        """Fail for a line that is no tuple, or send it to the side output."""
-        if not bad:
-            return
-        if self.stream.rules.on_error == "fail":
-            first = min(bad)
-            raise SchemaError(
-                f"Line {first.number} of {self._source.name} cannot be used: {first.reason}. Mend it, or let such "
-                "lines go to the side output (--on-error side)."
-            )
+    def _bad(self, bad: list[Bad]) -> None:
+        """Send lines that are no tuples to the side output."""
         self.stream.count_side([str(line.reason) for line in bad])
-        if self._side is not None:
-            for line in bad:
-                self._say_aside(line.reason, {"line": line.number, "text": line.content.decode(errors="replace")})
+        self._say_aside([{"reason": line.reason, "line": line.number, **_text(line.content)} for line in bad])
 
     def _to_side(self, table: pa.Table, reasons: list[str]) -> None:
         if self._side is not None:
-            for row, reason in zip(table.to_pylist(), reasons, strict=True):
-                self._say_aside(reason, {"tuple": {name: _as_json(v, self.reading.form) for name, v in row.items()}})
+            rows = zip(table.to_pylist(), reasons, strict=True)
+            self._say_aside(
+                [{"reason": reason, "line": row.pop(LINE), "tuple": self._plain(row)} for row, reason in rows]
+            )
 
-    def _say_aside(self, reason: str, what: dict[str, Any]) -> None:
-        assert self._side is not None
-        self._side.write(json.dumps({"reason": reason, **what}, ensure_ascii=False).encode() + b"\n")
+    def _plain(self, row: dict[str, Any]) -> dict[str, Any]:
+        return {name: _as_json(value, self.reading.form) for name, value in row.items()}
+
+    def _say_aside(self, entries: list[dict[str, Any]]) -> None:
+        if self._side is not None:
+            self._side.write(b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries))
 
     def _write(self, released: pa.Table) -> None:
         if self._writer is None:
@@ -194,18 +312,17 @@ class Pipe:
 
     def _end(self, ending: Ending) -> Ending:
         """Save where that was asked for and more is to come; else release everything."""
-        if ending is Ending.STOPPED and self.ends.checkpoint is not None:
+        if ending is Ending.STOPPED and self._checkpoint is not None:
             self._save()
         else:
             if len(self.stream):
                 self._write(self.stream.flush())
             self._out.flush(to_disk=True)
-            if self.ends.checkpoint is not None:
-                self._state.unlink(missing_ok=True)
-        self._watching(self.stream.summary())
-        for sink in (self._out, self._side):
-            if sink is not None:
-                sink.finish()
+            if self._checkpoint is not None:
+                self._checkpoint.remove()
+        self._turn()
+        for sink in self._sinks:
+            sink.finish()
         return ending
 
     def _save(self) -> None:
@@ -217,36 +334,30 @@ class Pipe:
             self._side.flush(to_disk=True)
             notes["side"] = self._side.n_bytes
         self.stream.notes = notes
-        self.stream.save(self._state)
-        self._n_saved = self.stream.summary().n_in
-
-
-def _refuse_shared(ends: Ends) -> None:
-    """Refuse to write over the file that is read, or two outputs to one file; a device may be both."""
-    named = {"input": ends.input, "output": ends.output, "side output": ends.side}
-    files = [(what, path) for what, path in named.items() if path is not None and _is_or_becomes_a_file(path)]
-    for (what, path), (other, second) in combinations(files, 2):
-        if is_same_file(path, second) or os.path.realpath(path) == os.path.realpath(second):
-            raise FileError(
-                f"{what.capitalize()} {path!r} and {other} {second!r} are the same file. Give each its own."
-            )
-
-
-def _is_or_becomes_a_file(path: str) -> bool:
-    return os.path.isfile(path) or not os.path.exists(path)
+        assert self._checkpoint is not None
+        self._checkpoint.save(self.stream)
+        self._n_saved = self.stream.n_in
 
 
 def _as_json(value: Any, form: Form) -> Any:
     """Return a value as JSON would have it."""
     if isinstance(value, bytes):
-        return json.loads(value) if form is Form.NDJSON else value.decode(errors="replace")
+        return json.loads(value) if form is Form.NDJSON else value.decode()
     if isinstance(value, float) and not np.isfinite(value):
         return None if np.isnan(value) else str(value)
     return value if isinstance(value, int | float | str | bool | None) else str(value)
 
 
+def _text(content: bytes) -> dict[str, str]:
+    """Return a line so that JSON can hold it, whatever its bytes are."""
+    try:
+        return {"text": content.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(content).decode()}
+
+
 def _plain(stream: Stream) -> str:
-    return json.dumps(asdict(stream.rules), default=str, sort_keys=True)
+    return json.dumps(stream.rules.plain(), default=str, sort_keys=True)
 
 
 @contextmanager

@@ -1,85 +1,210 @@
-"""Sink: where lines go: stdout or a file, plain, gzip or zstd; a file can go on where an earlier run stopped."""
+"""Sink: where lines go: stdout or a file, plain, gzip or zstd; a file can go on where an earlier run stopped.
+
+A write is complete or fails. A descriptor may take fewer bytes than it was given (a signal, a non-blocking pipe, an
+unbuffered stdout), so the rest is offered again until all bytes are out; whoever stops the pipe sets a time limit.
+"""
 
 import gzip
 import os
+import select
+import stat
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from shoal.errors import FileError, ParameterError
-from shoal.files import open_private
+from shoal.errors import FileError, OutageError, ParameterError
+
+_GLANCE = 0.2  # seconds between two looks at the time limit, while nobody reads
 
 
 class Sink:
-    """A place to write to. `n_bytes` says how far it is; a private file is readable by its owner alone."""
+    """A place to write to. `n_bytes` says how far it is.
 
-    def __init__(self, path: str | None, resume_at: int | None = None, *, private: bool = False) -> None:
+    Parameters
+    ----------
+    path : str or None
+        None is stdout. A file is made, or found empty, at the first write: until then an old one is as it was.
+    resume_at : int, optional
+        Where an earlier run stopped; the rest of the file is cut off.
+    force : bool
+        Replace a file that is there already.
+    private : bool
+        Let only the owner read the file.
+    give_up_at : callable, optional
+        Says when to stop waiting for a reader, in seconds of the monotonic clock; None is never.
+    """
+
+    def __init__(
+        self,
+        path: str | None,
+        resume_at: int | None = None,
+        *,
+        force: bool = False,
+        private: bool = False,
+        give_up_at: Callable[[], float | None] = lambda: None,
+    ) -> None:
         self.path = path
-        self._opened = open_private if private else open
         self.n_bytes = 0
+        self._private = private
+        self._give_up_at = give_up_at
+        self._is_new = self._is_finished = False
+        self._replaces = False
         try:
-            self._plain = self._open(resume_at)
+            self._open(resume_at, force)
         except OSError as error:
-            raise FileError(f"{self.name} cannot be written: {error.strerror}.") from error
-        self._file = _packed(self._plain, path)
+            raise self._refusal(error) from error
+
+    @cached_property
+    def _packer(self) -> Any:
+        return _packer(_Packed(self._put), self.path)
 
     @property
     def name(self) -> str:
         """What to call it in a message."""
         return "stdout" if self.path is None else Path(self.path).name
 
-    def _open(self, resume_at: int | None) -> Any:
+    def _open(self, resume_at: int | None, force: bool) -> None:
         if self.path is None:
-            return sys.stdout.buffer
-        if resume_at is None:
-            return self._opened(self.path, "wb")
-        # What was written after the last checkpoint is written again.
-        file = self._opened(self.path, "r+b")
-        if os.fstat(file.fileno()).st_size < resume_at:
+            sys.stdout.flush()
+            self._descriptor = _descriptor_of(sys.stdout.buffer)
+        elif resume_at is not None:
+            self._reopen(resume_at)
+        elif os.path.lexists(self.path) and not _is_special(self.path):
+            if not force:
+                raise FileError(f"{self.name} exists already. Choose another name, or replace it with --force.")
+            self._descriptor = os.open(self.path, os.O_WRONLY)
+            self._replaces = True
+        else:
+            self._is_new = not os.path.lexists(self.path)
+            made = os.O_CREAT | os.O_EXCL if self._is_new else 0
+            self._descriptor = os.open(self.path, os.O_WRONLY | made, 0o600 if self._private else 0o666)
+        is_file = self._descriptor >= 0 and stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+        # A pipe that has room at all has room for so many bytes: the write after the wait does not block.
+        self._most = 1 << 30 if is_file or self._descriptor < 0 else select.PIPE_BUF
+        self._waits = not is_file and self._descriptor >= 0
+
+    def _reopen(self, resume_at: int) -> None:
+        """Go on with a file; what was written after the last checkpoint is written again."""
+        assert self.path is not None
+        self._descriptor = os.open(self.path, os.O_RDWR)
+        if os.fstat(self._descriptor).st_size < resume_at:
             raise ParameterError(f"{self.name} is shorter than it was at the checkpoint; it is another file.")
-        file.truncate(resume_at)
-        file.seek(resume_at)
+        os.ftruncate(self._descriptor, resume_at)
+        os.lseek(self._descriptor, resume_at, os.SEEK_SET)
         self.n_bytes = resume_at
-        return file
 
     def write(self, content: bytes) -> None:
-        """Write, and wait until there is room."""
-        if not content:
-            return
-        try:
-            self._file.write(content)
-            self.n_bytes += len(content)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise FileError(f"{self.name} cannot be written: {error.strerror}.") from error
+        """Write all of it, and wait until there is room."""
+        if content:
+            self._packer.write(content)
+
+    def _put(self, content: bytes) -> None:
+        """Offer bytes until all of them are out."""
+        self._begin()
+        rest = memoryview(content)
+        while rest:
+            try:
+                if self._waits:
+                    self._wait_for_room(rest)
+                written = self._offer(rest[: self._most])
+            except BlockingIOError:
+                self._waits = True
+                continue
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                raise self._refusal(error) from error
+            rest = rest[written:]
+            self.n_bytes += written
+
+    def _offer(self, piece: memoryview) -> int:
+        if self._descriptor < 0:
+            return int(sys.stdout.buffer.write(piece))
+        return os.write(self._descriptor, piece)
+
+    def _wait_for_room(self, rest: memoryview) -> None:
+        while not select.select([], [self._descriptor], [], _GLANCE)[1]:
+            limit = self._give_up_at()
+            if limit is not None and time.monotonic() >= limit:
+                n_lines = bytes(rest).count(b"\n")
+                raise OutageError(
+                    f"{self.name} takes nothing any more: {n_lines:,} released lines ({len(rest):,} bytes) were not "
+                    "delivered. Look at the consumer."
+                )
+
+    def _begin(self) -> None:
+        """Empty a file that is to be replaced."""
+        if self._replaces:
+            self._replaces = False
+            os.ftruncate(self._descriptor, 0)
+            if self._private:
+                os.fchmod(self._descriptor, 0o600)
 
     def flush(self, to_disk: bool = False) -> None:
         """Hand everything over; `to_disk` waits until a file is on the disk."""
-        try:
-            self._file.flush()
-            self._plain.flush()
-            if to_disk and self.path is not None:
-                os.fsync(self._plain.fileno())
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise FileError(f"{self.name} cannot be written: {error.strerror}.") from error
+        if "_packer" in vars(self):  # one that was never written to has not begun
+            self._packer.flush()
+        if self._descriptor < 0:
+            sys.stdout.buffer.flush()
+        elif to_disk and not self._waits:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                raise self._refusal(error) from error
 
     def finish(self) -> None:
         """Write the end of it."""
-        self.flush()
-        if self._file is not self._plain:
-            self._file.close()
+        if isinstance(self._packer, _Packed):
+            self._begin()
+        else:
+            self._packer.close()
+        self._is_finished = True
 
     def let_go(self) -> None:
-        """Close a file, finished or not."""
-        if self.path is not None:
-            with suppress(OSError):
-                self._plain.close()
+        """Close a file, finished or not; one that was made and never written to is removed."""
+        if self.path is None:
+            return
+        with suppress(OSError):
+            os.close(self._descriptor)
+            if self._is_new and not self._is_finished and not self.n_bytes:
+                os.unlink(self.path)
+
+    def _refusal(self, error: OSError) -> FileError:
+        reason = os.strerror(error.errno).lower() if error.errno else type(error).__name__
+        return FileError(f"{self.name} cannot be written: {reason}.")
+
+
+class _Packed:
+    """What a packer writes to."""
+
+    closed = False
+
+    def __init__(self, put: Callable[[bytes], None]) -> None:
+        self._put = put
+
+    def write(self, content: bytes) -> int:
+        self._put(content)
+        return len(content)
+
+    def flush(self) -> None:
+        """Nothing is held back here."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _packer(plain: _Packed, path: str | None) -> Any:
+    if path is not None and path.endswith(".gz"):
+        return gzip.GzipFile(filename="", mode="wb", fileobj=plain, compresslevel=6, mtime=0)
+    if path is not None and path.endswith(".zst"):
+        return pa.CompressedOutputStream(pa.PythonFile(plain, mode="w"), "zstd")
+    return plain
 
 
 def is_packed(path: str | None) -> bool:
@@ -87,9 +212,14 @@ def is_packed(path: str | None) -> bool:
     return path is not None and path.endswith((".gz", ".zst"))
 
 
-def _packed(plain: Any, path: str | None) -> Any:
-    if path is not None and path.endswith(".gz"):
-        return gzip.GzipFile(filename="", mode="wb", fileobj=plain, compresslevel=6, mtime=0)
-    if path is not None and path.endswith(".zst"):
-        return pa.CompressedOutputStream(pa.PythonFile(plain, mode="w"), "zstd")
-    return plain
+def _is_special(path: str) -> bool:
+    """Tell whether something is there that is no regular file: a device or a named pipe."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def _descriptor_of(file: Any) -> int:
+    """Return the descriptor of a file; -1 if it is one in memory only."""
+    try:
+        return int(file.fileno())
+    except OSError:
+        return -1

@@ -1,20 +1,21 @@
 """Source: a file or stdin, plain, gzip or zstd, read by a thread that waits when nobody takes what it has read.
 
-Waiting on a queue, not on the file, lets the pipe look at the clock and at signals while nothing comes.
+Waiting on a queue, not on the file, lets the pipe look at the clock and at signals while nothing comes. Stopped, the
+source reads nothing more and hands over all that it has read: a byte that was taken from a pipe is nowhere else.
 """
 
 import os
+import select
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import Any
 
 import pyarrow as pa
 
-from shoal.errors import FileError
+from shoal.errors import FileError, InputError
 
 CHUNK = 1 << 20
 AHEAD = 4
@@ -22,12 +23,20 @@ AHEAD = 4
 
 
 class Source:
-    """Pieces of a text, as they come."""
+    """Pieces of a text, as they come.
+
+    Attributes
+    ----------
+    was_cut : bool
+        Whether the text ended because reading was stopped, perhaps in the middle of a line.
+    """
 
     def __init__(self, path: str | None, skip: int = 0) -> None:
         self.name = "stdin" if path is None else Path(path).name
+        self.was_cut = False
         self._queue: Queue[bytes | BaseException | None] = Queue(AHEAD)
-        self._closed = Event()
+        self._stopped, self._closed = Event(), Event()
+        self._wake, self._waker = os.pipe()
         try:
             self._file = sys.stdin.buffer if path is None else open(path, "rb")  # noqa: SIM115 - closed by the thread
         except OSError as error:
@@ -42,27 +51,45 @@ class Source:
         except Empty:
             return b""
         if isinstance(piece, BaseException):
-            raise FileError(f"{self.name} cannot be read on: it is damaged or cut off.") from piece
+            raise InputError(f"{self.name} cannot be read on: it is damaged or cut off.") from piece
         return piece
 
+    def stop(self) -> None:
+        """Read nothing more; what has been read can still be taken."""
+        if not self._stopped.is_set():
+            self._stopped.set()
+            os.write(self._waker, b"x")
+
     def close(self) -> None:
-        """Stop reading; a read from stdin that is under way cannot be stopped and ends with the process."""
+        """Stop, and forget what nobody has taken."""
         self._closed.set()
-        if self._file is not sys.stdin.buffer:
-            self._thread.join()
+        self.stop()
+        self._thread.join()
+        os.close(self._wake)
+        os.close(self._waker)
 
     def _fill(self, skip: int) -> None:
         """Read until the end; whatever goes wrong is told to the one who takes."""
         try:
-            for piece in _skipping(_pieces(self._file), skip):
+            for piece in _skipping(_pieces(self._read), skip):
                 if not self._put(piece):
                     return
             self._put(None)
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
-            self._put(error)
+            # Packed data that were cut by a stop end in the middle, of course.
+            self._put(None if self.was_cut else error)
         finally:
             if self._file is not sys.stdin.buffer:
                 self._file.close()
+
+    def _read(self) -> bytes:
+        """Return what comes next, nothing at the end or once stopped."""
+        descriptor = self._file.fileno()
+        ready = select.select([descriptor, self._wake], [], [])[0]
+        if self._stopped.is_set() or self._wake in ready:
+            self.was_cut = True
+            return b""
+        return os.read(descriptor, CHUNK)
 
     def _put(self, piece: bytes | BaseException | None) -> bool:
         while not self._closed.is_set():
@@ -74,26 +101,28 @@ class Source:
         return False
 
 
-def _pieces(file: Any) -> Iterator[bytes]:
+Read = Callable[[], bytes]
+
+
+def _pieces(read: Read) -> Iterator[bytes]:
     """Yield the text of a file as it comes, unpacked if its first bytes say that it is packed."""
-    descriptor = file.fileno()
-    first = os.read(descriptor, CHUNK)
+    first = read()
     while first and len(first) < 4:
-        more = os.read(descriptor, CHUNK)
+        more = read()
         if not more:
             break
         first += more
     if first[:2] == b"\x1f\x8b":
-        yield from _gunzip(first, descriptor)
+        yield from _gunzip(first, read)
     elif first[:4] == b"\x28\xb5\x2f\xfd":
-        yield from _unzstd(first, descriptor)
+        yield from _unzstd(first, read)
     else:
         while first:
             yield first
-            first = os.read(descriptor, CHUNK)
+            first = read()
 
 
-def _gunzip(piece: bytes, descriptor: int) -> Iterator[bytes]:
+def _gunzip(piece: bytes, read: Read) -> Iterator[bytes]:
     """Unpack gzip, several members after one another included."""
     unpacker = zlib.decompressobj(wbits=31)
     while piece:
@@ -102,17 +131,17 @@ def _gunzip(piece: bytes, descriptor: int) -> Iterator[bytes]:
             yield out
         piece = unpacker.unconsumed_tail
         if unpacker.eof:
-            piece = unpacker.unused_data or os.read(descriptor, CHUNK)
+            piece = unpacker.unused_data or read()
             unpacker = zlib.decompressobj(wbits=31)
             if not piece:
                 return
         elif not piece:
-            piece = os.read(descriptor, CHUNK)
+            piece = read()
     raise EOFError("gzip data end too early")
 
 
-def _unzstd(first: bytes, descriptor: int) -> Iterator[bytes]:
-    unpacked = pa.CompressedInputStream(pa.PythonFile(_Rest(first, descriptor), mode="r"), "zstd")
+def _unzstd(first: bytes, read: Read) -> Iterator[bytes]:
+    unpacked = pa.CompressedInputStream(pa.PythonFile(_Rest(first, read), mode="r"), "zstd")
     while piece := unpacked.read(CHUNK):
         yield piece
 
@@ -122,15 +151,14 @@ class _Rest:
 
     closed = False
 
-    def __init__(self, first: bytes, descriptor: int) -> None:
-        self._first = first
-        self._descriptor = descriptor
+    def __init__(self, first: bytes, read: Read) -> None:
+        self._held = first
+        self._read = read
 
     def read(self, size: int = -1) -> bytes:
-        if self._first:
-            piece, self._first = self._first[:size], self._first[size:]
-            return piece
-        return os.read(self._descriptor, CHUNK if size < 0 else size)
+        self._held = self._held or self._read()
+        piece, self._held = (self._held[:size], self._held[size:]) if size >= 0 else (self._held, b"")
+        return piece
 
     def close(self) -> None:
         self.closed = True

@@ -1,0 +1,189 @@
+"""Monitor: what a stream looks like from outside: metrics, health and readiness on a port of this machine.
+
+``/metrics`` is Prometheus text, ``/health`` says whether the loop turns, ``/ready`` whether it is at work. Figures are
+counts, sizes and seconds, never values. Only this machine can ask.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from logging import getLogger
+from threading import Thread
+from typing import Any
+
+from shoal.errors import ParameterError
+from shoal.stream.flow import Stream
+from shoal.stream.summary import Summary
+
+log = getLogger("shoal.stream")
+
+STUCK = 60.0
+"""Seconds without a turn of the loop after which it is not healthy."""
+_OFTEN = 1.0  # seconds between two looks at the stream
+
+
+class Status(StrEnum):
+    """What a loop is doing."""
+
+    STARTING = "starting"
+    WORKING = "working"
+    STANDING_BY = "standing-by"
+    OUTAGE = "outage"
+    STOPPING = "stopping"
+
+
+@dataclass
+class Figures:
+    """What is known of a stream, and of the loop around it."""
+
+    status: Status = Status.STARTING
+    summary: Summary | None = None
+    oldest: float | None = None
+    """When the tuple came that has waited longest, by the clock of the stream."""
+    n_steps: int = 0
+    step_seconds: float = 0.0
+    longest_step: float = 0.0
+    gauges: dict[str, int] = field(default_factory=dict)
+    """What else there is, by name: the lag of a worker, the entries that were lost."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values: those of the summary, and the others."""
+        summary = {} if self.summary is None else asdict(self.summary)
+        return {"status": str(self.status), **summary, **self.gauges, "n_steps": self.n_steps}
+
+
+class Monitor:
+    """Collects figures with every turn of a loop, and shows them.
+
+    Parameters
+    ----------
+    port : int, optional
+        Where to answer, on the loopback address; 0 takes a free one. Without it nobody can ask.
+    log_every : float
+        Seconds between two log entries ``progress``.
+    clock : callable
+        What tells the time to streams.
+    """
+
+    def __init__(
+        self, port: int | None = None, *, log_every: float = 60.0, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.figures = Figures()
+        self._clock = clock
+        self._log_every = log_every
+        self._turned = self._looked = self._logged = time.monotonic()
+        self._server = None if port is None else _server(port, self._answer)
+
+    @property
+    def port(self) -> int | None:
+        """Where it answers."""
+        return None if self._server is None else self._server.server_port
+
+    def turn(self, status: Status, stream: Stream, seconds: float | None = None, **gauges: int) -> None:
+        """Take note of a turn of the loop: what it does, and how many seconds a step took, if there was one."""
+        now = time.monotonic()
+        self._turned = now
+        figures = self.figures
+        changed = figures.status is not status
+        figures.status = status
+        if seconds is not None:
+            figures.n_steps += 1
+            figures.step_seconds += seconds
+            figures.longest_step = max(figures.longest_step, seconds)
+        if changed or now - self._looked >= _OFTEN:
+            self._looked = now
+            self.look(stream, **gauges)
+        if now - self._logged >= self._log_every:
+            self._logged = now
+            log.info("progress", extra={"facts": self.figures.to_dict()})
+
+    def look(self, stream: Stream, **gauges: int) -> None:
+        """Take the figures of a stream."""
+        self.figures.summary = stream.summary()
+        self.figures.oldest = stream.oldest
+        self.figures.gauges = gauges
+
+    def close(self) -> None:
+        """Answer no more."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+
+    def _answer(self, path: str) -> tuple[int, str, str]:
+        """Return code, type and text of an answer."""
+        if path == "/metrics":
+            return 200, "text/plain; version=0.0.4; charset=utf-8", exposition(self.figures, self._clock())
+        still = time.monotonic() - self._turned
+        said = {"status": str(self.figures.status), "seconds_since_turn": round(still, 1)}
+        if path == "/health":
+            return (200 if still < STUCK else 503), "application/json", json.dumps(said)
+        if path == "/ready":
+            is_ready = still < STUCK and self.figures.status is Status.WORKING
+            return (200 if is_ready else 503), "application/json", json.dumps(said)
+        return 404, "text/plain", "Ask for /metrics, /health or /ready.\n"
+
+
+def exposition(figures: Figures, now: float) -> str:
+    """Return figures as Prometheus reads them (text format 0.0.4)."""
+    lines: list[str] = []
+
+    def say(name: str, kind: str, text: str, *values: tuple[str, float | None]) -> None:
+        lines.extend((f"# HELP shoal_{name} {text}", f"# TYPE shoal_{name} {kind}"))
+        lines.extend(f"shoal_{name}{labels} {value:.10g}" for labels, value in values if value is not None)
+
+    statuses = [(f'{{status="{status}"}}', float(figures.status is status)) for status in Status]
+    say("status", "gauge", "What the loop is doing: 1 for the one that holds.", *statuses)
+    say("steps_total", "counter", "Steps that were committed, or batches that were written.", ("", figures.n_steps))
+    say("step_seconds_total", "counter", "Seconds that steps took, in all.", ("", figures.step_seconds))
+    say("step_seconds_max", "gauge", "Seconds of the longest step.", ("", figures.longest_step))
+    for name, (text, kind) in _GAUGES.items():
+        if name in figures.gauges:
+            say(name, kind, text, ("", figures.gauges[name]))
+    if figures.summary is not None:
+        _say_summary(say, figures.summary, None if figures.oldest is None else max(0.0, now - figures.oldest))
+    return "\n".join(lines) + "\n"
+
+
+_GAUGES = {
+    "lag_entries": ("Entries of the source that were not read yet.", "gauge"),
+    "pending_entries": ("Entries that were read and are not committed.", "gauge"),
+    "lost_entries_total": ("Entries that were removed from the source before they were read.", "counter"),
+}
+
+
+def _say_summary(say: Callable[..., None], summary: Summary, age: float | None) -> None:
+    say("tuples_in_total", "counter", "Tuples that have come.", ("", summary.n_in))
+    say("tuples_released_total", "counter", "Tuples that were released.", ("", summary.n_released))
+    reasons = [(f'{{reason="{reason}"}}', count) for reason, count in sorted(summary.reasons.items())]
+    say("tuples_side_total", "counter", "Tuples that went to the side output, by reason.", *reasons)
+    say("tuples_waiting", "gauge", "Tuples that wait in the window.", ("", summary.n_buffered))
+    say("oldest_tuple_age_seconds", "gauge", "Age of the tuple that has waited longest.", ("", age or 0.0))
+    say("cells_total", "counter", "Cells that were released.", ("", summary.n_cells))
+    say("smallest_cell", "gauge", "Tuples of the smallest cell that was released.", ("", summary.smallest_cell))
+    say("information_loss_percent", "gauge", "Information loss so far.", ("", summary.il))
+
+
+def _server(port: int, answer: Callable[[str], tuple[int, str, str]]) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            code, kind, text = answer(self.path.split("?", 1)[0])
+            content = text.encode()
+            self.send_response(code)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            """Leave the log to what the stream does."""
+
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except OSError as error:
+        raise ParameterError(f"Port {port} cannot be used for metrics: {error.strerror}. Choose another one.") from None
+    server.daemon_threads = True
+    Thread(target=server.serve_forever, daemon=True, name="shoal-monitor").start()
+    return server

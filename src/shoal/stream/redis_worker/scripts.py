@@ -1,0 +1,74 @@
+"""Scripts: what happens in Redis at once or not at all.
+
+A transaction (MULTI) would go on after a command that fails; a script checks everything first. With ``#!lua`` Redis
+refuses a script as a whole where it is out of memory, read-only or short of replicas.
+"""
+
+ACQUIRE = """#!lua
+-- Take the lease if it is free or ours: {1, token}, else {0, holder}. Each new holder has a higher token.
+local state, lease = KEYS[1], KEYS[2]
+local me, milliseconds = ARGV[1], ARGV[2]
+local holder = redis.call('GET', lease)
+if holder and holder ~= me then return {0, holder} end
+redis.call('SET', lease, me, 'PX', milliseconds)
+return {1, redis.call('HINCRBY', state, 'token', 1)}
+"""
+
+RELEASE = """#!lua
+if redis.call('GET', KEYS[2]) == ARGV[1] then return redis.call('DEL', KEYS[2]) end
+return 0
+"""
+
+STEP = """#!lua
+-- Commit what was done, if anything, and return the entries after the last one, with the counts of the source.
+local state, lease, source, target, side = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local me, milliseconds, token, step = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local group, last, n_read, count = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+if redis.call('HGET', state, 'token') ~= token then return redis.error_reply('FENCED lease') end
+if (redis.call('HGET', state, 'step') or '0') ~= step then return redis.error_reply('CHANGED state') end
+for _, key in ipairs({source, target, side}) do
+  local kind = redis.call('TYPE', key)['ok']
+  if kind ~= 'stream' and kind ~= 'none' then return redis.error_reply('WRONGTYPE ' .. key .. ' is a ' .. kind) end
+end
+
+local function add(key, length, ...)
+  if length == '' then redis.call('XADD', key, '*', ...)
+  else redis.call('XADD', key, 'MAXLEN', '~', length, '*', ...) end
+end
+
+if #ARGV > 8 then
+  local released, aside, target_length, side_length, trim_before = ARGV[9], ARGV[10], ARGV[11], ARGV[12], ARGV[13]
+  local n_changed = tonumber(ARGV[14])
+  redis.call('HSET', state, 'step', step + 1, unpack(ARGV, 15, 14 + n_changed))
+  for i = 15 + n_changed, #ARGV do redis.call('HDEL', state, ARGV[i]) end
+  for line in string.gmatch(released, '([^\\n]+)\\n') do add(target, target_length, 'data', line) end
+  for reason, id, line in string.gmatch(aside, '([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)\\n') do
+    add(side, side_length, 'reason', reason, 'id', id, 'data', line)
+  end
+  -- The group shows to others how far the worker is. If somebody has removed it, it comes back.
+  local moved = redis.pcall('XGROUP', 'SETID', source, group, last, 'ENTRIESREAD', n_read)
+  if moved.err then redis.pcall('XGROUP', 'CREATE', source, group, last, 'MKSTREAM', 'ENTRIESREAD', n_read) end
+  if trim_before ~= '' and #redis.call('XINFO', 'GROUPS', source) == 1 then
+    redis.call('XTRIM', source, 'MINID', trim_before)
+  end
+end
+redis.call('SET', lease, me, 'PX', milliseconds)
+
+local ids, lines = {}, {}
+for i, entry in ipairs(redis.call('XRANGE', source, '(' .. last, '+', 'COUNT', count)) do
+  local fields, line = entry[2], ''
+  for j = 1, #fields, 2 do if fields[j] == 'data' then line = fields[j + 1] end end
+  -- One entry is one line. A carriage return means the same between the parts of a value, and nothing within a string.
+  if string.find(line, '\\n', 1, true) then line = string.gsub(line, '\\n', '\\r') end
+  if not string.find(line, '%S') then line = '?' end
+  ids[i], lines[i] = entry[1], line
+end
+local about = redis.call('EXISTS', source) == 1 and redis.call('XINFO', 'STREAM', source) or {}
+local added, length, first = 0, 0, ''
+for i = 1, #about, 2 do
+  if about[i] == 'entries-added' then added = about[i + 1]
+  elseif about[i] == 'length' then length = about[i + 1]
+  elseif about[i] == 'first-entry' and about[i + 1] then first = about[i + 1][1] end
+end
+return {added, length, first, table.concat(ids, '\\n'), table.concat(lines, '\\n')}
+"""

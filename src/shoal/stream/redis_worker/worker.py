@@ -1,0 +1,414 @@
+"""Worker: takes entries, pushes them through the stream, commits; waits out what passes, and says what does not."""
+
+import os
+import random
+import secrets
+import socket
+import time
+from logging import getLogger
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from shoal.errors import InputError, OutageError, ParameterError
+from shoal.stream import Stream
+from shoal.stream.flow import TupleError
+from shoal.stream.monitor import Monitor, Status
+from shoal.stream.pipe.lines import Form, Read, Reader, Reading, Writer
+from shoal.stream.redis_worker import scripts
+from shoal.stream.redis_worker.names import ID, Limits, Names
+from shoal.stream.redis_worker.replies import ChangedError, FencedError, said
+from shoal.stream.redis_worker.saved import Saved
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+log = getLogger("shoal.stream.worker")
+
+OLDEST_REDIS = (7, 0)
+_FIRST = "0-0"
+
+
+class Taken(NamedTuple):
+    """Entries of the source: their ids, and their tuples as lines."""
+
+    ids: list[bytes]
+    lines: bytes
+
+
+NOTHING = Taken([], b"")
+
+
+class Worker:
+    """Moves tuples from one Redis stream to another, k-anonymous.
+
+    Parameters
+    ----------
+    redis : redis.Redis
+        A connection that returns bytes and does not retry by itself.
+    stream : Stream
+        What to do with the tuples, with ``tracked=[ID]``. A state in Redis takes its place, if it has the same rules.
+    names : Names
+        The streams and the consumer group.
+    limits : Limits, optional
+        How much it takes, keeps and waits.
+    begin : str, optional
+        Where to begin if Redis has no state, but a group that has got somewhere: ``"first"`` entry, where the
+        ``"group"`` stands, or an id. By default that is refused: the state was lost, and with it what waited.
+    monitor : Monitor, optional
+        Who wants to know how it goes.
+
+    Attributes
+    ----------
+    name : str
+        Of this worker, different for each.
+    n_lost : int
+        Entries that were removed from the source before they were read.
+    """
+
+    def __init__(
+        self,
+        redis: "Redis",
+        stream: Stream,
+        names: Names,
+        *,
+        limits: Limits | None = None,
+        begin: str | None = None,
+        monitor: Monitor | None = None,
+    ) -> None:
+        if ID not in stream.rules.tracked:
+            raise ParameterError(f"The stream of a worker tracks the ids of entries: tracked=[{ID!r}].")
+        self.redis = redis
+        self.names = names
+        self.limits = limits or Limits()
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.stream = stream
+        self.n_lost = 0
+        self.lag = 0
+        self._begin = begin
+        self._monitor = monitor or Monitor()
+        self._fresh = stream.dump()
+        self._reader = Reader(Reading(stream.rules, Form.NDJSON))
+        self._writer: Writer | None = None
+        self._scripts = {name: redis.register_script(getattr(scripts, name)) for name in ("ACQUIRE", "RELEASE", "STEP")}
+        self._token: int | None = None
+        self._next: Taken | None = None
+        self._stopping = False
+
+    # The lease.
+
+    def acquire(self) -> str | None:
+        """Take the lease and begin from what was committed last; return who has it, if it is another."""
+        self._check()
+        with said():
+            taken, who = self._scripts["ACQUIRE"](self.names.keys, [self.name, self._milliseconds])
+        if not taken:
+            return str(who.decode())
+        self._token = int(who)
+        try:
+            self.resume()
+        except Exception:
+            self.release()
+            raise
+        return None
+
+    def release(self) -> None:
+        """Let the next worker in at once."""
+        if self._token is not None:
+            self._token = None
+            with said():
+                self._scripts["RELEASE"](self.names.keys, [self.name])
+
+    @property
+    def _milliseconds(self) -> int:
+        return max(1, int(1000 * self.limits.lease))
+
+    def _check(self) -> None:
+        """Refuse a Redis that is too old, and keys that hold something else."""
+        with said():
+            version = str(self.redis.info("server")["redis_version"])
+            kinds = {key: _text(self.redis.type(key)) for key in self.names.keys}
+        if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS:
+            raise ParameterError(f"Redis is of version {version}; the worker needs {OLDEST_REDIS[0]} or newer.")
+        expected = dict.fromkeys(self.names.keys, "stream") | {self.names.state: "hash", self.names.lease: "string"}
+        for key, kind in kinds.items():
+            if kind not in ("none", expected[key]):
+                older = " It may be of an older shoal." if key == self.names.state else ""
+                raise ParameterError(
+                    f"The key {key!r} in Redis is a {kind}, but a {expected[key]} is needed. Choose another name, or "
+                    f"remove the key.{older}"
+                )
+        if len(set(self.names.keys[2:])) < 2 + (self.names.side is not None):
+            raise ParameterError("Source, target and side output are different streams. Give each a name of its own.")
+
+    # The state.
+
+    def resume(self) -> None:
+        """Begin from what was committed last; entries that were read since come again."""
+        with said():
+            found: Any = self.redis.hgetall(self.names.state)
+        fields = {name.decode(): content for name, content in found.items()}
+        self.stream = Stream.restore(self._fresh, clock=self.stream.clock)
+        self.stream.on_side = self._set_aside
+        self._saved = Saved()
+        self._aside: list[bytes] = []
+        self._next = None
+        self._is_ahead = False  # of what was committed: then the next step begins from that
+        self._step = int(fields.get("step", b"0"))
+        if "head" in fields:
+            notes = self._saved.load(fields, self.stream)
+            self._last, self._n_read, self.n_lost = notes["last"], notes["n_read"], notes["n_lost"]
+        else:
+            self._last, self._n_read = self._where_to_begin()
+        log.info("resumed", extra={"facts": {"last_id": self._last, "waiting": len(self.stream)}})
+
+    def _where_to_begin(self) -> tuple[str, int]:
+        """Return after which entry a new stream begins, and how many were added up to there."""
+        with said():
+            groups: Any = self.redis.xinfo_groups(self.names.source) if self.redis.exists(self.names.source) else []
+        ours = next((group for group in groups if _text(group["name"]) == self.names.group), None)
+        stands = _FIRST if ours is None else _text(ours["last-delivered-id"])
+        if self._begin is None and stands != _FIRST:
+            raise ParameterError(
+                f"The group {self.names.group!r} of {self.names.source!r} has read up to {stands}, but Redis has no "
+                f"state under {self.names.state!r}: the tuples that waited are not known. Restore the state; or say "
+                f"where to begin: --begin first takes all entries again, --begin group goes on after {stands}."
+            )
+        last = {None: _FIRST, "first": _FIRST, "group": stands}.get(self._begin, self._begin or _FIRST)
+        with said():
+            about: Any = self.redis.xinfo_stream(self.names.source) if self.redis.exists(self.names.source) else {}
+            after, since = 0, last
+            while about and last != _FIRST and (page := self._page(since)):
+                after, since = after + len(page), _text(page[-1][0])
+        if not about:
+            return last, 0
+        return last, int(about["entries-added"]) - (about["length"] if last == _FIRST else after)
+
+    def _page(self, since: str) -> Any:
+        return self.redis.xrange(self.names.source, f"({since}", count=10_000)
+
+    # A step.
+
+    def step(self, wait: float = 1.0) -> int:
+        """Take some entries, or wait for some so many seconds, and commit; return how many were taken."""
+        if self._token is None and (holder := self.acquire()) is not None:
+            raise FencedError(f"The worker {holder} has the lease.")
+        if self._is_ahead:
+            self.resume()
+        taken = self._next or self._take(wait)
+        self._next, self._is_ahead = None, True
+        released = self._push(taken) if taken.ids else b""
+        if not released:
+            released = self._let_time_go_by()
+        if taken.ids or released or self._aside:
+            self._commit(taken, released)
+        self._is_ahead = False
+        return len(taken.ids)
+
+    def _take(self, wait: float) -> Taken:
+        taken = self._ask([])
+        if taken.ids or wait <= 0:
+            return taken
+        age = self.stream.rules.max_age
+        wait = wait if age is None else min(wait, age / 4)
+        with said():
+            found = self.redis.xread({self.names.source: self._last}, count=1, block=max(1, int(1000 * wait)))
+        return self._ask([]) if found else NOTHING
+
+    def _ask(self, committed: list[Any]) -> Taken:
+        """Run the script of a step; look for entries that are gone; return those that are there."""
+        assert self._token is not None
+        who: list[Any] = [self.name, self._milliseconds, self._token, self._step]
+        where = [self.names.group, self._last, self._n_read, self.limits.batch]
+        with said():
+            added, length, first, ids, lines = self._scripts["STEP"](self.names.keys, [*who, *where, *committed])
+        taken = Taken(ids.split(b"\n"), lines) if ids else NOTHING
+        self._notice_gap(added, length, first.decode(), len(taken.ids))
+        self.lag = max(0, added - self._n_read)
+        return taken
+
+    def _notice_gap(self, added: int, length: int, first: str, n_taken: int) -> None:
+        """Count entries that were removed before they were read: by the numbers that Redis keeps of the source."""
+        if added < self._n_read:
+            log.warning("source-replaced", extra={"facts": {"source": self.names.source}})
+            self._n_read = added - length
+        if n_taken == 0:
+            gone = added - self._n_read
+        elif _as_pair(first) > _as_pair(self._last):
+            gone = added - self._n_read - length
+        else:
+            return
+        if gone > 0:
+            self.n_lost += gone
+            self._n_read += gone
+            facts = {"source": self.names.source, "entries": gone, "after_id": self._last}
+            log.error("entries-lost", extra={"facts": facts})
+
+    def _push(self, taken: Taken) -> bytes:
+        """Return the lines that are released for these."""
+        read = self._reader.read(taken.lines + b"\n", True, 0)
+        if read.bad and self.stream.rules.on_error == "fail":
+            first = min(read.bad)
+            raise self._refusal(taken.ids[first.number - 1], first.reason)
+        self.stream.count_side([str(bad.reason) for bad in read.bad])
+        for bad in read.bad:
+            self._aside.append(b"%s\n%s\n%s\n" % (bad.reason.encode(), taken.ids[bad.number - 1], bad.content))
+        return self._push_tuples(read, taken.ids) if read.table.num_rows else b""
+
+    def _push_tuples(self, read: Read, ids: list[bytes]) -> bytes:
+        if len(read.numbers) < len(ids):
+            ids = [ids[number - 1] for number in read.numbers]
+        try:
+            return self._lines(self.stream.push_table(read.table.append_column(ID, pa.array(ids)), self.stream.clock()))
+        except TupleError as error:
+            raise self._refusal(ids[error.row], f"column {error.column!r}, {error.reason}") from None
+
+    def _refusal(self, number: bytes, reason: str) -> InputError:
+        return InputError(
+            f"Entry {number.decode()} of {self.names.source} cannot be used: {reason}. Nothing of its batch was "
+            "committed. Remove it (XDEL), or let such entries go to the side output (--on-error side)."
+        )
+
+    def _let_time_go_by(self) -> bytes:
+        if self.stream.rules.max_age is None or not len(self.stream):
+            return b""
+        return self._lines(self.stream.advance(self.stream.clock()))
+
+    def _lines(self, released: pa.Table) -> bytes:
+        if not released.num_rows:
+            return b""
+        if self._writer is None:
+            self._writer = Writer(Form.NDJSON, released.column_names)
+        return self._writer.write(released)
+
+    def _set_aside(self, table: pa.Table, reasons: list[str]) -> None:
+        names = [name for name in table.column_names if name != ID]
+        lines = Writer(Form.NDJSON, names).write(table.select(names)).split(b"\n")
+        ids = table.column(ID).to_pylist()
+        self._aside += [b"%s\n%s\n%s\n" % (r.encode(), i, s) for r, i, s in zip(reasons, ids, lines, strict=False)]
+
+    def _commit(self, taken: Taken, released: bytes, is_end: bool = False) -> None:
+        """Hand over what was released, what went aside and what has changed, all or nothing; take what comes next."""
+        before = self._last, self._n_read
+        if taken.ids:
+            self._last, self._n_read = taken.ids[-1].decode(), self._n_read + len(taken.ids)
+        notes = {"last": self._last, "n_read": self._n_read, "n_lost": self.n_lost}
+        if is_end:
+            changed, gone = self._saved.end(Stream.restore(self._fresh), notes)
+        else:
+            changed, gone = self._saved.changes(self.stream, notes)
+        lengths = [self.limits.target_length or "", self.limits.side_length or ""]
+        trim = _after(self._last) if self.limits.trim_source and self._last != _FIRST else ""
+        fields = [part for pair in changed.items() for part in pair]
+        aside = b"".join(self._aside) if self.names.side is not None else b""
+        try:
+            following = self._ask([released, aside, *lengths, trim, len(fields), *fields, *gone])
+        except BaseException:
+            self._last, self._n_read = before
+            raise
+        self._step += 1
+        self._aside = []
+        self._next = following if following.ids else None
+
+    # Working on.
+
+    def finish(self) -> None:
+        """End the stream: release everything, and keep only how far it was. The next one begins there."""
+        released = self._lines(self.stream.flush()) if len(self.stream) else b""
+        self._commit(NOTHING, released, is_end=True)
+        self.release()
+
+    def stop(self) -> None:
+        """Let `run` end after the step that is under way."""
+        self._stopping = True
+
+    def run(self, wait: float = 1.0, until_empty: bool = False) -> None:
+        """Work until stopped, or until nothing is left; what passes is waited out.
+
+        Raises
+        ------
+        OutageError
+            If Redis does not answer, or takes nothing in, for longer than ``limits.patience`` seconds.
+        """
+        since: float | None = None
+        while not self._stopping:
+            try:
+                is_at_work = self._token is not None or self._stand_by()
+                if is_at_work and not self._turn(0.2 if until_empty else wait) and until_empty:
+                    self.finish()
+                    break
+                if since is not None:
+                    log.info("outage-over", extra={"facts": {"seconds": round(time.monotonic() - since, 1)}})
+                since = None
+            except FencedError:
+                log.warning("lease-lost", extra={"facts": {"worker": self.name}})
+                self._token = None
+            except ChangedError:
+                self._token = None
+            except OutageError as error:
+                since = self._wait_out(error, since)
+        self._monitor.turn(Status.STOPPING, self.stream, **self._gauges())
+        if since is None:
+            self.release()
+        log.info("stopped", extra={"facts": self._monitor.figures.to_dict()})
+
+    def _turn(self, wait: float) -> int:
+        """Do a step, and let others know."""
+        begin = time.monotonic()
+        n = self.step(wait)
+        self._monitor.turn(Status.WORKING, self.stream, time.monotonic() - begin if n else None, **self._gauges())
+        return n
+
+    def _gauges(self) -> dict[str, int]:
+        pending = 0 if self._next is None else len(self._next.ids)
+        return {"lag_entries": self.lag, "pending_entries": pending, "lost_entries_total": self.n_lost}
+
+    def _stand_by(self) -> bool:
+        """Try to get the lease; wait a little if another has it."""
+        holder = self.acquire()
+        if holder is None:
+            return True
+        if self._monitor.figures.status is not Status.STANDING_BY:
+            log.info("standing-by", extra={"facts": {"holder": holder}})
+        self._monitor.turn(Status.STANDING_BY, self.stream, **self._gauges())
+        self._sleep(min(self.limits.lease / 4, 1.0))
+        return False
+
+    def _wait_out(self, error: OutageError, since: float | None) -> float:
+        """Wait a little, longer each time; give up after a while. Whether a commit went through is seen afterwards."""
+        now = time.monotonic()
+        self._monitor.turn(Status.OUTAGE, self.stream, **self._gauges())
+        if since is None:
+            log.warning("outage", extra={"facts": {"reason": str(error)}})
+            self._pause = 0.05
+            since = now
+        if now - since >= self.limits.patience:
+            raise OutageError(
+                f"{error} This has lasted for {now - since:,.0f} seconds (--patience). Nothing is lost: started again, "
+                "the worker goes on from what was committed."
+            )
+        self._token = None
+        self._sleep(self._pause * (0.5 + random.random()))
+        self._pause = min(2 * self._pause, 5.0)
+        return since
+
+    def _sleep(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self._stopping and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, 0.1))
+
+
+def _text(found: Any) -> str:
+    return found.decode() if isinstance(found, bytes) else str(found)
+
+
+def _as_pair(number: str) -> tuple[int, int]:
+    """Return the two parts of an id, to be compared."""
+    milliseconds, _, sequence = number.partition("-")
+    return int(milliseconds or 0), int(sequence or 0)
+
+
+def _after(number: str) -> str:
+    """Return the least id above one."""
+    milliseconds, sequence = _as_pair(number)
+    return f"{milliseconds}-{sequence + 1}"
