@@ -116,7 +116,7 @@ def test_a_truncated_parquet_file(tmp_path):
     pq.write_table(table, file)
     file.write_bytes(file.read_bytes()[:-40])
 
-    refused(anonymize(file), tmp_path, ["'people.parquet'", "cut short"])
+    refused(anonymize(file), tmp_path, ["'people.parquet'", "truncated"])
 
 
 def test_broken_csv_records(tmp_path):

@@ -85,7 +85,7 @@ def test_comparisons_keep_the_models(folder, csv_file):
         (("--t-closeness", "age=0.1"), "whose role is quasi-identifier"),
         (("--l-diversity", "diagnosis=9"), "have 3 different values"),
         (("--l-diversity", "diagnosis=2,kind=many"), "kind must be one of"),
-        (("--t-closeness", "diagnosis=0.1", "--rho", 0.5), "do not go together"),
+        (("--t-closeness", "diagnosis=0.1", "--rho", 0.5), "cannot be combined"),
     ],
 )
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["run", "dry run"])
