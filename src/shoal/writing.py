@@ -109,7 +109,7 @@ def write_release(
 ) -> None:
     """Write all files of a release, or none; `said` is passed to the reports unchanged.
 
-    `before_publishing` is called when all files are complete and before they are renamed; if it raises, no file appears.
+    `before_publishing` is called when all files are complete and before they are renamed; if it raises, none appears.
     """
     # Everything that takes long or may fail is done before the first file.
     rows = written_order(release, order)
