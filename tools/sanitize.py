@@ -17,18 +17,24 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# Kernels by themselves, then what reaches those that have no test of their own; small problems only.
+# One test or more for everything that is compiled, on small problems.
 TESTS = [
-    "tests/test_kernels.py",
+    "tests/test_kernels.py",  # distances, remaining records, linkage, sums
     "tests/test_kernel_checks.py",
-    "tests/partition",
+    "tests/test_kernel_searches.py",  # refining, annealing, guarded search
+    "tests/partition/test_contract.py",  # every algorithm
+    "tests/partition/test_mdav.py",
+    "tests/partition/test_refine.py",
+    "tests/partition/test_topdown.py",
+    "tests/partition/test_univariate.py",
+    "tests/partition/test_dissolve.py",
     "tests/fuzz",  # the parser of bytes, on the corpus of the fuzzers
+    "tests/stream/test_numbers_of_lines.py",
     "tests/stream/test_stream_kernel.py",
     "tests/batches/test_join.py",  # arrivals
     "tests/metrics/test_linkage.py",
-    "tests/models/test_t_closeness.py",  # guarded search
+    "tests/models/test_t_closeness.py",
     "tests/models/test_l_diversity.py",
-    "tests/cells/test_enforce.py",
 ]
 
 
@@ -47,7 +53,8 @@ def sanitized_tests(venv: Path) -> dict[str, object]:
         "PYTHONMALLOC": "malloc",
     }
     # What a sanitizer says as it ends the process must not be caught by pytest.
-    command = [venv / "bin" / "python", "-m", "pytest", "-rs", "--capture=sys", *TESTS]
+    shared = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile"]
+    command = [venv / "bin" / "python", "-m", "pytest", "-rs", "--capture=sys", *shared, *TESTS]
     said, row = ran("address, undefined", command, environment)
     passed = re.findall(r"(\d+) passed", said)
     return {**row, "passed": int(passed[-1]) if passed else 0}

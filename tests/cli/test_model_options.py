@@ -78,7 +78,7 @@ def test_comparisons_keep_the_models(folder, csv_file):
     ("words", "message"),
     [
         (("--t-closeness", "diagnosis"), "has to be COLUMN=VALUE"),
-        (("--t-closeness", "diagnosis="), "t should be a number"),
+        (("--t-closeness", "diagnosis="), "t must be a number"),
         (("--t-closeness", "diagnosis=0"), "t must be above 0"),
         (("--t-closeness", "diagnosis=0.1,wight=2"), "Did you mean 'weight'?"),
         (("--t-closeness", "diagnosis=0.1,t=2"), "'t' is given twice"),
