@@ -182,7 +182,7 @@ def test_a_model_that_the_base_cannot_keep_may_be_kept_by_all(tmp_path):
 
 
 def test_a_weight_that_only_steers_is_refused_at_the_beginning(tmp_path):
-    with pytest.raises(ParameterError, match="Leave out the weight"):
+    with pytest.raises(ParameterError, match="Leave the weight out"):
         begin(tmp_path / "evening", earners(200), k=5, models=[TCloseness("salary", t=0.2, weight=0.5)], **EARNERS)
     assert not (tmp_path / "evening").exists()
 

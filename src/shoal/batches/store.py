@@ -185,7 +185,7 @@ class Store:
 def _listed(path: Path) -> str:
     """Return the content of ``collection.json``."""
     if not path.is_dir():
-        raise FileError(f"{str(path)!r} is not a collection: there is no such folder. `begin` makes one.")
+        raise FileError(f"{str(path)!r} is not a collection: the folder does not exist. `begin` creates one.")
     try:
         return (path / LIST).read_text(encoding="utf-8")
     except FileNotFoundError:
