@@ -51,7 +51,7 @@ def published_order(columns: Iterable[pa.ChunkedArray], n_records: int) -> NDArr
     --------
     >>> ages, cities = pa.chunked_array([[31, 58, 31]]), pa.chunked_array([["Bari", "Turin", "Turin"]])
     >>> published_order([ages, cities], 3)
-    array([1, 0, 2])
+    array([2, 1, 0])
     """
     first, second = record_hashes(columns, n_records)
     return np.lexsort((second, first))
