@@ -311,7 +311,7 @@ def test_threads_that_ask_one_set_of_remaining_records_get_the_answers_of_one():
 def test_threads_that_share_a_reader_read_what_one_reads():
     reader = kernels.TextReader(["a", "b"], [0, 1], False, ",")
     text = b"".join(b'{"a":%d,"b":"\\u00e4%d"}\n' % (i, i) for i in range(2000))
-    n_bytes, n_lines, _, columns, bad = reader.read(text, True)
+    n_bytes, n_lines, _, columns, bad, _ = reader.read(text, True)
     found = at_once(lambda _: [reader.read(text, True) for _ in range(10)])
 
     assert (n_bytes, n_lines, bad) == (len(text), 2000, [])

@@ -18,7 +18,7 @@ from shoal import kernels
 def read(texts):
     """Return the numbers of a column of CSV, and the positions of those that are none."""
     reader = kernels.TextReader(["a", "b"], [0, 3], True, ";")
-    _, _, lines, columns, bad = reader.read(b"".join(text.encode() + b";\n" for text in texts), True)
+    _, _, lines, columns, bad, _ = reader.read(b"".join(text.encode() + b";\n" for text in texts), True)
     found = dict(zip(lines.tolist(), columns[0].tolist(), strict=True))
     assert all(fault == 3 for _, fault, _, _ in bad)
     return [found.get(position) for position in range(len(texts))]
@@ -96,7 +96,7 @@ def test_numbers_are_the_same_under_a_locale_with_decimal_commas(comma_locale):
         from shoal import kernels
         reader = kernels.TextReader(["a", "b"], [0, 1], False, ",")
         line = b'{{"a":0.12345678901234566,"b":1.5e-30}}\\n'
-        *_, columns, bad = reader.read(line, True)
+        *_, columns, bad, _ = reader.read(line, True)
         assert not bad
         assert columns[0].tolist() == [0.12345678901234566]
         out = kernels.TextWriter(["a", "b"], False, ",").write(columns, 1)
