@@ -102,7 +102,7 @@ std::vector<std::int64_t> all_kernels(const Problem& problem, std::size_t n_thre
     keep(labels);
     const std::size_t n_cells = static_cast<std::size_t>(*std::max_element(labels.begin(), labels.end())) + 1;
     std::vector<double> means(n_cells * problem.X().dims());
-    cell_sums(problem.X(), Members(labels, n_cells), {means.data(), n_cells, problem.X().dims()});
+    cell_sums(problem.X(), Members(labels, n_cells), {means.data(), n_cells, problem.X().dims()}, pool);
     for (double& value : means) value /= k;
     std::vector<std::int64_t> records(problem.n), cells(n_cells), ahead(problem.n), ties(problem.n);
     for (std::size_t i = 0; i < records.size(); ++i) records[i] = static_cast<std::int64_t>(i);
