@@ -1,4 +1,4 @@
-"""Measure the audit beside pyCANON: the same release of Adult, the same findings, the seconds of each.
+"""Compare the audit with pyCANON: the same release of Adult, the same results, the time of each.
 
 pyCANON needs an environment of its own: ``python -m venv P; P/bin/pip install pycanon``; then give this script
 ``--pycanon P/bin/python``.
@@ -25,7 +25,7 @@ DATA = "adult.csv.gz"
 QUASI = ["age", "education_num", "hours_per_week", "sex", "race"]
 CONFIDENTIAL = ["occupation", "capital_gain"]
 K = 5
-# What the other interpreter runs: each measure by itself, since pyCANON offers them so.
+# Script for the other interpreter: one call per measure, as pyCANON provides them.
 PYCANON = """
 import json, sys
 from importlib.metadata import version
@@ -52,7 +52,7 @@ print(json.dumps(found))
 @click.option("--pycanon", required=True, metavar="PYTHON", help="Interpreter of an environment that has pyCANON.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS, show_default=True)
 def main(pycanon: str, output: Path) -> None:
-    """Measure the audit beside pyCANON's."""
+    """Compare the audit with pyCANON's."""
     folder = data_folder()
     if folder is None or not (folder / DATA).exists():
         say(f"{DATA} not found; SHOAL_DATA may name the folder that has it")
@@ -73,7 +73,7 @@ def main(pycanon: str, output: Path) -> None:
 
 
 def release(path: Path) -> shoal.Release:
-    """Return a release of the Adult records that miss none of the columns."""
+    """Return a release of the Adult records without missing values."""
     table = read(path, columns=[*QUASI, *CONFIDENTIAL]).arrow.drop_null()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", shoal.ShoalWarning)

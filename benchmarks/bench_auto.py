@@ -127,7 +127,7 @@ def on_average(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Small samples, to see that it works; nothing is written.")
+@click.option("--quick", is_flag=True, help="Small samples, to check that it works; nothing is written.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS, show_default=False)
 def main(quick: bool, output: Path) -> None:
     """Vary the constants of the default method one by one. A full run takes about ten minutes."""

@@ -96,7 +96,7 @@ def census(path: Path, most: int) -> Matrix:
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Few records. To see that it works.")
+@click.option("--quick", is_flag=True, help="Few records. Checks that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
 def main(quick: bool, output: Path | None) -> None:
     """Measure what the docs say about single methods."""

@@ -166,7 +166,7 @@ def measure(what: str, epsilon: float, X: Matrix, make: Callable[[], Matrix], re
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Two repetitions at one epsilon. To see that it works.")
+@click.option("--quick", is_flag=True, help="Two repetitions at one epsilon. Checks that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
 @click.option(
     "--smartnoise", "python", type=click.Path(path_type=Path), help="A Python with smartnoise-synth, to compare."

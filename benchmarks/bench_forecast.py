@@ -1,4 +1,4 @@
-"""Plan an evening from a rehearsal, carry the plan out with the commands, and set the finish beside the forecast.
+"""Plan a collection from a rehearsal, execute the plan with the commands, and compare the finish with the forecast.
 
 Settings differ in records, in how few of them the rehearsal gets to see, in threads and in other work on the machine.
 Every one that was tried is in the results.
@@ -36,15 +36,15 @@ AIM = 20.0
 
 
 class Setting(NamedTuple):
-    """What is planned for, and under which circumstances."""
+    """A data set to plan for, and the conditions of the run."""
 
     data: str
     n: int
     seen: int
-    """One of so many records is there for the rehearsal."""
+    """One in this many records is available for the rehearsal."""
     threads: int | None = None
     spinning: int = 0
-    """Other processes that keep the processors busy, during the rehearsal and the evening."""
+    """Number of other processes that keep the processors busy, during the rehearsal and the collection."""
 
 
 SETTINGS = [
@@ -62,7 +62,7 @@ QUICK = [Setting("gaussian", 2_000, 4)]
 
 
 def records(setting: Setting) -> pa.Table | Missing:
-    """Return the records of the evening, in the order of their arrival."""
+    """Return the records of the collection, in order of arrival."""
     source = {"gaussian": lambda n: gaussian(), "census": census, "covertype": covertype}[setting.data](setting.n)
     if isinstance(source, Missing):
         return source
@@ -72,7 +72,7 @@ def records(setting: Setting) -> pa.Table | Missing:
 
 @contextmanager
 def other_work(n_processes: int) -> Iterator[None]:
-    """Keep processors busy meanwhile."""
+    """Keep processors busy within the block."""
     workers = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(n_processes)]
     for worker in workers:
         worker.start()
@@ -89,7 +89,7 @@ def _spin() -> None:
 
 
 class Took(NamedTuple):
-    """Seconds by the clock, and of the processors."""
+    """Wall-clock and processor seconds."""
 
     wall: float
     cpu: float
@@ -104,7 +104,7 @@ def shell(*arguments: object) -> Took:
 
 
 def evening(table: pa.Table, planned: Plan, setting: Setting, load: tuple[float, float]) -> tuple[float, float]:
-    """Do what the plan says; return when it was ready, in seconds after the collection ended.
+    """Execute the plan; return when it was ready, in seconds after the collection ended.
 
     By the clock; and as it would have been with the load that the machine had during the rehearsal.
     """
@@ -158,7 +158,7 @@ def one_setting(setting: Setting, table: pa.Table, seconds: float, turns: int) -
 
 
 def as_table(results: dict[str, Any]) -> str:
-    """Lay the results out as in docs/plan.md."""
+    """Format the results as in docs/plan.md."""
     lines = [
         "| records | seen | threads | other work | collection | late | predicted | measured | off | at equal load |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -182,10 +182,10 @@ def as_table(results: dict[str, Any]) -> str:
 
 @click.command()
 @click.option("--table", is_flag=True, help="Measure nothing; print the results as they stand in docs/plan.md.")
-@click.option("--quick", is_flag=True, help="Small sizes, single runs. To see that it works.")
+@click.option("--quick", is_flag=True, help="Small sizes, single runs. Checks that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
 def main(table: bool, quick: bool, output: Path | None) -> None:
-    """Set forecasts of the planner beside evenings carried out."""
+    """Compare forecasts of the planner with executed collections."""
     if table:
         click.echo(as_table(json.loads(RESULTS.read_text(encoding="utf-8"))))
         return
@@ -208,7 +208,7 @@ def main(table: bool, quick: bool, output: Path | None) -> None:
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Count how often the forecast was near: by the clock, and with the load that the rehearsal had met."""
+    """Count how often the forecast was close: by wall-clock time, and at the load of the rehearsal."""
     found: dict[str, Any] = {"n_forecasts": len(rows), "aim_percent": AIM, "n_within": sum(r["within"] for r in rows)}
     for name in ("error_percent", "error_percent_at_that_load"):
         errors = [abs(row[name]) for row in rows]

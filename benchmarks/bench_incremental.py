@@ -1,4 +1,4 @@
-"""Measure late records joining a base: the thesis's numbers, and ours beside them."""
+"""Benchmark of late records joining a base, compared with the thesis."""
 
 import json
 import warnings
@@ -32,14 +32,14 @@ T = TypeVar("T")
 
 
 class Bench:
-    """What has been measured so far."""
+    """Results so far."""
 
     def __init__(self, quick: bool) -> None:
         self.quick = quick
         self.results: dict[str, Any] = {"rows": [], "claims": [], "missing": []}
 
     def row(self, **numbers: Any) -> None:
-        """Note and say what was measured."""
+        """Record and print a measurement."""
         self.results["rows"].append(numbers)
         say(
             "  ".join(
@@ -48,7 +48,7 @@ class Bench:
         )
 
     def claim(self, what: str, value: float, unit: str, **aim: float) -> None:
-        """Note a number, and what a full run aims at: `at_least`, `at_most`."""
+        """Record a number and its goal in a full run: `at_least`, `at_most`."""
         met = value >= aim.get("at_least", -np.inf) and value <= aim.get("at_most", np.inf)
         self.results["claims"].append(
             {"what": what, "value": value, "unit": unit, **({} if self.quick else {**aim, "met": bool(met)})}
@@ -57,7 +57,7 @@ class Bench:
 
 
 def timed(task: Callable[[], T]) -> tuple[T, float]:
-    """Run with one thread, and return the processor time, which other work on the machine lengthens least."""
+    """Run with one thread and return the processor time, which other load on the machine affects least."""
     start = process_time()
     result = task()
     return result, process_time() - start
@@ -136,7 +136,7 @@ def one_problem(bench: Bench, problem: Problem, aim: float) -> None:
 
 
 def models(bench: Bench) -> None:
-    """Set a collection that keeps a model, 10 % late, beside one release of everything: loss and time, one thread."""
+    """Compare a collection with a model, 10 % late, with one release of everything: loss and time, one thread."""
     source = census(204_309)
     if not isinstance(source, Source) or source.records is None:
         bench.results["missing"].append(f"{source.name}: no records")
@@ -163,7 +163,7 @@ SECTIONS = {"thesis": thesis, "same-method": same_method, "models": models}
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Small sizes, single runs. To see that it works.")
+@click.option("--quick", is_flag=True, help="Small sizes, single runs. Checks that it works.")
 @click.option("--only", multiple=True, type=click.Choice(list(SECTIONS)), help="A section; may be given several times.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
 def main(quick: bool, only: tuple[str, ...], output: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""Measure linkage beside SciPy's k-d tree and beside comparing everything with everything.
+"""Compare linkage with SciPy's k-d tree and with brute force.
 
 All are given the same originals and the same released means, and answer the same two questions: is the own original the
 nearest of all, and is the own released record. shoal also counts ties and ranks the released records.
@@ -23,7 +23,7 @@ from shoal.typing import Labels, Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "linkage.json"
 SCRATCH = ROOT / "out" / "bench" / "linkage.json"
-# Comparing everything with everything is not tried beyond.
+# Largest size for brute force.
 MOST_BRUTE = 25_000
 
 
@@ -40,7 +40,7 @@ def shoal(X: Matrix, points: Matrix, labels: Labels) -> Answer:
 
 
 def kd_tree(X: Matrix, points: Matrix, labels: Labels) -> Answer:
-    """Take the nearest that the trees name, whatever else is as near."""
+    """Link by the nearest neighbour that the tree returns, ignoring ties."""
     originals = cKDTree(X).query(points, workers=CORES)[1]
     released = cKDTree(points).query(X, workers=CORES)[1]
     sizes = np.bincount(labels)
@@ -49,7 +49,7 @@ def kd_tree(X: Matrix, points: Matrix, labels: Labels) -> Answer:
 
 
 def brute_force(X: Matrix, points: Matrix, labels: Labels) -> Answer:
-    """Compare everything with everything, a slice at a time."""
+    """Link by brute force, one slice at a time."""
     own = np.empty(len(X))
     sizes = np.bincount(labels)
     nearest, n_nearest = np.full(len(points), np.inf), np.zeros(len(points))
@@ -81,7 +81,7 @@ CONTENDERS: dict[str, Callable[[Matrix, Matrix, Labels], Answer]] = {
 
 
 def problems(quick: bool, missing: list[str]) -> Iterator[Problem]:
-    """Yield Gaussian records, the hard case, and real ones where they are at hand."""
+    """Yield Gaussian records, the hard case, and real ones where they are available."""
     for n in (5_000,) if quick else (25_000, 200_000):
         yield sample(gaussian(), n)
     for source in (census(204_309), covertype(286_048), flights()):
@@ -99,7 +99,7 @@ def real(source: Source, quick: bool) -> Iterator[Problem]:
 
 
 def measure(problem: Problem, rounds: int, most_tree: int) -> list[dict[str, Any]]:
-    """Let the contenders take turns; return a row for each."""
+    """Run the contenders interleaved; return a row for each."""
     X = problem.X
     labels = partition(X, problem.k, seed=0)
     points = kernels.cell_sums(X, labels, int(labels.max()) + 1) / np.bincount(labels)[:, None]
@@ -122,7 +122,7 @@ def measure(problem: Problem, rounds: int, most_tree: int) -> list[dict[str, Any
 
 
 def _most(name: str, problem: Problem, most_tree: int) -> int:
-    """Say how many records a contender is given at most: trees take hours on a lot of noise."""
+    """Return the maximum number of records of a contender: trees take hours on large Gaussian sets."""
     if name == "brute force in NumPy":
         return MOST_BRUTE
     return most_tree if name == "scipy cKDTree" and problem.data == "gaussian" else len(problem.X)
@@ -142,7 +142,7 @@ def as_table(rows: list[dict[str, Any]]) -> str:
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Small samples, to see that it works.")
+@click.option("--quick", is_flag=True, help="Small samples, to check that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
 def main(quick: bool, output: Path | None) -> None:
     """Measure linkage beside SciPy's k-d tree and beside brute force, on all cores but brute force."""

@@ -81,7 +81,7 @@ def sampled(path: Path, n: int | None) -> Table:
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Samples of 2,000 records. To see that it works.")
+@click.option("--quick", is_flag=True, help="Samples of 2,000 records. Checks that it works.")
 @click.option("--k", default=10, show_default=True)
 @click.option("--method", default="auto", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")

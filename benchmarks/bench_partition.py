@@ -234,7 +234,7 @@ SECTIONS = {
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Small sizes, single runs: half a minute. To see that it works.")
+@click.option("--quick", is_flag=True, help="Small sizes, single runs: half a minute. Checks that it works.")
 @click.option("--only", multiple=True, type=click.Choice(list(SECTIONS)), help="A section; may be given several times.")
 @click.option(
     "--output",

@@ -205,7 +205,7 @@ def measure_memory(n, say):
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Small sizes, to see that it runs.")
+@click.option("--quick", is_flag=True, help="Small sizes, to check that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS, help="JSON file.")
 def main(quick, output):
     """Measure streams and write the numbers down."""

@@ -1,4 +1,4 @@
-"""What threads gain, and what they cost where other programs hold cores.
+"""Speed-up by threads, and their cost where other programs occupy cores.
 
 One command measures everything on the machine it runs on: 1, 2, 4, 8 and 16 threads, as far as there are cores; two
 cores of which another program keeps one busy; half of all cores kept busy; and many strata. Runs take turns. What could
@@ -46,7 +46,7 @@ class Task(NamedTuple):
         return f"{self.method}, {self.n:,} x {self.n_dims}{strata}"
 
     def run(self, X: Matrix, threads: int) -> Labels:
-        """Return the cells, with so many threads."""
+        """Return the cells, made with `threads` threads."""
         if self.n_strata == 1:
             return partition(X, K, self.method, seed=1, threads=threads)
         # Here, since it needs pyarrow, and the rest of this script does not.
@@ -62,7 +62,7 @@ class Task(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """What else is going on: the cores that may be used, and how many of them other programs keep busy."""
+    """Other load: the usable cores, and how many of them other programs keep busy."""
 
     name: str
     cores: int
@@ -70,7 +70,7 @@ class Situation(NamedTuple):
 
 
 def tasks(quick: bool) -> Iterator[Task]:
-    """Yield what the numbers to reach are about."""
+    """Yield the tasks that have goals."""
     share = 20 if quick else 1
     yield Task("mdav", 300_000 // share)
     yield Task("auto", 1_000_000 // share)
@@ -102,7 +102,7 @@ def situated(situation: Situation) -> Iterator[None]:
 
 
 def measured(task: Task, threads: Sequence[int], situation: Situation, rounds: int) -> list[dict[str, Any]]:
-    """Return the best time of a task for each number of threads; all take turns, and all make the same cells."""
+    """Return the best time of a task for each number of threads, interleaved; all must make the same cells."""
     X = np.random.default_rng(1).normal(size=(task.n, task.n_dims))
     times: dict[int, list[float]] = {count: [] for count in threads}
     cells = None
@@ -149,10 +149,10 @@ def all_rows(quick: bool, cores: int) -> Iterator[dict[str, Any]]:
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Small sizes, to see that it works.")
+@click.option("--quick", is_flag=True, help="Small sizes, to check that it works.")
 @click.option("--output", type=click.Path(path_type=Path), help="Where to write the result.")
 def main(quick: bool, output: Path | None) -> None:
-    """Measure what threads gain and cost."""
+    """Measure the gain and cost of threads."""
     cores = kernels.cores.n_cores()
     missing = [f"{count} threads: this process may use {cores} cores" for count in THREADS if count > cores]
     missing += [] if HAS_ARROW else ["strata: pyarrow is not installed"]

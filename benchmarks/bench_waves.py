@@ -1,4 +1,4 @@
-"""Measure what a release that is repeated next year gives away: fresh cells, or those of the first wave, frozen.
+"""Measure the disclosure of a release that is repeated next year, with fresh cells or frozen cells of the first wave.
 
 The second wave has the people of the first but 5 %, and 10 % newcomers; values as they were, or moved by a tenth of a
 standard deviation. `shoal.batches.waves` runs the attacks.
@@ -55,9 +55,9 @@ class Strategy(NamedTuple):
     k_first: int
     """Cell size of the first wave; more than k is a reserve for those who leave."""
     variant: str | None
-    """How newcomers join the cells of the first wave; None makes all cells anew."""
+    """Variant by which newcomers join the cells of the first wave; None partitions all records again."""
     repeats: bool = False
-    """Whether cells that stay publish again what they published before, instead of the means of who is left."""
+    """Whether remaining cells repeat their published values instead of the means of the remaining people."""
 
 
 STRATEGIES = {
@@ -84,7 +84,7 @@ def second_cells(strategy: Strategy, later: Matrix, second: Labels, before: Labe
 
 
 def kept(before: Labels, second: Labels) -> Labels:
-    """Return the cells of those who stay; cells that fall below k are given up, and their people count as new."""
+    """Return the cells of those who stay; cells that fall below k are dissolved, and their people count as new."""
     inside = np.full(len(before), OUT)
     inside[second] = before[second]
     sizes = np.bincount(inside[inside != OUT], minlength=before.max() + 1)
@@ -95,7 +95,7 @@ def kept(before: Labels, second: Labels) -> Labels:
 def information_loss(
     strategy: Strategy, X: Matrix, later: Matrix, second: Labels, before: Labels, after: Labels
 ) -> float:
-    """Return how far the published values are from those of the second wave, in percent of all there is to lose."""
+    """Return the information loss of the published values relative to those of the second wave, in percent."""
     published = _means(later, after)
     if strategy.repeats:
         again = kept(before, second) != OUT
@@ -123,7 +123,7 @@ def attacked(strategy: Strategy, before: Labels, after: Labels) -> dict[str, flo
 @click.option("--quick", is_flag=True, help="Small sets.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
 def main(quick: bool, output: Path | None) -> None:
-    """Attack a release that is repeated, made in three ways."""
+    """Attack a repeated release, made in several ways."""
     rows = []
     for name, X in main_sets(quick).items():
         for moved in (False, True):

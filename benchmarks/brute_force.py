@@ -1,4 +1,4 @@
-"""Build ``brute_force.cpp`` for this very machine, and call it."""
+"""Build ``brute_force.cpp`` for this machine, and call it."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Time contenders on a problem, each run in a fresh process, in turns."""
+"""Time contenders on a problem, interleaved, each run in a new process."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ from shoal.reproduce.fmdav.ablation import agreement
 from shoal.typing import Labels
 
 ONE_RUN = Path(__file__).with_name("one_run.py")
-# Long enough for anything that is worth measuring; a method that takes longer is reported as given up.
+# Time limit in seconds; a method that takes longer is reported as given up.
 LIMIT = 600
 
 
@@ -34,7 +34,7 @@ class Entry(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How often to measure: rounds in which all take their turn, and seconds to repeat quick ones in each."""
+    """Number of interleaved rounds, and seconds for which fast contenders are repeated in each."""
 
     rounds: int
     seconds: float
@@ -68,7 +68,7 @@ class Row:
 def race(
     section: str, problem: Problem, entries: Sequence[Entry], reference: Entry, effort: Effort, folder: Path
 ) -> list[Row]:
-    """Measure all entries in turns, so that noise of the machine meets each, and compare labels with the reference's.
+    """Measure all entries interleaved, so that noise affects all of them, and compare labels with the reference.
 
     An entry that takes too long has no row.
     """

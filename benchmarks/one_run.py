@@ -1,4 +1,4 @@
-"""Run one contender in a process of its own, so that time and peak memory are its alone.
+"""Run one contender in a separate process, so that time and peak memory are those of the contender only.
 
 ``one_run.py FOLDER CONTENDER THREADS K SECONDS`` reads ``matrix.npy`` in the folder, runs the contender until so many
 seconds are spent, at least once, writes ``labels.npy`` there and prints what it took, as JSON.
@@ -32,8 +32,8 @@ def main(folder: str, name: str, threads: str, k: str, seconds: str) -> None:
 
 
 def peak_memory() -> int:
-    """Return the most bytes that this process has held."""
-    # On Linux ru_maxrss starts from what the parent process held; the peak in /proc starts anew.
+    """Return the peak memory of this process in bytes."""
+    # On Linux ru_maxrss is inherited from the parent process; the peak in /proc is not.
     status = Path("/proc/self/status")
     if status.is_file():
         for line in status.read_text().splitlines():

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 def for_readme(results: Results) -> str:
-    """Return what a reader of the project wants to know first."""
+    """Return the tables of the README."""
     rows = [*_largest(_of(results, "side-by-side")), *_of(results, "yardstick")]
     rows += [*_of(results, "threads"), *_of(results, "million")]
     parts = [_measured(results), _contest(rows), _growth(results["growth"]), _import(results)]
@@ -32,7 +32,7 @@ def for_readme(results: Results) -> str:
 
 
 def everything(results: Results) -> str:
-    """Return all tables: those of the README, every algorithm, what was aimed at, what was left out."""
+    """Return all tables: those of the README, every algorithm, goals, skipped parts."""
     parts = [for_readme(results), _algorithms(_of(results, "algorithms")), _claims(results["claims"])]
     left_out = "\n".join(f"- left out: {reason}" for reason in results["missing"])
     return "\n\n".join(part for part in [*parts, left_out] if part)
@@ -48,11 +48,11 @@ def fill(page: str, content: str) -> str:
 
 
 def _measured(results: Results) -> str:
-    """Say when and on what, in a sentence."""
+    """Return date, commit, machine and versions as a sentence."""
     machine = results["machine"]
     commit = f"commit {results['commit'][:9]}" if results["commit"] else "no commit"
     changed = " with uncommitted changes" if results["uncommitted"] else ""
-    quick = "A quick run on small samples, to see that it works. " if results["quick"] else ""
+    quick = "A quick run on small samples, to check that it works. " if results["quick"] else ""
     return (
         f"{quick}Measured {results['date'][:10]} at {commit}{changed}: {machine['cpu']}, {machine['cores']} cores, "
         f"{machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}, shoal {machine['shoal']}. "
@@ -119,7 +119,7 @@ def _claims(claims: Sequence[Row]) -> str:
 
 
 def _verdict(claim: Row) -> tuple[str, str]:
-    """Return what was aimed at, and whether it was reached."""
+    """Return a goal, and whether it was reached."""
     if claim.get("at_least") is not None:
         return f"at least {claim['at_least']:g}", "reached" if claim["value"] >= claim["at_least"] else "missed"
     if claim.get("at_most") is not None:

@@ -217,3 +217,21 @@ def test_models_are_advised_for_confidential_columns_and_can_be_kept():
     assert found.models() == ["--t-closeness", "salary=0.2", "--l-diversity", "diagnosis=2"]
     assert "To promise more, add: --t-closeness salary=0.2 --l-diversity diagnosis=2" in str(found)
     assert shoal.inspect(columns(age=range(N))).models() == []
+
+
+def test_every_way_of_reading_a_file_is_kept_in_the_proposed_command(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("age;pay\n" + "".join(f"{20 + i};1.{100 + i},5\n" for i in range(60)), encoding="utf-16")
+    reading = {
+        **{"delimiter": ";", "encoding": "utf-16", "decimal": ",", "quote": "'", "thousands": ".", "header": True},
+        **{"null_values": ["NA", "a,b"], "max_unpacked_gb": 1.5, "names": ["age", "pay"], "date_format": "%d.%m.%Y"},
+        "fields": {"age": {"null_values": ["x"]}},
+    }
+    words = shlex.split(shoal.inspect(path, **reading).command())
+
+    assert {word for word in words if word.startswith("--")} >= {
+        *("--delimiter", "--encoding", "--decimal", "--quote", "--thousands", "--header", "--null-value"),
+        *("--max-unpacked-gb", "--names", "--date-format"),
+    }
+    assert "age=x" in words
+    assert "1.5" in words

@@ -180,7 +180,7 @@ def test_a_model_that_cannot_be_kept_in_a_stratum_is_refused_and_nothing_is_writ
         ([LDiversity("diagnosis", l=5)], {}, GuaranteeError, "have 4 different values"),
         ([PSensitive("diagnosis", p=5)], {}, GuaranteeError, "4 different values.*Lower p"),
         ([DeltaDisclosure("salary", delta=0.1), *MODELS, MODELS[0]], {}, ParameterError, "twice"),
-        (MODELS, {"rho": 0.5}, ParameterError, "Random aggregation .* do not go together"),
+        (MODELS, {"rho": 0.5}, ParameterError, "Random aggregation .* cannot be combined"),
         (
             [TCloseness("salary", t=0.1, weight=5), TCloseness("diagnosis", t=0.1, weight=5)],
             {},
@@ -283,7 +283,7 @@ def test_a_file_that_does_not_keep_the_models_is_not_written(people, tmp_path):
     release = shoal.anonymize(people, **roles("plain"))
     claiming = replace(release, job=release.job.model_copy(update={"models": (TCloseness("salary", t=0.01),)}))
 
-    with pytest.raises(GuaranteeError, match=r"The file that was written does not keep TCloseness"):
+    with pytest.raises(GuaranteeError, match=r"The written file does not satisfy TCloseness"):
         claiming.write(tmp_path / "release.csv")
     assert list(tmp_path.iterdir()) == []
 
@@ -450,7 +450,7 @@ def test_texts_that_a_file_turns_into_one_number_are_found_by_the_recount(tmp_pa
     people = pa.table({"x": range(8), "d": ["1", "1.0"] * 4})
     release = shoal.anonymize(people, k=2, quasi_identifiers=["x"], confidential=["d"], models=[LDiversity("d", l=2)])
 
-    with pytest.raises(GuaranteeError, match="The file that was written does not keep"):
+    with pytest.raises(GuaranteeError, match="The written file does not satisfy"):
         release.write(tmp_path / "a.csv")
     assert list(tmp_path.iterdir()) == []
 

@@ -58,7 +58,7 @@ def test_parts_that_count_in_their_own_units_make_one_total():
     ("given", "meant"), [("confidental", "confidential"), ("quasi_identifier", "quasi_identifiers")]
 )
 def test_a_mistyped_role_is_refused_as_such(given, meant):
-    with pytest.raises(shoal.ParameterError, match=f"no argument '{given}'. Did you mean '{meant}'"):
+    with pytest.raises(shoal.ParameterError, match=f"Unknown argument '{given}'. Did you mean '{meant}'"):
         shoal.anonymize(pa.table({"age": [1, 2]}), k=2, **{given: ["age"]})
 
 

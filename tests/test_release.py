@@ -201,7 +201,7 @@ def test_names_of_other_tools_are_understood(people, names):
 
 
 def test_a_helper_column_named_in_two_ways_is_an_error(people):
-    with pytest.raises(SchemaError, match="Say it once"):
+    with pytest.raises(SchemaError, match="Give only one of them"):
         anonymize(people, k=5, weightVar="weight", **ROLES)
 
 

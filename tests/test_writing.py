@@ -103,7 +103,7 @@ def test_a_disk_that_is_full_at_the_job_file_leaves_no_release(files, monkeypatc
 
 
 def test_a_job_that_is_saved_but_nowhere_released_is_refused(people, files):
-    with pytest.raises(shoal.ParameterError, match="names no output"):
+    with pytest.raises(shoal.ParameterError, match="it has no output"):
         shoal.run(Job.of(k=4, roles=ROLES), people, save_job="job.toml")
 
 
@@ -157,7 +157,7 @@ def test_an_input_that_changes_under_a_release_is_noticed(files, source, change)
     else:
         (files / source).unlink()
     before = sorted(os.listdir())
-    with pytest.raises(FileError, match=f"'{source}' has changed while it was used"):
+    with pytest.raises(FileError, match=f"'{source}' has changed while it was in use"):
         release.write("r.parquet")
 
     assert sorted(os.listdir()) == before

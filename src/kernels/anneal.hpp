@@ -286,7 +286,7 @@ class Annealer {
         }
     }
 
-    // Where the loss, computed anew, is not below that of the start, the labels stay: the running one has rounded.
+    // The labels are kept unless the recomputed loss is below that of the start: the running loss has rounding errors.
     void write_best() {
         const std::vector<std::uint32_t>& kept = now_ <= best_ ? cell_ : kept_;
         const std::vector<std::uint32_t> start(labels_.begin(), labels_.end());

@@ -55,7 +55,7 @@ class Hosts {
     }
 
   private:
-    // Measuring so many one by one costs less than a new index.
+    // Up to this number, measuring one by one costs less than a new index.
     static constexpr std::size_t max_moved = 256;
     static constexpr std::uint32_t gone = 0xffffffff;
     // Beyond this, in units of the index, squares would overflow there.
@@ -70,7 +70,7 @@ class Hosts {
         best = std::min(best, {weight(sizes_[cell]) * distance, cell});
     }
 
-    // The index knows distances only: more and more of the nearest, until no other can cost less.
+    // The index handles distances only: it is queried for more and more of the nearest, until no other can cost less.
     void search(Candidate& best, std::span<const double> point) {
         bool far = false;
         scaled_.assign(point.begin(), point.end());

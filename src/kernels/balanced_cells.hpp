@@ -1,4 +1,4 @@
-// Cells that each hold the same share of every part of the confidential column: a start for guarantees about it.
+// Cells that each hold the same share of every part of the confidential column: an initial partition for models.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace shoal {
 
 // The records sorted by code are cut into `size` strata of n / size; each of the n / size cells gets one record of each
-// stratum, near each other: all strata are halved along the column in which their records spread most, again and
-// again. What is left over is in the central stratum. Strata of one and the same value count as one.
+// stratum, near each other: all strata are halved recursively along the column of largest variance. The records left
+// over are in the central stratum. Strata with the same single value are merged.
 class BalancedCells {
   public:
     BalancedCells(Rows<const double> X, std::span<const std::int64_t> codes, std::size_t size, std::size_t parts)
@@ -30,7 +30,7 @@ class BalancedCells {
     }
 
   private:
-    // Some records, of which every cell gets the same number, or one more.
+    // A range of records of which every cell gets the same number, or one more.
     struct Stratum {
         std::size_t from;
         std::size_t to;

@@ -80,7 +80,7 @@ const Loops& chosen_loops(const std::string& name) {
     return *chosen;
 }
 
-// Looks for Ctrl-C and tells Python how far the work is, with the GIL for that moment only.
+// Checks for Ctrl-C and reports progress to Python, holding the GIL only meanwhile.
 Poller python_poller(nb::object progress, std::size_t n_records) {
     return Poller([progress = std::move(progress), n_records](std::size_t done) {
         nb::gil_scoped_acquire gil;
@@ -389,7 +389,7 @@ class Guarantees {
     // A copy, so that a guarantee added by another thread does not disturb a search.
     std::vector<Guarded> all() const { return guarded_; }
 
-    // Of each cell, the sum of what it is off.
+    // The total excess of each cell over all models.
     Vector<double> excess(const Labels& labels, std::size_t n_cells) const {
         check_numbers(span(labels), n_cells);
         for (const Guarded& guarded : guarded_) check_length(labels.shape(0), guarded.codes.size());
@@ -887,8 +887,8 @@ NB_MODULE(_kernels, module) {
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,
                "least_gain"_a, "at_any_cost"_a, "progress"_a.none(), "simd"_a = "",
-               "Repair the cells that break a guarantee, then lower the loss under the veto of all.");
-    nb::class_<Guarantees>(module, "Guarantees", "What every cell must keep.")
+               "Repair the cells that violate a model, then lower the loss under the veto of all models.");
+    nb::class_<Guarantees>(module, "Guarantees", "The models that every cell must satisfy.")
         .def(nb::init<>())
         .def("ordered_closeness", &Guarantees::ordered_closeness, "codes"_a, "counts"_a, "over"_a, "under"_a)
         .def("nominal_closeness", &Guarantees::nominal_closeness, "codes"_a, "counts"_a, "over"_a, "under"_a)

@@ -1,6 +1,6 @@
-// Points in blocks of neighbours with boxes around them, and which of them are near the points of another crowd.
+// Points in blocks of neighbours with bounding boxes, and a search for near pairs between two sets of points.
 //
-// Floats rule out, first whole blocks by their boxes, then points; what is left is measured in float64, which decides.
+// Floats exclude whole blocks by their boxes, then single points; the remaining pairs are measured in float64.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@ namespace shoal {
 
 class BoxedPoints {
   public:
-    // Takes the points times a power of two; floats are seen from a middle, which crowds that meet have in common.
+    // Scales the points by a power of two; floats are relative to a centre, which both sets of a search share.
     BoxedPoints(Rows<const double> points, double scale, std::span<const double> middle, Pool& pool)
         : n_dims_(points.dims()),
           n_blocks_((points.size() + block_size - 1) / block_size),
-          // What fills the last block up is not a number, so it is near nothing.
+          // The last block is padded with NaN, which is near nothing.
           tiles_(n_blocks_ * block_size * n_dims_, std::numeric_limits<double>::quiet_NaN()),
           floats_(tiles_.size(), std::numeric_limits<float>::quiet_NaN()),
           low_(n_blocks_ * n_dims_, std::numeric_limits<float>::infinity()),
@@ -43,14 +43,14 @@ class BoxedPoints {
 
     std::size_t n_dims() const { return n_dims_; }
     std::size_t n_blocks() const { return n_blocks_; }
-    // The largest distance from the middle.
+    // The largest distance from the centre.
     double radius() const { return radius_; }
-    // The numbers of the points in a block.
+    // The indices of the points in a block.
     std::span<const std::uint32_t> numbers(std::size_t block) const {
         const std::size_t first = block * block_size;
         return std::span(order_).subspan(first, std::min(block_size, order_.size() - first));
     }
-    // The coordinates of a block, column by column, as they are and as floats seen from the middle.
+    // The coordinates of a block, column by column, in float64 and as floats relative to the centre.
     const double* tile(std::size_t block) const { return &tiles_[block * block_size * n_dims_]; }
     const float* floats(std::size_t block) const { return &floats_[block * block_size * n_dims_]; }
     // The box around the floats of a block.
@@ -94,39 +94,39 @@ class BoxedPoints {
     std::vector<float> low_, high_, lower_, upper_;
 };
 
-// A block of one crowd, the hosts, meets another crowd, the guests; room to work in for one thread.
+// Finds the targets near each point of a block of queries; holds the working memory of one thread.
 class PairSearch {
   public:
-    PairSearch(const BoxedPoints& hosts, const BoxedPoints& guests, const Loops& loops)
-        : hosts_(hosts),
-          guests_(guests),
+    PairSearch(const BoxedPoints& queries, const BoxedPoints& targets, const Loops& loops)
+        : queries_(queries),
+          targets_(targets),
           loops_(loops),
-          // A coordinate is off by 2^-24 of its size, and by 2^-53 before, so a distance by as much of the two radii.
-          error_((hosts.radius() + guests.radius()) * 6.1e-8 + 1e-44 * static_cast<double>(hosts.n_dims())),
-          // Each operation on floats is off by 2^-24 of its result.
-          rounding_(1 + 1.3e-7 * static_cast<double>(hosts.n_dims() + 4)),
-          // Squares may vanish, or lose digits.
-          vanishing_(1.2e-38 * static_cast<double>(hosts.n_dims() + 1)),
-          points_(block_size * hosts.n_dims()),
-          gaps_(guests.n_blocks()) {}
+          // A coordinate has a relative error of 2^-24, and of 2^-53 before, so a distance has that of the two radii.
+          error_((queries.radius() + targets.radius()) * 6.1e-8 + 1e-44 * static_cast<double>(queries.n_dims())),
+          // Each float operation has a relative error of 2^-24.
+          rounding_(1 + 1.3e-7 * static_cast<double>(queries.n_dims() + 4)),
+          // Squares may underflow, or lose digits.
+          vanishing_(1.2e-38 * static_cast<double>(queries.n_dims() + 1)),
+          points_(block_size * queries.n_dims()),
+          gaps_(targets.n_blocks()) {}
 
-    // Calls found(slot, number, squared distance) for each guest within the squared limit of the host in a slot of the
-    // block, and for some beyond. What it returns is the limit from then on, and may only fall.
+    // Calls found(slot, index, squared distance) for each target within the squared limit of the query in a slot of the
+    // block, and for some beyond. The value it returns is the new limit, which may only decrease.
     template <class Found>
-    void meet(std::size_t block, std::span<const double> limits, const Found& found) {
+    void for_each_near(std::size_t block, std::span<const double> limits, const Found& found) {
         const Probes probes = pose(block, limits);
         choose(block);
         for (const std::uint32_t b : near_) {
-            const std::uint64_t which = loops_.touch(probes, guests_.low(b).data(), guests_.high(b).data());
-            loops_.screen(probes, which, guests_.floats(b), hits_.data());
+            const std::uint64_t which = loops_.touch(probes, targets_.low(b).data(), targets_.high(b).data());
+            loops_.screen(probes, which, targets_.floats(b), hits_.data());
             for (std::uint64_t left = which; left; left &= left - 1) {
                 const auto slot = static_cast<std::size_t>(std::countr_zero(left));
                 if (!hits_[slot]) continue;
                 double limit = 0;
                 for (std::uint64_t hits = hits_[slot]; hits; hits &= hits - 1) {
-                    const auto guest = static_cast<std::size_t>(std::countr_zero(hits));
-                    const double distance = measure(hosts_.tile(block) + slot, guests_.tile(b) + guest);
-                    limit = found(slot, guests_.numbers(b)[guest], distance);
+                    const auto target = static_cast<std::size_t>(std::countr_zero(hits));
+                    const double distance = measure(queries_.tile(block) + slot, targets_.tile(b) + target);
+                    limit = found(slot, targets_.numbers(b)[target], distance);
                 }
                 float_limits_[slot] = float_limit(limit);
             }
@@ -136,49 +136,49 @@ class PairSearch {
   private:
     static constexpr std::size_t n_first = 8;
 
-    // The hosts as floats, and how far they reach; slots that nobody is in reach nothing.
+    // The queries as floats, and their limits; empty slots have a negative limit.
     Probes pose(std::size_t block, std::span<const double> limits) {
-        const std::size_t n = hosts_.numbers(block).size();
+        const std::size_t n = queries_.numbers(block).size();
         for (std::size_t slot = 0; slot < n; ++slot)
-            for (std::size_t j = 0; j < hosts_.n_dims(); ++j)
-                points_[slot * hosts_.n_dims() + j] = hosts_.floats(block)[j * block_size + slot];
+            for (std::size_t j = 0; j < queries_.n_dims(); ++j)
+                points_[slot * queries_.n_dims() + j] = queries_.floats(block)[j * block_size + slot];
         float_limits_.fill(-1.0f);
         for (std::size_t slot = 0; slot < n; ++slot) float_limits_[slot] = float_limit(limits[slot]);
-        return {hosts_.n_dims(), points_.data(), hosts_.floats(block), float_limits_.data()};
+        return {queries_.n_dims(), points_.data(), queries_.floats(block), float_limits_.data()};
     }
 
-    // The blocks of guests within reach of the box of the hosts, the nearest few first.
+    // The blocks of targets within the limit of the box of the queries, the nearest few first.
     void choose(std::size_t block) {
         const float limit = *std::ranges::max_element(float_limits_);
-        loops_.gaps(guests_.lower(), guests_.upper(), guests_.n_blocks(), hosts_.low(block), hosts_.high(block),
+        loops_.gaps(targets_.lower(), targets_.upper(), targets_.n_blocks(), queries_.low(block), queries_.high(block),
                     gaps_.data());
         near_.clear();
-        for (std::uint32_t b = 0; b < guests_.n_blocks(); ++b)
+        for (std::uint32_t b = 0; b < targets_.n_blocks(); ++b)
             if (gaps_[b] <= limit) near_.push_back(b);
         const auto first = near_.begin() + static_cast<std::ptrdiff_t>(std::min(n_first, near_.size()));
         std::ranges::partial_sort(near_, first, {}, [&](std::uint32_t b) { return std::pair(gaps_[b], b); });
     }
 
-    // The deciding arithmetic, on two points of two tiles.
+    // The exact squared distance, on which decisions are based, of two points of two tiles.
     double measure(const double* here, const double* there) const {
         double sum = 0;
-        for (std::size_t j = 0; j < hosts_.n_dims(); ++j) {
+        for (std::size_t j = 0; j < queries_.n_dims(); ++j) {
             const double difference = there[j * block_size] - here[j * block_size];
             sum += difference * difference;
         }
         return sum;
     }
 
-    // No point within the limit has a larger sum of squares in floats than this, nor has a box around it.
+    // Upper bound on the float sum of squares of any point within the limit, and of a box around it.
     float float_limit(double limit) const {
         if (limit < 0) return -1.0f;
-        const double reach = std::sqrt(limit) * (1 + 1e-15 * static_cast<double>(hosts_.n_dims() + 4)) + error_;
+        const double reach = std::sqrt(limit) * (1 + 1e-15 * static_cast<double>(queries_.n_dims() + 4)) + error_;
         return std::nextafter(static_cast<float>(reach * reach * rounding_ + vanishing_),
                               std::numeric_limits<float>::infinity());
     }
 
-    const BoxedPoints& hosts_;
-    const BoxedPoints& guests_;
+    const BoxedPoints& queries_;
+    const BoxedPoints& targets_;
     const Loops& loops_;
     double error_, rounding_, vanishing_;
     std::vector<float> points_;

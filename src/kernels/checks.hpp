@@ -107,7 +107,7 @@ inline void check_sizes(std::span<const std::int64_t> sizes, std::size_t n) {
     check(left == 0, "the sizes of the cells do not add up");
 }
 
-// Where texts begin and end that lie one after the other in so many bytes.
+// Offsets of concatenated texts within a number of bytes.
 template <class Offset>
 void check_offsets(std::span<const Offset> offsets, std::size_t n_bytes) {
     check(!offsets.empty() && offsets.front() >= 0, "offsets of texts begin at 0 or later");

@@ -1,4 +1,4 @@
-// Finds ways around in a graph that cost less than nothing: who goes where so that all are better off.
+// Finds negative cycles in a graph of transfers: cycles of records whose rotation lowers the loss.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// Reads a whole text as a number, correctly rounded; says whether it is one.
+// Parses a whole text as a number, correctly rounded; returns whether it is one.
 //
 // A number is an optional sign, digits with or without a point among them, and an optional exponent (-1, +.5, 5., 01,
 // 2e-3); or NaN, nan, Infinity or inf with an optional sign. What exceeds every double is infinite.

@@ -1,4 +1,4 @@
-// The second phase of TFRP: a cell whose records are better off in the cells nearby is scattered among them.
+// The second phase of TFRP: cells are dissolved into their neighbours where that lowers the SSE.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace shoal {
 
-// The centroids of the cells that may be joined: an index over those that have not moved, a list of the others.
+// The centroids of the open cells: an index of those that have not moved, a list of the others.
 class Centroids {
   public:
     static constexpr std::int64_t none = -1;
@@ -33,7 +33,7 @@ class Centroids {
 
     std::span<const double> operator[](std::size_t cell) const { return {&at_[cell * n_dims_], n_dims_}; }
 
-    // Lets nobody join the cell any more.
+    // Closes the cell to further records.
     void close(std::size_t cell) {
         leave_index(cell);
         std::erase(moved_, cell);
@@ -47,7 +47,7 @@ class Centroids {
         if (moved_.size() > max_moved) build();
     }
 
-    // The nearest cell that is open and not among the full ones, the lowest of equally near ones.
+    // The nearest cell that is open and not among the full ones; ties go to the lowest number.
     std::int64_t nearest(std::span<const double> point, std::span<const std::size_t> full) {
         Candidate best{std::numeric_limits<double>::infinity(), 0xffffffff};
         const auto allowed = [&](std::size_t cell) { return std::find(full.begin(), full.end(), cell) == full.end(); };
@@ -68,11 +68,11 @@ class Centroids {
     }
 
   private:
-    // Measuring so many one by one costs less than a new index.
+    // Up to this number, measuring one by one costs less than a new index.
     static constexpr std::size_t max_moved = 256;
     static constexpr std::uint32_t gone = 0xffffffff;
 
-    // Partial distance search: stops adding once the sum is too long.
+    // Partial distance search: stops once the sum is too large.
     void offer(Candidate& best, std::span<const double> point, std::size_t cell) const {
         const double* at = &at_[cell * n_dims_];
         double sum = 0;
@@ -90,7 +90,7 @@ class Centroids {
         place_[cell] = gone;
     }
 
-    // Ascending cell numbers, so that of equally near ones the index gives the lowest.
+    // Ascending cell numbers, so that the index breaks ties by the lowest.
     void build() {
         moved_.clear();
         cells_.clear();
@@ -121,7 +121,7 @@ class Centroids {
     std::uint32_t home_ = 0;
 };
 
-// Changes labels; the numbers of scattered cells are then missing. No number of X exceeds 1 in magnitude.
+// Changes labels; the numbers of dissolved cells are then unused. No number of X exceeds 1 in magnitude.
 class CellDissolver {
   public:
     CellDissolver(Rows<const double> X, std::size_t k, Pool& pool, const Loops& loops, std::span<std::int64_t> labels)
@@ -184,7 +184,7 @@ class CellDissolver {
 
     static void add(ExactSums& total, double value) { total.add({&value, 1}); }
 
-    // Scatters the cell if the SSE of the cells it touches falls.
+    // Dissolves the cell if the SSE of the cells involved decreases.
     void consider(std::size_t cell) {
         std::vector<Grown> grown = offers(cell);
         if (grown.empty()) return;
@@ -209,8 +209,8 @@ class CellDissolver {
         }
     }
 
-    // The cells as they would be with the members of this one, the outermost of which chooses first; nothing if there
-    // is no room for one of them.
+    // The other cells after the members of this one are assigned, the outermost first; empty if there is no room for
+    // one of them.
     std::vector<Grown> offers(std::size_t cell) {
         std::vector<Grown> grown;
         std::vector<std::size_t> closed{cell};

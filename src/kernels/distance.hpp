@@ -15,7 +15,7 @@ namespace shoal {
 
 // Slack for the rounding of the float64 arithmetic itself, which is of the order of 1e-16 a column.
 inline constexpr double slack = 1e-9;
-// Squares below this may have lost digits, or vanished: distances that small rule nothing out.
+// Squares below this may have lost digits or underflowed: such distances exclude nothing.
 inline constexpr double vanishing = 1e-290;
 
 inline double squared_distance(std::span<const double> a, std::span<const double> b) {
@@ -27,7 +27,7 @@ inline double squared_distance(std::span<const double> a, std::span<const double
     return sum;
 }
 
-// The power of two that brings the largest magnitude into [1/2, 1), so that squares neither vanish nor overflow.
+// The power of two that brings the largest magnitude into [1/2, 1), so that squares neither underflow nor overflow.
 inline double unit_scale(double largest) {
     int exponent = 0;
     std::frexp(largest, &exponent);
@@ -69,7 +69,7 @@ struct Farthest {
     double distance = -1.0;
     std::uint32_t record = std::numeric_limits<std::uint32_t>::max();
 
-    // Says whether the other is it.
+    // Returns whether the other is taken.
     bool offer(const Candidate& other) {
         if (other.distance < distance || (other.distance == distance && other.record > record)) return false;
         distance = other.distance;
@@ -86,7 +86,7 @@ class Nearest {
         heap_.reserve(k);
     }
 
-    // Takes the candidate if it belongs among the k nearest; says whether the limit has moved.
+    // Adds the candidate if it is among the k nearest; returns whether the limit has changed.
     bool offer(const Candidate& candidate) {
         if (k_ == 0 || !(candidate < limit_)) return false;
         if (heap_.size() == k_) {
@@ -100,7 +100,7 @@ class Nearest {
         return true;
     }
 
-    // Starts anew, but below the same limit.
+    // Clears the candidates and keeps the limit.
     void forget() { heap_.clear(); }
 
     const Candidate& limit() const { return limit_; }

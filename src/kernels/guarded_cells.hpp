@@ -1,4 +1,4 @@
-// The cells of a search under a veto: records, what every guarantee knows of each cell, and transfers between cells.
+// The cells of a guarded search: records, the state of every model for each cell, and transfers between cells.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class GuardedCells {
   public:
     static constexpr std::uint32_t none = 0xffffffff;
 
-    // What one guarantee knows of a cell.
+    // The state of one model for a cell.
     struct Kept {
         std::vector<Code> codes;  // ascending
         std::int64_t sum = 0;
@@ -170,8 +170,8 @@ class GuardedCells {
         pass_over(transfers, &Transfer::from, &Transfer::to);
         for (const std::uint32_t cell : touched_) ++cells_[cell].n_changes;
     }
-    // Carries them out if that lowers the loss of the cells, computed anew; says whether it does. The loss of a cell
-    // depends on its records alone, so steps between two cells never lead back to where they began.
+    // Applies them if that lowers the recomputed loss of the cells; returns whether it does. The loss of a cell depends
+    // on its records alone, so steps between two cells never cycle.
     bool transfer_if_lower(std::span<const Transfer> transfers) {
         list_touched(transfers);
         const double before = loss_of_touched();
@@ -238,14 +238,14 @@ class GuardedCells {
     }
 
   private:
-    // Up to so many cells all pairs are looked at.
+    // Maximum number of cells for which all pairs are considered.
     static constexpr std::size_t few_cells = 256;
-    // Records are told apart by so many classes of confidential values, or else put into so many.
+    // Maximum number of classes of confidential values, and number of bins if there are more.
     static constexpr std::size_t most_classes = 64;
     static constexpr std::size_t n_bins = 16;
-    // What a step must gain, of the squares it is made of, for rounding not to be the reason.
+    // Minimum gain of a step, relative to the squares it is computed from, to exceed rounding.
     static constexpr double least_share = 1e-10;
-    // How far rounding puts a coordinate or a centroid off, a few times over: numbers are at most 1.
+    // A few times the rounding error of a coordinate or a centroid: numbers are at most 1.
     static constexpr double coordinate_error = 1e-15;
 
     // Puts records that all guarantees take for the same into one class; where these would be too many, records of

@@ -18,7 +18,7 @@ class GuardedImproving {
   public:
     explicit GuardedImproving(GuardedCells& cells) : cells_(cells), pair_(cells) {}
 
-    // To be called when the cells have other neighbours than before.
+    // To be called when the neighbours of cells have changed.
     void neighbours_changed() { compared_.assign(cells_.lists().size(), 0); }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
@@ -43,7 +43,7 @@ class GuardedImproving {
     using Ranked = std::tuple<std::uint8_t, double, std::uint32_t>;
     static constexpr std::uint32_t none = GuardedCells::none;
 
-    // Takes the best steps between two cells, one after the other, as many as two a record; says whether none is left.
+    // Takes the best steps between two cells, at most two per record; returns whether none is left.
     bool improve_fully(const Cell& a, const Cell& b) {
         for (std::size_t n_left = 2 * (a.size() + b.size()); n_left > 0; --n_left) {
             if (!improve(a, b)) return true;
@@ -52,7 +52,7 @@ class GuardedImproving {
         return false;
     }
 
-    // Takes the best step between two cells that lowers the loss and keeps every guarantee.
+    // Takes the best step between two cells that lowers the loss and violates no model.
     bool improve(const Cell& a, const Cell& b) {
         Step best;
         pair_.view(a, b);
@@ -95,17 +95,17 @@ class GuardedImproving {
         }
     }
 
-    // Whether a step is better than the best so far, by more than rounding, and no guarantee says no. x goes from a to
-    // b, y from b to a; either may be none.
+    // Whether a step is better than the best so far, by more than rounding, and violates no model. x moves from a to b,
+    // y from b to a; either may be none.
     bool worthwhile(const Step& best, double change, double own2, const Cell& a, std::uint32_t x, const Cell& b,
                     std::uint32_t y) {
         if (change >= best.change || change >= best.change - cells_.rounding(own2 + pair_.apart2())) return false;
         return cells_.excess_after(a, x, y) <= 0 && cells_.excess_after(b, y, x) <= 0;
     }
 
-    // Records of the same values change places: all of a class that are nearer to the other cell along the way between
-    // the centroids, the farthest first. No guarantee can tell, and since the loss is concave in where the two sums
-    // are, it falls by more than the ways add up to.
+    // Exchanges records of the same values: all of a class that are nearer to the other cell along the line between the
+    // centroids, the farthest first. No model is affected, and since the loss is concave in the two sums, it decreases
+    // by more than the sum of the single gains.
     bool exchange_alike(const Cell& a, const Cell& b) {
         if (!pair_.is_large() || !alike_would_gain(a, b)) return false;
         by_class(a, pair_.lean_a(), -1, ranked_a_);

@@ -70,8 +70,8 @@ class GuardedPair {
     double cost_of_a(std::size_t x) const { return cost_of_move(*a_, a_->own2[x], *b_, a_to_b2(x)); }
     double cost_of_b(std::size_t y) const { return cost_of_move(*b_, b_->own2[y], *a_, b_to_a2(y)); }
 
-    // Of each guarantee, by how much a's sum of codes may grow in a swap for the excesses not to be ruled out at once;
-    // says whether any swap is within these bounds.
+    // For each model, the bounds on the change of a's sum of codes in a swap, outside of which the excesses are too
+    // large; returns whether any swap is within these bounds.
     bool set_bounds(const Cell& a, double excess_a, const Cell& b, double excess_b) {
         bounds_.clear();
         for (std::size_t g = 0; g < cells_.n_guarantees(); ++g) {

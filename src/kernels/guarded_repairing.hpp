@@ -1,4 +1,4 @@
-// Repairs cells that break a guarantee: swaps and moves with other cells, whatever brings most for the least loss.
+// Repairs cells that violate a model by the swaps and moves with other cells that improve most per loss.
 #pragma once
 
 #include <algorithm>
@@ -42,9 +42,9 @@ class GuardedRepairing {
         }
     }
 
-    // Takes, as long as there is one, the step with another cell that brings most for its loss. All are asked once;
-    // then those again that had a good offer, until none of them has one any more. Ends, since each step takes a share
-    // of the excess away (see `enough`).
+    // Takes, as long as there is one, the step with another cell that improves most per loss. All cells are tried once,
+    // then those with a good step again, until none has one. Terminates, since each step removes a share of the excess
+    // (see `enough`).
     void repair(std::uint32_t c, std::span<const std::uint32_t> others) {
         const Cell& a = cells_[c];
         for (bool all = true; a.size() > 0 && a.excess > 0;) {
@@ -85,7 +85,7 @@ class GuardedRepairing {
             if (cell.size() > 0) alive_.push_back(cell.number);
     }
 
-    // Asks the cells in the list for steps; keeps the best in it, with what they offer.
+    // Finds the steps of the cells in the list; keeps the cells with the best ones, and their steps.
     Offer best_offer(const Cell& a) {
         Offer best;
         double least = infinity;
@@ -223,8 +223,8 @@ class GuardedRepairing {
     }
     bool is_able(const Cell& a, const Cell& b) { return pair_.set_bounds(a, enough(a), b, b.excess); }
 
-    // Merges a cell with the one that brings most for its loss; where none brings anything, with the nearest. The last
-    // cell there is has none to merge with.
+    // Merges a cell with the one that improves most per loss; if none improves anything, with the nearest. A single
+    // remaining cell cannot be merged.
     void merge(std::uint32_t c) {
         const Cell& a = cells_[c];
         std::uint32_t partner = none;

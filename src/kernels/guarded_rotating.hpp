@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// Three and more cells each pass a record of one class on to the next. No guarantee can tell.
+// Three or more cells each pass a record of one class to the next. No model is affected.
 class GuardedRotating {
   public:
     explicit GuardedRotating(GuardedCells& cells) : cells_(cells) {}

@@ -1,8 +1,8 @@
-// Repairs and improves a partition whose cells must keep guarantees about confidential columns.
+// Repairs and improves a partition whose cells must satisfy models of confidential columns.
 //
-// First the cells that break a guarantee swap and move records with others, whatever brings most for the least loss;
-// where that does not end, they merge with a neighbour. Then records swap and move as long as that lowers the loss and
-// every guarantee holds: the guarantees have a veto.
+// First the cells that violate a model swap and move records with others, the steps that improve most per loss first;
+// if that does not suffice, they are merged with a neighbour. Then records swap and move as long as that lowers the
+// loss and violates no model.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ class GuardedSplitting {
   public:
     GuardedSplitting(GuardedCells& cells, GuardedRepairing& repairing) : cells_(cells), repairing_(repairing) {}
 
-    // Cuts cells of 2k records and more; says whether any was.
+    // Splits cells of 2k records and more; returns whether any was split.
     bool split_large() {
         const std::size_t n_before = cells_.size();
         for (std::size_t c = 0; c < cells_.size(); ++c)
@@ -25,7 +25,7 @@ class GuardedSplitting {
     }
 
   private:
-    // The upper half of each class goes, along the widest column. What is then off is repaired between the two.
+    // Moves the upper half of each class along the widest column. Violations are then repaired between the two cells.
     bool split(std::size_t c) {
         const std::size_t column = widest(cells_[c]);
         std::vector<std::uint32_t> order = cells_[c].members;

@@ -1,9 +1,9 @@
-// The records inside the rim, screened on a lattice so that only a few of them are measured in a query.
+// The records inside the outermost ones, screened on a lattice so that only a few of them are measured in a query.
 //
-// Each turned coordinate is rounded to a lattice of 255 steps, whose squared distances are integers that come at 64
-// multiplications an instruction. The lattice, and the boxes around blocks of 64 neighbouring records, only ever rule
-// out: by the triangle inequality a true distance differs from the lattice distance by no more than the rounding errors
-// of the two points. What is left is measured in float64, and there distance and then record number decide.
+// Each rotated coordinate is rounded to a lattice of 255 steps, whose squared distances are integers computed at 64
+// multiplications per instruction. The lattice, and the boxes around blocks of 64 neighbouring records, only exclude
+// records: by the triangle inequality a true distance differs from the lattice distance by at most the rounding errors
+// of the two points. The remaining records are measured in float64, and ordered by distance and then record number.
 // docs/kernels.md has the proofs.
 #pragma once
 
@@ -27,7 +27,7 @@ namespace shoal {
 
 // A question and what has been found so far.
 struct Query {
-    // So many records are measured at a time, and their rows fetched side by side.
+    // Number of records measured at a time, whose rows are fetched together.
     static constexpr std::size_t max_pending = 12;
 
     std::span<const double> point;
@@ -35,12 +35,12 @@ struct Query {
     bool wants_farthest = false;
     Farthest farthest;
 
-    // The point as the core sees it. All lengths are in steps of the lattice.
+    // The point in the coordinates of the lattice. All lengths are in steps.
     std::vector<double> turned;
     std::vector<std::int8_t> code;
     double norm = 0;        // |code|^2
     double offset = 0;      // what coding records as 128 + c adds to every score
-    double outside2 = 0;    // squared distance from the point to the cube that holds the core
+    double outside2 = 0;    // squared distance from the point to the cube of the lattice
     double hidden2 = 0;     // the most that coordinates left out can add to a squared distance
     double near_error = 0;  // rounding errors of a record and of the point's projection onto the cube
     double far_error = 0;   // rounding errors of a record and of the point itself
@@ -109,7 +109,7 @@ class LatticeScreen {
     }
 
     // The last record of the block takes the place; returns it. What it leaves reads as the centre of the lattice,
-    // which is far from nobody.
+    // which is never the farthest.
     std::uint32_t erase(std::size_t place) {
         const std::size_t block = place / block_size;
         const std::size_t last = block * block_size + --n_live_[block];
@@ -172,7 +172,7 @@ class LatticeScreen {
         if (pool_.size() > 1) asked_ = query;
         const auto look = [&](std::size_t thread, std::size_t from, std::size_t to) {
             Part& part = parts_[thread];
-            // The calling thread asks the query itself.
+            // The calling thread uses the query itself.
             Query& mine = thread == 0 ? query : part.query;
             if (std::exchange(part.number, n_queries_) != n_queries_) {
                 if (thread != 0) mine = asked_;
@@ -238,12 +238,12 @@ class LatticeScreen {
   private:
     static constexpr std::uint8_t zero_code = 128;
     static std::size_t whole_blocks(std::size_t n) { return (n + block_size - 1) / block_size * block_size; }
-    // So many blocks are looked at in order of their distance, and so far ahead blocks are fetched.
+    // Number of blocks visited in order of their distance, and number of blocks prefetched.
     static constexpr std::ptrdiff_t n_first = 3;
     static constexpr std::size_t n_ahead = 4;
     static constexpr std::size_t stride_blocks = 64;
 
-    // What one thread asks and finds in a query that is shared.
+    // The state of one thread in a shared query.
     struct alignas(128) Part {
         std::size_t number = 0;    // of the last query it took part in
         std::size_t n_visits = 0;  // blocks that boxes have not ruled out
@@ -483,7 +483,7 @@ class LatticeScreen {
         return all;
     }
 
-    // A cube around the core, in steps that the sums of products of codes stay far from overflowing with.
+    // A cube around the records, with steps for which sums of products of codes cannot overflow.
     void lay_lattice() {
         n_steps_ = 127;
         while (n_steps_ > 1 && static_cast<double>(n_dims_) * (zero_code + n_steps_) * n_steps_ > 1e9)
@@ -501,8 +501,8 @@ class LatticeScreen {
             half_range = std::max(half_range, (high - low) / 2);
             magnitude = std::max({magnitude, std::abs(low), std::abs(high)});
         }
-        // A little coarser than fits, so that the core is inside the cube whatever was rounded; and not so fine that a
-        // length in steps, squared, overflows.
+        // Slightly coarser than necessary, so that all records are inside the cube despite rounding; and not so fine
+        // that the square of a length in steps overflows.
         step_ = std::max(half_range / n_steps_ * (1 + slack), 1e-100);
         per_step_ = 1 / step_;
         for (double& value : middle_) value *= per_step_;
@@ -579,7 +579,7 @@ class LatticeScreen {
 
     // The lattice and the codes on it; lengths in steps.
     std::vector<double> centre_;
-    std::vector<double> middle_;  // mean of the core, seen from the centre
+    std::vector<double> middle_;  // mean of the records, relative to the centre
     double step_ = 1;
     double per_step_ = 1;
     double n_steps_ = 127;

@@ -59,17 +59,17 @@ class TwoNearest {
     std::int64_t n_second_ = 0;
 };
 
-// Rows and the numbers, ascending, of those that are asked for.
+// Rows, and the ascending indices of the requested ones.
 struct Asked {
     Rows<const double> rows;
     std::span<const std::int64_t> numbers;
 };
 
-// The points of a crowd that are asked for, as a crowd, with the numbers that they have there.
-class Some {
+// The requested points of a set, boxed, with their indices in the set.
+class QueryPoints {
   public:
-    Some(const BoxedPoints& all, const Asked& asked, double scale, std::span<const double> middle, Pool& pool)
-        : crowd_(&all), asked_(asked.numbers) {
+    QueryPoints(const BoxedPoints& all, const Asked& asked, double scale, std::span<const double> middle, Pool& pool)
+        : boxes_(&all), asked_(asked.numbers) {
         if (asked_.size() == asked.rows.size()) return;
         std::vector<double> picked;
         picked.reserve(asked_.size() * asked.rows.dims());
@@ -79,13 +79,13 @@ class Some {
         }
         own_ = std::make_unique<BoxedPoints>(Rows<const double>(picked.data(), asked_.size(), asked.rows.dims()), scale,
                                              middle, pool);
-        crowd_ = own_.get();
+        boxes_ = own_.get();
     }
 
-    const BoxedPoints& crowd() const { return *crowd_; }
-    // The numbers of the points in a block, as they are in the crowd of all.
+    const BoxedPoints& boxes() const { return *boxes_; }
+    // The indices of the points of a block in the whole set.
     std::vector<std::uint32_t> numbers(std::size_t block) const {
-        const auto inside = crowd_->numbers(block);
+        const auto inside = boxes_->numbers(block);
         std::vector<std::uint32_t> numbers(inside.begin(), inside.end());
         if (own_)
             for (std::uint32_t& number : numbers) number = static_cast<std::uint32_t>(asked_[number]);
@@ -93,7 +93,7 @@ class Some {
     }
 
   private:
-    const BoxedPoints* crowd_;
+    const BoxedPoints* boxes_;
     std::span<const std::int64_t> asked_;
     std::unique_ptr<BoxedPoints> own_;
 };
@@ -117,13 +117,13 @@ class Linkage {
         });
     }
 
-    // For each record released as one of the points asked for, how many originals are nearer to that point than it is
-    // itself, 2 standing for more too, and how many as near, itself included; 0 as near where two are nearer.
+    // For each record released as one of the requested points: the number of originals nearer to that point than its
+    // own, at most 2, and the number as near, its own included; 0 as near if two are nearer.
     void rank_originals(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
                         Poller& poller) {
-        const Some hosts(points_, asked, scale_, middle_, pool_);
-        for_each_block(hosts.crowd(), records_, poller, [&](std::size_t block, PairSearch& meeting) {
-            const auto numbers = hosts.numbers(block);
+        const QueryPoints queries(points_, asked, scale_, middle_, pool_);
+        for_each_block(queries.boxes(), records_, poller, [&](std::size_t block, PairSearch& search) {
+            const auto numbers = queries.numbers(block);
             std::vector<TwoNearest> found;
             std::array<double, block_size> limits, nearest_member;
             for (std::size_t slot = 0; slot < numbers.size(); ++slot) {
@@ -132,7 +132,7 @@ class Linkage {
                 limits[slot] = members.limit();
                 found.emplace_back(limits[slot]);
             }
-            meeting.meet(block, limits, [&](std::size_t slot, std::uint32_t, double distance) {
+            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t, double distance) {
                 found[slot].offer(distance);
                 // Once two are nearer than all members, the rest does not matter.
                 return found[slot].limit() < nearest_member[slot] ? -1.0 : found[slot].limit();
@@ -142,16 +142,16 @@ class Linkage {
         });
     }
 
-    // For each record asked for, how many released records are nearer to it than its own, and how many as near, that
-    // one included.
+    // For each requested record: the number of released records nearer to it than its own, and the number as near, its
+    // own included.
     void rank_released(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
                        Poller& poller) {
-        const Some hosts(records_, asked, scale_, middle_, pool_);
-        for_each_block(hosts.crowd(), points_, poller, [&](std::size_t block, PairSearch& meeting) {
-            const auto numbers = hosts.numbers(block);
+        const QueryPoints queries(records_, asked, scale_, middle_, pool_);
+        for_each_block(queries.boxes(), points_, poller, [&](std::size_t block, PairSearch& search) {
+            const auto numbers = queries.numbers(block);
             std::array<double, block_size> limits;
             for (std::size_t slot = 0; slot < numbers.size(); ++slot) limits[slot] = own2_[numbers[slot]];
-            meeting.meet(block, limits, [&](std::size_t slot, std::uint32_t point, double distance) {
+            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t point, double distance) {
                 const std::uint32_t i = numbers[slot];
                 const auto size = static_cast<std::int64_t>(members_[point].size());
                 if (distance < own2_[i]) ahead[i] += size;
@@ -162,17 +162,16 @@ class Linkage {
     }
 
   private:
-    // Calls task(block, meeting) for each block of hosts, on all threads; each takes the next block when it is done
-    // with one.
+    // Calls task(block, search) for each block of queries, on all threads, which take blocks in order.
     template <class Task>
-    void for_each_block(const BoxedPoints& hosts, const BoxedPoints& guests, Poller& poller, const Task& task) {
-        std::vector<PairSearch> meetings(pool_.size(), PairSearch(hosts, guests, loops_));
+    void for_each_block(const BoxedPoints& queries, const BoxedPoints& targets, Poller& poller, const Task& task) {
+        std::vector<PairSearch> searches(pool_.size(), PairSearch(queries, targets, loops_));
         SharedPoller shared(poller);
         // At least as long as it takes to look at every box.
-        pool_.each(hosts.n_blocks(), 1'000.0 + static_cast<double>(guests.n_blocks()) * 20.0,
+        pool_.each(queries.n_blocks(), 1'000.0 + static_cast<double>(targets.n_blocks()) * 20.0,
                    [&](std::size_t thread, std::size_t block) {
-                       if (shared.goes_on(thread, done_ + own2_.size() * block / hosts.n_blocks()))
-                           task(block, meetings[thread]);
+                       if (shared.goes_on(thread, done_ + own2_.size() * block / queries.n_blocks()))
+                           task(block, searches[thread]);
                    });
         done_ += own2_.size();
     }

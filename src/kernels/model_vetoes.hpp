@@ -192,7 +192,7 @@ class NominalCloseness final : public Guarantee {
     std::int64_t n_ = 0;
 };
 
-// At least so many different values.
+// A minimum number of different values.
 class DistinctDiversity final : public Guarantee {
   public:
     explicit DistinctDiversity(std::int64_t l) : l_(l) {}

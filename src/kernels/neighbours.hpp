@@ -129,7 +129,7 @@ class NeighbourSearch {
                            lists.data() + mine[slot] * n_wanted_, [](const Found& item) { return item.second; });
     }
 
-    // The points of a tile, one after the other; slots that nobody is in reach nothing.
+    // The points of a tile, one after the other; empty slots have no neighbours.
     Probes pose(std::size_t tile, Room& room) const {
         const auto mine = numbers(tile);
         room.limits.fill(-1.0f);

@@ -14,8 +14,8 @@
 
 namespace shoal {
 
-// Cells of more than k records in one neighbourhood have together enough for a cell more. It is gathered around the
-// record that is worst off, then once more around the mean of what was gathered, and no cell gives below k.
+// Neighbouring cells of more than k records may together have enough for another cell. It is formed around the record
+// with the largest loss, then again around the mean of the records gathered; no cell falls below k.
 class NewCells {
   public:
     // `lists` holds the cells near each of the first `n_used` cells, as many for each.

@@ -1,4 +1,4 @@
-// The outermost of the records that remain, measured exactly in every query.
+// The outermost of the remaining records, measured exactly in every query.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// Records held column by column in float64, each with the block its neighbours are in.
+// Records stored column by column in float64, each with the block of its neighbours.
 class OutermostRecords {
   public:
     explicit OutermostRecords(std::size_t n_dims) : n_dims_(n_dims) {}
@@ -21,7 +21,7 @@ class OutermostRecords {
     std::span<const std::uint32_t> records() const { return records_; }
     std::span<std::uint32_t> homes() { return homes_; }
 
-    // Takes a record in; it has the last slot.
+    // Adds a record in the last slot.
     void insert(std::uint32_t record, std::span<const double> row, std::uint32_t home) {
         if (records_.size() == stride_) grow();
         for (std::size_t j = 0; j < n_dims_; ++j) columns_[j * stride_ + records_.size()] = row[j];
@@ -30,7 +30,7 @@ class OutermostRecords {
         radii_.push_back(seen_from_.empty() ? 0.0 : std::sqrt(squared_distance(row, seen_from_)));
     }
 
-    // The last record takes the slot.
+    // Removes a record; the last record moves to its slot.
     void erase(std::size_t slot) {
         const std::size_t last = records_.size() - 1;
         for (std::size_t j = 0; j < n_dims_; ++j) columns_[j * stride_ + slot] = columns_[j * stride_ + last];
@@ -42,24 +42,24 @@ class OutermostRecords {
         radii_.pop_back();
     }
 
-    // How many records are measured at a time: whole chunks of the loops.
+    // Number of records measured at a time: whole chunks of the loops.
     static constexpr std::size_t n_at_once = 128;
 
-    // Squared distances of up to `n_at_once` records from a point, those from a multiple of that number on.
+    // Squared distances from a point of up to `n_at_once` records, starting at a multiple of that number.
     std::span<const double> distances(const Loops& loops, std::span<const double> point, std::size_t from) {
         const std::size_t n = std::min(n_at_once, records_.size() - from);
         loops.distances(columns_.data() + from, stride_, n, point, distances_.data() + from);
         return {distances_.data() + from, n};
     }
 
-    // The farthest from a point that moves little between calls. What was about as far from where it was before is
-    // measured; when it has moved so much that this is more than a few records, all are.
+    // The record farthest from a point that moves little between calls. Only records that were about as far from its
+    // previous position are measured; if it has moved so much that these are more than a few, all are.
     Farthest farthest(const Loops& loops, std::span<const double> point) {
         if (seen_from_.empty()) return measure_all(loops, point);
         const double moved = std::sqrt(squared_distance(point, seen_from_)) * (1 + slack);
         const double top = records_.empty() ? 0.0 : *std::max_element(radii_.begin(), radii_.end());
         const double least = top * (1 - slack) - 2 * moved;
-        // Squares that small may have lost digits.
+        // Squares of such small numbers may have lost digits.
         if (top < 1e-140) return measure_all(loops, point);
         Farthest farthest;
         std::size_t n_measured = 0;
@@ -113,7 +113,7 @@ class OutermostRecords {
     std::vector<double> distances_;
     std::vector<std::uint32_t> records_;
     std::vector<std::uint32_t> homes_;
-    std::vector<double> seen_from_;  // where the farthest was last looked for among all, or nothing
+    std::vector<double> seen_from_;  // point of the last search among all records, or empty
     std::vector<double> radii_;      // distances from there
 };
 

@@ -1,4 +1,4 @@
-// Steps that involve more than two records: chains over three cells, and two cells cut anew.
+// Steps that involve more than two records: chains over three cells, and two cells repartitioned.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace shoal {
 
-// For partitions that moves and swaps no longer make better. Every step is kept only if the loss, computed anew in
-// float64, falls; `changed` is called for each cell that is another one afterwards.
+// For partitions that moves and swaps no longer improve. A step is kept only if the loss, recomputed in float64,
+// decreases; `changed` is called for each cell that has changed.
 class Polish {
   public:
     // `lists` holds the cells near each of the first `n_used` cells, as many for each.

@@ -1,4 +1,4 @@
-// A turn to principal axes, so that a few coordinates hold most of every distance.
+// Rotation to principal axes, so that a few coordinates hold most of every distance.
 #pragma once
 
 #include <algorithm>
@@ -61,9 +61,9 @@ struct Eigen {
     }
 };
 
-// Coordinates relative to a middle, turned where that pays: where the columns hang together, boxes around neighbours
-// are smaller along the principal axes, and the last axes hold so little that they can be left out. Distances between
-// turned points are those between the points, but for rounding and for what was left out.
+// Coordinates relative to a centre, rotated if that pays off: if the columns are correlated, boxes around neighbours
+// are smaller along the principal axes, and the last axes hold so little variance that they can be left out. Distances
+// between rotated points equal those between the points, up to rounding and the axes left out.
 class PrincipalAxes {
   public:
     PrincipalAxes(Rows<const double> X, double scale, std::span<const double> middle)
@@ -76,18 +76,18 @@ class PrincipalAxes {
             total += value;
             squares += value * value;
         }
-        // On a cloud that is much the same in all directions, turning costs and gains nothing.
+        // If the variance is similar in all directions, a rotation gains nothing.
         if (!(total * total < round_cloud * static_cast<double>(n_dims_) * squares)) return;
         axes_ = std::move(eigen.vectors);
         double left_out = eigen.values.back();
-        // Records are coded in quads of coordinates: leave out as many as spares a quad.
+        // Records are coded in groups of four coordinates: only whole groups are left out.
         while (n_kept_ > 4 && left_out <= may_leave_out * total) left_out += eigen.values[--n_kept_ - 1];
         n_kept_ = std::min((n_kept_ + 3) / 4 * 4, n_dims_);
     }
 
     std::size_t n_kept() const { return n_kept_; }
 
-    // Writes the kept coordinates of a point and returns how much of it, squared, is in the others, or a little more.
+    // Writes the kept coordinates of a point and returns an upper bound on the squared length of the others.
     double apply(std::span<const double> point, std::span<double> out) const {
         if (axes_.empty()) {
             for (std::size_t j = 0; j < n_dims_; ++j) out[j] = point[j] - middle_[j];
@@ -130,7 +130,7 @@ class PrincipalAxes {
     std::size_t n_dims_;
     std::size_t n_kept_;
     std::vector<double> middle_;
-    std::vector<double> axes_;  // n_kept_ rows, or none if nothing is turned
+    std::vector<double> axes_;  // n_kept_ rows, or empty without a rotation
 };
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// Views on arrays that somebody else owns.
+// Non-owning views on arrays.
 #pragma once
 
 #include <cstddef>

@@ -27,8 +27,8 @@ namespace shoal {
 // What a cell is and when a tuple is due.
 struct StreamRules {
     std::size_t k;
-    std::int64_t delay;              // a tuple is due when so many have come after it; the largest number: never
-    double max_age;                  // or when it is so many seconds old; infinity: never
+    std::int64_t delay;              // a tuple is due after this number of later tuples; the largest number: never
+    double max_age;                  // or at this age in seconds; infinity: never
     double order_weight;             // what one position counts in distance
     std::size_t max_cell;            // how many tuples that are close may make it; 0 for k
     std::vector<double> codes;       // what a different code counts in squared distance, for each column of codes
@@ -319,7 +319,7 @@ class Stream {
             loops_.add_steps(positions_.data(), size_, positions_[due], rules_.order_weight, distance_.data());
     }
 
-    // Fills cell_ with slots; or says why it cannot.
+    // Fills cell_ with slots, or returns why it cannot.
     std::optional<std::int64_t> gather() {
         std::size_t wanted = std::max(rules_.k, rules_.max_cell);
         while (true) {
@@ -450,7 +450,7 @@ class Stream {
         return false;
     }
 
-    // Whether at least so many different tags wait.
+    // Whether at least this number of different tags wait.
     bool differ(std::size_t j, std::size_t least) {
         different_.clear();
         for (std::size_t slot = 0; slot < size_ && different_.size() < least; ++slot) {

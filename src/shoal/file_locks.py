@@ -1,7 +1,7 @@
-"""Locks: one process at a time; and the hidden names of files in the making, which the next run removes if nobody does.
+"""File locks, and hidden temporary names whose leftovers the next run removes.
 
-A lock belongs to an open file and ends with it, so that a process gives its locks back however it ends. A file system
-that knows no locks is used without them; what cannot be locked there is never taken for abandoned.
+A lock belongs to an open file and ends with it, so a process releases its locks however it ends. A file system without
+locks is used without them; files that cannot be locked there are never considered abandoned.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from shoal.errors import FileError
 
-_WAIT = 60.0  # seconds; a folder is locked for as long as some files take to be renamed
+_WAIT = 60.0  # seconds; a folder is locked only while files are renamed
 
 
 def lock(descriptor: int, wait: float, busy: str) -> None:
@@ -35,9 +35,9 @@ def lock(descriptor: int, wait: float, busy: str) -> None:
 
 @contextmanager
 def locked_folders(folders: Iterable[Path]) -> Iterator[None]:
-    """Keep other processes that ask for the same from these folders."""
+    """Lock these folders against other processes that use this function."""
     with ExitStack() as stack:
-        # Every process goes through them in the same order, so that no two wait for each other.
+        # Every process locks them in the same order, so that no deadlock can occur.
         for folder in sorted(set(folders)):
             with suppress(OSError):  # a folder that cannot be opened, or a file system without locks
                 descriptor = os.open(folder, os.O_RDONLY)
@@ -47,12 +47,12 @@ def locked_folders(folders: Iterable[Path]) -> Iterator[None]:
 
 
 def hidden_beside(target: Path) -> Path:
-    """Return a hidden name in the same folder that no other file has, and that `sweep` knows."""
+    """Return a unique hidden name in the same folder that `sweep` recognises."""
     return target.with_name(f".{secrets.token_hex(6)}.{target.name}")
 
 
 def hold(path: Path, flags: int = os.O_RDONLY) -> int:
-    """Open and lock a file or folder with a hidden name, so that `sweep` leaves it alone until it is closed."""
+    """Open and lock a file or folder with a hidden name, so that `sweep` does not remove it until it is closed."""
     descriptor = os.open(path, flags, 0o600)
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -60,7 +60,7 @@ def hold(path: Path, flags: int = os.O_RDONLY) -> int:
 
 
 def sweep(target: Path) -> None:
-    """Remove what processes that were killed have left beside `target`; its folder must be locked."""
+    """Remove temporary files that killed processes have left beside `target`; its folder must be locked."""
     hidden = re.compile(rf"(\.[0-9a-f]{{12}}\.)+{re.escape(target.name)}")
     with suppress(OSError):
         for path in target.parent.iterdir():
@@ -70,7 +70,7 @@ def sweep(target: Path) -> None:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove a file or folder that no process holds."""
+    """Remove a file or folder unless a process holds its lock."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

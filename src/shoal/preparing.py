@@ -1,4 +1,4 @@
-"""Preparing: what a job asks for is checked against its table, once, before any cell is made."""
+"""Preparing: a job is validated against its table, once, before the partition."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from shoal.typing import Vector
 
 
 class Prepared(NamedTuple):
-    """The columns with their roles, the records as the cells are made of them, and their weights."""
+    """Schema, prepared records and survey weights of a table."""
 
     schema: Schema
     original: pa.Table
@@ -29,15 +29,15 @@ class Prepared(NamedTuple):
 
 
 def prepared(job: Job, table: Table) -> Prepared:
-    """Make a table ready for the cells, and refuse what can be refused before they are made."""
+    """Prepare a table for the partition; raise on everything that can be checked before it."""
     if job.stream is not None:
         raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
     check_accepted(job.accept)
     schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load)
     if job.rho and job.models:
         raise ParameterError(
-            "Random aggregation (rho) and privacy models do not go together: every record gets values of its own, so "
-            "there are no classes for a model to speak of. Leave one of them out."
+            "Random aggregation (rho) cannot be combined with privacy models: every record gets different values, so "
+            "there are no equivalence classes for a model to apply to. Leave one of them out."
         )
     if job.rho:
         check_random_aggregation(schema)
@@ -55,7 +55,7 @@ def prepared(job: Job, table: Table) -> Prepared:
 
 
 def column_findings(table: Table, schema: Schema, original: pa.Table) -> list[Finding]:
-    """Return what is found about the prepared quasi-identifiers, less what their settings have settled."""
+    """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
     found = []
     for column in schema.quasi:
         about = description_of(table.labels, column.name)
@@ -65,7 +65,7 @@ def column_findings(table: Table, schema: Schema, original: pa.Table) -> list[Fi
 
 
 def _is_settled(finding: Finding, column: Column) -> bool:
-    """Tell whether what is set for a column answers a finding."""
+    """Return whether the settings of a column resolve a finding."""
     if finding.name in ("numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
     if finding.name in ("codes", "labelled-values"):
@@ -74,11 +74,11 @@ def _is_settled(finding: Finding, column: Column) -> bool:
 
 
 def check_bound(job: Job, schema: Schema) -> None:
-    """Refuse to look for a bound on the loss where none has been proven."""
+    """Raise if a bound on the loss is requested where none has been proven."""
     nominal = [column.name for column in schema.quasi if column.kind is Kind.NOMINAL]
     why = {
         f"nominal columns are among the quasi-identifiers: {', '.join(map(repr, nominal))}": bool(nominal),
-        "columns that households share have other groups than the rest": schema.roles.household is not None,
+        "columns that households share are grouped differently from the rest": schema.roles.household is not None,
         "random aggregation does not publish means": bool(job.rho),
     }
     for reason, holds in why.items():
@@ -90,7 +90,7 @@ def check_bound(job: Job, schema: Schema) -> None:
 
 
 def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
-    """Return the survey weights, checked, or None if there are none."""
+    """Return the validated survey weights, or None if there are none."""
     name = schema.roles.weights
     if name is None:
         return None

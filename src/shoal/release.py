@@ -1,8 +1,8 @@
-"""Release: the whole flow, from any table to one that may be published.
+"""Release: the whole flow, from any table to a table that may be published.
 
     table -> schema -> space -> cells -> aggregate -> audit + loss -> release
 
-A guarantee that the recount does not find raises, and nothing is released.
+If the recount does not confirm a guarantee, an error is raised and nothing is released.
 """
 
 import os
@@ -65,13 +65,13 @@ _SETTINGS = (
 )
 
 SMALL_SEED = 2**32
-"""Smaller seeds can be tried one after the other."""
+"""Smaller seeds can be found by brute force."""
 
 WITHDRAWN = (
-    "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group values of its own around the "
-    "mean of the group, so that records no longer hide among equals. This is not differential privacy either, whatever "
-    "it has been called: the noise is bounded and its range comes from the records themselves, so there is no epsilon. "
-    "What it protects from is measured (the risks of the internal report), not guaranteed."
+    "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group different values around the "
+    "mean of the group, so that records no longer share their values. This is not differential privacy either, "
+    "although it has been called so: the noise is bounded and its range depends on the records, so there is no "
+    "epsilon. Its protection is measured (the risks in the internal report), not guaranteed."
 )
 """Why a release by random aggregation is not k-anonymous."""
 
@@ -111,58 +111,60 @@ def anonymize(
         A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation.
         Not changed.
     k : int
-        Every published combination of quasi-identifiers belongs to at least so many records.
+        Smallest equivalence class: minimum number of records per published combination of quasi-identifiers.
     quasi_identifiers : sequence of str
-        Columns that somebody could know about a person. They are grouped and replaced. Users of other tools may say
-        `qi`, `keyVars` or `numVars`.
+        Columns that an intruder could know about a person. They are microaggregated. Also accepted under the names
+        `qi`, `keyVars` and `numVars` of other tools.
     identifiers : sequence of str
         Columns that are dropped.
     confidential : sequence of str
-        Columns that are published as they are and that nobody should learn about a person; also `sensitive`.
+        Sensitive columns, published unchanged, that must not be attributed to a person; also `sensitive`.
     other : sequence of str
-        Columns that are published as they are.
+        Columns that are published unchanged.
     by : sequence of str
-        Quasi-identifiers that no cell mixes, so that they are published as they are; also `strataVar`.
+        Stratification columns: quasi-identifiers that are constant within each cell and published unchanged; also
+        `strataVar`.
     subject : str, optional
-        A column that tells which records belong to one person: then k counts different persons, and models also
-        hold with each person counted once for each value (``docs/models.md``). Dropped unless it has another role.
+        Column that identifies the person of each record: then k counts distinct persons, and models also hold with
+        each person counted once for each value (``docs/models.md``). Dropped unless it has another role.
     household, household_level : str and sequence of str, optional
-        A column that tells which records form a household, and the quasi-identifiers that stay equal within it; by
-        default those that are equal within every household. Also `hhId`.
+        Column that identifies households, and the quasi-identifiers that stay equal within a household; by default
+        those that are equal within every household. Also `hhId`.
     weights : str, optional
-        A column of survey weights: means are weighted, so weighted totals are kept. Also `weightVar`.
+        Column of survey weights: means are weighted, so weighted totals are preserved. Also `weightVar`.
     columns : dict of str to dict, optional
         Settings of single columns: kind, order, missing_codes, fold, weight, aggregate, round, top, bottom,
-        keep_zeros; see
-        `shoal.columns.schema.ColumnSettings`.
+        keep_zeros; see `shoal.columns.schema.ColumnSettings`.
     models : sequence of Model
-        What to promise about confidential columns beyond k, such as ``shoal.TCloseness("salary", t=0.1)`` or
-        ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. Kept to the letter, or refused.
+        Privacy models for confidential columns in addition to k, such as ``shoal.TCloseness("salary", t=0.1)`` or
+        ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. If a model cannot be satisfied exactly, an
+        error is raised.
     accept : sequence of str
-        Findings that are known and accepted, by name, for all columns or as ``"COLUMN=NAME"`` for one; see
+        Findings to accept, by name, for all columns or as ``"COLUMN=NAME"`` for one; see
         `shoal.columns.findings.FINDINGS`.
     scaling : {"zscore", "minmax", "none"}
-        What makes columns comparable.
+        Scaling of the columns.
     missing : {"error", "own-value"}
-        What to do with missing quasi-identifiers.
+        Treatment of missing quasi-identifiers.
     method : str
         One of `shoal.partition.ALGORITHMS`.
     rho : float or "song", optional
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
     steer : dict of str to float, optional
-        Columns that lead the grouping, whatever their role, and their weights: positive to keep equal values together,
-        negative to spread them over cells. Nothing is promised, and k is kept all the same: ``docs/steering.md``.
+        Columns that steer the partition, whatever their role, and their weights: positive to keep equal values
+        together, negative to distribute them over cells. Only k is guaranteed: ``docs/steering.md``.
     seed : int, optional
-        Repeats the release. By default a random one, kept in ``release.job``. With `rho` it should not be guessed.
+        Seed that reproduces the release. By default random, stored in ``release.job``. With `rho` it must be hard to
+        guess.
     threads : int, optional
-        How many threads may work; all cores by default. The release does not depend on it.
+        Maximum number of threads; all cores by default. The release does not depend on it.
     progress : callable, optional
-        Called now and then as ``progress(done, n_records)``: first with 0, always with the same total.
+        Called repeatedly as ``progress(done, n_records)``: first with 0, always with the same total.
     reading : dict, optional
-        How to read a file; see `shoal.table.read`.
+        Options for reading a file; see `shoal.table.read`.
     **options
-        What the method itself takes, such as ``effort="best", seconds=60``. An option it does not know is an error.
+        Options of the method, such as ``effort="best", seconds=60``. An unknown option is an error.
 
     Returns
     -------
@@ -172,15 +174,15 @@ def anonymize(
     Raises
     ------
     SchemaError
-        If columns and roles do not fit the table, a quasi-identifier has values that cannot be used, or the column of a
-        model is not confidential.
+        If columns and roles do not match the table, a quasi-identifier has values that cannot be used, or the column of
+        a model is not confidential.
     QuestionError
-        A `SchemaError`: if the likely reading of a quasi-identifier would publish single persons' values or averages of
-        codes, and nothing says how it is meant. It holds the findings, each with the settings that settle it.
+        A `SchemaError`: if the default interpretation of a quasi-identifier would publish single persons' values or
+        averages of codes, and no setting resolves it. It holds the findings, each with the settings that resolve it.
     ParameterError
-        If a setting cannot be used.
+        If a setting is invalid.
     GuaranteeError
-        If there are too few records or subjects, in the table or in a stratum, or a model cannot be kept.
+        If there are too few records or subjects, in the table or in a stratum, or a model cannot be satisfied.
 
     Notes
     -----
@@ -224,12 +226,12 @@ def anonymize(
 
 
 def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Move what goes by a name of other tools from the options to the roles; refuse a role that is misspelled."""
+    """Move roles given under the names of other tools from the options to the roles; raise on misspelled arguments."""
     roles = dict(given)
     for name in options:
         near = get_close_matches(name, [*roles, *_SETTINGS, *ALIASES], n=1, cutoff=0.8)
         if near and name not in ALIASES:
-            raise ParameterError(f"There is no argument {name!r}. Did you mean {near[0]!r}?")
+            raise ParameterError(f"Unknown argument {name!r}. Did you mean {near[0]!r}?")
     for alias in [name for name in options if name in ALIASES]:
         name, value = ALIASES[alias], options.pop(alias)
         if isinstance(roles[name], list):
@@ -237,15 +239,15 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
         elif roles[name] is None:
             roles[name] = value
         else:
-            raise SchemaError(f"{name!r} and its other name {alias!r} are both given. Say it once.")
+            raise SchemaError(f"{name!r} and its alias {alias!r} are both given. Give only one of them.")
     return roles
 
 
 def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
-    """Make the release that a job describes from a table that has been read."""
+    """Make the release that a job describes from a table."""
     if job.late is not None:
         raise ParameterError(
-            "The job says how late records join (late), which only a collection has. Leave it out, or begin a "
+            "The job has settings for late records (late), which apply only to a collection. Remove them, or begin a "
             "collection with the job: shoal collect begin."
         )
     if job.seed is None:
@@ -266,7 +268,7 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
 
 
 def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells:
-    """Return cells whose classes keep every model too, where persons count once."""
+    """Return cells whose equivalence classes also satisfy every model with each person counted once."""
     schema, original, weights = made
     bounds = constraints_of(original, schema, job.k, job.models)
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
@@ -278,7 +280,7 @@ def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells
 
 
 def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, cells: Cells) -> "Release":
-    """Make the release of records whose cells are known, or raise if the recount does not find what was asked for."""
+    """Make the release from the cells; raise if the recount does not confirm the guarantees."""
     schema, original, weights = made
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
@@ -319,9 +321,9 @@ def run(
     job : Job or path
         The job, or the TOML file that holds it. Its paths are relative to the current folder.
     table : path or frame, optional
-        What to anonymize, in place of the job's input.
+        Table to anonymize instead of the job's input.
     force : bool
-        Replace files that are there already.
+        Overwrite existing files.
     save_job : path, optional
         TOML file for the job with the seed that was used, written together with the release.
     threads, progress
@@ -330,7 +332,7 @@ def run(
     Returns
     -------
     Release
-        The same as `anonymize` makes with the same settings; with the same seed, the same bytes.
+        The same as from `anonymize` with the same settings; with the same seed, the same bytes.
 
     Examples
     --------
@@ -342,9 +344,9 @@ def run(
     if not isinstance(job, Job):
         job = Job.load(job)
     if table is None and job.input is None:
-        raise ParameterError("The job names no input. Give it a path in [input], or hand over a table.")
+        raise ParameterError("The job has no input. Set a path in [input], or pass a table.")
     if save_job is not None and job.output is None:
-        raise ParameterError("The job is to be saved beside its release, but it names no output. Give it a path.")
+        raise ParameterError("The job is to be saved beside its release, but it has no output. Set a path in [output].")
     given = job.input.path if table is None and job.input is not None else table
     if job.output is not None:
         inputs = [given] if isinstance(given, str | os.PathLike) else []
@@ -368,13 +370,13 @@ def run(
 
 
 def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
-    """Name the files that a job writes."""
+    """Return the files that a job writes."""
     return Files.of(output.path, output.report, output.json_file, save_job, output.form)
 
 
 @dataclass(frozen=True)
 class Published:
-    """The columns of a release: those replaced are in memory, the others are loaded when they are looked at."""
+    """The columns of a release: replaced columns are in memory, the others are loaded on access."""
 
     source: Table
     schema: Schema
@@ -394,18 +396,18 @@ def _subjects(table: pa.Table, schema: Schema) -> pa.ChunkedArray | None:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A table that may be published, and what there is to say about it.
+    """A table that may be published, with its verdict and measures.
 
     Attributes
     ----------
     job : Job
-        What was asked for, with the seed that repeats it.
+        The settings, with the seed that reproduces the release.
     X : ndarray of shape (n_records, n_dims)
         The original records in the space where distances are measured.
     verdict : Verdict
-        What the published table keeps, recounted.
+        The guarantees of the published table, recounted.
     loss : TableLoss
-        What was lost.
+        Information loss.
     """
 
     job: Job
@@ -430,17 +432,17 @@ class Release:
 
     @property
     def published(self) -> pa.Table:
-        """The published columns, in the order of the input, with nothing in memory that no record has."""
+        """The published columns, in the order of the input, without hidden data in their buffers."""
         return publishable(self.columns.select([column.name for column in self.schema.published]))
 
     @property
     def columns(self) -> Published:
-        """The published columns, each loaded when it is looked at."""
+        """The published columns, each loaded on access."""
         return Published(self.source, self.schema, self.replaced)
 
     @property
     def table(self) -> Any:
-        """The published table: the kind of frame that came in, in the order of the input."""
+        """The published table, as the same kind of frame as the input and in its order."""
         return self.source.like(self.published)
 
     @property
@@ -450,18 +452,18 @@ class Release:
 
     @cached_property
     def risk(self) -> Risk:
-        """How well an intruder who holds the original values finds people in the release."""
+        """Reidentification risk against an intruder who holds the original values."""
         alike = None if self.verdict.withdrawn else self.labels
         return table_risk(self.original, self.replaced, self.schema, self.space, self.X, alike, self.weights)
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """What was found about the quasi-identifiers and is accepted, or needs no answer."""
+        """Findings about the quasi-identifiers that are accepted or need no answer."""
         return column_findings(self.source, self.schema, self.original)
 
     @cached_property
     def codebook(self) -> list[dict[str, Any]]:
-        """What each published column is called, holds and went through."""
+        """Name, labels, kind and treatment of each published column."""
         labels = self.source.labels
         described = {*labels.variables, *labels.values} if labels is not None else set()
         needed = self.columns.select([column.name for column in self.schema.published if column.name in described])
@@ -469,27 +471,27 @@ class Release:
 
     @cached_property
     def contributions(self) -> list[Contribution]:
-        """The columns of which some published values rest on one record; none where every record has its own."""
+        """Columns with published values that depend on a single record; empty for random aggregation."""
         if self.job.rho:
             return []
         return contributions(self.original, self.replaced, self.schema, self.cells, self.weights)
 
     @cached_property
     def utility(self) -> dict[str, Any]:
-        """What analysts still find: changes of means, variances, correlations, and of categories."""
+        """Data utility: changes of means, variances, correlations and categories."""
         return table_utility(self.original, self.replaced, self.schema, self.weights)
 
     @cached_property
     def attacks(self) -> list[Attack]:
-        """What an intruder learns without finding a record: from k - 1 known records, and from the groups."""
+        """Attribute disclosure without reidentification: from k - 1 known records, and from the groups."""
         rho = self.job.rho or 0.0
         return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
-        """Return what no release of these records with this k can lose less than; see `shoal.metrics.lower_bound`.
+        """Return a lower bound on the loss of any release of these records with this k (`shoal.metrics.lower_bound`).
 
-        It holds for groups of any shape, also without the strata, subjects and models that were asked for, each
-        published as its mean, and for squared distances as this release measures them.
+        It holds for arbitrary groups of at least k records published as their means, even without the strata, subjects
+        and models of this release, and for squared distances in the space of this release.
 
         Raises
         ------
@@ -507,7 +509,7 @@ class Release:
 
     @cached_property
     def measures(self) -> dict[str, Any]:
-        """Loss, risk, utility and attacks as plain values; they describe the original too, so they are not for all."""
+        """Loss, risk, utility and attacks as plain values; they describe the original too, so they are internal."""
         return {
             "loss": self.loss.to_dict(),
             "risk": self.risk.to_dict(),
@@ -531,35 +533,35 @@ class Release:
         force: bool = False,
         before_publishing: Callable[[], None] | None = None,
     ) -> list[Path]:
-        """Write the release, its two manifests and, if asked for, its report: all of them or none.
+        """Write the release, its two manifests and, optionally, its report: all of them or none.
 
         Parameters
         ----------
         path : path
-            File, in one of the formats of `shoal.table.FORMATS`, for the published table. Beside it appear
-            ``PATH.public.json``, which may travel with the data, and ``PATH.internal.json``, which repeats the release
-            and stays with you.
+            File for the published table, in one of the formats of `shoal.table.FORMATS`. Written beside it are
+            ``PATH.public.json``, which may be published with the data, and ``PATH.internal.json``, which reproduces
+            the release and must be kept private.
         report : path, optional
             HTML file for the report.
         form : {"internal", "public"}
-            Of the report: the public one tells nothing of the original beyond what the release tells.
+            Form of the report: the public one reveals nothing about the original beyond the release itself.
         json : path, optional
-            JSON file with what the report says.
+            JSON file with the content of the report.
         bound : {"cheap", "strong"}, optional
-            Say in the internal report what no release can lose less than, and look for it so hard: "cheap" for any
-            number of records, "strong" for some thousands, within a minute.
+            Show a lower bound on the loss in the internal report: "cheap" for any number of records, "strong" for some
+            thousands, within a minute.
         title, author, date : str, optional
-            What stands on the first page of the report. The date is never taken from the clock, so that the same
-            release gives the same bytes.
+            Shown on the first page of the report. The date is never taken from the clock, so that the same release
+            gives the same bytes.
         order : {"shuffle", "keep"}
-            Of the records. The order of the input can tell who is who, so it is given up unless asked for: shuffled
-            records are sorted by a hash of what is published, which has no secret to be guessed.
+            Order of the records. The order of the input can reveal identities, so by default records are sorted by a
+            hash of their published values, which involves no secret.
         save_job : path, optional
             TOML file for the job, with its seed.
         force : bool
-            Replace files that are there already.
+            Overwrite existing files.
         before_publishing : callable, optional
-            Called when all files are complete and before they get their names; if it raises, none does.
+            Called when all files are complete and before they are renamed; if it raises, no file appears.
 
         Returns
         -------
@@ -569,14 +571,16 @@ class Release:
         Raises
         ------
         FileError
-            If a file exists, cannot be written or is the one that was read, or if that one has changed since. Nothing
-            half-written stays.
+            If a file exists, cannot be written or is the input file, or if the input file has changed. No partial files
+            remain.
         GuaranteeError
-            If the file, read back, does not keep what the verdict says.
+            If the file, read back, does not satisfy the guarantees of the verdict.
         """
         files = Files.of(path, report, json, save_job, form)
         if bound is not None and (form == "public" or not files.reports):
-            raise ParameterError("The bound on the loss stands in the internal report. Ask for one, or leave it out.")
+            raise ParameterError(
+                "The bound on the loss is shown only in the internal report. Request that report, or leave it out."
+            )
         said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
         said |= {"title": title, "author": author, "date": date}
         write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
@@ -588,7 +592,7 @@ class Release:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What somebody should look at before publishing."""
+        """Warnings to review before publishing."""
         return tuple(_warnings(self))
 
 
@@ -596,15 +600,16 @@ def _warnings(release: Release) -> list[str]:
     found = (
         []
         if release.verdict.withdrawn is None
-        else ["Random aggregation was asked for, so the release is not k-anonymous; the verdict says what that means."]
+        else ["Random aggregation was requested, so the release is not k-anonymous; the verdict explains the reason."]
     )
     if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
         found.append(
-            f"The seed is below {SMALL_SEED:,}, so that all such seeds can be tried: whoever finds it knows the random "
-            "part of every published value. Leave the seed out, and one of 63 bits is drawn and kept for you."
+            f"The seed is below {SMALL_SEED:,} and can be found by brute force; it reveals the random part of every "
+            "published value. Leave the seed out: then one of 63 bits is drawn and stored in the job."
         )
     found += [
-        f"Column {name!r} has the same value in all records: it carries no distance." for name in release.space.constant
+        f"Column {name!r} has the same value in all records: it does not affect distances."
+        for name in release.space.constant
     ]
     found += [finding.sentence for finding in release.findings if finding.name != "constant"]
     found += [one.sentence for one in release.contributions if one.is_telling]
@@ -616,21 +621,22 @@ def _warnings(release: Release) -> list[str]:
         alone = np.count_nonzero(counts == 1)
         if 2 * alone > release.verdict.n_records:
             found.append(
-                f"Column {column.name!r} is published as it is, and {alone / release.verdict.n_records:.0%} of the "
-                "records are the only ones with their value in it: whoever knows the value knows the record."
+                f"Column {column.name!r} is published unchanged, and {alone / release.verdict.n_records:.0%} of the "
+                "records have a unique value: whoever knows the value can identify the record."
             )
         if column.name == weights:
-            found.append(
-                f"The survey weights in column {column.name!r} are published: they can tell rare groups apart."
-            )
+            found.append(f"The survey weights in column {column.name!r} are published: they can reveal rare groups.")
     return found
 
 
 def _gone(release: Release) -> list[str]:
-    """Name the columns of which nothing, or less than half, is left."""
-    was_there = [column.name for column in release.schema.quasi if column.name not in release.space.constant]
-    wiped = [name for name in was_there if release.replaced[name].null_count == release.verdict.n_records]
-    most = [name for name in was_there if release.loss.columns[name].il > 50 and name not in wiped]
-    told = ", ".join(f"{name!r} ({release.loss.columns[name].il:.0f} %)" for name in most)
-    found = [f"Nothing of column {name!r} is published: most records of every cell miss it." for name in wiped]
-    return found + ([f"More than half of the differences between records are gone in {told}."] if most else [])
+    """Return warnings about columns that are suppressed or lose more than half of their variation."""
+    varying = [column.name for column in release.schema.quasi if column.name not in release.space.constant]
+    wiped = [name for name in varying if release.replaced[name].null_count == release.verdict.n_records]
+    most = [name for name in varying if release.loss.columns[name].il > 50 and name not in wiped]
+    listed = ", ".join(f"{name!r} ({release.loss.columns[name].il:.0f} %)" for name in most)
+    found = [
+        f"Column {name!r} is published entirely as missing: it is missing in most records of every cell."
+        for name in wiped
+    ]
+    return found + ([f"More than half of the differences between records are lost in {listed}."] if most else [])

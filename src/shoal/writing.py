@@ -1,6 +1,6 @@
-"""Writing: the files of a release, in which order their records stand, and that all of them appear or none.
+"""Writing: the files of a release and the order of their records; either all files appear or none.
 
-The table is read back and counted once more before it gets its name.
+The table is read back and recounted before it gets its final name.
 """
 
 import os
@@ -28,19 +28,19 @@ from shoal.typing import Labels
 
 
 class Writable(ReleaseLike, Protocol):
-    """What is written of a release; `shoal.release.Release` has it."""
+    """The parts of a release that are written, as in `shoal.release.Release`."""
 
     @property
     def source(self) -> Table:
-        """The table that came in."""
+        """The input table."""
 
     @property
     def original(self) -> pa.Table:
-        """The columns that were used, prepared, in the order of the input."""
+        """The prepared input columns, in the order of the input."""
 
     @property
     def replaced(self) -> pa.Table:
-        """What is published in place of the quasi-identifiers, in the order of the input."""
+        """The published quasi-identifiers, in the order of the input."""
 
     @property
     def labels(self) -> Labels:
@@ -49,7 +49,7 @@ class Writable(ReleaseLike, Protocol):
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a release: the table, its two manifests, and what was asked for besides."""
+    """The files of a release: the table, its two manifests, and optionally reports and job."""
 
     table: Path
     report: Path | None = None
@@ -65,24 +65,24 @@ class Files:
         job: str | os.PathLike[str] | None = None,
         form: Form = "internal",
     ) -> "Files":
-        """Name the files, or say that the table's ending tells no format."""
+        """Return the files; raise if the extension of the table is unknown."""
         format_of(path)
-        besides = [None if each is None else Path(each) for each in (report, json, job)]
-        return Files(Path(path), besides[0], besides[1], besides[2], form)
+        others = [None if each is None else Path(each) for each in (report, json, job)]
+        return Files(Path(path), others[0], others[1], others[2], form)
 
     @property
     def public_manifest(self) -> Path:
-        """What may travel with the table."""
+        """The manifest that may be published with the table."""
         return self.table.with_name(f"{self.table.name}.public.json")
 
     @property
     def internal_manifest(self) -> Path:
-        """What repeats the release."""
+        """The manifest that reproduces the release."""
         return self.table.with_name(f"{self.table.name}.internal.json")
 
     @property
     def reports(self) -> dict[str, Path]:
-        """The reports, by their formats."""
+        """The reports by format."""
         return {name: path for name, path in (("html", self.report), ("json", self.json)) if path is not None}
 
     @property
@@ -93,7 +93,7 @@ class Files:
 
     @property
     def private(self) -> list[Path]:
-        """The files that are not for everybody."""
+        """The files that are not meant for publication."""
         public = {self.table, self.public_manifest, *(self.reports.values() if self.form == "public" else ())}
         return [path for path in self.paths if path not in public]
 
@@ -107,11 +107,11 @@ def write_release(
     said: Mapping[str, Any],
     before_publishing: Callable[[], None] | None = None,
 ) -> None:
-    """Write all files of a release, or none; `said` goes into the reports as it is.
+    """Write all files of a release, or none; `said` is passed to the reports unchanged.
 
-    `before_publishing` is called when all files are complete and before they get their names; if it raises, none does.
+    `before_publishing` is called when all files are complete and before they are renamed; if it raises, none is.
     """
-    # Whatever takes long or may fail comes before the first file.
+    # Everything that takes long or may fail is done before the first file.
     rows = written_order(release, order)
     facts = gather(release, files.form, **said, file=files.table.name) if files.reports else {}
     measures = dict(release.measures)
@@ -137,7 +137,7 @@ def write_release(
 
 
 def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
-    """Return which record stands in each row of the written table; None for the order of the input."""
+    """Return the record number of each row of the written table; None for the order of the input."""
     if order not in get_args(Order):
         raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
     if order == "keep":
@@ -148,7 +148,7 @@ def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
 
 
 def _write_table(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
-    """Write the published table; what comes from a Parquet file and goes to one never has to fit into memory."""
+    """Write the published table; from Parquet to Parquet, unchanged columns never have to fit into memory."""
     source, names = release.source, [column.name for column in release.schema.published]
     if source.kind == "parquet" and source.path is not None and format_of(path)[1].name == "parquet":
         rewrite_parquet_into(source.path, path, replaced=release.replaced, columns=names, order=rows)
@@ -157,17 +157,17 @@ def _write_table(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
 
 
 def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
-    """Count once more, on the file that is about to leave, with the persons of its records in their order."""
+    """Recount the guarantees on the written file before it is published, with the subjects in the order of its rows."""
     job = release.job
     schema = _counted(release)
-    # What stands in its first line is a header, whatever it looks like: the file is ours.
+    # The first line of our own file is a header, whatever it looks like.
     header = True if format_of(path)[1].name == "csv" else None
     written = read(path, columns=[column.name for column in schema.columns], header=header).arrow
     n_records = release.verdict.n_records
     if written.num_rows != n_records:
         raise GuaranteeError(
-            f"The file that was written has {written.num_rows:,} records, read back, and not the {n_records:,} of "
-            "the release. Nothing was released. Choose another format."
+            f"The written file, read back, has {written.num_rows:,} records instead of the {n_records:,} of the "
+            "release. Nothing was released. Choose another format."
         )
     if not format_of(path)[1].tells_empty:
         written = empty_made_missing(written)
@@ -176,18 +176,18 @@ def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
     if not found.k_holds:
         persons = "" if subjects is None else f", and one has {found.subjects} different subjects"
         raise GuaranteeError(
-            f"The file that was written does not keep k={job.k}: read back, its smallest class has "
-            f"{found.smallest} records{persons}. Nothing was released. Choose another format."
+            f"The written file does not satisfy k={job.k}: read back, its smallest class has {found.smallest} "
+            f"records{persons}. Nothing was released. Choose another format."
         )
     for each in found.broken:
         raise GuaranteeError(
-            f"The file that was written does not keep {each.model}: read back, {each.n_failing:,} of "
-            f"{each.n_classes:,} classes break it. Nothing was released. Choose another format."
+            f"The written file does not satisfy {each.model}: read back, {each.n_failing:,} of {each.n_classes:,} "
+            "classes violate it. Nothing was released. Choose another format."
         )
 
 
 def _subjects(release: Writable, rows: NDArray[np.int64] | None) -> pa.ChunkedArray | None:
-    """Return the person of each written record, where persons are told apart."""
+    """Return the subject of each written record, or None without a subject column."""
     name = release.schema.roles.subject
     if name is None:
         return None
@@ -196,7 +196,7 @@ def _subjects(release: Writable, rows: NDArray[np.int64] | None) -> pa.ChunkedAr
 
 
 def _counted(release: Writable) -> Schema:
-    """Return what is counted on a written file, with orders spelled out, since a file may not tell them."""
+    """Return the schema for recounting a written file, with explicit orders, since a file may not store them."""
     wanted = {*release.schema.quasi_names, *(model.column for model in release.job.models)}
     columns = [column for column in release.schema.columns if column.name in wanted]
     return Schema(tuple(_with_order(release, column) for column in columns), Roles())

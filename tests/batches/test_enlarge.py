@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shoal.batches.enlarge import Mates, enlarged
+from shoal.batches.enlarge import Donors, enlarged
 
 X = np.random.default_rng(0).integers(0, 50, size=(90, 3)) * 1.0
 
@@ -31,7 +31,7 @@ def test_values_come_from_records_nearby():
 
 
 def test_everybody_is_a_model_about_equally_often():
-    counts = np.bincount(Mates(X, 400, 1).models)
+    counts = np.bincount(Donors(X, 400, 1).models)
 
     assert counts.min() == 4
     assert counts.max() == 5

@@ -80,7 +80,7 @@ def test_what_the_evening_would_refuse_is_said_beforehand():
         },
         models=[LDiversity("vote", l=3)],
     )
-    with pytest.raises(GuaranteeError, match=r"rehearsal with records like these failed.*cannot be satisfied"):
+    with pytest.raises(GuaranteeError, match=r"rehearsal with similar records failed.*cannot be satisfied"):
         rehearse(visits(), asked, 1_000, seconds=1)
 
 

@@ -171,7 +171,7 @@ def test_a_collection_loses_about_as_much_as_one_run_on_everything(tmp_path, nam
 
 def test_a_model_that_the_base_cannot_keep_may_be_kept_by_all(tmp_path):
     one_vote = earners(200).set_column(3, "vote", pa.array(["x"] * 200))
-    with pytest.warns(ShoalWarning, match="left to late records"):
+    with pytest.warns(ShoalWarning, match="The base alone cannot satisfy the models"):
         collection = begin(tmp_path / "evening", one_vote, k=5, seed=1, models=[LDiversity("vote", l=2)], **EARNERS)
     with pytest.raises(GuaranteeError, match="cannot be satisfied"):
         released(collection)
@@ -182,7 +182,7 @@ def test_a_model_that_the_base_cannot_keep_may_be_kept_by_all(tmp_path):
 
 
 def test_a_weight_that_only_steers_is_refused_at_the_beginning(tmp_path):
-    with pytest.raises(ParameterError, match="Leave out the weight"):
+    with pytest.raises(ParameterError, match="Leave the weight out"):
         begin(tmp_path / "evening", earners(200), k=5, models=[TCloseness("salary", t=0.2, weight=0.5)], **EARNERS)
     assert not (tmp_path / "evening").exists()
 

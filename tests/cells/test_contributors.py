@@ -70,5 +70,8 @@ def test_a_column_of_which_nothing_is_left_is_told():
     )
 
     assert release.table["bonus"].null_count == 240
-    assert "Nothing of column 'bonus' is published: most records of every cell miss it." in release.warnings
+    assert (
+        "Column 'bonus' is published entirely as missing: it is missing in most records of every cell."
+        in release.warnings
+    )
     assert release.utility["numeric"]["correlation_max"] > 0

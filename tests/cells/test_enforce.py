@@ -176,7 +176,7 @@ def test_refining_wants_a_partition_that_keeps_everything():
     X, column = np.arange(8.0)[:, None], as_codes([0, 0, 0, 0, 1, 1, 1, 1])
     models = [(LDiversity("c", l=2), *column)]
 
-    with pytest.raises(GuaranteeError, match="broken by 2 of 2 cells"):
+    with pytest.raises(GuaranteeError, match="2 of 2 cells of labels violate"):
         guarded_refine(X, np.repeat([0, 1], 4), 2, models)
     with pytest.raises(GuaranteeError, match="k=5"):
         guarded_refine(X, np.tile([0, 1], 4), 5, [])

@@ -200,7 +200,7 @@ def test_warnings_go_to_standard_error(tmp_path):
 
     assert result.exit_code == 0
     assert "Warning: Column 'sex' has the same value in all records" in result.stderr
-    assert "Warning: Column 'name' is published as it is, and 100% of the records" in result.stderr
+    assert "Warning: Column 'name' is published unchanged, and 100% of the records" in result.stderr
     assert "Zyxwv" not in result.output
 
 

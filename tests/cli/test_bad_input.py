@@ -116,7 +116,7 @@ def test_a_truncated_parquet_file(tmp_path):
     pq.write_table(table, file)
     file.write_bytes(file.read_bytes()[:-40])
 
-    refused(anonymize(file), tmp_path, ["'people.parquet'", "cut short"])
+    refused(anonymize(file), tmp_path, ["'people.parquet'", "truncated"])
 
 
 def test_broken_csv_records(tmp_path):
@@ -174,7 +174,7 @@ def test_the_input_is_no_output(csv_file, tmp_path):
     before = csv_file.read_bytes()
     result = shoal_command("anonymize", csv_file, "-k", 5, *ROLES, "-o", csv_file)
 
-    refused(result, tmp_path, ["already exists"])
+    refused(result, tmp_path, ["is the same file as the input"])
     assert csv_file.read_bytes() == before
 
 

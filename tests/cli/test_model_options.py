@@ -78,14 +78,14 @@ def test_comparisons_keep_the_models(folder, csv_file):
     ("words", "message"),
     [
         (("--t-closeness", "diagnosis"), "has to be COLUMN=VALUE"),
-        (("--t-closeness", "diagnosis="), "t should be a number"),
+        (("--t-closeness", "diagnosis="), "t must be a number"),
         (("--t-closeness", "diagnosis=0"), "t must be above 0"),
         (("--t-closeness", "diagnosis=0.1,wight=2"), "Did you mean 'weight'?"),
         (("--t-closeness", "diagnosis=0.1,t=2"), "'t' is given twice"),
         (("--t-closeness", "age=0.1"), "whose role is quasi-identifier"),
         (("--l-diversity", "diagnosis=9"), "have 3 different values"),
         (("--l-diversity", "diagnosis=2,kind=many"), "kind must be one of"),
-        (("--t-closeness", "diagnosis=0.1", "--rho", 0.5), "do not go together"),
+        (("--t-closeness", "diagnosis=0.1", "--rho", 0.5), "cannot be combined"),
     ],
 )
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)], ids=["run", "dry run"])

@@ -162,4 +162,4 @@ def test_fmdav_refuses_an_output_folder_that_cannot_be_made(tmp_path):
     result = shoal_command("reproduce", "fmdav", "--n", "50", "--output", str(tmp_path / "file" / "o"))
 
     assert result.exit_code == 2
-    assert "cannot be made" in result.stderr
+    assert "cannot be created" in result.stderr

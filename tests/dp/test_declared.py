@@ -137,5 +137,5 @@ def test_categories_that_are_one_value_in_another_type_are_refused():
 
 
 def test_categories_that_no_value_of_the_column_could_be_are_refused():
-    with pytest.raises(SchemaError, match=r"'age' do not fit its type, int64"):
+    with pytest.raises(SchemaError, match=r"'age' do not match its type, int64"):
         marginals(PEOPLE, 1.0, categories={"age": ["f", "m"], "sex": ["f"]})

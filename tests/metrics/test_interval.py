@@ -67,9 +67,9 @@ def test_columns_of_a_matrix_go_by_their_numbers():
 @pytest.mark.parametrize(
     ("before", "after", "width", "message"),
     [
-        ({"a": [1.0]}, {"b": [1.0]}, 0.1, "there are 'a' before and 'b' after"),
+        ({"a": [1.0]}, {"b": [1.0]}, 0.1, "found 'a' before and 'b' after"),
         ({"a": [1.0]}, {"a": [1.0, 2.0]}, 0.1, "'a' has 1 before and 2 after"),
-        ({"a": ["x"]}, {"a": [1.0]}, 0.1, "'a' must hold real numbers"),
+        ({"a": ["x"]}, {"a": [1.0]}, 0.1, "'a' must hold one real number"),
         ({"a": [np.inf]}, {"a": [1.0]}, 0.1, "'a' has 1 infinite"),
         ([1.0, 2.0], [1.0, 2.0], 0.1, "mapping or a matrix"),
         ({"a": [1.0]}, {"a": [1.0]}, 0.0, "width"),

@@ -194,7 +194,7 @@ def test_missing_codes_are_codes_like_others():
 @pytest.mark.parametrize(
     ("before", "after", "weights", "message"),
     [
-        ({"a": [1.0]}, {"b": [1.0]}, None, "there are 'a' before and 'b' after"),
+        ({"a": [1.0]}, {"b": [1.0]}, None, "found 'a' before and 'b' after"),
         ({"a": [1.0], "b": [1.0]}, {"a": [1.0], "b": [1.0, 2.0]}, None, "'b' has 1 before and 2 after"),
         ({}, {}, None, "no values"),
         ({"a": []}, {"a": []}, None, "no values"),

@@ -65,7 +65,7 @@ def schema():
         ([TCloseness("wave", t=0.1)], SchemaError, "'wave', whose role is other, .* Name it there"),
         ([TCloseness("age", t=0.1)], SchemaError, "whose role is quasi-identifier"),
         ([TCloseness("salry", t=0.1)], SchemaError, "Did you mean 'salary'?"),
-        ([TCloseness("salary", t=0.1)] * 2, ParameterError, "asked for twice"),
+        ([TCloseness("salary", t=0.1)] * 2, ParameterError, "is given twice"),
     ],
 )
 def test_models_that_do_not_fit_the_roles_are_refused(schema, models, error, message):

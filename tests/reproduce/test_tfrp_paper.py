@@ -167,5 +167,5 @@ def test_the_command_runs(monkeypatch, tmp_path):
 
 def test_an_output_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ParameterError, match="cannot be made"):
+    with pytest.raises(ParameterError, match="cannot be created"):
         tfrp.Report(tmp_path / "file" / "folder", seed=0)

@@ -39,7 +39,7 @@ K, LEASE = 5, 0.4
 NAMES = Names("in", "out", "aside")
 RULES = {"quasi_identifiers": ["x", "y"], "other": ["n"], "delay": 60, "on_error": "side", "tracked": [ID]}
 ENDED = (0, -signal.SIGKILL, -signal.SIGTERM)  # the last one if it was asked to end before it had begun
-KILLS = ("worker killed", "worker stopped", "redis killed", "connections killed")
+KILLS = ("worker killed", "redis killed", "connections killed")
 FAULTS = {
     "worker killed": 12,
     "worker stopped": 2,

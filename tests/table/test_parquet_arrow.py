@@ -72,7 +72,7 @@ def test_a_column_that_is_not_asked_for_is_not_read(tmp_path):
     path.write_bytes(content)
 
     assert read(path, columns=["keep"]).arrow["keep"].to_pylist() == list(range(3000))
-    with pytest.raises(FileError, match="is not a whole Parquet file"):
+    with pytest.raises(FileError, match="is not a complete Parquet file"):
         read(path).load(["name"])
 
 
@@ -83,7 +83,7 @@ def test_a_file_cut_short_is_refused_in_one_paragraph_without_values(tmp_path, e
     write(SECRETS, path)
     content = path.read_bytes()
     path.write_bytes(content[: int(keep * len(content)) if keep < 1 else keep])
-    with pytest.raises(FileError, match="is not a whole") as caught:
+    with pytest.raises(FileError, match="is not a complete") as caught:
         read(path)
 
     assert "SECRET" not in str(caught.value)
@@ -153,9 +153,9 @@ def test_a_file_is_not_replaced_unless_asked_and_an_unknown_ending_is_refused(tm
     with pytest.raises(FileError, match="already exists"):
         write(arrow, tmp_path / "a.parquet")
     write(pa.table({"a": [2]}), tmp_path / "a.parquet", force=True)
-    with pytest.raises(FileError, match=r"no ending that tells its format\. Endings: \.csv"):
+    with pytest.raises(FileError, match=r"does not end in a known file extension\. Extensions: \.csv"):
         write(arrow, tmp_path / "a.xlsx")
-    with pytest.raises(FileError, match="no ending"):
+    with pytest.raises(FileError, match="known file extension"):
         read(tmp_path / "a.xlsx")
 
     assert read(tmp_path / "a.parquet").arrow["a"].to_pylist() == [2]

@@ -111,7 +111,7 @@ def test_a_damaged_file_is_refused(path):
     # The last bytes of a Stata file are a closing tag, without which nothing is lost.
     for n in (0, 100, len(content) // 2, len(content) - (5 if path.suffix != ".dta" else len(content) // 4)):
         path.write_bytes(content[:n])
-        with pytest.raises(FileError, match="is not a whole"):
+        with pytest.raises(FileError, match="is not a complete"):
             read(path)
 
 

@@ -1,8 +1,8 @@
-"""Incremental: a partition of what has arrived, and records that come late, made into one partition of all.
+"""Incremental microaggregation: extend a partition of the records that have arrived to the records that come late.
 
-The base is partitioned before the data are complete; `join` brings the late records in. Each variant is one function
-``(X, base, k, seed, *, its own options) -> labels`` and one line in the registry below. The first four are those of the
-thesis that `docs/incremental.md` tells about; the fifth, the default, is ours.
+The base is partitioned before the data are complete; `join` adds the late records. Each variant is one function
+``(X, base, k, seed, *, its own options) -> labels`` and one line in the registry below. `reopen`, the default, is ours;
+the other four are those of the thesis described in `docs/incremental.md`.
 """
 
 from collections.abc import Callable
@@ -42,26 +42,26 @@ def join(
     progress: Progress | None = None,
     **options: Any,
 ) -> Labels:
-    """Bring late records into a partition of those that came before.
+    """Extend a partition to late records.
 
     Parameters
     ----------
     X : array_like of shape (n_records, n_dims)
-        All records in the space: those of the base first, then the late ones in the order of their arrival.
+        All records in the space: the base first, then the late records in order of arrival.
     base : array_like of shape (n_base,)
-        Cell numbers of the first records, from 0 and without gaps, at least `k` records to a cell. Not changed.
+        Cell numbers of the first records, from 0 and without gaps, with at least `k` records per cell. Not modified.
     k : int
-        Smallest cell size, the same that the base was made with.
+        Smallest cell size, the same as for the base.
     variant : str
         One of ``shoal.batches.VARIANTS``.
     seed : int, optional
-        Repeats the result of a randomised method. Always accepted, also where nothing is random.
+        Seed of a randomised method. Always accepted, even where nothing is random.
     threads : int, optional
-        How many threads may work; all cores by default. Labels do not depend on it.
+        Maximum number of threads; all cores by default. Labels do not depend on it.
     progress : callable, optional
         Called a few times a second as ``progress(records_done, n_records)``. An exception it raises ends the work.
     **options
-        What the variant itself takes. An option it does not know is an error.
+        Options of the variant. An unknown option is an error.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def join(
 
     Notes
     -----
-    With no late records the base comes back as it is, by every variant. The cost is the variant's: see its docstring.
+    Without late records every variant returns the base unchanged. For the cost, see the docstring of the variant.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def join(
 
 
 def _as_base(base: ArrayLike, X: Matrix, k: int) -> Labels:
-    """Return the cells of the base as int64 numbers, or say what is wrong with them."""
+    """Return the cells of the base as int64; raise if they are not valid labels."""
     cells = np.array(base)
     if cells.ndim != 1 or cells.dtype.kind not in "iu" or not 0 < len(cells) <= len(X):
         raise ParameterError(

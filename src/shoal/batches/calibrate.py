@@ -1,7 +1,7 @@
-"""Calibrate: measure on this machine how long a method takes on records like these, for the planner.
+"""Calibration: measure on this machine how long a method takes on similar records, for the planner.
 
-Other work on the machine makes a clock useless, and it comes and goes. So what is measured is processor time, the
-median of several turns; and, over all turns together, how much longer the clock took. The forecast is their product.
+Other load on the machine varies and makes wall-clock times unreliable. So the median processor time of several runs is
+measured and, over all runs together, the ratio of wall-clock to processor time. The forecast is their product.
 """
 
 import secrets
@@ -26,26 +26,26 @@ from shoal.partition import partition
 from shoal.typing import Matrix, Seed
 
 SHARES = (REFERENCE, 0.0, 0.5, 0.02)
-"""Late shares that are measured; 0 is the ordinary job."""
+"""Late shares to measure; 0 is the ordinary job."""
 
 LEAST = 6_000
-"""Smaller samples tell nothing about large tables: there the default method searches on."""
+"""Smallest useful sample size: on smaller inputs the default method runs an additional search."""
 
 FEW = 300
-"""So few records take no time."""
+"""Number of records at which the time is practically all fixed cost."""
 
 STEP = 4
-"""Each size is so many times the one before."""
+"""Ratio of successive sample sizes."""
 
 MOST_TURNS = 7
-"""Of one shape."""
+"""Maximum number of runs of one shape (size and late share)."""
 
 CAUTION = 1.2
-"""What may take so many times as long as thought is not begun when time is short."""
+"""Safety factor on the expected time of a run when deciding whether it fits into the time left."""
 
 
 class Part(NamedTuple):
-    """What a part of the work took, in seconds: of the processors, and by the clock."""
+    """Processor time and wall-clock time of one part of the work, in seconds."""
 
     cpu: float
     wall: float
@@ -57,26 +57,26 @@ class Measurement(NamedTuple):
     base: Part
     late: Part
     loss: float
-    """Of the release, in any unit."""
+    """Loss of the release; the unit does not matter, since only ratios are used."""
 
     @property
     def work(self) -> float:
-        """Seconds that it would take by the clock if nothing else were on the machine, about."""
+        """Approximate wall-clock seconds on an otherwise idle machine."""
         return sum(min(part) for part in (self.base, self.late))
 
 
 class Nothing(NamedTuple):
-    """Turns with hardly any records: what does not depend on the size."""
+    """Runs with very few records: the time that does not depend on the size."""
 
     ordinary: Measurement
     reference: Measurement
 
 
 Turns = dict[tuple[int, float], list[Measurement]]
-"""By how many records and which late share."""
+"""Measurements by number of records and late share."""
 
 Rehearse = Callable[[int, float], Measurement]
-"""Runs so many records with this share of them late; with share 0 the ordinary job, as the base."""
+"""Runs the given number of records with the given late share; with share 0 the ordinary job, reported as the base."""
 
 
 def calibrate(
@@ -90,26 +90,26 @@ def calibrate(
     seed: Seed = None,
     threads: int | None = None,
 ) -> Measured:
-    """Time partition and joining alone, on arrays; `shoal.batches.rehearsal.rehearse` times the whole release.
+    """Time partitioning and joining on arrays; `shoal.batches.rehearsal.rehearse` times the whole release.
 
     Parameters
     ----------
     X : array_like of shape (n_sample, n_dims)
-        Records like those to come, in the space: what has arrived so far, or last year's. At least 8 `k` of them. Where
-        these are fewer than `n_records`, records like them are made up.
+        Records similar to those expected, in the space: those that have arrived so far, or last year's. At least 8 `k`
+        records. If there are fewer than `n_records`, similar records are generated.
     n_records : int
-        How many records to plan for.
+        Number of records to plan for.
     k : int
         Smallest cell size.
     method, variant : str
-        How the base is partitioned and how the late records join.
+        Method for the base and variant for the late records.
     seconds : float
-        About how long to measure, on a busy machine longer. Sizes that would take more are left out, and times are
-        extended by a power law.
+        Approximate measuring time, longer on a busy machine. Sizes that would take longer are skipped, and times are
+        extrapolated by a power law.
     seed : int, optional
-        Repeats the samples. Times differ from run to run all the same.
+        Seed of the samples. Times still differ from run to run.
     threads : int, optional
-        How many threads may work, as in the run to come.
+        Maximum number of threads, as in the planned run.
 
     Returns
     -------
@@ -129,15 +129,15 @@ def calibrate(
 
 
 def refuse_few(n_records: int, k: int) -> None:
-    """Refuse a sample that is too small to say anything."""
+    """Raise if a sample is too small for a calibration."""
     if n_records < 8 * k:
         raise ParameterError(f"A calibration with k={k} needs at least {8 * k} records; there are {n_records}.")
 
 
 def measure(rehearse: Rehearse, n_records: int, k: int, variant: str, seconds: float) -> Measured:
-    """Find the largest size there is time for, run all shares at it, then again in turns until the time is spent.
+    """Find the largest size that fits into the time, run all shares at that size, and repeat until the time is spent.
 
-    Time is counted as if nothing else were on the machine: a busy one must not lead to smaller sizes.
+    Time is counted as on an idle machine, so that other load does not lead to smaller sizes.
     """
     few = max(8 * k, FEW)
     nothing = Nothing(rehearse(few, 0.0), rehearse(few, REFERENCE))
@@ -160,7 +160,7 @@ def measure(rehearse: Rehearse, n_records: int, k: int, variant: str, seconds: f
     for share in SHARES:
         if (whole, share) not in turns:
             turns[whole, share] = [rehearse(whole, share)]
-    # In turns, so that what comes and goes on the machine meets all shapes alike.
+    # Interleaved, so that varying load on the machine affects all shapes equally.
     last = [shape for shape in turns if shape[0] in (whole, largest)]
     for shape in last * (MOST_TURNS - 1):
         if fits(shape[0]):
@@ -169,7 +169,7 @@ def measure(rehearse: Rehearse, n_records: int, k: int, variant: str, seconds: f
 
 
 def _sizes(n_records: int, k: int) -> list[int]:
-    """Count up in large steps to all there will be, from a sample that is not too small if that can be helped."""
+    """Return increasing sample sizes up to `n_records`, starting from at least `LEAST` where possible."""
     sizes = [n_records]
     while sizes[0] // STEP >= max(8 * k, LEAST):
         sizes.insert(0, sizes[0] // STEP)
@@ -177,7 +177,7 @@ def _sizes(n_records: int, k: int) -> list[int]:
 
 
 def _expected(turns: Turns, nothing: Nothing, n: int) -> float:
-    """Say how long a turn of this size may take, from those with the reference; rather a little too long."""
+    """Estimate the time of a run of this size from those of the reference share, slightly pessimistically."""
     fixed = nothing.reference.work
     known = [
         (size, max(median(turn.work for turn in some) - fixed, 0.05 * fixed))
@@ -188,9 +188,9 @@ def _expected(turns: Turns, nothing: Nothing, n: int) -> float:
 
 
 def _summary(turns: Turns, nothing: Nothing, n_records: int, variant: str) -> Measured:
-    """Median processor times, lengthened as the clock was over all large turns; and how far single turns were apart."""
+    """Return median processor times scaled by the wall-clock ratio of all large runs, and the spread of single runs."""
     largest = max(n for n, _ in turns)
-    # Together at least as many turns as there are shares.
+    # At least as many runs as there are shares.
     large = [turn for (n, _), some in turns.items() if n * STEP >= largest for turn in some]
     loads = _load([turn.base for turn in large]), _load([turn.late for turn in large])
     runs, apart = [], [1.0]
@@ -206,12 +206,12 @@ def _summary(turns: Turns, nothing: Nothing, n_records: int, variant: str) -> Me
 
 
 def _load(parts: Sequence[Part]) -> float:
-    """Say how much longer the clock took than the processors; less than 1 where several worked at a time."""
+    """Return the ratio of wall-clock to processor time; less than 1 where several threads ran in parallel."""
     return sum(part.wall for part in parts) / max(sum(part.cpu for part in parts), 1e-9)
 
 
 def _extra_loss(turns: Turns, n: int, share: float) -> float:
-    """Say how much more is lost than by the ordinary job; where that was not run at this size, at the one that was."""
+    """Return the extra loss over the ordinary job, at this size or at the size at which the ordinary job was run."""
     size = n if (n, 0.0) in turns else next(m for m, s in turns if s == 0)
     ordinary = turns[size, 0.0][0].loss
     return turns[size, share][0].loss / ordinary - 1 if ordinary > 0 else 0.0
@@ -219,14 +219,14 @@ def _extra_loss(turns: Turns, n: int, share: float) -> float:
 
 @contextmanager
 def timing(into: list[Part]) -> Iterator[None]:
-    """Note what the block takes."""
+    """Append the processor and wall-clock time of the block to `into`."""
     cpu, wall = process_time(), perf_counter()
     yield
     into.append(Part(max(process_time() - cpu, 1e-9), perf_counter() - wall))
 
 
 class _Samples:
-    """Arrays of any size, the last one kept."""
+    """Arrays of any size; the last one is cached."""
 
     def __init__(self, X: Matrix, k: int, seed: int) -> None:
         self._X, self._k, self._seed = X, k, seed
@@ -238,7 +238,7 @@ class _Samples:
         return self._made[1]
 
     def turn(self, n: int, share: float, method: str, variant: str, threads: int | None) -> Measurement:
-        """Run the base and the late records, or the ordinary job."""
+        """Time the base and the late records, or the ordinary job."""
         X, k = self._of(n), self._k
         parts: list[Part] = []
         n_base = n if share == 0 else round(n * (1 - share))

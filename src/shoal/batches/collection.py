@@ -1,7 +1,8 @@
-"""Collection: a release in the making, on disk. Begin with what has arrived, add what comes, finish once.
+"""Collection: a release in preparation, on disk. Begin with the records that have arrived, add late ones, finish once.
 
-`begin` fixes columns, roles, k and the space, and partitions the base; `add` keeps late records; `finish` joins them
-and makes the one release. Only one: two releases of overlapping records can be intersected (docs/incremental.md).
+`begin` fixes columns, roles, k and the space, and partitions the base; `add` stores late records; `finish` joins them
+and makes the release. There is only one, since two releases of overlapping records can be intersected
+(docs/incremental.md).
 """
 
 import hashlib
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 
 from shoal import kernels
 from shoal.batches import VARIANTS
-from shoal.batches.growth import drift, extended, moved, news
+from shoal.batches.growth import category_warnings, drift, extended, moved
 from shoal.batches.repeats import content_of, overlap, record_keys
 from shoal.batches.store import Store
 from shoal.batches.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
@@ -38,7 +39,7 @@ from shoal.table import Table, read
 from shoal.typing import Progress
 
 ARRAYS = ("cells", "groups", "neighbours")
-"""What `base_cells` makes, and `all_cells` wants to know."""
+"""Arrays that `base_cells` returns and `all_cells` takes."""
 
 
 class Collection:
@@ -49,7 +50,7 @@ class Collection:
     >>> import tempfile
     >>> early = pa.table({"age": [20, 21, 40, 44], "party": ["a", "b", "a", "b"]})
     >>> late = pa.table({"age": [22, 42], "party": ["b", "a"]})
-    >>> folder = Path(tempfile.mkdtemp()) / "evening"
+    >>> folder = Path(tempfile.mkdtemp()) / "collection"
     >>> collection = begin(folder, early, k=2, quasi_identifiers=["age"], confidential=["party"], seed=1)
     >>> collection.add(late)
     >>> release = Collection.open(folder).finish()
@@ -63,22 +64,22 @@ class Collection:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Collection":
-        """Go on with a collection that was begun, by this process or another."""
+        """Open an existing collection."""
         return cls(Store.open(Path(path)))
 
     @property
     def variant(self) -> str:
-        """How late records join."""
+        """Variant by which late records join."""
         return str(self._store.content["variant"])
 
     @property
     def inertial(self) -> bool:
-        """Whether late records weigh cells by the inertial coefficient; a collection of an older version does not."""
+        """Whether the inertial coefficient is used; False for collections of older versions."""
         return bool(self._store.content.get("inertial", False))
 
     @property
     def n_records(self) -> list[int]:
-        """Records of the base, and of each batch that was added."""
+        """Number of records of the base and of each added batch."""
         return [batch["records"] for batch in self._store.content["batches"]]
 
     @property
@@ -88,11 +89,11 @@ class Collection:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the release has been made; then nothing can be added."""
+        """Whether the release has been made, after which no records can be added."""
         return self._store.content["finished"] is not None
 
     def partition_base(self, *, threads: int | None = None, progress: Progress | None = None) -> None:
-        """Make the cells of the base if that has not been done: what `begin` does, and what an interruption leaves."""
+        """Partition the base unless that has been done; needed only if `begin` was interrupted."""
         with self._store.working():
             self._store.reload()
             if not self.is_partitioned:
@@ -109,7 +110,7 @@ class Collection:
             self._store.save(arrays={**made, "centroids": sums / sizes[:, None], "sizes": sizes})
 
     def add(self, table: Any, *, allow_overlap: bool = False, **reading: Any) -> None:
-        """Keep records that have arrived since.
+        """Add late records.
 
         Parameters
         ----------
@@ -118,7 +119,7 @@ class Collection:
         allow_overlap : bool
             Take records though many of them, or all, are equal to records of the collection: they are about others.
         **reading
-            How to read a file; see `shoal.table.read`.
+            Options for reading a file; see `shoal.table.read`.
 
         Raises
         ------
@@ -131,7 +132,7 @@ class Collection:
         Warns
         -----
         ShoalWarning
-            If the records lie elsewhere than the base, or have categories that it did not have.
+            If the distribution of the records differs from that of the base, or they have new categories.
         """
         source = read(table, **reading).seal()
         schema = self._schema()
@@ -144,7 +145,7 @@ class Collection:
             content = content_of(keys, secret)
             if self.is_finished:
                 raise FileError(
-                    "The collection is finished: its release has been made. Records that come now belong to a new one."
+                    "The collection is finished: its release has been made. Begin a new collection for further records."
                 )
             self._refuse_known(source.sha256, original, schema)
             if source.n_records and not allow_overlap:
@@ -173,10 +174,10 @@ class Collection:
         Parameters
         ----------
         k : int, optional
-            If given, must be the one that the collection began with.
+            If given, must equal the k of the collection.
         output : path, optional
             Where to write the release. The collection is finished when all files are on the disk, just before they get
-            their names: if they cannot be written, it goes on as if nothing had happened. Without it the collection is
+            their names: if they cannot be written, the collection is unchanged. Without it the collection is
             finished with this call.
         threads, progress
             As in `shoal.anonymize`.
@@ -186,12 +187,12 @@ class Collection:
         Returns
         -------
         Release
-            One like any other, audited. A second call returns the same.
+            The audited release. A second call returns the same release.
         """
         if k is not None and k != self.job.k:
             raise ParameterError(
-                f"k={k} was asked for, but the collection began with k={self.job.k}, and its cells are made for that. "
-                "Begin again to change k."
+                f"k={k} was asked for, but the collection began with k={self.job.k}, which cannot be changed later. "
+                "Begin a new collection to change k."
             )
         self.partition_base(threads=threads, progress=progress)
         with self._store.working(), self._store.changing():
@@ -199,9 +200,9 @@ class Collection:
             done = {"labels_sha256": _digest(release.cells), "records": len(release.labels)}
             if self.is_finished and self._store.content["finished"] != done:
                 raise FileError(
-                    "The collection was finished before, and this time the cells came out differently. Nothing was "
-                    "released, because two different releases of the same records can be intersected. Use the version "
-                    "of shoal and of its kernels that made the first one."
+                    "The collection was finished before, and this time its cells are different. Nothing was released, "
+                    "because two different releases of the same records can be intersected. Use the version of shoal "
+                    "and of its kernels that made the first release."
                 )
             if output is None:
                 self._mark(done)
@@ -224,7 +225,7 @@ class Collection:
         late = original.slice(len(base))
         space = extended(first, base, late)
         X = np.concatenate([moved(self._store.array("encoded"), first, space), space.encode(late)])
-        for text in (*drift(first, base, late, job.scaling), *news(first, late)):
+        for text in (*drift(first, base, late, job.scaling), *category_warnings(first, late)):
             warnings.warn(text, ShoalWarning, stacklevel=4)
         task = Task(job, schema, self.variant, threads, progress, self.inertial)
         cells = all_cells(task, original, space, X, self._base())
@@ -232,11 +233,11 @@ class Collection:
         return conclude(job, Table.of(records, "pyarrow"), made, space, X, cells)
 
     def _base(self) -> dict[str, Any]:
-        """Return what is known of the base's cells, or say that it cannot be used."""
+        """Return the arrays of the base; raise if they do not satisfy k."""
         base = {name: self._store.array(name) for name in ARRAYS if self._store.has(f"{name}.npy")}
         placed = base["cells"][base["cells"] >= 0]
         if len(placed) and np.bincount(placed).min() < self.job.k:
-            raise FileError("The cells of the collection do not keep its k. Begin again.")
+            raise FileError(f"A cell of the collection has fewer than k={self.job.k} records. Begin again.")
         return base
 
     def _schema(self) -> Schema:
@@ -246,7 +247,7 @@ class Collection:
         return prepare(records, schema, self.job.missing)
 
     def _refuse_known(self, digest: str, records: pa.Table, schema: Schema) -> None:
-        """Refuse what is in the collection already: the same file or frame, or the same subjects."""
+        """Raise if the same file or frame, or one of its subjects, is already in the collection."""
         for number, batch in enumerate(self._store.content["batches"]):
             if batch["source_sha256"] == digest:
                 raise FileError(
@@ -262,8 +263,8 @@ class Collection:
             both = pc.sum(pc.is_in(subjects, value_set=there)).as_py() or 0
             if both:
                 raise SchemaError(
-                    f"{both:,} subjects (column {name!r}) are already in the collection: nothing was added. A person "
-                    "must not be in two batches; leave out those who have answered before."
+                    f"{both:,} subjects (column {name!r}) are already in the collection. Nothing was added, since a "
+                    "person must not be in two batches. Remove the records of these subjects."
                 )
 
     def _refuse_repeats(self, content: str, keys: Any) -> None:
@@ -283,7 +284,7 @@ class Collection:
             )
 
     def _refuse_other_households(self, late: pa.Table, schema: Schema) -> None:
-        """Refuse members of a household who do not have what the household had when the collection began."""
+        """Raise if a late member of a household differs in a column that the household shares."""
         if schema.roles.household is None:
             return
         before = [self._store.table(f"records-{i:04d}") for i in range(len(self._store.content["batches"]))]
@@ -292,8 +293,8 @@ class Collection:
             boundaries_of(pa.concat_tables([*there, late]).unify_dictionaries(), schema, ANY_SIZE)
         except SchemaError as error:
             raise SchemaError(
-                f"With these records: {error} Nothing was added. Correct them, or begin with a household level that "
-                "names only what all members share."
+                f"With these records: {error} Nothing was added. Correct them, or begin again with a household level "
+                "that lists only columns that all members share."
             ) from None
 
     @cached_property
@@ -304,10 +305,10 @@ class Collection:
         return base, Space.fit(base, schema, self.job.scaling)
 
     def _look(self, late: pa.Table, schema: Schema) -> None:
-        """Warn of drift and of new categories; refuse what the space cannot hold."""
+        """Warn of drift and new categories; raise if the space cannot represent the records."""
         base, space = self._fitted
         extended(space, base, late)
-        for text in (*drift(space, base, late, self.job.scaling), *news(space, late)):
+        for text in (*drift(space, base, late, self.job.scaling), *category_warnings(space, late)):
             warnings.warn(text, ShoalWarning, stacklevel=3)
 
 
@@ -323,21 +324,21 @@ def begin(
     reading: dict[str, Any] | None = None,
     **settings: Any,
 ) -> Collection:
-    """Begin a collection with the records that have arrived: keep them, fix the space, and make their cells.
+    """Begin a collection with the records that have arrived: store them, fix the space and partition them.
 
     Parameters
     ----------
     path : path
-        Folder to make, readable by its owner alone.
+        Folder to create, readable by its owner only.
     table : path or frame
         The base: at least k records.
     job : Job, optional
-        What to make of the records; or the same as keywords: k, quasi_identifiers, identifiers, confidential, other,
-        by, subject, household, household_level, weights, columns, models, scaling, missing, method, rho, seed, options.
+        Settings of the release; or the same as keywords: k, quasi_identifiers, identifiers, confidential, other, by,
+        subject, household, household_level, weights, columns, models, scaling, missing, method, rho, seed, options.
     variant : str, optional
-        One of `shoal.batches.VARIANTS`: by default what the job says (`late.variant`), else "reopen".
+        One of `shoal.batches.VARIANTS`: by default that of the job (`late.variant`), else "reopen".
     inertial : bool
-        Count the squared distance of a cell of n records n / (n + 1) times, so that small cells are preferred. For
+        Multiply the squared distance to a cell of n records by n / (n + 1), so that small cells are preferred. For
         "nearest", "split-mid" and "split-end".
     threads, progress, reading
         As in `shoal.anonymize`.
@@ -355,11 +356,13 @@ def begin(
 
     Notes
     -----
-    The records are on disk before the partition starts: if that is interrupted, `finish` or `partition_base` makes it
-    up. Values of columns that are dropped are not kept.
+    The records are on disk before the partition starts: if it is interrupted, `finish` or `partition_base` completes
+    it. Values of dropped columns are not stored.
     """
     if job is not None and settings:
-        raise ParameterError(f"A job is given, and {', '.join(sorted(settings))} beside it. Say it once.")
+        raise ParameterError(
+            f"{', '.join(sorted(settings))} cannot be given together with a job. Set them in the job, or leave it out."
+        )
     job = job or _job_of(settings)
     variant, inertial = _joining(job, variant, inertial)
     algorithm_of(job.method, job.options)
@@ -402,7 +405,7 @@ def _batch(number: int) -> str:
 
 
 def _digest(cells: Cells) -> str:
-    """Return what tells two partitions apart."""
+    """Return the SHA-256 of the labels."""
     levels = [level for level in (cells.labels, cells.household_labels) if level is not None]
     return hashlib.sha256(b"".join(level.tobytes() for level in levels)).hexdigest()
 
@@ -418,9 +421,11 @@ def _one_name(role: str, value: Any) -> bool:
 
 
 def _joining(job: Job, variant: str | None, inertial: bool) -> tuple[str, bool]:
-    """Return how late records join, from the call or from the job, or say why they cannot."""
+    """Return variant and inertial coefficient, from the call or from the job; raise if they cannot be used."""
     if job.late is not None and (variant is not None or inertial):
-        raise ParameterError("How late records join is said by the job (late) and beside it. Say it once.")
+        raise ParameterError(
+            "The job has the key late, and variant or inertial is given as well. Give them in one place only."
+        )
     late = job.late or Late(variant=variant, inertial=inertial)
     chosen = late.variant or "reopen"
     if chosen not in VARIANTS:
@@ -431,22 +436,22 @@ def _joining(job: Job, variant: str | None, inertial: bool) -> tuple[str, bool]:
 
 
 def _refuse_steering(job: Job) -> None:
-    """Refuse a weight: late records join cells by distance, and nothing would be left of where it has led."""
+    """Raise if the job steers the partition by weights: late records join by distance, which would undo it."""
     if job.steer:
         raise ParameterError(
-            f"Steering by {', '.join(map(repr, job.steer))} only leads the way while cells are made, and late records "
-            "would go elsewhere. Leave it out, or make one release of everything."
+            f"Steering by {', '.join(map(repr, job.steer))} affects only the partition of the base; late records would "
+            "not follow it. Leave it out, or make one release of all records."
         )
     for model in job.models:
         if not model.promised:
             raise ParameterError(
-                f"{model.name} of column {model.column!r} has a weight, which only leads the way while cells are made, "
-                "and late records would go elsewhere. Leave the weight out: then the model is kept to the letter."
+                f"{model.name} of column {model.column!r} has a weight, which affects only the partition of the base; "
+                "late records would not follow it. Leave the weight out, and the model is enforced exactly."
             )
 
 
 def _with_household_level(job: Job, records: pa.Table, schema: Schema) -> Job:
-    """Write down what the households of the base share, so that it stays the same when others come."""
+    """Store the columns that the households of the base share, so that later households cannot change them."""
     if schema.roles.household is None or schema.roles.household_level is not None:
         return job
     shared = tuple(boundaries_of(records, schema, ANY_SIZE).shared)
@@ -454,7 +459,7 @@ def _with_household_level(job: Job, records: pa.Table, schema: Schema) -> Job:
 
 
 def _refuse_lack(records: pa.Table, schema: Schema, k: int) -> None:
-    """Refuse a base of which no stratum can have a cell."""
+    """Raise if every stratum of the base is too small for a cell."""
     strata, households, _ = boundaries_of(records, schema, ANY_SIZE)
     what, whom = strata_of(records, schema, ANY_SIZE)[1], "records"
     if households is not None:
@@ -466,7 +471,7 @@ def _refuse_lack(records: pa.Table, schema: Schema, k: int) -> None:
 
 
 def without_identifiers(records: pa.Table, schema: Schema) -> pa.Table:
-    """Return the records with what will be dropped anyway made null; helpers such as the subject stay."""
+    """Return the records with dropped columns set to null; helper columns such as the subject are kept."""
     for column in schema.having(Role.IDENTIFIER):
         if column.name not in schema.roles.helpers():
             place = records.schema.get_field_index(column.name)
@@ -475,7 +480,7 @@ def without_identifiers(records: pa.Table, schema: Schema) -> pa.Table:
 
 
 def conforming(late: pa.Table, expected: pa.Schema, schema: Schema) -> pa.Table:
-    """Return late records with the columns and types of the base, or say which do not fit."""
+    """Return late records with the columns and types of the base; raise if they do not match."""
     missing = [name for name in expected.names if name not in late.column_names]
     strange = [name for name in late.column_names if name not in expected.names]
     if missing or strange:
@@ -483,7 +488,7 @@ def conforming(late: pa.Table, expected: pa.Schema, schema: Schema) -> pa.Table:
         parts += [f"{', '.join(map(repr, strange))} new"] * bool(strange)
         raise SchemaError(f"The late records have other columns than the base: {'; '.join(parts)}. Nothing was added.")
     if late.num_rows == 0:
-        # The types of a file without records say nothing.
+        # A file without records has no meaningful types.
         return expected.empty_table()
     columns = {name: _cast(late[name], expected.field(name), schema) for name in expected.names}
     return without_identifiers(pa.table(columns, schema=expected), schema)
@@ -495,7 +500,7 @@ def _cast(values: pa.ChunkedArray, field: pa.Field, schema: Schema) -> pa.Chunke
     try:
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
-        # Text that happens to look like numbers must not become numbers, nor the other way round.
+        # Text that looks like numbers must not become numbers, nor the reverse.
         if not _compatible(values.type, field.type):
             raise pa.ArrowInvalid
         if pa.types.is_dictionary(field.type):
@@ -504,7 +509,7 @@ def _cast(values: pa.ChunkedArray, field: pa.Field, schema: Schema) -> pa.Chunke
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         raise SchemaError(
             f"Column {field.name!r} holds {values.type} in the late records, but {field.type} in the base. Nothing was "
-            "added: give it the same kind of values, or begin again."
+            "added. Convert it to the type of the base, or begin again."
         ) from None
 
 

@@ -1,8 +1,8 @@
-"""Enlarge: more records like those at hand, so that a calibration can work at the size that is to come.
+"""Enlarge a sample with similar records, so that a calibration can run at the expected size.
 
-Times jump when a table outgrows the caches or a method changes its ways, and no rule foresees that from a small sample.
-So the sample is made as large as the table will be. A new record takes each of its values from some record of a cell:
-values, ties and dense places stay as they are. Such records are good for measuring time, and for nothing else.
+Times jump when a table outgrows the caches or a method switches its strategy, which cannot be predicted from a small
+sample. So the sample is enlarged to the expected size. A new record takes each of its values from a random record of
+the same cell, which preserves values, ties and dense regions. Such records are suitable for timing only.
 """
 
 import numpy as np
@@ -12,18 +12,18 @@ from shoal.partition import partition
 from shoal.typing import Labels, Matrix
 
 SIZE = 10
-"""Of the cells within which values are mixed."""
+"""Size of the cells within which values are mixed."""
 
 
-class Mates:
-    """Which records lend their values to new ones.
+class Donors:
+    """Records of the sample from which the values of the enlarged set are taken.
 
     Attributes
     ----------
     models : ndarray of shape (n_records,)
-        The record that each of the enlarged set is modelled on; each of those at hand comes about equally often.
+        Record of the sample on which each enlarged record is based; all are used about equally often.
     copies : ndarray of shape (n_records,)
-        The how-manieth record that is; those of copy 0 are the ones at hand.
+        Copy number of each record; copy 0 is the sample itself.
     """
 
     def __init__(self, X: Matrix, n_records: int, seed: int) -> None:
@@ -39,14 +39,14 @@ class Mates:
         self._rng = rng
 
     def donor_rows(self) -> Labels:
-        """Return who lends the values of one more column: in copy 0 everybody to himself, else a random cell mate."""
+        """Return the source records of one column: in copy 0 the record itself, else a random record of its cell."""
         starts, sizes = self._starts[self.models], self._sizes[self.models]
-        mates = self._order[starts + (self._rng.random(len(sizes)) * sizes).astype(np.int64)]
-        return np.where(self.copies == 0, self.models, mates)
+        donors = self._order[starts + (self._rng.random(len(sizes)) * sizes).astype(np.int64)]
+        return np.where(self.copies == 0, self.models, donors)
 
 
 def enlarged(X: Matrix, n_records: int, seed: int) -> Matrix:
-    """Return `n_records` records like those of `X`, in random order.
+    """Return `n_records` records similar to those of `X`, in random order.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def enlarged(X: Matrix, n_records: int, seed: int) -> Matrix:
     rng = np.random.default_rng(seed)
     if n_records <= len(X):
         return np.ascontiguousarray(X[rng.permutation(len(X))[:n_records]])
-    mates = Mates(X, n_records, seed)
+    donors = Donors(X, n_records, seed)
     order: NDArray[np.int64] = rng.permutation(n_records)
     result = np.empty((n_records, X.shape[1]))
     for column in range(X.shape[1]):
-        result[:, column] = X[mates.donor_rows()[order], column]
+        result[:, column] = X[donors.donor_rows()[order], column]
     return result

@@ -1,7 +1,8 @@
-"""Growth: what late records may bring that the base did not have, and how far they are from it.
+"""Growth of the space: new categories and missing values in late records, and drift relative to the base.
 
-The space is fixed when the collection begins. A category that only late records have gets a dimension of its own, as
-far from the others as they are from one another; missing values that only late records have likewise. Nothing moves.
+The space is fixed when the collection begins. A category that occurs only in late records gets a separate dimension,
+at the same distance from the others as they have from one another; so do missing values that occur only in late
+records. The coordinates of the base do not change.
 """
 
 from collections.abc import Iterator
@@ -20,17 +21,17 @@ from shoal.errors import SchemaError
 from shoal.typing import Matrix
 
 MOST_NEW_DIMS = 16
-"""So many new categories of a column have dimensions of their own; further ones lie in random directions of theirs."""
+"""Maximum number of new dimensions per column; further new categories get random directions within these."""
 
 FEWEST = 30
-"""So few late records say nothing about drift."""
+"""Smallest number of late records for which drift is tested."""
 
 SHIFT, SPREAD, SHARES = 0.5, 2.0, 0.25
-"""What counts as drift: the mean by so many standard deviations, the spread by this factor, so much of the shares."""
+"""Drift thresholds: shift of the mean in standard deviations, ratio of standard deviations, total variation."""
 
 
 def extended(space: Space, base: pa.Table, late: pa.Table) -> Space:
-    """Return the space with room for what only late records have; the coordinates of the base stay as they are."""
+    """Return the space extended by what occurs only in late records; the coordinates of the base do not change."""
     return Space(tuple(_extended(axis, base[axis.column.name], late[axis.column.name]) for axis in space.axes))
 
 
@@ -41,7 +42,7 @@ def _extended(axis: NumberAxis | NominalAxis, base: pa.ChunkedArray, late: pa.Ch
         _refuse_new_ranks(axis.column, late, axis.order)
     if axis.apart or not late.null_count:
         return axis
-    # As far from the others as if one had been missing in the base: `NumberAxis.fit` has the reason.
+    # The same distance as if a value had been missing in the base; see `NumberAxis.fit`.
     coordinates = axis.encode(base)[:, 0] / axis.column.settings.weight
     spread = float(np.sqrt(2 * np.square(coordinates - coordinates.mean()).mean()))
     return replace(axis, apart=spread or 1.0)
@@ -67,7 +68,7 @@ def _with_categories(axis: NominalAxis, late: pa.ChunkedArray) -> NominalAxis:
 
 
 def new_categories(axis: NominalAxis, late: pa.ChunkedArray) -> pa.Array:
-    """Return the categories of late records that the axis does not know, in ascending order."""
+    """Return the categories of late records that the axis does not have, in ascending order."""
     found = sorted_categories(late).cast(axis.categories.type)
     return found.filter(pc.equal(pc.fill_null(pc.index_in(found, value_set=axis.categories), -1), -1))
 
@@ -78,12 +79,12 @@ def _refuse_new_ranks(column: Column, late: pa.ChunkedArray, order: pa.Array) ->
     if count:
         raise SchemaError(
             f"Column {column.name!r} is ordinal, and {count:,} late records have categories that did not occur when "
-            "the collection began, so nothing says where they stand. Begin with an order that names them all."
+            "the collection began, so their rank is unknown. Begin again with an order that lists all categories."
         )
 
 
 def moved(X: Matrix, space: Space, wider: Space) -> Matrix:
-    """Return points of a space as points of the wider one: zero in what is new."""
+    """Return points of a space as points of the wider one, with zeros in the new dimensions."""
     if [axis.n_dims for axis in space.axes] == [axis.n_dims for axis in wider.axes]:
         return X
     result = np.zeros((len(X), sum(axis.n_dims for axis in wider.axes)))
@@ -92,14 +93,14 @@ def moved(X: Matrix, space: Space, wider: Space) -> Matrix:
     return result
 
 
-def news(space: Space, late: pa.Table) -> Iterator[str]:
-    """Say which nominal columns have categories that the base did not have; how many, not which."""
+def category_warnings(space: Space, late: pa.Table) -> Iterator[str]:
+    """Yield a warning for each nominal column with new categories; it gives their number, not their values."""
     for axis in space.axes:
         if isinstance(axis, NominalAxis) and (new := new_categories(axis, late[axis.column.name])):
             n_records = np.count_nonzero(axis.codes(late[axis.column.name].cast(_like(axis))) < 0)
             yield (
-                f"Column {axis.column.name!r} has {len(new):,} categories that the base did not have, in "
-                f"{n_records:,} late records; each gets a dimension of its own."
+                f"Column {axis.column.name!r} has {len(new):,} categories that do not occur in the base, in "
+                f"{n_records:,} late records; each gets a separate dimension."
             )
 
 
@@ -108,7 +109,7 @@ def _like(axis: NominalAxis) -> pa.DataType:
 
 
 def drift(space: Space, base: pa.Table, late: pa.Table, scaling: Scaling) -> Iterator[str]:
-    """Say in which columns the late records lie elsewhere than the base, in numbers that tell no value."""
+    """Yield a warning for each column whose distribution differs between base and late records, without values."""
     if late.num_rows < FEWEST:
         return
     for axis in space.axes:
@@ -146,14 +147,14 @@ def _drift_of_numbers(axis: NumberAxis, base: pa.ChunkedArray, late: pa.ChunkedA
     if shift > SHIFT or not 1 / SPREAD <= spread <= SPREAD:
         yield (
             f"Column {axis.column.name!r} drifts: the mean of the late records lies {shift:.2f} standard deviations "
-            f"from that of the base, and they spread {spread:.2f} times as much."
+            f"from that of the base, and their standard deviation is {spread:.2f} times as large."
         )
 
 
 def _coordinates(axis: NumberAxis, values: pa.ChunkedArray) -> NDArray[np.float64]:
     """Return the first coordinates of the values that are not missing."""
     present = pa.chunked_array([values.combine_chunks().drop_null()])
-    # A constant column of the base has no scale: then the values themselves.
+    # A column that is constant in the base has no scale; the values themselves are used.
     if axis.spread == 0:
         axis = replace(axis, spread=1.0)
     return axis.encode(present)[:, 0]

@@ -1,7 +1,7 @@
-"""Rehearsal: the whole evening in a throwaway collection, for the planner: what commands take, not cells alone.
+"""Rehearsal: run a whole collection in a temporary folder and time its commands, for the planner.
 
-Starting up, reading, checking, counting again and writing take as long as the cells do, so they are measured with them:
-the commands of the evening are run, each a process of its own. What such a one has taken is known when it ends.
+Start-up, reading, checking, auditing and writing take as long as the partition, so they are measured too: each command
+of the collection is run as a separate process.
 """
 
 import json
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from shoal.arrays import as_cell_size
 from shoal.batches.calibrate import Measurement, Part, measure, refuse_few
-from shoal.batches.enlarge import Mates
+from shoal.batches.enlarge import Donors
 from shoal.batches.planning import Measured
 from shoal.batches.two_stage_cells import ANY_SIZE
 from shoal.cells.strata import strata_of
@@ -45,31 +45,32 @@ def rehearse(
     threads: int | None = None,
     reading: dict[str, Any] | None = None,
 ) -> Measured:
-    """Time `begin` on the base, `add` and `finish` on the rest, and the ordinary job, for tables like this one.
+    """Time `begin` on the base, `add` and `finish` on the rest, and the ordinary job, for similar tables.
 
     Parameters
     ----------
     table : path or frame
-        Records like those to come: what has arrived so far, or last year's. At least 8 k of them. Where these are fewer
-        than `n_records`, records like them are made up; they never leave a folder that only you can read.
+        Records similar to those expected: those that have arrived so far, or last year's. At least 8 k records. If
+        there are fewer than `n_records`, similar records are generated; they stay in a folder that only its owner can
+        read.
     job : Job
-        What to make of the records.
+        Settings of the release.
     n_records : int
-        How many records to plan for.
+        Number of records to plan for.
     variant : str
-        How late records join.
+        Variant by which late records join.
     seconds : float
-        About how long to measure.
+        Approximate measuring time.
     threads : int, optional
-        How many threads may work, as in the run to come.
+        Maximum number of threads, as in the planned run.
     reading : dict, optional
-        How to read a file.
+        Options for reading a file.
 
     Returns
     -------
     Measured
-        For `shoal.batches.planning.plan`. The base's time is that of `begin`; the late records' time is that of adding
-        them in one batch and of `finish`, until the release is on the disk.
+        For `shoal.batches.planning.plan`. The base time is that of `begin`; the late time is that of one `add` and of
+        `finish`, until the release is on disk.
     """
     source = read(table, **(reading or {})).arrow
     k = as_cell_size(job.k, source.num_rows)
@@ -82,7 +83,7 @@ def rehearse(
 
 
 class Tables:
-    """Tables of any size like the one at hand, the last one kept."""
+    """Tables of any size similar to the source; the last one is cached."""
 
     def __init__(self, source: pa.Table, job: Job) -> None:
         self._source, self._job = source, job
@@ -102,17 +103,17 @@ class Tables:
         return [table.slice(0, n_base), table.slice(n_base)]
 
     def _of(self, n: int) -> pa.Table:
-        """Return so many records in random order, those of a person or a household in a row."""
+        """Return `n` records in random order, those of a person or a household consecutively."""
         source, roles = self._source, self._schema.roles
-        mates = Mates(self._X, max(n, len(self._X)), self._job.seed or 0)
+        donors = Donors(self._X, max(n, len(self._X)), self._job.seed or 0)
         mixed = set() if roles.household else {column.name for column in self._schema.quasi}
         columns = {}
         for name in source.column_names:
             if name in (roles.subject, roles.household):
                 codes = identity_codes(source[name])
-                columns[name] = pa.array(codes[mates.models] + mates.copies * (codes.max() + 1))
+                columns[name] = pa.array(codes[donors.models] + donors.copies * (codes.max() + 1))
             else:
-                columns[name] = source[name].take(pa.array(mates.donor_rows() if name in mixed else mates.models))
+                columns[name] = source[name].take(pa.array(donors.donor_rows() if name in mixed else donors.models))
         grown = pa.table(columns)
         return grown.take(pa.array(self._order(grown)[:n]))
 
@@ -122,12 +123,12 @@ class Tables:
         return np.argsort(rng.permutation(int(together.max()) + 1)[together], kind="stable")
 
     def _together(self, table: pa.Table) -> Labels:
-        """Return a number for each record, the same for those that arrive together."""
+        """Return a number for each record, equal for records that arrive together."""
         name = self._schema.roles.household or self._schema.roles.subject
         return np.arange(table.num_rows) if name is None else np.asarray(table[name])
 
     def _border(self, table: pa.Table, near: int) -> int:
-        """Return where the base may end: not within a person or household."""
+        """Return the size of the base nearest to `near` that does not divide a person or household."""
         together = self._together(table)
         ends = np.flatnonzero(np.diff(together)) + 1
         return int(ends[np.abs(ends - near).argmin()]) if len(ends) else near
@@ -139,7 +140,7 @@ class Tables:
 
 
 class _Stage:
-    """A folder in which the commands of an evening are run."""
+    """A folder in which the commands of a collection are run."""
 
     def __init__(self, folder: Path, job: Job, variant: str, threads: int | None) -> None:
         self._folder, self._job = folder, job.model_copy(update={"input": None, "output": None})
@@ -147,7 +148,7 @@ class _Stage:
         self._threads = () if threads is None else ("--threads", str(threads))
 
     def turn(self, base: pa.Table, late: pa.Table | None = None) -> Measurement:
-        """Run an evening with a base and a late batch, or the ordinary job."""
+        """Run a collection with a base and a late batch, or the ordinary job."""
         with tempfile.TemporaryDirectory(dir=self._folder) as temporary:
             here = Path(temporary)
             write(base, here / "base.parquet")
@@ -163,11 +164,11 @@ class _Stage:
 
     def _begin(self, here: Path) -> Part:
         _save(self._job, here)
-        files = str(here / "evening"), str(here / "base.parquet"), "--job", str(here / JOB)
+        files = str(here / "collection"), str(here / "base.parquet"), "--job", str(here / JOB)
         return _command("collect", "begin", *files, *self._variant, *self._threads)
 
     def _finish(self, here: Path) -> Part:
-        folder = str(here / "evening")
+        folder = str(here / "collection")
         adding = _command("collect", "add", folder, str(here / "late.parquet"))
         finishing = _command("collect", "finish", folder, "-o", str(here / RELEASE), *self._threads)
         return Part(adding.cpu + finishing.cpu, adding.wall + finishing.wall)
@@ -184,11 +185,11 @@ def _lost(here: Path) -> float:
 
 
 def _command(*arguments: str) -> Part:
-    """Run a command of shoal, and say what it took."""
+    """Run a shoal command and return its processor and wall-clock time."""
     before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
     done = subprocess.run([sys.executable, "-m", "shoal.cli", *arguments], check=False, capture_output=True, text=True)
     wall, after = perf_counter() - clock, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
-        raise GuaranteeError(f"The rehearsal with records like these failed. {' '.join(done.stderr.split())}")
+        raise GuaranteeError(f"The rehearsal with similar records failed. {' '.join(done.stderr.split())}")
     cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return Part(max(cpu, 1e-9), wall)

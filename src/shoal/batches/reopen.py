@@ -1,8 +1,8 @@
-"""Reopen: late records join the nearest cells; those are cut, relieved by new cells, and refined with their neighbours.
+"""Reopen: late records join the nearest cells, which are then split, supplemented by new cells, and refined locally.
 
-Ours. What makes the others lose is that the number of cells does not keep up with the records, and that nobody looks
-at a cell again. Here cells of 2k records are cut, neighbourhoods with k records to spare give a new cell, and records
-move and swap between the touched cells and those around them, as in `shoal.partition.refine`.
+Ours. The other variants lose more because the number of cells does not keep up with the records, and existing cells are
+not revised. Here cells of 2k records are split, neighbourhoods with k surplus records form a new cell, and records move
+and swap between the changed cells and their neighbours, as in `shoal.partition.refine`.
 """
 
 import numpy as np
@@ -18,27 +18,27 @@ NONE: Labels = np.empty(0, dtype=np.int64)
 def reopen(
     X: Matrix, base: Labels, k: int, seed: Seed = None, *, rounds: int = 2, neighbours: Labels | None = None
 ) -> Labels:
-    """Return a partition of all records whose loss is about that of one made from scratch and refined.
+    """Return a partition of all records whose loss is close to that of a refined partition from scratch.
 
     Parameters
     ----------
     X : ndarray of shape (n_records, n_dims)
         All records, those of the base first.
     base : ndarray of shape (n_base,)
-        Cells of the base; best a refined partition, such as ``partition(..., method="auto")`` returns.
+        Cells of the base; preferably a refined partition, as from ``partition(..., method="auto")``.
     k : int
         Smallest cell size.
     seed : int, optional
         Accepted, but nothing is random.
     rounds : int
-        At most so many rounds of moves and swaps; more lose less and take longer.
+        Maximum number of rounds of moves and swaps; more rounds lose less and take longer.
     neighbours : ndarray of shape (n_cells, n_neighbours), optional
-        What `neighbours_of` has said of the base while there was time; it saves about a fifth of the work.
+        Result of `neighbours_of` for the base, computed in advance; saves about a fifth of the work.
 
     Notes
     -----
-    One exact search among the centroids a late record; near-linear in all records for the rest. From half of the
-    records on it takes about as long as starting anew.
+    One exact nearest-centroid search per late record; the rest is near-linear in all records. With half of the records
+    late or more, it takes about as long as a partition from scratch.
 
     Examples
     --------
@@ -62,14 +62,14 @@ def reopen(
 
 
 def n_neighbours(k: int) -> int:
-    """Say how many cells around each cell are looked at."""
+    """Return the number of neighbouring cells considered for each cell."""
     return 40 if k < 5 else 20
 
 
 def neighbours_of(X: Matrix, base: Labels, k: int) -> Labels:
-    """Return the cells around each cell of the base, shape (n_cells, n_neighbours), for `reopen`.
+    """Return the neighbouring cells of each cell of the base, shape (n_cells, n_neighbours), for `reopen`.
 
-    The result is empty where cells are so large that they will all be cut, or where there is one cell only.
+    The result is empty if there is only one cell, or if a cell has 4k records or more.
 
     Examples
     --------
@@ -96,9 +96,9 @@ def _as_lists(neighbours: Labels, n_cells: int) -> Labels:
 
 
 def _cut(X: Matrix, labels: Labels, k: int) -> tuple[Labels, Labels]:
-    """Cut the cells of 2k records or more by MDAV; the first part keeps the number, so that all others keep theirs.
+    """Split cells of 2k records or more by MDAV; the first part keeps the number, and no other cell is renumbered.
 
-    Returns the labels, and the cell that each new one was cut from.
+    Returns the labels, and the cell from which each new one was split.
     """
     sizes: NDArray[np.int64] = np.bincount(labels)
     large = np.flatnonzero(sizes >= 2 * k)

@@ -1,7 +1,7 @@
-"""Store: a collection's folder, which nobody but its owner can read, and which is whole at every moment.
+"""Store: the folder of a collection, readable by its owner only and consistent at any moment.
 
-Every file is written beside and renamed; the last is ``collection.json``, which lists the others with their checksums.
-What it does not list does not count, so a crash at any moment leaves the collection as it was before.
+Every file is written under a temporary name and renamed. ``collection.json`` is written last and lists the others with
+their checksums. Files that it does not list are ignored, so a crash at any moment leaves the previous state.
 """
 
 import glob
@@ -26,7 +26,7 @@ from shoal.file_locks import lock
 from shoal.files import replacing, replacing_all, sha256
 
 FORMAT = 2
-"""Goes up whenever an older shoal could not read what a newer one writes."""
+"""Format version, incremented whenever older versions of shoal cannot read the files."""
 
 LIST, CHANGING, WORKING = "collection.json", "changing.lock", "working.lock"
 _OURS = re.compile(r"(\.[^.]+\.)?(records-\d{4}\.arrow|[a-z]+(-\d{4})?\.npy)|\.[^.]+\.collection\.json")
@@ -41,7 +41,7 @@ class Store:
     path : Path
         The folder.
     content : dict
-        What ``collection.json`` says.
+        Content of ``collection.json``.
     """
 
     def __init__(self, path: Path, content: dict[str, Any]) -> None:
@@ -53,11 +53,11 @@ class Store:
     def create(
         cls, path: Path, content: dict[str, Any], tables: dict[str, pa.Table], arrays: dict[str, Any]
     ) -> "Store":
-        """Make the folder with its first files, all at once."""
+        """Create the folder with its first files, atomically."""
         if os.path.lexists(path):
-            raise FileError(f"{str(path)!r} exists already. Choose another name for the collection.")
+            raise FileError(f"{str(path)!r} already exists. Choose another name for the collection.")
         if not path.parent.is_dir():
-            raise FileError(f"{str(path)!r} cannot be made: its folder does not exist. Make the folder first.")
+            raise FileError(f"{str(path)!r} cannot be created: its parent folder does not exist. Create it first.")
         _remove_left_over(path)
         beside = path.with_name(f".{secrets.token_hex(6)}.{path.name}")
         try:
@@ -65,29 +65,29 @@ class Store:
             store = cls(beside, {**content, "format": FORMAT, "files": {}})
             with store._locked(CHANGING, 0.0):
                 store.save(tables, arrays)
-                # A folder takes the place of nothing else: rename fails if one with files has appeared meanwhile.
+                # Nothing is overwritten: rename fails if a non-empty folder has appeared in the meantime.
                 os.rename(beside, path)
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else "the disk may be full"
-            raise FileError(f"{str(path)!r} cannot be made: {reason}. Nothing was kept.") from None
+            raise FileError(f"{str(path)!r} cannot be created: {reason}. Nothing was stored.") from None
         finally:
             shutil.rmtree(beside, ignore_errors=True)
         return cls(path, store.content)
 
     @classmethod
     def open(cls, path: Path) -> "Store":
-        """Read what ``collection.json`` says, or say why it cannot be used."""
+        """Read ``collection.json``; raise if it cannot be used."""
         store = cls(path, _checked(_listed(path), path))
         store.verify()
         return store
 
     def verify(self) -> None:
-        """Refuse a collection of which a file is missing or damaged, whether it is needed now or later."""
+        """Raise if any file of the collection is missing or damaged."""
         for name in self.content["files"]:
             self._path(name)
 
     def reload(self) -> None:
-        """Read again what another process may have changed."""
+        """Read ``collection.json`` again, since another process may have changed it."""
         self.content = _checked(_listed(self.path), self.path)
         self.verify()
 
@@ -111,61 +111,61 @@ class Store:
             file.write_text(text, encoding="utf-8")
 
     def table(self, name: str) -> pa.Table:
-        """Return a table, after its checksum has been compared."""
+        """Return a table after verifying its checksum."""
         path = self._path(f"{name}.arrow")
         with pa.memory_map(str(path)) as source:
             return pa.ipc.open_file(source).read_all()
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array, after its checksum has been compared."""
+        """Return an array after verifying its checksum."""
         found: NDArray[Any] = np.load(self._path(f"{name}.npy"), allow_pickle=False)
         return found
 
     def content_schema(self) -> pa.Schema:
-        """Return the columns and types that all records of the collection have."""
+        """Return the schema of the records."""
         return self.table("records-0000").schema
 
     def has(self, name: str) -> bool:
-        """Say whether the collection has a file."""
+        """Return whether the collection lists a file."""
         return name in self.content["files"]
 
     def _path(self, name: str) -> Path:
-        """Return where a file is, after its checksum has been compared, once as long as it does not change."""
+        """Return the path of a file after verifying its checksum, which is repeated only if the file changes."""
         path = self.path / name
         if not self.has(name):
             raise FileError(f"The collection {str(self.path)!r} does not list {name}.")
         if not path.is_file():
-            raise FileError(f"{name} is missing from the collection {str(self.path)!r}. Restore it from a copy.")
+            raise FileError(f"{name} is missing from the collection {str(self.path)!r}. Restore it from a backup.")
         found = path.stat()
         looks = (found.st_ino, found.st_size, found.st_mtime_ns, self.content["files"][name])
         if self._intact.get(name) != looks:
             if sha256(path) != self.content["files"][name]:
                 raise FileError(
-                    f"{name} in the collection {str(self.path)!r} is damaged: its checksum is not the one it was "
-                    "written with. Restore it from a copy, or begin again."
+                    f"{name} in the collection {str(self.path)!r} is damaged: its checksum does not match. Restore it "
+                    "from a backup, or begin again."
                 )
             self._intact[name] = looks
         return path
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Keep others from changing the collection for a moment, and see what they have changed before."""
+        """Lock the collection against changes by other processes, and load their earlier changes."""
         with self._locked(CHANGING, _WAIT):
             self.reload()
             self._sweep()
             yield
 
     def _sweep(self) -> None:
-        """Remove what a process that was killed has left half-written: it holds records, and nothing lists it."""
+        """Remove incomplete files of a killed process: they contain records and are not listed."""
         for file in self.path.iterdir():
-            # Only what the store itself writes: somebody may have put other files here.
+            # Only files that the store itself writes; others may have been put here by the user.
             if file.name not in self.content["files"] and _OURS.fullmatch(file.name):
                 with suppress(OSError):
                     file.unlink()
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Keep others from computing on the collection; records may go on arriving."""
+        """Lock the collection against computation by other processes; records can still be added."""
         with self._locked(WORKING, 0.0):
             yield
 
@@ -173,19 +173,19 @@ class Store:
     def _locked(self, name: str, wait: float) -> Iterator[None]:
         descriptor = os.open(self.path / name, os.O_CREAT | os.O_RDWR, 0o600)
         try:
-            busy = f"Another process is at work on the collection {str(self.path)!r}. Wait until it is done."
+            busy = f"Another process is using the collection {str(self.path)!r}. Wait until it has finished."
             lock(descriptor, wait, busy)
             yield
         finally:
-            # Closing gives the lock back, and so does the end of the process, however it ends.
+            # Closing releases the lock, and so does the end of the process.
             with suppress(OSError):
                 os.close(descriptor)
 
 
 def _listed(path: Path) -> str:
-    """Return what the list of a collection says."""
+    """Return the content of ``collection.json``."""
     if not path.is_dir():
-        raise FileError(f"{str(path)!r} is not a collection: there is no such folder. `begin` makes one.")
+        raise FileError(f"{str(path)!r} is not a collection: the folder does not exist. `begin` creates one.")
     try:
         return (path / LIST).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -195,7 +195,7 @@ def _listed(path: Path) -> str:
 
 
 def _remove_left_over(path: Path) -> None:
-    """Remove folders of this name that a process was making when it was killed; nobody holds their lock any more."""
+    """Remove incomplete folders of this name left by killed processes, which no longer hold their lock."""
     for beside in path.parent.glob(f".*.{glob.escape(path.name)}"):
         if re.fullmatch(r"\.[0-9a-f]{12}", beside.name.removesuffix(f".{path.name}")) and beside.is_dir():
             with suppress(FileError, OSError), Store(beside, {})._locked(CHANGING, 0.0):
@@ -213,7 +213,7 @@ def _checked(text: str, path: Path) -> dict[str, Any]:
         version = content["format"]
         checksum = content["checksum"]
     except (json.JSONDecodeError, KeyError, TypeError):
-        raise FileError(f"{LIST} in {str(path)!r} is damaged. Restore it from a copy, or begin again.") from None
+        raise FileError(f"{LIST} in {str(path)!r} is damaged. Restore it from a backup, or begin again.") from None
     if not isinstance(version, int) or version > FORMAT:
         raise FileError(
             f"The collection {str(path)!r} was written by a newer version of shoal (format {version}; this one reads "
@@ -226,7 +226,7 @@ def _checked(text: str, path: Path) -> dict[str, Any]:
         )
     if _signed(content)["checksum"] != checksum:
         raise FileError(
-            f"{LIST} in {str(path)!r} is damaged: its checksum is not the one it was written with. Restore it from a "
-            "copy, or begin again."
+            f"{LIST} in {str(path)!r} is damaged: its checksum does not match. Restore it from a backup, or begin "
+            "again."
         )
     return dict(content)

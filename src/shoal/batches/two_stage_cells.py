@@ -1,8 +1,8 @@
-"""Cells: those of the base, made while records still arrive, and those of all records, made from them in the end.
+"""Cells in two stages: those of the base, made while records still arrive, and those of all records, made from them.
 
-What `shoal.cells.grouping` asks of cells holds here too: strata are never mixed, households are grouped whole and their
-people within, and every model is kept. It holds for the release, so the base may lack what late records can still
-bring: small strata wait, and a model that the base alone cannot keep is left to the end.
+The constraints of `shoal.cells.grouping` apply here too: strata are never mixed, households stay whole with their
+members grouped within, and every model is satisfied. They apply to the release, so the base may violate what late
+records can still satisfy: small strata wait, and a model that the base alone cannot satisfy is enforced at the end.
 """
 
 import warnings
@@ -31,23 +31,23 @@ from shoal.partition.cell_building import members_of, renumbered
 from shoal.typing import Labels, Matrix, Progress
 
 NO_CELL = -1
-"""The label of a record of the base that waits for others of its stratum."""
+"""Label of a base record whose stratum is still too small."""
 
 ANY_SIZE = 1
-"""Of strata, as long as records are still to come."""
+"""Smallest stratum size while records are still to come."""
 
 MANY = 0.05
-"""Where more than this share of the cells breaks a model after reopening, late records get cells of their own."""
+"""If more than this share of the cells violates a model after joining, late records get separate cells."""
 
 AROUND = 6
-"""For each cell that breaks a model, so many cells are made anew to mend it, itself counted."""
+"""Number of cells, including itself, that are rebuilt to repair one cell that violates a model."""
 
 Arrays = dict[str, NDArray[np.int64]]
-"""What is known of the base: `cells`, with households also `groups` of them; and `neighbours`."""
+"""Arrays of the base: `cells`, `groups` of households if there are any, and `neighbours`."""
 
 
 class Task(NamedTuple):
-    """What cells are made for, and how."""
+    """Settings with which cells are made."""
 
     job: Job
     schema: Schema
@@ -58,15 +58,15 @@ class Task(NamedTuple):
 
     @property
     def cut(self) -> Cut:
-        """Splits records by the method of the job."""
+        """Partitions records by the method of the job."""
         job = self.job
-        return lambda X, threads, told: partition(
-            X, job.k, job.method, job.seed, threads=threads, progress=told, **job.options
+        return lambda X, threads, progress: partition(
+            X, job.k, job.method, job.seed, threads=threads, progress=progress, **job.options
         )
 
 
 def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
-    """Return the cells of the base: -1 for records of strata that are too small as yet.
+    """Return the cells of the base: -1 for records of strata that are still too small.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
     table : pyarrow.Table
         The prepared records.
     space, X : Space and ndarray of shape (n_records, n_dims)
-        Where they lie.
+        Their coordinates.
     """
     borders = boundaries_of(table, task.schema, ANY_SIZE)
     units = _Units.of(borders, space, X)
@@ -83,9 +83,9 @@ def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
     labels = within(points, strata, task.cut, None if units.rest else task.progress, task.threads)
     if borders.households is None:
         labels = _kept_if_possible(task, table.filter(pa.array(enough)), points, labels, strata)
-    found = {units.name: _spread(labels, enough)[units.of_record]}
+    found = {units.name: _at_positions(labels, enough)[units.of_record]}
     if not strata.any():
-        # Later there will be no time for it.
+        # Computed now, since time is short when the collection ends.
         with kernels.using(threads=task.threads):
             found["neighbours"] = neighbours_of(points, labels, task.job.k)
     if borders.households is not None:
@@ -99,7 +99,7 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
     Raises
     ------
     GuaranteeError
-        If a stratum has too few records, households or subjects, or if a model cannot be kept.
+        If a stratum has too few records, households or subjects, or if a model cannot be satisfied.
     """
     bounds = constraints_of(table, task.schema, task.job.k, task.job.models)
     units = _Units.of(Boundaries(*bounds[:3]), space, X)
@@ -110,9 +110,9 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
     with kernels.using(threads=task.threads):
         if bounds.households is None:
             if not bounds.kept or violating(bounds.kept, joined).mean() <= MANY:
-                return Cells(_mended(X, joined, task.job.k, bounds))
-            # Joining has undone what the models had made of the base's cells: late records by themselves then, and a
-            # search over all of them.
+                return Cells(_repaired(X, joined, task.job.k, bounds))
+            # Joining has undone the enforcement on the base. So late records get separate cells, and the models are
+            # enforced over all cells.
             apart = _join_strata(task._replace(variant="two-step", inertial=False), units, known, None)
             return Cells(_kept(X, apart, task.job.k, bounds, bounds.strata))
         groups = join_until_kept(units.X[units.of_record], joined, bounds.strata, bounds.kept)
@@ -123,14 +123,14 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
 
 
 class _Units(NamedTuple):
-    """What is grouped first: records, or whole households by what all their members share."""
+    """Units grouped first: records, or whole households by the columns that all their members share."""
 
     name: str
     X: Matrix
     strata: Labels
     of_record: Labels
     rest: list[slice]
-    """The coordinates in which members of a household differ."""
+    """Coordinates in which members of a household differ."""
 
     @staticmethod
     def of(borders: Boundaries, space: Space, X: Matrix) -> "_Units":
@@ -147,11 +147,11 @@ def _kept(X: Matrix, labels: Labels, k: int, bounds: Constraints, strata: Labels
     return enforce(X, labels, k, bounds.kept, strata=strata) if bounds.kept else labels
 
 
-def _mended(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
-    """Return cells that keep every model: the cells that break one are made anew with those around, the others stay.
+def _repaired(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
+    """Return cells that satisfy every model: violating cells are rebuilt with nearby cells, the others stay.
 
-    The base's cells kept the models, and what late records have broken is little. Where it cannot be mended with the
-    cells around, more are taken in, in the end all.
+    The base's cells satisfied the models, and late records violate them in few cells. Where nearby cells do not suffice
+    for the repair, more are included, eventually all.
     """
     failing = violating(bounds.kept, labels) if bounds.kept else np.zeros(1, dtype=bool)
     if not failing.any():
@@ -169,7 +169,7 @@ def _mended(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
 
 
 def _nearest_first(X: Matrix, labels: Labels, failing: NDArray[np.bool_]) -> Labels:
-    """Return all cells, those that fail first, then by how near they are to one that does."""
+    """Return all cells: the violating ones first, then the others by distance to the nearest violating cell."""
     sizes = np.bincount(labels)
     centroids = kernels.cell_sums(X, labels, len(sizes)) / sizes[:, None]
     poor = np.ascontiguousarray(centroids[failing])
@@ -179,14 +179,14 @@ def _nearest_first(X: Matrix, labels: Labels, failing: NDArray[np.bool_]) -> Lab
 
 
 def _kept_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, strata: Labels) -> Labels:
-    """Return cells of the base that keep every model, or the cells as they are if only late records can bring that."""
+    """Return cells of the base that satisfy every model, or the cells unchanged if that is impossible."""
     try:
         with kernels.using(threads=task.threads):
             bounds = constraints_of(table, task.schema, task.job.k, task.job.models)
             return _kept(X, labels, task.job.k, bounds, strata)
     except GuaranteeError as error:
         if task.job.models:
-            text = f"The base by itself cannot keep what was asked for, so that is left to late records: {error}"
+            text = f"The base alone cannot satisfy the models, so they are enforced at the end: {error}"
             warnings.warn(text, ShoalWarning, stacklevel=6)
         return labels
 
@@ -195,12 +195,12 @@ def _join_strata(task: Task, units: _Units, known: Labels, neighbours: Labels | 
     """Join late units to the cells of the base, stratum by stratum."""
     one = not units.strata.any()
     if one and (known[: np.count_nonzero(known >= 0)] >= 0).all():
-        # As usual: all in one stratum, and those with a cell first. Nothing has to be copied.
+        # The usual case: one stratum, and units with a cell come first. Nothing has to be copied.
         return _join_one(task, units.X, known, neighbours)
     labels = np.empty(len(known), dtype=np.int64)
     n_cells = 0
     for members in members_of(units.strata):
-        # Those with a cell first; both in the order of their arrival.
+        # Units with a cell first; both in order of arrival.
         members = np.concatenate([members[known[members] >= 0], members[known[members] < 0]])
         found = _join_one(task, units.X[members], known[members], neighbours if one else None)
         labels[members] = n_cells + found
@@ -221,7 +221,7 @@ def _join_one(task: Task, X: Matrix, known: Labels, neighbours: Labels | None) -
 
 
 def _people(task: Task, units: _Units, X: Matrix, groups: Labels, base: Arrays) -> Labels:
-    """Return the cells of people within groups of households; groups that nobody joined or left keep theirs."""
+    """Return the cells of people within groups of households; unchanged groups keep their cells."""
     if not units.rest:
         return groups
     cells = np.full(len(X), NO_CELL, dtype=np.int64)
@@ -236,7 +236,7 @@ def _people(task: Task, units: _Units, X: Matrix, groups: Labels, base: Arrays) 
 
 
 def _unchanged(groups: Labels, before: Labels) -> NDArray[np.bool_]:
-    """Say which records are in a group that is the same set of records as one of the base."""
+    """Return which records are in a group that is the same set of records as a group of the base."""
     same = np.zeros(len(groups), dtype=bool)
     if not len(before):
         return same
@@ -249,8 +249,8 @@ def _unchanged(groups: Labels, before: Labels) -> NDArray[np.bool_]:
     return same
 
 
-def _spread(labels: Labels, where: NDArray[np.bool_]) -> Labels:
-    """Return labels with -1 in the places that have none."""
+def _at_positions(labels: Labels, where: NDArray[np.bool_]) -> Labels:
+    """Return an array with the labels where `where` is True, and -1 elsewhere."""
     found = np.full(len(where), NO_CELL, dtype=np.int64)
     found[where] = labels
     return found

@@ -1,4 +1,4 @@
-"""Two-step: the late records are partitioned by themselves; with MDAV this is what the thesis calls 2MDAV."""
+"""Two-step: the late records are partitioned separately; with MDAV this is the thesis's 2MDAV."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from shoal.typing import Labels, Matrix, Seed
 
 
 def two_step(X: Matrix, base: Labels, k: int, seed: Seed = None, *, method: str = "mdav") -> Labels:
-    """Return the cells of the base and, beside them, cells of the late records alone.
+    """Return the cells of the base and separate cells of the late records.
 
-    Fewer than `k` late records cannot be cells of their own: each joins the cell with the nearest centroid, as what is
-    left over in MDAV does. Takes what the method takes for the late records.
+    Fewer than `k` late records cannot form a cell: each joins the cell with the nearest centroid, as leftover records
+    do in MDAV. The cost is that of the method on the late records.
 
     Examples
     --------

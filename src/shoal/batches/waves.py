@@ -1,8 +1,8 @@
-"""Waves: what somebody who holds two releases of overlapping people can do, counted from the cells of both.
+"""Waves: attacks by an intruder who holds two releases of overlapping people, evaluated on the cells of both.
 
-Two attacks. *Intersection*: who is in the same cell in both waves hides only among those who are in both of these
-cells. *Differencing*: where a cell of one wave lies within a cell of the other, their sums differ by those who came or
-left; if these are fewer than k, their sum is published, and one alone is published as she is.
+Two attacks. *Intersection*: a person in both waves is protected only by the people who share both of her cells.
+*Differencing*: where a cell of one wave is contained in a cell of the other, their sums differ by the people who joined
+or left; if these are fewer than k, their sum is disclosed, and a single person's values are disclosed exactly.
 """
 
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ from shoal.errors import ParameterError
 from shoal.typing import Labels
 
 OUT = -1
-"""The label of a person who is not in a wave."""
+"""Label of a person who is not in a wave."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """What two releases tell together.
+    """Disclosure from two releases combined.
 
     Attributes
     ----------
     n_both : int
-        People who are in both waves.
+        Number of people in both waves.
     smallest : int
-        The fewest people that somebody in both hides among.
+        Size of the smallest intersection of two cells, for people in both waves.
     below_k : float
-        Share of the people in both who hide among fewer than k.
+        Share of the people in both waves whose intersection has fewer than k people.
     alone : float
-        Share of them who are the only ones in both of their cells: whatever is published is theirs.
+        Share of the people in both waves who are alone in their intersection.
     mean : float
-        How many somebody in both hides among, on average.
+        Mean intersection size over the people in both waves.
     n_differenced : int
-        People who came or left and whose values, or whose sum with fewer than k others, can be computed.
+        Number of people who joined or left in groups of fewer than k, whose values or sum can be computed.
     n_exposed : int
-        Those of them who came or left alone: their very values can be computed.
+        Number of those who joined or left alone, so that their exact values can be computed.
     """
 
     n_both: int
@@ -49,14 +49,14 @@ class Overlap:
 
 
 def intersect(before: ArrayLike, after: ArrayLike, k: int) -> Overlap:
-    """Run both attacks on two partitions of the same list of people.
+    """Evaluate both attacks on two partitions of the same list of people.
 
     Parameters
     ----------
     before, after : array_like of shape (n_people,)
-        Cell of each person in either wave, -1 for who is not in it.
+        Cell of each person in each wave, -1 if the person is not in it.
     k : int
-        What both releases promise.
+        The k of both releases.
 
     Returns
     -------
@@ -64,8 +64,8 @@ def intersect(before: ArrayLike, after: ArrayLike, k: int) -> Overlap:
 
     Notes
     -----
-    This is the worst case: an intruder who knows in which cell a person is, and that her values have not changed. Takes
-    O(n log n) time in people.
+    This is the worst case: the intruder knows each person's cell, and that her values have not changed. Takes
+    O(n log n) time for n people.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def intersect(before: ArrayLike, after: ArrayLike, k: int) -> Overlap:
     first, second = (np.asarray(labels, dtype=np.int64) for labels in (before, after))
     if first.shape != second.shape or first.ndim != 1:
         raise ParameterError(
-            f"before and after must be of the same people; their shapes are {first.shape} and {second.shape}."
+            f"before and after must cover the same people; their shapes are {first.shape} and {second.shape}."
         )
     both = (first != OUT) & (second != OUT)
     common = _among(first[both], second[both])
@@ -95,7 +95,7 @@ def intersect(before: ArrayLike, after: ArrayLike, k: int) -> Overlap:
 
 
 def _among(first: Labels, second: Labels) -> NDArray[np.int64]:
-    """Return with how many people each shares both cells, herself included."""
+    """Return the number of people with whom each shares both cells, herself included."""
     if len(first) == 0:
         return np.empty(0, dtype=np.int64)
     pairs = first * (second.max() + 1) + second
@@ -104,8 +104,8 @@ def _among(first: Labels, second: Labels) -> NDArray[np.int64]:
 
 
 def _leftover(first: Labels, second: Labels) -> NDArray[np.int64]:
-    """Return how many are left of each cell of `second` once the cells of `first` that lie within it are taken out."""
-    # A cell of the first wave lies within one of the second if all of its people are there.
+    """Return how many people remain of each cell of `second` after removing the cells of `first` contained in it."""
+    # A cell of the first wave is contained in a cell of the second if all of its people are in that cell.
     there = first != OUT
     n_cells = int(first.max(initial=-1)) + 1
     low = np.full(n_cells, np.iinfo(np.int64).max)

@@ -52,11 +52,11 @@ def translated(text: str, dialect: Dialect) -> str:
     --------
     >>> translated('If it is a header, say header=True; if there is none, give names=[...].', "option")
     'If it is a header, say --header; if there is none, give --names A,B,...'
-    >>> translated('Say missing="own-value", or ask to replace it (force).', "key")
-    'Say missing = "own-value", or ask to replace it (--force).'
+    >>> translated('Say missing="own-value", or replace it with force.', "key")
+    'Say missing = "own-value", or replace it with --force.'
     """
     told = _ARGUMENT.sub(_as_key if dialect == "key" else _as_option, text)
-    return told.replace("(force)", "(--force)")
+    return re.sub(r"(\(|with )force\b", r"\1--force", told)
 
 
 def _as_option(found: re.Match[str]) -> str:

@@ -343,7 +343,7 @@ def reading_options(reading: dict[str, Any]) -> list[str]:
         elif name == "header":
             words += [flag] if value else []
         else:
-            words += [flag, value if isinstance(value, str) else ",".join(map(as_listed, value))]
+            words += [flag, ",".join(map(as_listed, value)) if isinstance(value, list | tuple) else str(value)]
     return words
 
 

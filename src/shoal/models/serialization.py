@@ -65,11 +65,13 @@ def model_of(settings: Mapping[str, Any]) -> Model:
     given = dict(settings)
     name = given.pop("model", None)
     if name not in MODELS:
-        raise ParameterError(f"{_unknown('model', name, MODELS)} Models: {', '.join(MODELS)}.")
+        problem = "The name of a model is missing." if name is None else f"Unknown model {str(name)!r}."
+        raise ParameterError(f"{problem}{did_you_mean(name, known=MODELS)} Models: {', '.join(MODELS)}.")
     known = {each.name: each for each in settings_in(MODELS[name])}
     for key, value in given.items():
         if key not in known:
-            raise ParameterError(f"{name}: {_unknown('setting', key, known)} Settings: {', '.join(known)}.")
+            hint = did_you_mean(key, known=known)
+            raise ParameterError(f"{name} has no setting {key!r}.{hint} Settings: {', '.join(known)}.")
         _check_type(name, known[key], value)
     lacking = [key for key, each in known.items() if each.default is MISSING and key not in given]
     if lacking:
@@ -103,9 +105,3 @@ def _check_type(name: str, setting: Field[Any], value: Any) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, fits):
         raise ParameterError(f"{name}: {setting.name} must be {wanted}.")
-
-
-def _unknown(what: str, name: object, known: Mapping[str, Any]) -> str:
-    if name is None:
-        return f"The name of a {what} is missing."
-    return f"Unknown {what} {str(name)!r}.{did_you_mean(name, known=known)}"

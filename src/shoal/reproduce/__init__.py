@@ -1,8 +1,8 @@
-"""The papers' tables and figures, measured again and printed side by side with ours.
+"""Reproductions: the papers' tables and figures, measured again and printed beside the published values.
 
-Each paper is one file or folder with a click command called ``command``, a function ``claims`` that holds the paper's
-sentences against a result file of that command, and one line in the registry below, which feeds ``shoal reproduce``. A
-file is imported only when its command is asked for.
+Each paper is one file or folder with a click command called ``command``, a function ``claims`` that checks the paper's
+statements against a result file of that command, and one line in the registry below, which feeds ``shoal reproduce``.
+A file is imported only when its command is run.
 """
 
 from importlib import import_module
@@ -18,7 +18,7 @@ class Paper(NamedTuple):
     covers: str
     takes: str
     full: str
-    """How long the paper's own sizes take, or nothing where they are the default."""
+    """Running time at the paper's own sizes; empty where they are the default."""
 
 
 PAPERS = {
@@ -65,7 +65,7 @@ PAPERS = {
         "",
     ),
 }
-"""The reproductions by name; each is the module of the same name in this folder."""
+"""Reproductions by name; each is the module of the same name in this folder."""
 
 
 def command(paper: str) -> click.Command:

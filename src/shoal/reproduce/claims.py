@@ -1,7 +1,7 @@
-"""What a paper says, what was measured, and whether it holds: yes, no, or not testable here.
+"""Claims of a paper, the measured result, and whether the claim holds: yes, no, or not testable here.
 
-Every reproduction holds its paper's sentences against its own figures. The claims of the run that is kept, at the
-largest sizes that were run, are shipped as ``kept/NAME.json`` and printed by ``shoal reproduce NAME --claims``.
+Every reproduction checks its paper's statements against its own figures. The claims of the archived run, at the largest
+sizes that were run, are shipped as ``kept/NAME.json`` and printed by ``shoal reproduce NAME --claims``.
 """
 
 import json
@@ -15,7 +15,7 @@ NOT_MEASURED = "not measured in this run"
 
 
 class Claim(NamedTuple):
-    """A sentence of a paper beside what we measured."""
+    """A statement of a paper and the measured result."""
 
     where: str
     """The table, figure or section."""
@@ -23,29 +23,29 @@ class Claim(NamedTuple):
     says: str
     found: str
     holds: bool | None
-    """None where the sentence cannot be tested, or was not."""
+    """None where the statement cannot be tested, or was not."""
 
     why: str = ""
     """Why it does not hold, or cannot be tested."""
 
     @property
     def verdict(self) -> str:
-        """Return the answer in words."""
+        """The answer as text."""
         return {True: "yes", False: "no", None: "not testable"}[self.holds]
 
 
 class Kept(NamedTuple):
-    """The claims of a run that is kept, with what the run was."""
+    """The claims of an archived run, with a description of the run."""
 
     run: str
-    """The command, and what was left out of the paper's sizes."""
+    """The command, and which of the paper's sizes were left out."""
 
     machine: dict[str, Any]
     claims: list[Claim]
 
 
 def untested(where: str, says: str, why: str = NOT_MEASURED) -> Claim:
-    """Return a claim that has no answer, and why."""
+    """Return a claim without an answer, with the reason."""
     return Claim(where, says, "", None, why)
 
 
@@ -64,7 +64,7 @@ def _wrapped(head: str, text: str) -> list[str]:
 
 
 def as_table(claims: Iterable[Claim]) -> str:
-    """Lay claims out as a Markdown table; what does not hold stands out."""
+    """Format claims as a Markdown table, with those that do not hold in bold."""
     lines = ["| where | the paper says | we found | holds |", "|---|---|---|---|"]
     for claim in claims:
         verdict = "yes" if claim.holds else f"**{claim.verdict}**"
@@ -80,6 +80,6 @@ def counted(claims: Sequence[Claim]) -> str:
 
 
 def kept(paper: str) -> Kept:
-    """Read the claims of the run that is kept."""
+    """Read the claims of the archived run."""
     content = json.loads(files("shoal.reproduce").joinpath("kept", f"{paper}.json").read_text(encoding="utf-8"))
     return Kept(content["run"], content["machine"], [Claim(**claim) for claim in content["claims"]])

@@ -1,4 +1,4 @@
-"""What the reproductions share: data files, random samples of them, and where pictures and numbers go."""
+"""Shared by the reproductions: data files, random samples, and output of figures and numbers."""
 
 import gzip
 import json
@@ -54,10 +54,10 @@ class Source(NamedTuple):
     origin: str
     n_dims: int
     records: Matrix | None
-    """None: independent standard normal numbers, as many as asked for."""
+    """None: independent standard normal numbers, generated on demand."""
 
     def holds(self, n: int) -> bool:
-        """Tell whether `n` different records can be drawn."""
+        """Return whether `n` different records can be drawn."""
         return self.records is None or len(self.records) >= n
 
     def sample(self, n: int, rng: np.random.Generator) -> Matrix:
@@ -68,7 +68,7 @@ class Source(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A data set that is not at hand, and why."""
+    """A data set that is not available, with the reason."""
 
     name: str
     reason: str
@@ -83,7 +83,7 @@ TWO_TYPES = "covertype, types 2 and 4"
 
 
 def covertype(n: int) -> Source | Missing:
-    """Return the covertype records: all seven types where `n` of them are at hand, else types 2 and 4, named so."""
+    """Return the covertype records: all seven types if `n` of them are available, else types 2 and 4, so named."""
     files = {"covertype_sample.csv.gz": 92_962, "covertype_two_class.csv.gz": 286_048}
     source = _from_files("covertype", tuple(files.items()), n)
     return source._replace(name=TWO_TYPES) if isinstance(source, Source) and "two_class" in source.origin else source
@@ -112,7 +112,7 @@ def _usual_folders() -> Iterator[Path]:
 
 
 def _from_files(name: str, files: tuple[tuple[str, int], ...], n: int) -> Source | Missing:
-    """Read the first file that is at hand and holds `n` records, else the largest there is."""
+    """Read the first available file with `n` records, else the last available one."""
     sizes, folder = dict(files), data_folder()
     if folder is None:
         return Missing(name, "no data folder found; SHOAL_DATA may name one")
@@ -142,7 +142,7 @@ def read_columns(path: Path, columns: tuple[str, ...]) -> Matrix:
 
 
 def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, float]:
-    """Call, and return what came of it with the processor time, which other work on the machine does not lengthen."""
+    """Call a function; return its result and its processor time, which other load on the machine does not affect."""
     start = process_time()
     result = function(*arguments, **options)
     return result, max(process_time() - start, 1e-6)
@@ -150,7 +150,7 @@ def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tupl
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep NumPy's matrix products to one thread, as the papers did, where threadpoolctl is there to ask for it."""
+    """Limit NumPy's matrix products to one thread, as in the papers, if threadpoolctl is installed."""
     try:
         limits = import_module("threadpoolctl").threadpool_limits
     except ModuleNotFoundError:
@@ -161,7 +161,7 @@ def one_thread() -> Iterator[None]:
 
 
 def machine() -> dict[str, str | int]:
-    """Say what a result was measured with, without naming the machine or its folders."""
+    """Return versions and hardware for a result file, without host name or paths."""
     from shoal import __version__
 
     return {
@@ -175,7 +175,7 @@ def machine() -> dict[str, str | int]:
 
 
 def _cpu_name() -> str:
-    """Return the processor's own name for itself, or the architecture where it gives none."""
+    """Return the model name of the processor, or the architecture if there is none."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         named = [
@@ -184,30 +184,30 @@ def _cpu_name() -> str:
         if named:
             return named[0]
     if platform.system() == "Darwin":
-        asked = subprocess.run(
+        result = subprocess.run(
             ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=False
         )
-        if asked.stdout.strip():
-            return asked.stdout.strip()
+        if result.stdout.strip():
+            return result.stdout.strip()
     return platform.processor() or platform.machine()
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder that pictures and numbers go to, or say why it cannot be."""
+    """Create the output folder; raise if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ParameterError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+        raise ParameterError(f"The output folder {folder} cannot be created: {error.strerror}.") from error
 
 
 def save(path: Path, content: dict[str, Any]) -> None:
-    """Write what was measured, and on which machine."""
+    """Write results with versions and hardware."""
     with replacing(path, force=True) as beside:
         beside.write_text(json.dumps({"machine": machine(), **content}, indent=1) + "\n", encoding="utf-8")
 
 
 def drawn(draw: Callable[[], Callable[..., object]], folder: Path, *measured: object) -> str:
-    """Draw what was measured into the folder, or say what that needs; `draw` imports the drawing function."""
+    """Draw the results into the folder, or return what has to be installed; `draw` imports the drawing function."""
     try:
         function = draw()
     except ModuleNotFoundError as error:

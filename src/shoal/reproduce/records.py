@@ -1,4 +1,4 @@
-"""Records: the lowest losses on the sets that the literature reports on, beside the published ones and the bound."""
+"""Records: the lowest losses on the reference data sets of the literature, beside published losses and the bound."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ PUBLISHED = {
     "tarragona": {3: 16.93, 4: 19.55, 5: 22.46, 10: 33.19},
     "eia-11": {3: 0.48, 4: 0.67, 5: 1.67, 10: 3.84},
 }
-"""Losses of MDAV in percent, as the microaggregation literature prints them, by set and k."""
+"""Published losses of MDAV in percent, by data set and k."""
 
 EXAMPLES = """\b
 Examples:
@@ -33,7 +33,7 @@ Examples:
 
 
 class Line(NamedTuple):
-    """A set and a k, with losses in percent and seconds."""
+    """A data set and a k, with losses in percent and times in seconds."""
 
     name: str
     k: int
@@ -83,19 +83,19 @@ def command(ks: str, seconds: float, with_bound: bool, seed: int, output: Path |
 
 
 def _printed(line: Line) -> str:
-    """Return what papers print for the set and k: MDAV, and both phases of TFRP; nothing where they print none."""
+    """Return the published losses for the set and k, of MDAV and of both phases of TFRP; blank where there is none."""
     mdav, tfrp = PUBLISHED[line.name].get(line.k), _tfrp(line.name, line.k)
     return f"{'' if mdav is None else f'{mdav:.2f}':>9} {'' if tfrp is None else f'{tfrp:.3f}':>7}"
 
 
 def _tfrp(name: str, k: int) -> float | None:
-    """Return what TFRP's table 2 prints; its EIA is another one, of ten columns."""
+    """Return the value of TFRP's table 2; its EIA set is a different one, with ten columns."""
     place = {"tarragona": 1, "census": 3}.get(name)
     return TABLE_2[k][place] if place is not None and k in TABLE_2 else None
 
 
 def claims(content: Mapping[str, Any]) -> list[Claim]:
-    """Hold the published losses against a result file."""
+    """Check the published losses against a result file."""
     found = []
     for line in (Line(**line) for line in content["records"]):
         printed = PUBLISHED[line.name].get(line.k)
@@ -108,7 +108,7 @@ def claims(content: Mapping[str, Any]) -> list[Claim]:
 
 
 def measure(sizes: list[int], seconds: float, with_bound: bool, seed: int) -> Iterator[Line]:
-    """Run every method on every set, and yield a line as soon as it is there."""
+    """Run every method on every data set and yield each line as soon as it is complete."""
     for load in (datasets.census, datasets.tarragona, datasets.eia):
         data = load()
         X = standardize(data.X)

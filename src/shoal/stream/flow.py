@@ -57,6 +57,8 @@ class _Batch(NamedTuple):
 
     table: pa.Table
     times: Vector
+    read: dict[str, Encoded] | None = None
+    """The quasi-identifiers, if they have been read."""
 
     def cut(self, begin: int, end: int) -> "_Batch":
         return _Batch(self.table.slice(begin, end - begin), self.times[begin:end])
@@ -235,14 +237,15 @@ class Stream:
         layout = self._layout or Layout.of(table.schema, self.rules)
         table = layout.conform(table)
         times = self._times(now, table.num_rows)
-        faults = _faults(layout, layout.read(table), self.rules)
+        read = layout.read(table)
+        faults = _faults(layout, read, self.rules)
         self._refuse(faults)
         if self._layout is None:
             self._settle(layout)
         self._n_in += table.num_rows
         if faults:
-            table, times = self._set_aside(table, times, faults)
-        return self._take_in(_Batch(table, times))
+            return self._take_in(_Batch(*self._set_aside(table, times, faults)))
+        return self._take_in(_Batch(table, times, read))
 
     @_one_at_a_time
     def advance(self, now: float) -> Any:
@@ -464,7 +467,7 @@ class Stream:
     def _enter_together(self, batch: _Batch) -> pa.Table:
         layout = self._layout
         assert layout is not None
-        read, n = layout.read(batch.table), batch.table.num_rows
+        read, n = batch.read or layout.read(batch.table), batch.table.num_rows
         values = layout.values(read)
         X, outside = layout.coordinates(values, n, self._ranges)
         self._outside += outside

@@ -1,7 +1,7 @@
-"""Table: any table in, the same kind of table out.
+"""Tables: read any file or frame, and return or write the same kind.
 
-Inside it is a `pyarrow.Table`. Files are known by their ending, frames by their type; each format is a file of this
-folder and an entry in `KINDS`.
+Internally a table is a `pyarrow.Table`. Files are recognised by their extension, frames by their type. Each format is
+one file in this folder and one entry in `KINDS`.
 """
 
 import os
@@ -43,34 +43,34 @@ __all__ = [
 
 
 KINDS = (CSV, PARQUET, ARROW, SPSS, STATA)
-"""The kinds of files: one line here, one file in this folder."""
+"""File formats: one line here, one file in this folder."""
 
 FORMATS = {ending: kind for kind in KINDS for ending in kind.endings}
-"""The kinds of files, by the ending of their names."""
+"""File formats by extension."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """A table as it was handed in.
+    """An input table.
 
     Attributes
     ----------
     types : pyarrow.Schema
         Names and types of the columns.
     n_records : int
-        How many records there are.
+        Number of records.
     kind : str
         csv, parquet, arrow, sav or dta for files; pandas, polars, pyarrow, duckdb ... for frames.
     path : Path or None
-        Where the file is.
+        Path of the file.
     reading : Reading or None
-        How a CSV file was read.
+        Options with which a CSV file was read.
     labels : ValueLabels or None
-        What an SPSS or Stata file says about its columns.
+        Labels from an SPSS or Stata file.
     index : tuple of str
-        The columns that were the index of a pandas frame.
+        Columns that came from the index of a pandas frame.
     stamp : Stamp or None
-        Size, time and place of the file when it was opened.
+        Size, modification time and inode of the file when it was opened.
     """
 
     types: pa.Schema
@@ -101,7 +101,7 @@ class Table:
         return self.load(self.names)
 
     def load(self, names: Sequence[str]) -> pa.Table:
-        """Return some columns, without metadata. Of a Parquet file they are read now, and not kept."""
+        """Return the named columns, without metadata. Columns of a Parquet file are read now and not cached."""
         self._check_stamp()
         found = self._load(names)
         self._check_stamp()
@@ -109,7 +109,7 @@ class Table:
 
     @cached_property
     def sha256(self) -> str:
-        """The SHA-256 of the file's bytes, or of the records of a frame; taken when it is first asked for."""
+        """SHA-256 of the file's bytes, or of the records of a frame; computed on first use."""
         if self.path is None:
             return sha256_of_records(self.arrow)
         found = sha256(self.path)
@@ -117,17 +117,17 @@ class Table:
         return found
 
     def seal(self) -> "Table":
-        """Take the SHA-256 now, of what is read now; `check_unchanged` compares."""
+        """Compute the SHA-256 now, so that `check_unchanged` can compare with it later."""
         assert self.sha256
         return self
 
     def check_unchanged(self) -> None:
-        """Refuse a file that has changed since it was opened, or a frame since its SHA-256 was taken."""
+        """Raise if a file has changed since it was opened, or a frame since its SHA-256 was computed."""
         self._check_stamp()
         if self.path is None and sha256_of_records(self.arrow) != self.sha256:
             raise FileError(
-                "The frame has changed since it was handed over. Nothing was written. Start again, and leave it as it "
-                "is until the release is written."
+                "The frame has changed since it was passed in. Nothing was written. Start again, and do not modify the "
+                "frame until the release is written."
             )
 
     def _check_stamp(self) -> None:
@@ -135,10 +135,10 @@ class Table:
             check_stamp(self.path, self.stamp)
 
     def like(self, arrow: pa.Table, *, own_types: bool = True) -> Any:
-        """Return `arrow` as the kind of frame that this table was; for a file, as a `pyarrow.Table`.
+        """Return `arrow` as the same kind of frame as the input; for a file, as a `pyarrow.Table`.
 
-        Metadata and categories that no record has are left out. Without `own_types`, the types of the frame that came
-        in, which one record can decide, are not looked at.
+        Metadata and unused categories are left out. With ``own_types=False``, the dtypes of the input frame are not
+        restored, since a single record can determine them.
         """
         released = publishable(arrow)
         if self._back is None:
@@ -173,31 +173,31 @@ def read(
         A file (CSV, also with .gz; Parquet; Arrow; SPSS and Stata with the extra `spss`), a pandas, polars or pyarrow
         frame, a DuckDB relation, or anything with the Arrow C stream interface.
     columns : sequence of str, optional
-        The columns to take, in this order. A Parquet file is read no further than that.
+        Columns to read, in this order. Other columns of a Parquet file are not read.
     delimiter : str, optional
-        Of a CSV file; found among ``,`` ``;`` tab and ``|`` if not given.
+        Delimiter of a CSV file; detected among ``,`` ``;`` tab and ``|`` by default.
     encoding : str, optional
-        Of a CSV, SPSS or Stata file. CSV is UTF-8, with or without byte order mark, unless this says otherwise.
+        Encoding of a CSV, SPSS or Stata file. The default for CSV is UTF-8, with or without byte order mark.
     decimal : {".", ","}, optional
-        Decimal mark of a CSV file; found if not given.
+        Decimal mark of a CSV file; detected by default.
     quote : str, optional
-        Quote of a CSV file, ``"`` if not given; an empty string if quotes mean nothing in it.
+        Quote character of a CSV file, ``"`` by default; an empty string disables quoting.
     null_values : sequence of str, optional
-        Texts in a CSV file that mean a missing value, besides a field with nothing in it.
+        Strings in a CSV file that mean a missing value, in addition to an empty field.
     header : bool, optional
         True: the first line of the CSV file is a header even if it looks like a record.
     names : sequence of str, optional
-        Names for the columns of a CSV file without a header; with ``header=True``, in place of its header.
+        Column names for a CSV file without a header; with ``header=True``, they replace its header.
     thousands : str, optional
-        Mark between the thousands of numbers in a CSV file, as in 1,234.50: ``,``, ``.``, ``'`` or a blank.
+        Thousands separator of numbers in a CSV file, as in 1,234.50: ``,``, ``.``, ``'`` or a space.
     date_format : str, optional
-        Format of dates in a CSV file, such as ``%d.%m.%Y``, besides ISO 8601. Columns that it fits become dates.
+        Date format in a CSV file, such as ``%d.%m.%Y``, in addition to ISO 8601. Columns that match it become dates.
     fields : dict of str to dict, optional
-        ``null_values``, ``decimal``, ``thousands`` and ``date_format`` of single columns of a CSV file, as in
-        ``{"born": {"date_format": "%d.%m.%Y", "null_values": ["NA"]}}``. What is said for one column has to fit every
-        text of it. Null values of a column count whether they are quoted or not.
+        ``null_values``, ``decimal``, ``thousands`` and ``date_format`` of individual columns of a CSV file, as in
+        ``{"born": {"date_format": "%d.%m.%Y", "null_values": ["NA"]}}``. Every value of the column must match. Null
+        values of a column apply to quoted fields as well.
     max_unpacked_gb : float, optional
-        How many GB (10^9 bytes) a .gz file may unpack to; 2 if not given.
+        Largest size, in GB (10^9 bytes), to which a .gz file may decompress; 2 by default.
 
     Returns
     -------
@@ -206,11 +206,11 @@ def read(
     Raises
     ------
     FileError
-        If the file is missing, empty, damaged, in another encoding, without a header, or has broken records.
+        If the file is missing, empty, damaged, in another encoding, without a header, or has malformed records.
     SchemaError
-        If two columns have the same name or one that is asked for is missing.
+        If two columns have the same name or a requested column is missing.
     ParameterError
-        If this is no table, or an option does not apply to it.
+        If `source` is not a table, or an option does not apply to it.
 
     Examples
     --------
@@ -242,21 +242,20 @@ def write(
     force: bool = False,
     order: ArrayLike | None = None,
 ) -> None:
-    r"""Write a table to a file, whole or not at all.
+    r"""Write a table to a file atomically.
 
     Parameters
     ----------
     arrow : pyarrow.Table of n records
-        What to write. Metadata and categories that no record has are left out.
+        Table to write. Metadata and unused categories are left out.
     path : path
-        Where to; the ending says in which format.
+        Output file; its extension determines the format.
     like : Table, optional
-        The table that came in: CSV is written with its delimiter and decimal mark, SPSS and Stata files with its
-        labels.
+        The input table: CSV is written with its delimiter and decimal mark, SPSS and Stata files with its labels.
     force : bool
-        Replace a file that is there already.
+        Overwrite an existing file.
     order : array_like of shape (n,), optional
-        A permutation: record `order[i]` is written in place i. Without it, records keep their order.
+        A permutation: record `order[i]` is written as row i. By default records keep their order.
 
     Raises
     ------
@@ -265,8 +264,8 @@ def write(
 
     Notes
     -----
-    The same table gives the same bytes. Text is written as it is: a cell that a spreadsheet would take for a formula
-    (``=``, ``+``, ``-``, ``@``) stays what it was.
+    The same table gives the same bytes. Text is written unchanged, including values that a spreadsheet would interpret
+    as a formula (``=``, ``+``, ``-``, ``@``).
 
     Examples
     --------
@@ -282,35 +281,35 @@ def write(
 
 
 def inputs_of(table: Table | None) -> list[Path]:
-    """Name the file that a table was read from, which must not be written to; none for a frame."""
+    """Return the file that a table was read from, which must not be overwritten; an empty list for a frame."""
     return [] if table is None or table.path is None else [table.path]
 
 
 def write_into(
     arrow: pa.Table, path: str | os.PathLike[str], *, like: Table | None = None, order: ArrayLike | None = None
 ) -> None:
-    """Write a table straight to `path`, replacing what is there: for a path from `shoal.files.replacing_all`."""
+    """Write a table directly to `path`, overwriting it: for a path from `shoal.files.replacing_all`."""
     ending, kind = format_of(path)
     ordered = arrow if order is None else reordered(arrow, as_permutation(order, arrow.num_rows))
     try:
         kind.write(publishable(ordered), Path(path), ending, like and (like.reading or like.labels))
-    except pa.ArrowException:  # the text of which may hold a value
+    except pa.ArrowException:  # its message may contain a value
         raise FileError(
             f"The table has a column of a type that a {ending} file cannot hold. Convert it, or choose another format."
         ) from None
 
 
 def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
-    """Return the ending of a file's name and its format, or say which endings there are."""
+    """Return the extension of a file and its format; raise if the extension is unknown."""
     name = Path(path).name.lower()
     for ending in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(ending):
             return ending, FORMATS[ending]
-    raise FileError(f"{Path(path).name!r} has no ending that tells its format. Endings: {', '.join(FORMATS)}.")
+    raise FileError(f"{Path(path).name!r} does not end in a known file extension. Extensions: {', '.join(FORMATS)}.")
 
 
 def formats_in_words() -> str:
-    """List the formats.
+    """Return the list of formats as text.
 
     Examples
     --------
@@ -342,7 +341,7 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
 
 
 def _unread_parquet(path: Path, columns: Sequence[str] | None, stamp: Stamp) -> Table:
-    """Return a Parquet file as a table whose columns are read when they are asked for."""
+    """Return a Parquet file as a table whose columns are read on demand."""
     types, n_records = parquet_types(path)
     wanted = types.names if columns is None else check_wanted(columns, types.names)
     types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
@@ -354,4 +353,4 @@ def _unread_parquet(path: Path, columns: Sequence[str] | None, stamp: Stamp) -> 
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:
     unused = sorted(set(given) - known)
     if unused:
-        raise ParameterError(f"{', '.join(unused)} cannot be given for {what}; only other formats have such options.")
+        raise ParameterError(f"{', '.join(unused)} cannot be given for {what}; these options apply to other formats.")

@@ -1,8 +1,8 @@
-"""Bare: columns whose memory holds the values of the records and nothing else, at every depth.
+"""Bare columns: buffers that hold the values of the records and nothing else, at every nesting level.
 
-Arrow hides much behind an array: what stands where a value is missing, what is before and after a slice, categories
-that no record has, the branches of a union that were not taken, notes on the fields of a structure. Whoever opens an
-Arrow or Parquet file can find it, so a column is built anew from its values before it is published.
+An Arrow array can carry hidden data: the bytes under a null, the values before and after a slice, unused dictionary
+entries, the branches of a union that were not selected, metadata on the fields of a struct. Anyone who opens an Arrow
+or Parquet file can read them, so a column is rebuilt from its values before it is published.
 """
 
 from collections.abc import Callable
@@ -18,25 +18,25 @@ _LARGE_LISTS = (_types.is_large_list, _types.is_large_list_view)
 
 
 def bare(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without anything that no record has; of a type without notes, views and runs.
+    """Return a column that holds only values of the records, of a type without metadata, views or run-end encoding.
 
     Raises
     ------
     pyarrow.ArrowException
-        If the column has a type that cannot be built anew.
+        If the column has a type that cannot be rebuilt.
     """
     kind = bare_type(column.type)
     chunks = [chunk for chunk in column.chunks if len(chunk)]
     if _has_categories(kind) and len(chunks) > 1:
-        # Which categories are used, and in which order they stand, is a matter of the whole column.
+        # Which categories are used, and their order, depends on the whole column.
         chunks = [pa.concat_arrays(column.unify_dictionaries().chunks)]
     if _types.is_dictionary(kind) and not chunks:
-        chunks = [pa.array([], kind)]  # without a chunk there would be no list of categories, not even an empty one
+        chunks = [pa.array([], kind)]  # without a chunk there would be no dictionary, not even an empty one
     return pa.chunked_array(map(_bare, chunks), kind)
 
 
 def bare_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column that was built anew."""
+    """Return the type of a rebuilt column."""
     if isinstance(kind, pa.BaseExtensionType):
         storage = bare_type(kind.storage_type)
         return kind if storage == kind.storage_type else storage
@@ -103,7 +103,7 @@ def _bare(array: pa.Array) -> pa.Array:
 
 
 def _bare_flat(array: pa.Array) -> pa.Array:
-    """Return numbers, texts and the like as they are, if there is nothing beside them; a bit is never alone."""
+    """Return an array of a flat type unchanged if its buffers hold nothing else; bitmaps are always copied."""
     valid = array.buffers()[0] if array.buffers() else None
     if valid is None and not _types.is_boolean(array.type) and array.get_total_buffer_size() == array.nbytes:
         return array
@@ -111,7 +111,7 @@ def _bare_flat(array: pa.Array) -> pa.Array:
 
 
 def _bare_dictionary(array: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Drop the categories that do not occur, keeping the order of the others."""
+    """Drop unused categories and keep the order of the others."""
     used = pc.unique(array.indices.drop_null()).sort()
     indices = pc.index_in(array.indices, used).cast(array.type.index_type)
     categories = _bare(array.dictionary)
@@ -149,7 +149,7 @@ def _bare_fixed_lists(array: pa.FixedSizeListArray) -> pa.FixedSizeListArray:
 
 
 def _bare_union(array: pa.UnionArray) -> pa.UnionArray:
-    """Keep of each branch what was taken of it."""
+    """Keep only the selected values of each branch."""
     kind = array.type
     part = slice(array.offset, array.offset + len(array))
     codes = np.frombuffer(array.buffers()[1], np.int8)[part]
@@ -169,5 +169,5 @@ def _bare_union(array: pa.UnionArray) -> pa.UnionArray:
 
 
 def _taken(array: pa.Array, places: NDArray[np.integer], there: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return the values at some places, in new memory; null where there is none."""
+    """Return the values at the given positions, in new memory; null where `there` is False."""
     return array.take(pa.array(places, mask=None if there is None else ~there))

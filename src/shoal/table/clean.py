@@ -1,4 +1,4 @@
-"""Columns: their names, and what a column may carry out of a table."""
+"""Column names, and removal of hidden data before a table is published."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,16 +13,16 @@ from shoal.table.bare import bare
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names that occur twice: no role could tell such columns apart."""
+    """Raise if a name occurs twice: roles could not distinguish such columns."""
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise SchemaError(
-            f"Several columns have the same name: {_listed(twice)}. Rename them, each to a name of its own."
+            f"Several columns have the same name: {_listed(twice)}. Rename them, so that each name is unique."
         )
 
 
 def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the wanted columns, or say which are not there and what was meant, perhaps."""
+    """Return the wanted columns; raise if any is missing, with similar names as suggestions."""
     if isinstance(wanted, str):
         wanted = [wanted]
     missing = [name for name in wanted if name not in set(names)]
@@ -34,7 +34,7 @@ def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def check_flat(schema: pa.Schema) -> None:
-    """Refuse columns that only Parquet and Arrow files can hold."""
+    """Raise if a column has a type that only Parquet and Arrow files can hold."""
     is_odd = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
     odd = [
         field.name
@@ -43,13 +43,13 @@ def check_flat(schema: pa.Schema) -> None:
     ]
     if odd:
         raise FileError(
-            f"Column(s) {_listed(odd)} hold lists, structures, bytes or the like, which such a file cannot. Write "
-            "Parquet or Arrow, or leave them out."
+            f"Column(s) {_listed(odd)} hold lists, structs, bytes or other types that this file format cannot store. "
+            "Write Parquet or Arrow, or leave them out."
         )
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Return the table without metadata of any kind, and with values in types that all of pyarrow computes on."""
+    """Return the table without metadata, with types that all pyarrow compute functions support."""
     for place, field in enumerate(table.schema):
         if _holds_runs(field.type):
             table = table.set_column(place, field.name, _publishable(field.name, table.column(place)))
@@ -58,12 +58,12 @@ def plain(table: pa.Table) -> pa.Table:
 
 
 def publishable(table: pa.Table) -> pa.Table:
-    """Return the table without metadata, and with nothing in its memory that no record has.
+    """Return the table without metadata and without hidden data in its buffers.
 
     Raises
     ------
     SchemaError
-        If a column has a type that could hide something where it cannot be removed.
+        If a column has a type from which hidden data cannot be removed.
     """
     return pa.table({name: _publishable(name, table[name]) for name in table.column_names})
 
@@ -71,15 +71,15 @@ def publishable(table: pa.Table) -> pa.Table:
 def _publishable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return bare(column)
-    except pa.ArrowException:  # the text of which may hold a value
+    except pa.ArrowException:  # its message may contain a value
         raise SchemaError(
-            f"Column {name!r} holds {column.type}. Values that no record has cannot be removed from such a column, so "
-            "it is not published. Convert it to a simpler type, or leave it out."
+            f"Column {name!r} has type {column.type}, from which hidden values cannot be removed, so it is not "
+            "published. Convert it to a simpler type, or leave it out."
         ) from None
 
 
 def empty_made_missing(table: pa.Table) -> pa.Table:
-    """Return the table with a missing value for every empty text: for what comes from a file that has no other way."""
+    """Return the table with empty strings replaced by null, for file formats that do not distinguish them."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
             column = table.column(place)
@@ -88,16 +88,16 @@ def empty_made_missing(table: pa.Table) -> pa.Table:
 
 
 def reordered(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:
-    """Return the records in another order."""
+    """Return the records in the given order."""
     for i, field in enumerate(table.schema):
-        # One array cannot hold more than this of the smaller text type.
+        # An array of type string cannot hold more than this.
         if pa.types.is_string(field.type) and table[i].nbytes >= 2**31 - 1:
             table = table.set_column(i, field.name, table[i].cast(pa.large_string()))
     return table.take(order)
 
 
 def as_permutation(order: ArrayLike, n: int) -> NDArray[np.int64]:
-    """Return `order` as an array that holds each of 0 to n - 1 once, or say that it does not."""
+    """Return `order` as an array; raise unless it is a permutation of 0 to n - 1."""
     array = np.asarray(order)
     if array.shape != (n,) or array.dtype.kind not in "iu" or not np.array_equal(np.sort(array), np.arange(n)):
         raise ParameterError(f"order must hold each record number from 0 to {n - 1} once.")
@@ -105,7 +105,7 @@ def as_permutation(order: ArrayLike, n: int) -> NDArray[np.int64]:
 
 
 def _holds_runs(kind: pa.DataType) -> bool:
-    """Tell whether a type is run-end-encoded or has such a type somewhere within."""
+    """Return whether a type is run-end encoded or contains such a type."""
     if pa.types.is_run_end_encoded(kind):
         return True
     if pa.types.is_dictionary(kind):
@@ -128,7 +128,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text, such as a name, without characters that would move the cursor of a terminal.
+    r"""Return a text with its control characters escaped, so that it is safe to print on a terminal.
 
     Examples
     --------

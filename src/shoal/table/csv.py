@@ -1,4 +1,4 @@
-"""CSV: text files with a delimiter, read by pyarrow on all cores once their dialect is known, written back alike."""
+"""CSV: delimited text files, parsed by pyarrow on all cores once the dialect is known, and written in that dialect."""
 
 import gzip
 import mmap
@@ -36,12 +36,12 @@ _MOST_BLOCK = (1 << 31) - 1
 _PIECE = 1 << 22
 
 MAX_UNPACKED_GB = 2.0
-"""What a packed file may unpack to unless more is allowed: 5 MB can hold thousands of times as much."""
+"""Default limit on the decompressed size of a .gz file: 5 MB can decompress to thousands of times as much."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a CSV file was read: what was given, and what was found where nothing was given."""
+    """Options with which a CSV file was read, given or detected."""
 
     delimiter: str
     decimal: str
@@ -67,7 +67,7 @@ def read_csv(
     fields: Mapping[str, Any] | None = None,
     max_unpacked_gb: float | None = None,
 ) -> tuple[pa.Table, Reading]:
-    """Read a text file with a delimiter; `shoal.table.read` explains the options."""
+    """Read a delimited text file; see `shoal.table.read` for the options."""
     quote = _one_character("quote", quote, '"', or_none=True)
     encoding = encoding or "utf-8"
     raw = as_utf8(_bytes(path, max_unpacked_gb), encoding, path.name)
@@ -83,7 +83,7 @@ def read_csv(
     many_lines = check_quotes(raw, quote, delimiter, path.name)
     wanted = list(found) if columns is None else check_wanted(columns, found)
     texts = _Texts(raw, delimiter, quote, missing, found, has_header, many_lines, path.name).read(wanted)
-    # In a file with decimal commas the delimiter is another character, so there is nothing to find.
+    # A comma-delimited file cannot have decimal commas, so there is nothing to detect.
     found_decimal = "." if decimal is None and delimiter == "," and thousands != "." else decimal
     whole_file = FieldReading((), found_decimal, thousands, date_format)
     table, mark = infer(texts, whole_file, as_fields(fields, found), path.name)
@@ -91,9 +91,9 @@ def read_csv(
 
 
 def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
-    """Write a table as UTF-8 text, quoted only where needed; `""` is an empty text, nothing is a missing value.
+    """Write a table as UTF-8 text, quoted only where needed; `""` is an empty string, an empty field a missing value.
 
-    Delimiter and decimal mark are those of the file that was read, if it was CSV too.
+    Delimiter and decimal mark are those of the input file, if it was CSV too.
     """
     check_flat(table.schema)
     delimiter, decimal = (notes.delimiter, notes.decimal) if isinstance(notes, Reading) else (",", ".")
@@ -109,7 +109,7 @@ def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) ->
 
 
 def _packed(file: Any, ending: str) -> Any:
-    """Return where to write: the file itself, or an archive with neither name nor time in it."""
+    """Return the stream to write to: the file itself, or a gzip stream without name or timestamp."""
     if not ending.endswith(".gz"):
         return nullcontext(file)
     return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
@@ -117,7 +117,7 @@ def _packed(file: Any, ending: str) -> Any:
 
 @dataclass(frozen=True)
 class _Texts:
-    """All that pyarrow needs to split a file into columns of text."""
+    """Input for pyarrow to split a file into columns of text."""
 
     raw: Any
     delimiter: str
@@ -129,7 +129,7 @@ class _Texts:
     path: str
 
     def read(self, wanted: list[str]) -> pa.Table:
-        """Split the file, on all cores; refuse it if a record has too many or too few fields."""
+        """Split the file on all cores; raise if a record has too many or too few fields."""
         block = 1 << 22
         while True:
             n_broken = 0
@@ -142,7 +142,7 @@ class _Texts:
             try:
                 table = self._parse(wanted, block, count, threads=True)
             except pa.ArrowInvalid:
-                # One record is larger than a block, which is the only thing left to go wrong.
+                # The only remaining cause of failure is a record larger than a block.
                 if block >= min(len(self.raw), _MOST_BLOCK):
                     raise FileError(
                         f"{self.path!r} cannot be read as CSV. Check its delimiter and its quotes."
@@ -156,7 +156,7 @@ class _Texts:
     def _parse(self, wanted: list[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
         return pyarrow.csv.read_csv(
             pa.BufferReader(pa.py_buffer(self.raw).slice(self._n_empty_lines())),
-            # The header is split here as well, so that it is a record like any other: with as many fields.
+            # The header is parsed as a record too, so that its number of fields is checked.
             pyarrow.csv.ReadOptions(use_threads=threads, block_size=block, column_names=list(self.names)),
             pyarrow.csv.ParseOptions(
                 delimiter=self.delimiter,
@@ -177,11 +177,11 @@ class _Texts:
         ).slice(1 if self.has_header else 0)
 
     def _n_empty_lines(self) -> int:
-        """Count the line ends before the header, which are no missing values."""
+        """Count the line ends before the header, which do not stand for missing values."""
         return next(i for i in range(len(self.raw)) if self.raw[i] not in b"\r\n")
 
     def _broken(self, wanted: list[str], block: int) -> FileError:
-        """Read once more, in order, to learn which records are broken."""
+        """Read again on one thread to find which records are malformed."""
         numbers, widths = [], set()
 
         def note(row: Any) -> str:
@@ -194,13 +194,13 @@ class _Texts:
         more = f" and {len(numbers) - len(lines)} more" if len(numbers) > len(lines) else ""
         return FileError(
             f"{len(numbers)} records of {self.path!r} do not have {len(self.names)} fields, as the first line has, but "
-            f"{' or '.join(map(str, sorted(widths)[:5]))}: line(s) {', '.join(map(str, lines))}{more}. Mend these "
+            f"{' or '.join(map(str, sorted(widths)[:5]))}: line(s) {', '.join(map(str, lines))}{more}. Correct these "
             "lines (a delimiter within a field needs quotes), or give delimiter= or quote=."
         )
 
 
 def _bytes(path: Path, max_unpacked_gb: float | None = None) -> Any:
-    """Return the bytes of a file without copying them, or those of the file in an archive."""
+    """Return the bytes of a file without copying them, or the decompressed bytes of a .gz file."""
     if path.suffix == ".gz":
         return _unpacked(path, MAX_UNPACKED_GB if max_unpacked_gb is None else max_unpacked_gb)
     if os.path.getsize(path) == 0:
@@ -210,7 +210,7 @@ def _bytes(path: Path, max_unpacked_gb: float | None = None) -> Any:
 
 
 def _unpacked(path: Path, most_gb: float) -> bytearray:
-    """Return what an archive holds, or refuse it once it turns out to hold more than it may."""
+    """Return the decompressed content of a file; raise once it exceeds the limit."""
     if isinstance(most_gb, bool) or not isinstance(most_gb, int | float) or not most_gb > 0:
         raise ParameterError(f"max_unpacked_gb={most_gb!r} must be a number above 0.")
     content = bytearray()
@@ -221,16 +221,16 @@ def _unpacked(path: Path, most_gb: float) -> bytearray:
                 if len(content) > most_gb * 1e9:
                     raise FileError(
                         f"{path.name!r} has {os.path.getsize(path):,} bytes and unpacks to more than {most_gb:g} GB, "
-                        "which may be more than memory holds. If that is what it should hold, allow more: "
+                        "which may exceed the available memory. If this size is expected, raise the limit with "
                         "max_unpacked_gb= (--max-unpacked-gb)."
                     )
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise FileError(f"{path.name!r} is not a whole gzip file. Fetch or write it again.") from None
+        raise FileError(f"{path.name!r} is not a complete gzip file. Download or write it again.") from None
     return content
 
 
 def _one_character(option: str, given: str | None, found: str, or_none: bool = False) -> str:
-    """Return the character for an option, given or found."""
+    """Return the character for an option, given or detected."""
     if given is None:
         return found
     if not isinstance(given, str) or len(given.encode()) > 1 or given in ("\n", "\r") or (given == "" and not or_none):
@@ -241,16 +241,16 @@ def _one_character(option: str, given: str | None, found: str, or_none: bool = F
 
 
 def _several(option: str, given: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the texts given for an option; one text alone would be taken for its letters."""
+    """Return the strings given for an option; refuse a single string, which would be split into letters."""
     if isinstance(given, str) or not all(isinstance(text, str) for text in given or ()):
-        raise ParameterError(f"{option} must be a list of texts, as in {option}=['NA'].")
+        raise ParameterError(f"{option} must be a list of strings, as in {option}=['NA'].")
     return tuple(given or ())
 
 
 def _has_header(header: bool | None, names: Sequence[str] | None) -> bool:
     if header is False and not names:
         raise ParameterError(
-            "header=False says that the file has no header line; then names=[...] must name its columns."
+            "header=False means that the file has no header line; then names=[...] must name its columns."
         )
     return bool(header) if names else True
 
@@ -258,7 +258,7 @@ def _has_header(header: bool | None, names: Sequence[str] | None) -> bool:
 def _names(
     text: str, delimiter: str, quote: str, path: str, header: bool | None, names: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the names of the columns, given or from a first line that is a header."""
+    """Return the column names, given or read from the header."""
     first = next(iter(records(text, delimiter, quote)), [])
     if not names:
         check_header(first, path, trusted=bool(header))
@@ -272,7 +272,7 @@ def _names(
 
 
 def _lines(table: pa.Table, delimiter: str, decimal: str) -> Iterator[memoryview]:
-    """Yield the bytes of the file, some records at a time."""
+    """Yield the bytes of the file in chunks of records."""
     special = ('"', "\n", "\r", delimiter)
     names = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
     for start in (-1, *range(0, table.num_rows, _ROWS_AT_ONCE)):
@@ -285,7 +285,7 @@ def _lines(table: pa.Table, delimiter: str, decimal: str) -> Iterator[memoryview
 
 def _field(column: pa.ChunkedArray, decimal: str, special: tuple[str, ...]) -> pa.ChunkedArray:
     text = _as_text(column, decimal)
-    # Numbers and dates hold none of the usual special characters: looking for them would double the time.
+    # Numbers and dates contain none of the usual special characters, and searching for them would double the time.
     is_text = (
         pa.types.is_dictionary(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     )
@@ -293,19 +293,18 @@ def _field(column: pa.ChunkedArray, decimal: str, special: tuple[str, ...]) -> p
 
 
 def _as_text(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
-    """Write each value so that reading it gives the value again."""
+    """Format each value so that it can be read back exactly."""
     text = pc.cast(column, pa.large_string())
     if not pa.types.is_floating(column.type):
         return text
-    # Numbers with a point remain numbers with a point, also where they happen to be whole.
-    # (The n is that of nan and inf.)
+    # A float keeps its decimal point even where its value is whole. (The n matches nan and inf.)
     pointed = _holds_any(text, (".", "e", "n"))
     text = pc.if_else(pointed, text, pc.binary_join_element_wise(text, _text(".0"), _text("")))
     return pc.replace_substring(text, ".", decimal) if decimal != "." else text
 
 
 def _quoted(text: pa.ChunkedArray, special: tuple[str, ...]) -> pa.ChunkedArray:
-    """Quote the texts that hold a special character, and the empty ones, which are not missing."""
+    """Quote strings that contain a special character, and empty strings, which are not missing."""
     needs = pc.or_(_holds_any(text, special), pc.equal(text, ""))
     if not pc.any(needs).as_py():
         return text
@@ -322,7 +321,7 @@ def _text(text: str) -> pa.Scalar:
 
 
 def _content(lines: pa.LargeStringArray) -> memoryview:
-    """Return all the texts of an array, one after the other, without copying them."""
+    """Return the concatenated strings of an array without copying them."""
     _, offsets, data = lines.buffers()
     at = memoryview(offsets).cast("q")
     return memoryview(data or b"")[at[lines.offset] : at[lines.offset + len(lines)]]

@@ -1,7 +1,7 @@
-"""Dialect: how a CSV file is written, found in its first megabyte; and what is wrong with it, found in all of it.
+"""CSV dialect, detected in the first megabyte of a file, and checks of the whole file.
 
-Messages name lines, columns and byte offsets. The content of a cell never appears in one, nor does a header that may
-be a record.
+Messages name lines, columns and byte offsets. They never show the content of a field, nor of a header that may be a
+record.
 """
 
 import codecs
@@ -26,12 +26,12 @@ _NUMBER_OR_DATE = re.compile(r"\s*([-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?|\
 
 
 def as_utf8(raw: Any, encoding: str, path: str) -> Any:
-    """Return the bytes of a text file as UTF-8 without a byte order mark, or say where they are not what was said."""
+    """Return the bytes of a text file as UTF-8 without a byte order mark; raise if they do not match the encoding."""
     try:
         name = codecs.lookup(encoding).name
     except LookupError:
         raise ParameterError(
-            f"encoding={encoding!r} is not known to Python. Encodings are named utf-8, cp1252 ..."
+            f"encoding={encoding!r} is not known to Python. Use a name such as utf-8 or cp1252."
         ) from None
     if name not in ("utf-8", "utf-8-sig"):
         return _transcoded(raw, encoding, path)
@@ -40,7 +40,7 @@ def as_utf8(raw: Any, encoding: str, path: str) -> Any:
 
 
 def sample(raw: Any) -> str:
-    """Return the beginning of a text, cut after its last whole line."""
+    """Return the beginning of a text, up to the last complete line of the first megabyte."""
     start = bytes(raw[:_SAMPLE])
     if len(raw) > _SAMPLE and b"\n" in start:
         start = start[: start.rindex(b"\n") + 1]
@@ -48,7 +48,7 @@ def sample(raw: Any) -> str:
 
 
 def find_delimiter(text: str, quote: str) -> str:
-    """Return the delimiter that cuts most records of a sample into as many fields as the first, and into most."""
+    """Return the delimiter that splits most records of a sample into the same, largest number of fields."""
 
     def score(delimiter: str) -> float:
         widths = [len(record) for record in records(text, delimiter, quote)]
@@ -62,14 +62,14 @@ def records(text: str, delimiter: str, quote: str) -> list[list[str]]:
     quoting: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE, "quotechar": None}
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, **quoting)
     found: list[list[str]] = []
-    # A field longer than this reader takes ends the sample.
+    # A field longer than this reader accepts ends the sample.
     with suppress(csv.Error):
         found.extend(record for record in islice(reader, _N_RECORDS) if record)
     return found
 
 
 def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
-    """Refuse a first line that is a record rather than a header, without repeating it."""
+    """Raise if the first line is not a header, without showing its content."""
     empty = [i for i, name in enumerate(names, 1) if not name.strip()]
     if empty:
         raise FileError(
@@ -81,21 +81,22 @@ def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
     alike = [i for i, name in enumerate(names, 1) if names.index(name) + 1 != i]
     if alike:
         raise FileError(
-            f"The first line of {path!r} names column(s) {_listed(alike)} like another. Write a header line with a "
-            "different name for each column, or give names=[...] (with header=True to replace the first line by them)."
+            f"The first line of {path!r} gives column(s) {_listed(alike)} the name of an earlier column. Write a "
+            "header line with a different name for each column, or give names=[...] (with header=True to "
+            "replace the first line by them)."
         )
     records_like = [i for i, name in enumerate(names, 1) if _NUMBER_OR_DATE.fullmatch(name)]
     if records_like and not trusted:
         raise FileError(
             f"The first line of {path!r} looks like a record, not like a header: column(s) {_listed(records_like)} "
-            "hold a number or a date. If it is a header, say header=True; if there is none, give names=[...]."
+            "hold a number or a date. If it is a header, give header=True; if the file has no header, give names=[...]."
         )
 
 
 def check_quotes(raw: Any, quote: str, delimiter: str, path: str) -> bool:
-    """Tell whether any field is quoted; refuse quotes that open or close in the middle of a field.
+    """Return whether any field is quoted; raise if a quote opens or closes in the middle of a field.
 
-    A stray quote would let one field swallow the records after it, without any error further on.
+    Otherwise a stray quote would silently merge the records that follow into one field.
     """
     if not quote:
         return False
@@ -111,13 +112,13 @@ def check_quotes(raw: Any, quote: str, delimiter: str, path: str) -> bool:
     if len(bad):
         raise FileError(
             f"{path!r} has a quote that neither begins nor ends a field, first in line {_line_of(data, int(bad[0]))}. "
-            'Double it and quote the field, or say quote="" if quotes mean nothing in this file.'
+            'Double it and quote the field, or give quote="" if the file does not use quoting.'
         )
     return True
 
 
 def lines_of_records(raw: Any, quote: str, numbers: Sequence[int]) -> list[int]:
-    """Return the line where each of some records begins; records count from 1, and empty lines do not count."""
+    """Return the line where each given record begins; records are numbered from 1, ignoring empty lines."""
     data = np.frombuffer(raw, dtype=np.uint8)
     ends = _positions(data, "\n")
     if quote:
@@ -130,7 +131,7 @@ def lines_of_records(raw: Any, quote: str, numbers: Sequence[int]) -> list[int]:
 
 
 def _positions(data: NDArray[np.uint8], character: str) -> NDArray[np.int64]:
-    """Return where a character stands, piece by piece, so that no mask as long as the file is made."""
+    """Return the positions of a character, in chunks, to avoid a mask as long as the file."""
     step = 1 << 24
     pieces = [np.flatnonzero(data[i : i + step] == ord(character)) + i for i in range(0, len(data), step)]
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
@@ -145,12 +146,13 @@ def _transcoded(raw: Any, encoding: str, path: str) -> bytes:
         return bytes(raw).decode(encoding).removeprefix("\ufeff").encode()
     except UnicodeDecodeError as error:
         raise FileError(
-            f"{path!r} is not {encoding}: the byte at offset {error.start} does not fit. Give encoding= as it is."
+            f"{path!r} is not {encoding}: the byte at offset {error.start} is invalid. Give the encoding of the file "
+            "with encoding=."
         ) from None
 
 
 def _check_utf8(raw: Any, path: str) -> None:
-    """Find the first byte that is not UTF-8, or that no text has, a piece at a time."""
+    """Raise at the first byte that is not UTF-8, or is NUL; checked in chunks."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(raw), _SAMPLE):
         piece = bytes(raw[start : start + _SAMPLE])
@@ -167,8 +169,8 @@ def _not_utf8(raw: Any, offset: int, path: str) -> FileError:
     line = _line_of(np.frombuffer(raw, dtype=np.uint8), offset)
     guess = "utf-16" if bytes(raw[:2]) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "cp1252"
     return FileError(
-        f"{path!r} is not UTF-8: the byte at offset {offset}, in line {line}, does not fit. Say how the file is "
-        f'encoded: encoding="{guess}", for instance.'
+        f"{path!r} is not UTF-8: the byte at offset {offset}, in line {line}, is invalid. Give the encoding of the "
+        f'file, for instance encoding="{guess}".'
     )
 
 

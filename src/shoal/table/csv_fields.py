@@ -1,7 +1,7 @@
-"""Fields: how the texts of one CSV column are to be read, where its owner says so.
+"""CSV fields: how the values of a column are parsed, where the caller specifies it.
 
-Missing values, the decimal mark, the mark between thousands and the format of dates; for all columns or for one. What
-is said for one column has to fit every text of it: a reading that fits only some of them is refused.
+Null values, decimal mark, thousands separator and date format, for all columns or for one. Settings of a single column
+must match every value of it; otherwise they are refused.
 """
 
 import re
@@ -23,16 +23,16 @@ _NAMES = dict.fromkeys("bBhaAp", r"[^\W\d_]+\.?")
 
 @dataclass(frozen=True)
 class FieldReading:
-    """How the fields of a column are read.
+    """Parsing options for the fields of a column.
 
     Attributes
     ----------
     null_values : tuple of str
-        Texts that mean a missing value, quoted or not.
+        Strings that mean a missing value, quoted or not.
     decimal, thousands : str or None
-        Marks in numbers.
+        Decimal mark and thousands separator.
     date_format : str or None
-        Format of dates, as in ``%d.%m.%Y``.
+        Date format, as in ``%d.%m.%Y``.
     """
 
     null_values: tuple[str, ...] = ()
@@ -46,23 +46,24 @@ class FieldReading:
         mark = self.thousands
         if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-" or mark == self.decimal):
             raise ParameterError(
-                f"thousands={mark!r} cannot be used here; it is one mark such as ',' or '.' and not the decimal mark."
+                f"thousands={mark!r} cannot be used here; it must be one character such as ',' or '.' and differ from "
+                "the decimal mark."
             )
         if self.date_format is not None:
             pattern_of(self.date_format)
 
     @property
     def is_typed(self) -> bool:
-        """Whether it says what the texts are, numbers or dates, and not only which of them are missing."""
+        """Whether it specifies the type, number or date, and not only null values."""
         return not (self.decimal is None and self.thousands is None and self.date_format is None)
 
     @property
     def decimal_mark(self) -> str | None:
-        """The decimal mark, given or the one that goes with the mark between thousands."""
+        """The decimal mark, given or implied by the thousands separator."""
         return self.decimal or (None if self.thousands is None else "," if self.thousands == "." else ".")
 
     def over(self, whole_file: "FieldReading") -> "FieldReading":
-        """Return this, completed by what is said about the whole file."""
+        """Return these options, completed by those of the whole file."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
         if "decimal" in given and "thousands" not in given and whole_file.thousands == given["decimal"]:
             given["thousands"] = None
@@ -72,7 +73,7 @@ class FieldReading:
 
 
 def as_fields(given: Mapping[str, Any] | None, names: Sequence[str]) -> dict[str, FieldReading]:
-    """Return what was said about single columns, or say which column or setting there is not."""
+    """Return the options of single columns; raise if a column or an option is unknown."""
     if given is None:
         return {}
     check_wanted(list(given), names)
@@ -81,18 +82,16 @@ def as_fields(given: Mapping[str, Any] | None, names: Sequence[str]) -> dict[str
     for name, settings in given.items():
         unknown = sorted(set(settings) - set(known))
         if unknown:
-            raise ParameterError(
-                f"There is no key {unknown[0]!r} for the fields of a column. Known: {', '.join(known)}."
-            )
+            raise ParameterError(f"Unknown key {unknown[0]!r} for the fields of a column. Keys: {', '.join(known)}.")
         null_values = settings.get("null_values") or ()
         if isinstance(null_values, str):
-            raise ParameterError("null_values must be a list of texts, as in null_values=['NA'].")
+            raise ParameterError("null_values must be a list of strings, as in null_values=['NA'].")
         found[name] = FieldReading(**{**settings, "null_values": tuple(null_values)})
     return found
 
 
 def without_nulls(text: pa.ChunkedArray, null_values: Sequence[str]) -> pa.ChunkedArray:
-    """Return the texts with null in place of those that mean a missing value; blanks around them do not count."""
+    """Return the strings with null values replaced by null; surrounding whitespace is ignored."""
     if not null_values:
         return text
     is_missing = pc.is_in(pc.utf8_trim_whitespace(text), value_set=pa.array([*null_values], pa.string()))
@@ -100,20 +99,20 @@ def without_nulls(text: pa.ChunkedArray, null_values: Sequence[str]) -> pa.Chunk
 
 
 def grouped_pattern(thousands: str, decimal: str) -> str:
-    """Return the pattern of a number whose thousands are set apart, in part or not at all."""
+    """Return the pattern of a number with optional thousands separators."""
     mark = f"[{_BLANKS}]" if thousands in _BLANKS else re.escape(thousands)
     return rf"^[-+]?([1-9][0-9]{{0,2}}({mark}[0-9]{{3}})+|[0-9]+)({re.escape(decimal)}[0-9]+)?$"
 
 
 def ungrouped(text: pa.ChunkedArray, thousands: str, decimal: str) -> pa.ChunkedArray:
-    """Return numbers as they are written without a mark between thousands, and with a decimal point."""
+    """Return numbers without thousands separators and with a decimal point."""
     for mark in _BLANKS if thousands in _BLANKS else thousands:
         text = pc.replace_substring(text, mark, "")
     return text if decimal == "." else pc.replace_substring(text, decimal, ".")
 
 
 def pattern_of(date_format: str) -> str:
-    """Return the pattern of the texts that a format of dates describes.
+    """Return the regular expression that matches a date format.
 
     Examples
     --------
@@ -129,21 +128,21 @@ def pattern_of(date_format: str) -> str:
             pattern += f"(?P<{piece[1]}>{known[piece[1]]})"
         else:
             raise ParameterError(
-                f"date_format={date_format!r} cannot be used: {piece!r} is unknown or stands twice. Known: "
+                f"date_format={date_format!r} cannot be used: {piece!r} is unknown or occurs twice. Known: "
                 f"{', '.join(f'%{letter}' for letter in known)}."
             )
     if not {"Y", "y"} & set(re.findall(r"P<(\w)>", pattern)):
-        raise ParameterError(f"date_format={date_format!r} cannot be used: it names no year. Write %Y or %y.")
+        raise ParameterError(f"date_format={date_format!r} cannot be used: it has no year. Add %Y or %y.")
     return f"^{pattern}$"
 
 
 def as_dates(text: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:
-    """Return texts as dates, or times if the format has one; null where a text is none."""
+    """Parse strings as dates, or as timestamps if the format has a time; null where a string does not match."""
     pattern = pattern_of(date_format)
     parts = pc.extract_regex(text, pattern)
     found = pc.strptime(pc.if_else(pc.is_valid(parts), text, None), format=date_format, unit="s", error_is_null=True)
     if "(?P<d>" in pattern:
-        # Arrow takes 30 February for 1 March.
+        # Arrow parses 30 February as 1 March.
         same_day = pc.equal(pc.struct_field(parts, "d").cast(pa.int64()), pc.day(found))
         found = pc.if_else(same_day, found, None)
     has_time = any(f"(?P<{letter}>" in pattern for letter in _TIMES)

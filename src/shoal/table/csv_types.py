@@ -1,7 +1,7 @@
-"""Inference: which type the texts of a CSV column have, decided on all of them.
+"""Type inference for CSV columns, based on all values of a column.
 
-A column gets a type only if every text in it has that type and nothing is lost by it: codes with a leading zero or
-plus and whole numbers of more than 64 bits stay text.
+A column gets a type only if every value has that type and the conversion is lossless: codes with a leading zero or
+plus and integers of more than 64 bits stay text.
 """
 
 import os
@@ -23,7 +23,7 @@ _N_FIRST = 100
 
 
 class Typed(NamedTuple):
-    """A column with its type, and the decimal mark that some of its texts used ("" if none did)."""
+    """A typed column, and the decimal mark that its values use ("" if none does)."""
 
     column: pa.ChunkedArray
     mark: str
@@ -35,7 +35,7 @@ Attempt = Callable[[pa.ChunkedArray], Typed | None]
 def infer(
     table: pa.Table, whole_file: FieldReading, fields: Mapping[str, FieldReading], path: str
 ) -> tuple[pa.Table, str]:
-    """Return the table of texts with a type for each column, and the decimal mark, found if it was not given."""
+    """Return the table with a type for each column, and the decimal mark, given or detected."""
 
     def typed_column(name: str) -> Typed:
         own = fields.get(name, FieldReading())
@@ -51,14 +51,14 @@ def infer(
     if by_mark["."] and by_mark[","]:
         raise FileError(
             f"{path!r} has decimal commas in {_listed(by_mark[','])} and decimal points in {_listed(by_mark['.'])}. "
-            'Say which one it is: decimal="," or decimal="."; the other columns then stay text.'
+            'Choose one with decimal="," or decimal="."; the other columns then stay text.'
         )
     found = whole_file.decimal or ("," if by_mark[","] else ".")
     return pa.table([t.column for t in typed], names=table.column_names), found
 
 
 def _typed(text: pa.ChunkedArray, how: FieldReading) -> Typed:
-    # A quoted empty field is an empty text; among numbers or dates it can only mean that there is none.
+    # A quoted empty field is an empty string; among numbers or dates it can only mean a missing value.
     present = pc.if_else(pc.equal(text, ""), None, text)
     first = present.slice(0, _N_FIRST * _N_FIRST).drop_null().slice(0, _N_FIRST)
     if len(first) == 0:
@@ -66,14 +66,14 @@ def _typed(text: pa.ChunkedArray, how: FieldReading) -> Typed:
     if len(first) == 0:
         return Typed(text, "")
     for attempt in _attempts(how):
-        # The first few texts rule out most types; only what they leave open is tried on all, where failing is slow.
+        # The first few values rule out most types; only the remaining types are tried on all, where failing is slow.
         if attempt(first) is not None and (found := attempt(present)) is not None:
             return found
     return Typed(text, "")
 
 
 def _attempts(how: FieldReading) -> list[Attempt]:
-    """Return the types to try, those that somebody has asked for first."""
+    """Return the types to try, those specified by the caller first."""
     asked = [_formatted_dates(how.date_format)] if how.date_format else []
     if how.thousands:
         asked.append(_grouped(how.thousands, how.decimal_mark or "."))
@@ -82,20 +82,20 @@ def _attempts(how: FieldReading) -> list[Attempt]:
 
 
 def _refuse_unread(values: pa.ChunkedArray, how: FieldReading, name: str) -> None:
-    """Refuse a reading that was given for one column and does not fit all of its texts."""
+    """Raise if the options given for a single column do not match all of its values."""
     if not pa.types.is_string(values.type) or values.null_count == len(values):
         return
     odd = pc.invert(_fits(values, how)).combine_chunks()
     what = "dates of this format" if how.date_format else "numbers with these marks"
     raise FileError(
-        f"Column {name!r} is said to hold {what}, but {pc.sum(odd).as_py():,} of its texts are none, the first in "
-        f"record {np.asarray(odd.fill_null(False)).argmax()}. Give the right format or marks, or, if these texts stand "
-        "for missing values, null_values=[...] for this column."
+        f"Column {name!r} is specified to hold {what}, but {pc.sum(odd).as_py():,} of its values do not match, the "
+        f"first in record {np.asarray(odd.fill_null(False)).argmax()}. Give the right format or marks, or, if these "
+        "values stand for missing ones, null_values=[...] for this column."
     )
 
 
 def _fits(text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
-    """Tell which texts are what the column is said to hold."""
+    """Return which values match the options of the column."""
     if how.date_format:
         return pc.is_valid(as_dates(text, how.date_format))
     trimmed = pc.utf8_trim_whitespace(text)
@@ -103,7 +103,7 @@ def _fits(text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
 
 
 def _formatted_dates(date_format: str) -> Attempt:
-    """Return an attempt to read dates of a format."""
+    """Return an attempt to parse dates of this format."""
 
     def attempt(text: pa.ChunkedArray) -> Typed | None:
         found = as_dates(text, date_format)
@@ -113,7 +113,7 @@ def _formatted_dates(date_format: str) -> Attempt:
 
 
 def _grouped(thousands: str, decimal: str) -> Attempt:
-    """Return an attempt to read numbers with a mark between thousands."""
+    """Return an attempt to parse numbers with a thousands separator."""
 
     def attempt(text: pa.ChunkedArray) -> Typed | None:
         text = pc.utf8_trim_whitespace(text)
@@ -136,7 +136,7 @@ def _wholes(text: pa.ChunkedArray) -> Typed | None:
 
 
 def _reals(mark: str) -> Attempt:
-    """Return an attempt to read numbers with this decimal mark."""
+    """Return an attempt to parse numbers with this decimal mark."""
 
     def attempt(text: pa.ChunkedArray) -> Typed | None:
         text = pc.ascii_trim_whitespace(text)
@@ -148,7 +148,7 @@ def _reals(mark: str) -> Attempt:
         found = _cast(text, pa.float64())
         if found is None or not _some(pc.is_finite(found)) or _has_codes(text):
             return None
-        # Nothing but digits, and yet no 64-bit integers: numbers that a float would round.
+        # Integers that do not fit into 64 bits, which a float would round.
         if not marked and _all(pc.match_substring_regex(text, _WHOLE)) and _cast(text, pa.int64()) is None:
             return None
         return Typed(found, mark if marked else "")
@@ -157,7 +157,7 @@ def _reals(mark: str) -> Attempt:
 
 
 def _has_codes(text: pa.ChunkedArray) -> bool:
-    """Tell whether any text is a number with a leading plus or with a zero before another digit (or an x)."""
+    """Return whether any value has a leading plus, or a zero before another digit (or an x)."""
     return any(_has_code(chunk) for chunk in text.chunks)
 
 
@@ -185,7 +185,7 @@ def _dates(text: pa.ChunkedArray) -> Typed | None:
 
 
 def _timestamps(unit: str, zone: str | None) -> Attempt:
-    """Return an attempt to read ISO 8601 at this unit, as instants in UTC if there is a zone."""
+    """Return an attempt to parse ISO 8601 timestamps at this unit, converted to UTC if there is a zone."""
 
     def attempt(text: pa.ChunkedArray) -> Typed | None:
         found = _cast(text, pa.timestamp(unit, zone))
@@ -194,7 +194,7 @@ def _timestamps(unit: str, zone: str | None) -> Attempt:
     return attempt
 
 
-# The coarsest unit that loses nothing is taken.
+# The coarsest lossless unit is used.
 _TIMESTAMPS = [_timestamps(unit, zone) for zone in (None, "UTC") for unit in ("s", "ms", "us", "ns")]
 
 

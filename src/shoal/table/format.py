@@ -1,4 +1,4 @@
-"""Format: what a kind of file says about itself, for reading, writing, help and docs."""
+"""File format: its reader, writer, and description for help and docs."""
 
 import inspect
 from collections.abc import Callable
@@ -8,20 +8,20 @@ import pyarrow as pa
 
 
 class Format(NamedTuple):
-    """A kind of file. Its reader takes the path, the columns, and the options of the format by name."""
+    """A file format. Its reader takes the path, the columns, and the options of the format as keywords."""
 
     name: str
     title: str
-    """As help and docs call it."""
+    """Name in help and docs."""
     endings: tuple[str, ...]
     read: Callable[..., tuple[pa.Table, Any]]
     write: Callable[..., None]
     comes_back: str
-    """What a release in this format looks like, for the docs."""
+    """Description of a release in this format, for the docs."""
     extra: str | None = None
-    """The extra that brings what reading and writing need."""
+    """Extra that installs the dependencies of this format."""
     tells_empty: bool = True
-    """Whether an empty text differs from a missing one in such a file."""
+    """Whether the format distinguishes an empty string from a missing value."""
 
     @property
     def options(self) -> frozenset[str]:

@@ -1,6 +1,6 @@
-"""Frames: pandas, polars, pyarrow, DuckDB and whatever else narwhals or the Arrow C stream interface knows.
+"""Frames: pandas, polars, pyarrow, DuckDB and whatever else narwhals or the Arrow C stream interface supports.
 
-Each way in returns the table and the way back, which turns a released table into the kind of frame that came in.
+Each conversion returns the Arrow table and a function that converts a released table back to the kind of the input.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ KNOWN = "a path, pandas, polars, pyarrow, a DuckDB relation, or an object with _
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame as Arrow: its kind, the way back, and the columns that were its index."""
+    """A frame as Arrow, with its kind, the conversion back, and the columns of its index."""
 
     arrow: pa.Table
     kind: str
@@ -30,7 +30,7 @@ class Frame:
 
 
 def from_frame(source: Any, columns: Sequence[str] | None = None) -> Frame:
-    """Return any frame as Arrow, or say that this is none."""
+    """Convert a frame to Arrow; raise if `source` is not a frame."""
     if isinstance(source, nw.DataFrame | nw.LazyFrame):
         inner = from_frame(source.to_native(), columns)
         return replace(inner, back=_Narwhals(inner.back))
@@ -44,7 +44,7 @@ def from_frame(source: Any, columns: Sequence[str] | None = None) -> Frame:
 
 
 def without_types(back: Back) -> Back:
-    """Return a way back that does not look at the types of the frame that came in."""
+    """Return a conversion back that does not restore the dtypes of the input frame."""
     if isinstance(back, _Narwhals):
         return _Narwhals(without_types(back.inner))
     return replace(back, dtypes={}) if isinstance(back, _Pandas) else back
@@ -52,12 +52,12 @@ def without_types(back: Back) -> Back:
 
 @dataclass(frozen=True)
 class _Narwhals:
-    """What it takes to give a frame of narwhals back."""
+    """Conversion back to a narwhals frame."""
 
     inner: Back
 
     def __call__(self, arrow: pa.Table) -> Any:
-        """Return a released table as a frame of narwhals."""
+        """Return a released table as a narwhals frame."""
         return nw.from_native(self.inner(arrow))
 
 
@@ -67,7 +67,7 @@ def _from_other(source: Any) -> Frame:
     if isinstance(source, pa.RecordBatch):
         return Frame(pa.Table.from_batches([source]), "record batch", _as_batch)
     if dependencies.is_polars_lazyframe(source):
-        raise ParameterError("The table is a polars LazyFrame, which holds no records yet. Hand over frame.collect().")
+        raise ParameterError("The table is a polars LazyFrame, which holds no records yet. Pass frame.collect().")
     if dependencies.is_polars_dataframe(source):
         return Frame(source.to_arrow(), "polars", _as_polars)
     if dependencies.is_duckdb_relation(source):
@@ -76,10 +76,10 @@ def _from_other(source: Any) -> Frame:
         eager = nw.from_native(source, eager_only=True)
         return Frame(eager.to_arrow(), str(eager.implementation), _by_narwhals(eager.implementation))
     if hasattr(source, "__arrow_c_stream__"):
-        # A single column has that interface as well, and is no table.
+        # A single column also has this interface, but is not a table.
         with suppress(pa.ArrowInvalid):
             return Frame(pa.table(source), "arrow stream", _same)
-    raise ParameterError(f"A table cannot be made from {type(source).__name__}. Hand over {KNOWN}.")
+    raise ParameterError(f"A table cannot be made from {type(source).__name__}. Pass {KNOWN}.")
 
 
 def _same(arrow: pa.Table) -> pa.Table:
@@ -92,7 +92,7 @@ def _as_batch(arrow: pa.Table) -> pa.RecordBatch:
 
 
 def _as_polars(arrow: pa.Table) -> Any:
-    """Return a polars frame; categories with an order are an Enum there, which polars itself knows by metadata only."""
+    """Return a polars frame; ordered categories become an Enum, which polars itself recognises by metadata only."""
     import polars
 
     frame = polars.DataFrame(polars.from_arrow(arrow))
@@ -112,10 +112,10 @@ def _by_narwhals(backend: Any) -> Back:
 
 
 def _from_pandas(frame: Any, columns: Sequence[str] | None) -> Frame:
-    """Take in a pandas frame: its index, if it says anything, as columns, and its names as text."""
+    """Convert a pandas frame; an informative index becomes columns, and column names become strings."""
     if frame.columns.nlevels > 1:
         raise SchemaError(
-            f"The columns have names of {frame.columns.nlevels} levels. Give each one name: "
+            f"The columns have names of {frame.columns.nlevels} levels. Flatten them: "
             "frame.columns = ['_'.join(map(str, levels)) for levels in frame.columns]."
         )
     original = {str(name): name for name in frame.columns}
@@ -135,7 +135,7 @@ def _from_pandas(frame: Any, columns: Sequence[str] | None) -> Frame:
 
 
 def _index_names(frame: Any) -> list[str]:
-    """Name the levels of an index, unless it only counts the records."""
+    """Return the names of the index levels; none for a default index."""
     import pandas
 
     index = frame.index
@@ -147,21 +147,21 @@ def _index_names(frame: Any) -> list[str]:
 
 
 def _as_arrow(name: str, series: Any) -> pa.ChunkedArray:
-    """Return one pandas column as Arrow, or say that it has no one type."""
+    """Convert one pandas column to Arrow; raise if it has no single type."""
     try:
         array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # The text of that error holds a value.
+        # The message of that error contains a value.
         raise SchemaError(
-            f"Column {name!r} (dtype {series.dtype}) mixes several types, or has one that Arrow does not know. Convert "
-            "it, with astype(str) for instance, or leave it out."
+            f"Column {name!r} (dtype {series.dtype}) mixes several types, or has one that Arrow does not support. "
+            "Convert it, with astype(str) for instance, or leave it out."
         ) from None
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 @dataclass(frozen=True)
 class _Pandas:
-    """What it takes to give a pandas frame back."""
+    """Conversion back to a pandas frame."""
 
     schema: pa.Schema
     dtypes: dict[str, Any]
@@ -181,7 +181,7 @@ class _Pandas:
         return frame.rename(columns=self.original)
 
     def _series(self, name: str, column: pa.ChunkedArray) -> Any:
-        """Return a column in the dtype that it came in, unless the release has changed its type."""
+        """Return a column in its input dtype, unless the release has changed its type."""
         import pandas
 
         dtype = self.dtypes.get(name)
@@ -197,7 +197,7 @@ class _Pandas:
 
 
 def _nullable_integer(kind: pa.DataType) -> Any:
-    """Return the pandas dtype for integers with gaps; for other types, none."""
+    """Return the nullable pandas dtype for an integer type; None for other types."""
     import pandas
 
     return (

@@ -1,4 +1,4 @@
-"""Columnar files: Parquet, of which only the columns asked for are read, and Arrow (Feather)."""
+"""Columnar files: Parquet, of which only the requested columns are read, and Arrow (Feather)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,15 +11,15 @@ from shoal.errors import FileError
 from shoal.table.clean import check_names, check_wanted
 from shoal.table.format import Format
 
-# What the readers raise on bytes that are no such file. The text of it can hold values, so it is not shown.
+# Exceptions that the readers raise on damaged files. Their messages can contain values, so they are not shown.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeError)
 
-# The checksums let a reader notice damage, as ours does.
+# The checksums allow readers, including this one, to detect damage.
 PARQUET_OPTIONS: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
-    """Read a Parquet file, or the columns of it that are asked for."""
+    """Read a Parquet file, or some of its columns."""
     with _opened(path) as file:
         names = file.schema_arrow.names
         check_names(names)
@@ -31,7 +31,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.T
 
 
 def parquet_types(path: Path) -> tuple[pa.Schema, int]:
-    """Return names and types of the columns of a Parquet file, and the number of its records."""
+    """Return the schema of a Parquet file and its number of records."""
     with _opened(path) as file:
         check_names(file.schema_arrow.names)
         return file.schema_arrow, int(file.metadata.num_rows)
@@ -57,7 +57,7 @@ def read_arrow(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Tab
             file.seek(0)
             with (pa.ipc.open_file if is_file else pa.ipc.open_stream)(file) as reader:
                 table = reader.read_all()
-        # The reader trusts offsets and codes in the file; a damaged one would fail later, or never.
+        # The reader trusts offsets and codes in the file; damage would be detected later, or never.
         table.validate(full=True)
     except UNREADABLE:
         raise damaged(path, "Arrow") from None
@@ -74,9 +74,9 @@ def write_arrow(table: pa.Table, path: Path, ending: str = ".arrow", notes: obje
 
 
 def damaged(path: Path, kind: str) -> FileError:
-    """Say that a file is not what its name says."""
+    """Return the error for a file that is not of the format its name claims."""
     return FileError(
-        f"{path.name!r} is not a whole {kind} file: it is cut short, damaged or of another kind. Write it again."
+        f"{path.name!r} is not a complete {kind} file: it is truncated, damaged or of another format. Write it again."
     )
 
 

@@ -1,8 +1,8 @@
-"""Rewrite: a Parquet file with some columns replaced and its records in another order, in bounded memory.
+"""Rewrite a Parquet file with some columns replaced and its records in another order, in bounded memory.
 
-The untouched columns go from file to file, some records at a time. A new order takes two passes: records are first
-scattered into temporary files by where they will be, then each of these is put in order and appended. So a column that
-is published as it came never has to fit into memory.
+Unchanged columns are copied from file to file in batches. A new order takes two passes: records are first distributed
+to temporary files by their target position, then each of these is sorted and appended. So a column that is published
+unchanged never has to fit into memory.
 """
 
 import os
@@ -36,37 +36,37 @@ def rewrite_parquet(
     order: ArrayLike | None = None,
     force: bool = False,
 ) -> None:
-    """Write a Parquet file again, with other values in some columns and its records in another order.
+    """Rewrite a Parquet file with other values in some columns and its records in another order.
 
     Parameters
     ----------
     source : path
-        The Parquet file that came in, of n records.
+        The input Parquet file, of n records.
     path : path
-        Where the new one shall be.
+        The output file.
     replaced : pyarrow.Table of n records
-        Columns to publish in place of those of the same name, or in addition; records in the order of `source`.
+        Columns that replace those of the same name, or are added; records in the order of `source`.
     columns : sequence of str
-        The columns to publish, in this order: from `replaced` if it has them, otherwise from `source` as they are.
+        The columns to publish, in this order: from `replaced` if it has them, otherwise unchanged from `source`.
     order : array_like of shape (n,), optional
-        A permutation: record `order[i]` of `source` is written in place i. Without it, records keep their order.
+        A permutation: record `order[i]` of `source` is written as row i. By default records keep their order.
     force : bool
-        Replace a file that is there already.
+        Overwrite an existing file.
 
     Raises
     ------
     FileError
-        If `source` is not a whole Parquet file, or `path` cannot be written; nothing is left behind then.
+        If `source` is not a complete Parquet file, or `path` cannot be written; nothing is left behind then.
     SchemaError
         If a column to publish is in neither.
     ParameterError
-        If `replaced` has another number of records than `source`, or `order` is no permutation.
+        If `replaced` and `source` differ in their number of records, or `order` is not a permutation.
 
     Notes
     -----
-    Holds `replaced`, `order` and about 64 MB of records at a time (more only if the file has more than 16 GB, since
-    there are at most 256 temporary files). With an order, the untouched columns are written to the disk a second time,
-    in a folder beside `path` that only its owner can enter and that is removed at the end.
+    Memory holds `replaced`, `order` and about 64 MB of records (more only if the file has more than 16 GB, since there
+    are at most 256 temporary files). With an order, the unchanged columns are written to disk a second time, in a
+    folder beside `path` that only its owner can access and that is removed at the end.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def rewrite_parquet_into(
     columns: Sequence[str],
     order: ArrayLike | None = None,
 ) -> None:
-    """Write straight to `path`, replacing what is there: for a path from `shoal.files.replacing_all`."""
+    """Write directly to `path`, overwriting it: for a path from `shoal.files.replacing_all`."""
     source = Path(source)
     with _opened(source) as file:
         n = file.metadata.num_rows
@@ -117,11 +117,11 @@ def rewrite_parquet_into(
 
 @contextmanager
 def _opened(source: Path) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file; whatever its content makes the reader say is told without a value."""
+    """Open a Parquet file; errors of the reader are reported without values."""
     if not source.is_file():
         raise FileError(f"{str(source)!r} does not exist or is not a regular file.")
     try:
-        # What is read ahead would be kept until the file is closed: all of it, in the end.
+        # Prefetched data would be kept until the file is closed, so in the end the whole file.
         file = pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True)
     except UNREADABLE:
         raise damaged(source, "Parquet") from None
@@ -145,7 +145,7 @@ def _without_file(replaced: pa.Table, order: NDArray[np.int64] | None) -> Iterat
 
 
 def _in_order(file: pq.ParquetFile, untouched: list[str], replaced: pa.Table) -> Iterator[pa.Table]:
-    """Yield the records as they come."""
+    """Yield the records in the order of the file."""
     start = 0
     for batch in _batches(file, untouched, _bucket_size(file, untouched)):
         yield _joined(batch, replaced.slice(start, batch.num_rows))
@@ -155,7 +155,7 @@ def _in_order(file: pq.ParquetFile, untouched: list[str], replaced: pa.Table) ->
 def _in_new_order(
     file: pq.ParquetFile, untouched: list[str], replaced: pa.Table, order: NDArray[np.int64], path: Path
 ) -> Iterator[pa.Table]:
-    """Yield the records in a new order, by way of temporary files."""
+    """Yield the records in a new order, using temporary files."""
     size = _bucket_size(file, untouched)
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
@@ -170,8 +170,8 @@ def _in_new_order(
 
 
 def _scatter(file: pq.ParquetFile, untouched: list[str], places: NDArray[np.int64], size: int, folder: Path) -> None:
-    """Write each record to the temporary file of the places where it belongs, with its place."""
-    # Numbered names, so that none is in the way of the place.
+    """Write each record, with its target position, to the temporary file that covers that position."""
+    # Numbered names, so that none clashes with the position column.
     names = [*map(str, range(len(untouched))), _PLACE]
     kinds = [*plain(file.schema_arrow.empty_table()).select(untouched).schema.types, pa.int64()]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
@@ -192,13 +192,13 @@ def _scatter(file: pq.ParquetFile, untouched: list[str], places: NDArray[np.int6
 
 
 def _batches(file: pq.ParquetFile, untouched: list[str], size: int) -> Iterator[pa.Table]:
-    """Yield the untouched columns, some records at a time."""
+    """Yield the unchanged columns in batches."""
     batches = file.iter_batches(min(size, _BATCH), columns=untouched)
     while True:
         try:
             batch = next(batches, None)
         except UNREADABLE:
-            raise FileError("The Parquet file is damaged: it cannot be read to its end. Write it again.") from None
+            raise FileError("The Parquet file is damaged: it cannot be read completely. Write it again.") from None
         if batch is None:
             return
         yield plain(pa.Table.from_batches([batch]).select(untouched))
@@ -209,10 +209,10 @@ def _joined(untouched: pa.Table, replaced: pa.Table) -> pa.Table:
 
 
 def _bucket_size(file: pq.ParquetFile, untouched: list[str]) -> int:
-    """Return how many records go into a temporary file, so that one of them fits well into memory."""
+    """Return the number of records per temporary file, so that one file fits into memory."""
     about = file.metadata
     encoded = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-    # Repeated texts take little room in the file and much in memory, where the first records give an idea of it.
+    # Repeated strings are small in the file and large in memory; the latter is estimated from the first records.
     first = next(_batches(file, untouched, _FIRST), None)
     n_bytes: int = max(encoded, 0 if first is None else first.nbytes * about.num_rows // first.num_rows)
     n_buckets = min(n_bytes // _BUCKET_BYTES + 1, _MOST_BUCKETS)

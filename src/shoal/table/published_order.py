@@ -1,13 +1,13 @@
-"""Published order: the order of the records in a released file, from what is published alone.
+"""Published order: the order of the records in a released file, derived from the published values alone.
 
-Records are sorted by a hash of their published values. There is no seed and no secret in it, so there is nothing to
-undo; the order of the input has no part in it, and the same values give the same order again.
+Records are sorted by a hash of their published values. The hash has no seed and no secret, so there is nothing to
+invert; it does not depend on the order of the input, and the same values give the same order.
 
-The hash has two halves of 64 bits. The first does not see what some format cannot hold (a missing text and an empty one
-are the same to it), so that the place of a record never tells more than its file does. The second sees everything and
-decides where the first is equal. Records that agree in both are the same and may change places.
+The hash has two halves of 64 bits. The first ignores differences that some format cannot store (it treats a missing and
+an empty string as equal), so that the position of a record never reveals more than its file does. The second uses the
+exact values and breaks ties of the first. Records that agree in both are identical and interchangeable.
 
-Both are sums over the columns: tables can be cut by records or by columns, and hashed in parts.
+Both are sums over the columns, so tables can be split by records or by columns and hashed in parts.
 """
 
 from collections.abc import Iterable
@@ -25,22 +25,22 @@ Hashes = NDArray[np.uint64]
 _GOLDEN = 0x9E3779B97F4A7C15
 _SEEDS = np.array([[0x2545F4914F6CDD1D], [0x8CB92BA72F3D8DD7]], dtype=np.uint64)
 _MISSING = np.uint64(0xD1B54A32D192ED03)
-_AT_ONCE = 1 << 16  # records; what belongs to them stays in the cache
+_AT_ONCE = 1 << 16  # records per step, so that intermediate arrays stay in the cache
 _FACTORS = {"day": 86_400_000, "s": 1000, "ms": 1, "us": 1, "ns": 1}
 _DIVISORS = {"day": 1, "s": 1, "ms": 1, "us": 1000, "ns": 1_000_000}
 _MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)  # the first n bytes of a word
-_LONG = 256  # bytes; of a longer text a digest is taken, so that the loop over its words is short
+_LONG = 256  # bytes; longer strings are hashed by a digest, to keep the loop over words short
 
 
 def published_order(columns: Iterable[pa.ChunkedArray], n_records: int) -> NDArray[np.int64]:
-    """Return which record stands in each row of a release.
+    """Return the record number of each row of a release.
 
     Parameters
     ----------
     columns : iterable of pyarrow.ChunkedArray of n_records values
-        The published columns; looked at one after the other.
+        The published columns; processed one at a time.
     n_records : int
-        How many records there are.
+        Number of records.
 
     Returns
     -------
@@ -51,20 +51,20 @@ def published_order(columns: Iterable[pa.ChunkedArray], n_records: int) -> NDArr
     --------
     >>> ages, cities = pa.chunked_array([[31, 58, 31]]), pa.chunked_array([["Bari", "Turin", "Turin"]])
     >>> published_order([ages, cities], 3)
-    array([1, 0, 2])
+    array([2, 1, 0])
     """
     first, second = record_hashes(columns, n_records)
     return np.lexsort((second, first))
 
 
 def record_hashes(columns: Iterable[pa.ChunkedArray], n_records: int) -> Hashes:
-    """Return the hashes of records, the sums of those of their values; shape (2, n_records)."""
+    """Return the hash of each record, the sum of the hashes of its values; shape (2, n_records)."""
     sums = np.zeros((2, n_records), dtype=np.uint64)
     for number, column in enumerate(columns, 1):
         own, start = np.uint64(number * _GOLDEN % 2**64), 0
         for chunk in column.chunks:
             if pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type):
-                chunk = chunk.dictionary_encode()  # most texts occur more than once
+                chunk = chunk.dictionary_encode()  # most strings occur more than once
             hashes = _of_dictionary(chunk) if pa.types.is_dictionary(chunk.type) else None
             for at in range(0, len(chunk), _AT_ONCE):
                 piece = value_hashes(chunk.slice(at, _AT_ONCE)) if hashes is None else hashes[:, at : at + _AT_ONCE]
@@ -74,7 +74,7 @@ def record_hashes(columns: Iterable[pa.ChunkedArray], n_records: int) -> Hashes:
 
 
 def value_hashes(values: pa.Array) -> Hashes:
-    """Return the hashes of values, the same whatever type holds them; shape (2, n)."""
+    """Return the hash of each value, independent of its type; shape (2, n)."""
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):
         return value_hashes(values.storage)
@@ -93,7 +93,7 @@ def value_hashes(values: pa.Array) -> Hashes:
         return _of_texts(values.cast(pa.large_string()))
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return _of_texts(values.cast(pa.large_binary()))
-    # Lists, structures and the like, which no other format holds.
+    # Lists, structs and other types that only Arrow and Parquet can store.
     texts = [None if value is None else repr(value) for value in values.to_pylist()]
     return _of_texts(pa.array(texts, pa.large_string()))
 
@@ -117,7 +117,7 @@ def _of_numbers(values: pa.Array) -> Hashes:
 
 
 def _of_times(values: pa.Array) -> Hashes:
-    """Hash dates, moments, times of day and durations: first in milliseconds, then as they are."""
+    """Hash dates, timestamps, times of day and durations: first in milliseconds, then exactly."""
     unit = "day" if pa.types.is_date32(values.type) else getattr(values.type, "unit", "ms")
     whole = values.cast(pa.int32()) if values.type.bit_width == 32 else values
     exact = np.asarray(whole.cast(pa.int64()).fill_null(0))
@@ -135,21 +135,21 @@ def _finished(
 
 
 def _of_texts(values: pa.Array) -> Hashes:
-    """Hash texts: first without blanks at the end, where an empty one is missing, then as they are."""
+    """Hash strings: first without trailing spaces and with empty as missing, then exactly."""
     missing = _is_null(values)
     is_text = pa.types.is_large_string(values.type)
     exact = values.fill_null("" if is_text else b"")
     shown = pc.utf8_rtrim(exact, " ") if is_text else exact
     hashes = _of_bytes(shown)
     hashes[0, np.asarray(pc.binary_length(shown)) == 0] = _MISSING
-    # What was cut off is known by its length.
+    # The trailing spaces that were removed are identified by their number.
     lengths = np.asarray(pc.binary_length(exact)).astype(np.uint64)
     hashes[1] += _mixed(np.where(missing, _MISSING, lengths))
     return hashes
 
 
 def _of_bytes(texts: pa.Array) -> Hashes:
-    """Hash large texts without missing ones, eight bytes at a time."""
+    """Hash large strings without nulls, eight bytes at a time."""
     hashes = np.repeat(_SEEDS, len(texts), axis=1)
     if not len(texts):
         return hashes
@@ -159,7 +159,7 @@ def _of_bytes(texts: pa.Array) -> Hashes:
     content[:-8] = np.frombuffer(data or b"", np.uint8)[at[0] : at[-1]]
     starts, lengths = at[:-1] - at[0], np.diff(at)
     hashes += lengths.astype(np.uint64)
-    words = np.ndarray(len(content) - 7, "<u8", content.data, strides=(1,))  # the eight bytes from each byte on
+    words = np.ndarray(len(content) - 7, "<u8", content.data, strides=(1,))  # the eight bytes that start at each byte
     open_ones = np.flatnonzero(lengths <= _LONG)
     for position in range(0, _LONG, 8):
         open_ones = open_ones[lengths[open_ones] > position]

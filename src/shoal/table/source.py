@@ -1,4 +1,4 @@
-"""Source: what a table was read from, so that a release never mixes what stood there before and after a change."""
+"""Source of a table: detects a file or frame that changes while a release is made."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from shoal.errors import FileError
 
 
 class Stamp(NamedTuple):
-    """What tells a file from the same path at another time."""
+    """State of a file, to detect that it was modified or replaced."""
 
     size: int
     changed_ns: int
@@ -20,21 +20,21 @@ class Stamp(NamedTuple):
 
     @staticmethod
     def of(path: Path) -> "Stamp":
-        """Return the stamp of a file, through links."""
+        """Return the stamp of a file; symbolic links are followed."""
         found = os.stat(path)
         return Stamp(found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
 
 
 def check_stamp(path: Path, stamp: Stamp) -> None:
-    """Refuse a file that is no longer the one that was opened."""
+    """Raise if a file is no longer the one that was opened."""
     try:
         if Stamp.of(path) == stamp:
             return
     except OSError:
         pass
     raise FileError(
-        f"{path.name!r} has changed while it was used: it is not the file that was opened. Nothing was written. Start "
-        "again when nobody writes to it, or on a copy."
+        f"{path.name!r} has changed while it was in use: it is not the file that was opened. Nothing was written. "
+        "Start again when no other program writes to it, or use a copy."
     )
 
 

@@ -1,6 +1,6 @@
-"""Labelled files: SPSS (.sav, .zsav) and Stata (.dta), with the labels of variables and values.
+"""Labelled files: SPSS (.sav, .zsav) and Stata (.dta), with variable and value labels.
 
-Read and written by pyreadstat, which the extra `spss` installs.
+Uses pyreadstat, which the extra `spss` installs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,18 +22,18 @@ _INTEGERS = ("int8", "int16", "int32")
 
 @dataclass(frozen=True)
 class ValueLabels:
-    """What a labelled file says about its columns, each by the column's name.
+    """Labels of a file, by column name.
 
     Attributes
     ----------
     variables : dict of str to str
-        What a column is called at length.
+        Variable label of a column.
     values : dict of str to dict
-        What each value of a column stands for.
+        Value labels of a column.
     missing : dict of str to list of (low, high)
-        Values that SPSS was told to take for missing: a range, or twice the same value.
+        User-defined missing values of SPSS: a range, or the same value twice.
     measures : dict of str to str
-        nominal, ordinal or scale, where the file says so.
+        nominal, ordinal or scale, where the file specifies it.
     """
 
     variables: dict[str, str] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class ValueLabels:
     measures: dict[str, str] = field(default_factory=dict)
 
     def of(self, table: pa.Table) -> "ValueLabels":
-        """Keep what concerns the columns of a table and the values that occur in it."""
+        """Return the labels of the columns of a table and of the values that occur in it."""
         occurring = {
             name: set(pc.unique(table[name]).to_pylist())
             for name in (*self.values, *self.missing)
@@ -69,29 +69,29 @@ class ValueLabels:
 def read_sav(
     path: Path, columns: Sequence[str] | None = None, encoding: str | None = None
 ) -> tuple[pa.Table, ValueLabels]:
-    """Read an SPSS file. Values declared missing are kept as they are, and named in the labels."""
+    """Read an SPSS file. User-defined missing values are kept and listed in the labels."""
     return _read(_pyreadstat(path).read_sav, path, columns, encoding, user_missing=True)
 
 
 def read_dta(
     path: Path, columns: Sequence[str] | None = None, encoding: str | None = None
 ) -> tuple[pa.Table, ValueLabels]:
-    """Read a Stata file. Missing values, the extended ones (.a to .z) included, are missing."""
+    """Read a Stata file. Missing values, including extended ones (.a to .z), become null."""
     return _read(_pyreadstat(path).read_dta, path, columns, encoding)
 
 
 def write_sav(table: pa.Table, path: Path, ending: str = ".sav", notes: object = None) -> None:
-    """Write an SPSS file, with the labels that came in where they still apply."""
+    """Write an SPSS file, with the input labels that still apply."""
     labels = _labels(notes, table)
     ranges = {name: [{"lo": low, "hi": high} for low, high in found] for name, found in labels.missing.items()}
     options = {"missing_ranges": ranges, "variable_measure": labels.measures, "compress": ending == ".zsav"}
     _write(_pyreadstat(path).write_sav, table, path, labels, {key: value for key, value in options.items() if value})
-    # Date and time of writing, at a fixed place in the header.
+    # Date and time of writing, at a fixed offset in the header.
     _overwrite(path, 92, b"01 Jan 7000:00:00")
 
 
 def write_dta(table: pa.Table, path: Path, ending: str = ".dta", notes: object = None) -> None:
-    """Write a Stata file, with the labels that came in where they still apply."""
+    """Write a Stata file, with the input labels that still apply."""
     _write(_pyreadstat(path).write_dta, table, path, _labels(notes, table), {})
     with open(path, "rb") as file:
         start = file.read(1024)
@@ -122,7 +122,7 @@ def _read(
         raise
     except Exception as error:  # on damaged files pyreadstat raises whatever its conversions do
         if isinstance(error, UnicodeDecodeError) or "convert" in str(error).lower():
-            raise FileError(f"{path.name!r} has text in another encoding than it says. Give encoding=.") from None
+            raise FileError(f"{path.name!r} has text in another encoding than it declares. Give encoding=.") from None
         raise _cut_short(path) from None
     if about.number_rows is not None and any(len(values) != about.number_rows for values in data.values()):
         raise _cut_short(path)
@@ -131,7 +131,7 @@ def _read(
 
 
 def _cut_short(path: Path) -> FileError:
-    return FileError(f"{path.name!r} is not a whole {path.suffix} file: it is cut short or damaged. Write it again.")
+    return FileError(f"{path.name!r} is not a complete {path.suffix} file: it is truncated or damaged. Write it again.")
 
 
 def _column(values: list[Any], kind: str) -> pa.Array:
@@ -163,15 +163,15 @@ def _write(
         )
     except (OSError, MemoryError):
         raise
-    except Exception:  # the text of the error may hold a value
+    except Exception:  # the message of the error may contain a value
         raise FileError(
-            "The table cannot be written to such a file: names there are short and without spaces, and columns hold "
-            "numbers, text or dates. Rename or convert columns, or write Parquet."
+            "The table cannot be written as SPSS or Stata: names must be short and without spaces, and columns must "
+            "hold numbers, text or dates. Rename or convert columns, or write Parquet."
         ) from None
 
 
 def _frame(table: pa.Table) -> Any:
-    """Return a frame that pyreadstat can write, which only those of polars and pandas are."""
+    """Return a frame that pyreadstat can write: polars or pandas."""
     table = pa.table([_storable(name, table[name]) for name in table.column_names], names=table.column_names)
     if find_spec("polars"):
         import polars
@@ -180,12 +180,12 @@ def _frame(table: pa.Table) -> Any:
     if find_spec("pandas"):
         return table.to_pandas(date_as_object=True)
     raise FileError(
-        "Writing SPSS or Stata files takes polars or pandas, and neither is installed. Install one of them."
+        "Writing SPSS or Stata files requires polars or pandas, and neither is installed. Install one of them."
     )
 
 
 def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as a type that such files have: numbers are float64, times have no zone."""
+    """Return a column as a type that these formats support: numbers are float64, timestamps have no zone."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _storable(name, column.cast(kind.value_type))
@@ -194,12 +194,16 @@ def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_integer(kind):
         ends = pc.min_max(column).as_py().values()
         if any(end is not None and abs(end) > 2**53 for end in ends):
-            raise FileError(f"Column {name!r} has whole numbers of more than 15 digits, which such a file would round.")
+            raise FileError(
+                f"Column {name!r} has integers of more than 15 digits, which SPSS and Stata files would round. "
+                "Convert it to text, or write Parquet."
+            )
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind) or pa.types.is_null(kind):
         return column.cast(pa.float64())
     if pa.types.is_duration(kind):
         raise FileError(
-            f"Column {name!r} holds durations, which such a file cannot. Make them numbers, or write Parquet."
+            f"Column {name!r} holds durations, which SPSS and Stata files cannot store. Convert them to numbers, or "
+            "write Parquet."
         )
     return column
 

@@ -75,7 +75,7 @@ def test_a_plan_by_nearest_neighbours_is_ready_when_they_are():
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({"variant": "reopen"}, "none of"), ({"alpha": 0.0}, "alpha"), ({"everything": 0.0}, "above 0")],
+    [({"variant": "reopen"}, "Unknown variant"), ({"alpha": 0.0}, "alpha"), ({"everything": 0.0}, "above 0")],
 )
 def test_rules_that_cannot_be_are_refused(settings, said):
     with pytest.raises(ParameterError, match=said):
@@ -115,7 +115,7 @@ def test_a_deadline_that_no_share_meets_is_refused_with_the_earliest():
 
 @pytest.mark.parametrize("deadline", [0.0, -60.0])
 def test_a_deadline_before_the_end_of_the_collection_is_refused_with_the_earliest(deadline):
-    with pytest.raises(ParameterError, match=r"still to come\. The earliest release is 2 min 33 s after"):
+    with pytest.raises(ParameterError, match=r"still arriving\. The earliest release is 2 min 33 s after"):
         plan(TWO_HOURS, TEN_HOURS, deadline=deadline)
 
 

@@ -1,7 +1,7 @@
-"""Plan: when to start on what has arrived, so that the release is ready in time and loses as little as it can.
+"""Planning: when to start with the records that have arrived, so that the release is ready in time with minimal loss.
 
-Nothing here looks at records. `Quadratic` follows the thesis; `Measured` reads times off a calibration on this machine
-(`shoal.batches.calibrate`), because our base algorithm is not quadratic.
+Nothing here needs the records. `Quadratic` follows the thesis; `Measured` takes times from a calibration on this
+machine (`shoal.batches.calibrate`), because our default method is not quadratic.
 """
 
 from dataclasses import asdict, dataclass
@@ -33,32 +33,32 @@ _STEPS = 1_000
 
 @dataclass(frozen=True)
 class Plan:
-    """When to do what. Seconds count from the moment when the collection ends.
+    """A schedule. Times are in seconds relative to the end of the collection.
 
     Attributes
     ----------
     late_share : float
-        Share of the records that comes after the base has started: nu. 0 is the ordinary job on everything.
+        Share of the records that arrives after the base has started: nu. 0 is the ordinary job on all records.
     start : float
-        When to start on the base; before the end of the collection it is negative.
+        Start of the base; negative before the end of the collection.
     base_seconds, late_seconds : float
-        How long the base and the late records take.
+        Duration of the base and of the late records.
     wait : float
-        How long the base, once done, waits for the end of the collection: time for more refinement.
+        Time between the end of the base and the end of the collection, available for more refinement.
     finish : float
-        When the release is ready.
+        Time at which the release is ready.
     finish_between : tuple of float
-        The same, at the best and at the worst that was seen; equal where times follow a rule.
+        Best and worst case of `finish`, as measured; equal where times follow a formula.
     ordinary : float
-        When it would be ready without a head start.
+        Time at which the ordinary job, without a head start, is ready.
     deadline : float or None
-        When it has to be.
+        Required time.
     extra_loss : float or None
-        How much more is lost than by the ordinary job, as a share; None where nobody has measured it.
+        Extra loss relative to the ordinary job, as a fraction; None where it was not measured.
     variant : str
-        How the late records join.
+        Variant by which the late records join.
     collection : float
-        How long the collection takes.
+        Duration of the collection.
     """
 
     late_share: float
@@ -75,11 +75,11 @@ class Plan:
     collection: float
 
     def json(self) -> dict[str, float | str | tuple[float, float] | None]:
-        """Return all numbers by name."""
+        """Return all fields by name."""
         return asdict(self)
 
     def text(self) -> str:
-        """Say it in a few lines."""
+        """Return the plan as a few lines of text."""
         if self.late_share == 0:
             why = "nothing is ready before" if self.deadline is None else "there is time for"
             return "\n".join(
@@ -107,33 +107,31 @@ class Plan:
         )
 
     def _between(self) -> str:
-        """Say how far off it may be, where that is known."""
+        """Return the range of the finish, if known."""
         low, high = self.finish_between
         return "" if low == high else f", between {spoken(low)} and {spoken(high)}"
 
     def _doubt(self) -> list[str]:
-        """Say that the deadline is not safe, if so."""
+        """Return a warning line if the worst case misses the deadline."""
         if self.deadline is None or self.finish_between[1] <= self.deadline:
             return []
-        return [
-            "doubt        at the worst that was measured the deadline is missed; plan for an earlier one to be safe"
-        ]
+        return ["doubt        in the worst case measured, the deadline is missed; plan for an earlier one to be safe"]
 
 
 def plan(times: Times, arrivals: Arrivals, deadline: float | None = None, latest_start: float | None = None) -> Plan:
-    """Choose the share of records that may come late.
+    """Choose the late share.
 
     Parameters
     ----------
     times : Times
-        How long base and late records take for a share: `Quadratic` or `Measured`.
+        Duration of base and late records for a share: `Quadratic` or `Measured`.
     arrivals : Arrivals
-        When records arrive.
+        Arrival curve.
     deadline : float, optional
-        Seconds after the end of the collection. Given one, the smallest share that meets it, as it loses least;
-        without, the share that is ready first.
+        Seconds after the end of the collection. With a deadline, the smallest share that meets it is chosen, since it
+        loses least; without one, the share that is ready first.
     latest_start : float, optional
-        So many seconds before the end it is now: the base cannot start earlier than that.
+        Seconds from now until the end of the collection: the base cannot start earlier than now.
 
     Returns
     -------
@@ -142,13 +140,13 @@ def plan(times: Times, arrivals: Arrivals, deadline: float | None = None, latest
     Raises
     ------
     ParameterError
-        If the deadline lies before the end of the collection or no share meets it; the message gives the earliest.
+        If the deadline lies before the end of the collection or cannot be met; the message gives the earliest finish.
 
     Notes
     -----
-    Ready is ``max(base - head start, 0) + late`` seconds after the end. The thesis solves this in closed form for two
-    steps of MDAV and even arrivals (`shoal.batches.planning.formulas`); here it is searched, for any times and any
-    curve.
+    The release is ready ``max(base - head start, 0) + late`` seconds after the end. The thesis minimises this in
+    closed form for two steps of MDAV and uniform arrivals (`shoal.batches.planning.formulas`); here it is searched
+    numerically, for any running times and any arrival curve.
 
     Examples
     --------
@@ -161,7 +159,7 @@ def plan(times: Times, arrivals: Arrivals, deadline: float | None = None, latest
     """
     if deadline is not None and not deadline > 0:
         raise ParameterError(
-            f"The deadline lies {spoken(-deadline)} before the end of the collection, when records are still to come. "
+            f"The deadline lies {spoken(-deadline)} before the end of the collection, when records are still arriving. "
             f"The earliest release is {spoken(plan(times, arrivals, None, latest_start).finish)} after the end."
         )
     most = 1.0 if latest_start is None else arrivals.open_share(max(latest_start, 0.0))
@@ -177,7 +175,7 @@ def plan(times: Times, arrivals: Arrivals, deadline: float | None = None, latest
             raise ParameterError(
                 f"The release cannot be ready {spoken(deadline)} after the collection: the earliest is "
                 f"{spoken(earliest)}, with {share:.1%} of the records late. The ordinary job would take "
-                f"{spoken(_finish(times, arrivals, 0.0))}. Give it more time, or collect for longer."
+                f"{spoken(_finish(times, arrivals, 0.0))}. Choose a later deadline, or a longer collection."
             )
         return _plan(times, arrivals, share, deadline)
     first = int(np.argmax(finishes <= deadline))
@@ -186,21 +184,21 @@ def plan(times: Times, arrivals: Arrivals, deadline: float | None = None, latest
 
 
 def advice(late: float) -> str:
-    """Say which variant suits a share of late records, from what was measured (docs/incremental.md, figure 6.3)."""
+    """Return advice on the variant for a late share, from measurements (docs/incremental.md, figure 6.3)."""
     if late >= 0.5:
-        return "at half of the records and more, run everything again: it takes no longer and loses less"
-    return "two-step is the quickest and loses most; reopen loses least, less than MDAV of everything"
+        return "with half of the records late or more, run everything again: it takes no longer and loses less"
+    return "two-step is fastest and loses most; reopen loses least, less than MDAV of everything"
 
 
 def _finish(times: Times, arrivals: Arrivals, late: float) -> float:
-    """Say when the release is ready, in seconds after the end of the collection."""
+    """Return when the release is ready, in seconds after the end of the collection."""
     if late == 0:
         return times.base(0.0)
     return max(times.base(late) - arrivals.head_start(late), 0.0) + times.late(late)
 
 
 def _fastest(times: Times, arrivals: Arrivals, shares: NDArray[np.float64], best: int) -> float:
-    """Narrow the fastest share down between its neighbours in the grid, by golden sections."""
+    """Refine the fastest share between its neighbours in the grid by golden-section search."""
     low, high = float(shares[max(best - 1, 0)]), float(shares[min(best + 1, len(shares) - 1)])
     ratio = (5**0.5 - 1) / 2
     for _ in range(60):
@@ -214,7 +212,7 @@ def _fastest(times: Times, arrivals: Arrivals, shares: NDArray[np.float64], best
 
 
 def _crossing(times: Times, arrivals: Arrivals, late: float, in_time: float, deadline: float) -> float:
-    """Halve the way between a share that is too late and one that is in time."""
+    """Bisect between a share that misses the deadline and one that meets it."""
     for _ in range(60):
         middle = (late + in_time) / 2
         if _finish(times, arrivals, middle) <= deadline:

@@ -1,4 +1,4 @@
-"""When records arrive: evenly, or by a curve that is given."""
+"""Arrival curves: uniform, or given by points."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from shoal.errors import ParameterError
 
 @dataclass(frozen=True)
 class Arrivals:
-    """How much has arrived by when.
+    """The share of the records that has arrived over time.
 
     Attributes
     ----------
     seconds : tuple of float
         Points in time since the collection began, ascending from 0; the last is its end.
     shares : tuple of float
-        What has arrived by then, ascending; the last is 1. In between it grows evenly.
+        Share that has arrived by then, ascending; the last is 1. Linear in between.
 
     Examples
     --------
@@ -43,26 +43,26 @@ class Arrivals:
 
     @classmethod
     def uniform(cls, seconds: float) -> "Arrivals":
-        """Let records arrive evenly for so many seconds."""
+        """Return uniform arrivals over a number of seconds."""
         if not 0 <= seconds < float("inf"):
-            raise ParameterError(f"A collection takes a number of seconds of at least 0; got {seconds!r}.")
+            raise ParameterError(f"The duration of a collection must be at least 0 seconds; got {seconds!r}.")
         return cls((0.0, float(seconds)), (0.0, 1.0))
 
     @classmethod
     def of(cls, points: Sequence[tuple[float, float]]) -> "Arrivals":
-        """Make a curve of points (seconds, share)."""
+        """Return the curve through points (seconds, share)."""
         return cls(tuple(seconds for seconds, _ in points), tuple(share for _, share in points))
 
     @property
     def duration(self) -> float:
-        """How long the collection takes, in seconds."""
+        """Duration of the collection in seconds."""
         return float(self.seconds[-1])
 
     def head_start(self, late: float) -> float:
-        """Say how long before the end all but a share `late` have arrived, in seconds."""
+        """Return how many seconds before the end all but a share `late` have arrived."""
         if late >= 1 - self.shares[0]:
             return self.duration
-        # Where the curve is flat, the first moment at which the share is there.
+        # Where the curve is flat, the first moment at which the share is reached.
         rising = np.concatenate([[True], np.diff(self.shares) > 0])
         shares, seconds = np.array(self.shares)[rising], np.array(self.seconds)[rising]
         at = 1 - late
@@ -75,9 +75,9 @@ class Arrivals:
         return float(self.duration - moment)
 
     def open_share(self, before_end: float) -> float:
-        """Say what share is still to come so many seconds before the end."""
+        """Return the share that is still to come `before_end` seconds before the end."""
         return float(1 - np.interp(self.duration - before_end, self.seconds, self.shares))
 
     def _flat_until(self, share: float) -> float:
-        """Return the last moment at which exactly this share was there."""
+        """Return the last moment at which exactly this share had arrived."""
         return max(moment for moment, there in zip(self.seconds, self.shares, strict=True) if there == share)

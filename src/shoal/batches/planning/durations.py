@@ -1,4 +1,4 @@
-"""Durations as people write them: 90, 90s, 1h30min, 2 days."""
+"""Durations as text: 90, 90s, 1h30min, 2 days."""
 
 import re
 
@@ -8,7 +8,7 @@ _UNITS = {"d": 86_400, "day": 86_400, "days": 86_400, "h": 3_600, "min": 60, "m"
 
 
 def as_seconds(text: str) -> float:
-    """Read a duration.
+    """Parse a duration.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def as_seconds(text: str) -> float:
 
 
 def spoken(seconds: float) -> str:
-    """Write a duration with the two units that matter.
+    """Format a duration with its two largest units.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The thesis's formulas for two steps of MDAV, whose time is quadratic, and records that arrive evenly.
+"""The thesis's formulas for two steps of MDAV, with quadratic running time and uniform arrivals.
 
-All times are shares of what the ordinary job takes on everything. `head_start` is the head-start coefficient: how long
-the collection takes, in that unit. A share `nu` of the records comes late.
+All times are fractions of the time of the ordinary job on all records. `head_start` is the head-start coefficient: the
+duration of the collection in that unit. A share `nu` of the records comes late.
 """
 
 from math import sqrt
@@ -9,11 +9,11 @@ from math import sqrt
 from shoal.errors import ParameterError
 
 CRITICAL_HEAD_START = 2 * (2 / sqrt(3) - 1)
-"""Up to this head-start coefficient, about 0.309, the fastest plan still waits for the base after the collection."""
+"""Up to this head-start coefficient, about 0.309, the base of the fastest plan ends after the collection."""
 
 
 def critical_share(head_start: float) -> float:
-    """Return the share at which the base is done at the very moment when the collection ends.
+    """Return the share at which the base is done exactly when the collection ends.
 
     Examples
     --------
@@ -21,12 +21,12 @@ def critical_share(head_start: float) -> float:
     0.1459
     """
     _check(head_start)
-    # (2 + s - sqrt(s (4 + s))) / 2, without the difference of nearly equal numbers for long collections.
+    # (2 + s - sqrt(s (4 + s))) / 2, rewritten to avoid cancellation for long collections.
     return 2 / (2 + head_start + sqrt(head_start * (4 + head_start)))
 
 
 def optimal_share(head_start: float) -> float:
-    """Return the share with which the release is ready first.
+    """Return the share for which the release is ready first.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def optimal_share(head_start: float) -> float:
 
 
 def earliest(head_start: float) -> float:
-    """Return the shortest time after the collection in which any share can be ready.
+    """Return the earliest time after the collection at which a release can be ready, over all shares.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def earliest(head_start: float) -> float:
 
 
 def deadline_share(head_start: float, deadline: float) -> float:
-    """Return the share with which the release is ready right at the deadline: the smallest, which loses least.
+    """Return the share for which the release is ready exactly at the deadline: the smallest, which loses least.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def deadline_share(head_start: float, deadline: float) -> float:
             f"head-start coefficient {head_start:g}; the earliest is {earliest(head_start):.4g}."
         )
     root = sqrt(max((2 + head_start) ** 2 - 8 * (1 - deadline), 0.0))
-    # (2 + s - root) / 4, again without the difference.
+    # (2 + s - root) / 4, again rewritten to avoid cancellation.
     return 2 * (1 - deadline) / (2 + head_start + root)
 
 

@@ -1,4 +1,4 @@
-"""How long the base and the late records take: by the thesis's rule, or as measured on this machine."""
+"""Running times of the base and the late records: by the thesis's formulas, or as measured on this machine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from shoal.errors import ParameterError
 
 
 class Times(Protocol):
-    """What a planner must know, in seconds, for a share `late` of the records."""
+    """Running times in seconds for a share `late` of the records, as the planner needs them."""
 
     @property
     def variant(self) -> str:
-        """How late records join; see `shoal.batches.VARIANTS`."""
+        """Variant by which late records join; see `shoal.batches.VARIANTS`."""
 
     def base(self, late: float) -> float:
-        """Say how long the base takes."""
+        """Return the time of the base."""
 
     def late(self, late: float) -> float:
-        """Say how long it takes to bring the late records in."""
+        """Return the time of joining the late records."""
 
     def loss(self, late: float) -> float | None:
-        """Say how much more is lost, as a share of the ordinary job's loss; None where nobody has measured it."""
+        """Return the extra loss as a fraction of the ordinary job's loss; None where it was not measured."""
 
     @property
     def margin(self) -> tuple[float, float]:
-        """By which factors the times may come out, at the best and at the worst."""
+        """Best-case and worst-case factors on the times."""
 
 
 SHARES = (0.0, 0.1, 0.3, 0.5)
@@ -40,12 +40,12 @@ From benchmarks/results/incremental.json.
 
 @dataclass(frozen=True)
 class Quadratic:
-    """Two steps of MDAV, whose time grows with the square of the records, as in the thesis.
+    """Two steps of MDAV, whose time is quadratic in the records, as in the thesis.
 
     Attributes
     ----------
     everything : float
-        Seconds that the ordinary job takes on all records.
+        Seconds of the ordinary job on all records.
     """
 
     everything: float
@@ -53,30 +53,30 @@ class Quadratic:
 
     def __post_init__(self) -> None:
         if not 0 < self.everything < float("inf"):
-            raise ParameterError(f"The ordinary job takes a number of seconds above 0; got {self.everything!r}.")
+            raise ParameterError(f"The time of the ordinary job must be above 0 seconds; got {self.everything!r}.")
 
     def base(self, late: float) -> float:
-        """Say how long the base takes, in seconds."""
+        """Return the time of the base in seconds."""
         return self.everything * (1 - late) ** 2
 
     def late(self, late: float) -> float:
-        """Say how long the late records take, in seconds."""
+        """Return the time of the late records in seconds."""
         return self.everything * late**2
 
     def loss(self, late: float) -> float | None:
-        """Say how much more is lost: as measured on Gaussian records, up to one half."""
+        """Return the extra loss as measured on Gaussian records, up to a share of one half."""
         if late > SHARES[-1]:
             return None
         return float(np.interp(late, SHARES, MEASURED_LOSS))
 
     @property
     def margin(self) -> tuple[float, float]:
-        """By which factors the times may come out: a rule has no error of its own."""
+        """Best-case and worst-case factors: 1, since a formula has no measurement error."""
         return 1.0, 1.0
 
 
 ALPHA = 0.4
-"""What the thesis's sentences about nearest neighbours with splits at the end come to.
+"""Coefficient that follows from the thesis's statements about nearest neighbours with splits at the end.
 
 Its figures 5.9 and 5.10 have tau_+ = alpha nu (1 - nu) not above 10 %, so alpha / 4 = 0.1; and below nu^2 from about
 30 % on, which is alpha / (1 + alpha) = 0.29.
@@ -87,7 +87,7 @@ NEAREST_LOSS = {
     "split-mid": (0.0, 0.0217, 0.0737, 0.0904),
     "split-end": (0.0, 0.0217, 0.0736, 0.0812),
 }
-"""Extra loss as in `MEASURED_LOSS`, for late records that join the nearest centroids."""
+"""Extra loss as in `MEASURED_LOSS`, for variants in which late records join the nearest centroid."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class NearestNeighbours:
     Attributes
     ----------
     everything : float
-        Seconds that the ordinary job takes on all records, by MDAV.
+        Seconds of the ordinary job on all records, by MDAV.
     variant : str
         "nearest", "split-mid" or "split-end".
     alpha : float
@@ -117,70 +117,70 @@ class NearestNeighbours:
     def __post_init__(self) -> None:
         Quadratic(self.everything)
         if self.variant not in NEAREST_LOSS:
-            raise ParameterError(f"Variant {self.variant!r} is none of {', '.join(NEAREST_LOSS)}.")
+            raise ParameterError(f"Unknown variant {self.variant!r}. Variants: {', '.join(NEAREST_LOSS)}.")
         if not 0 < self.alpha < float("inf"):
             raise ParameterError(f"alpha must be a number above 0; got {self.alpha!r}.")
 
     def base(self, late: float) -> float:
-        """Say how long the base takes, in seconds."""
+        """Return the time of the base in seconds."""
         return Quadratic(self.everything).base(late)
 
     def late(self, late: float) -> float:
-        """Say how long the late records take, in seconds."""
+        """Return the time of the late records in seconds."""
         return self.everything * self.alpha * late * (1 - late)
 
     def loss(self, late: float) -> float | None:
-        """Say how much more is lost: as measured on Gaussian records, up to one half."""
+        """Return the extra loss as measured on Gaussian records, up to a share of one half."""
         return None if late > SHARES[-1] else float(np.interp(late, SHARES, NEAREST_LOSS[self.variant]))
 
     @property
     def margin(self) -> tuple[float, float]:
-        """By which factors the times may come out: a rule has no error of its own."""
+        """Best-case and worst-case factors: 1, since a formula has no measurement error."""
         return 1.0, 1.0
 
 
 @dataclass(frozen=True)
 class Run:
-    """One shape that was measured: seconds for so many records, of which a share came late."""
+    """Measured times of one shape: a number of records and a late share."""
 
     n_records: int
     late_share: float
     base_seconds: float
-    """Where nothing came late: of the ordinary job."""
+    """Time of the base; with late share 0, of the ordinary job."""
     late_seconds: float
     extra_loss: float
-    """Over the same method on everything; a share, 0.01 for one percent more."""
+    """Relative to the same method on all records; a fraction, 0.01 for one percent more."""
 
 
 REFERENCE = 0.1
-"""The late share that every size is measured with."""
+"""Late share that is measured at every size."""
 
 LEAST_POWER, USUAL_POWER, MOST_POWER = 1.0, 1.1, 2.0
-"""With which powers of the records times grow: none of our methods is quicker than linear or slower than quadratic."""
+"""Exponents of the running time in the number of records: all our methods are between linear and quadratic."""
 
 DOUBT = 0.3
-"""Beyond the largest run times may grow with a power that is larger by so much: tables outgrow the caches."""
+"""Margin on the exponent when extrapolating beyond the largest run, since tables outgrow the caches."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Times read off runs: every share as at the largest size that has it, brought to the full size by the reference.
+    """Times from measured runs: each share at its largest size, scaled to the full size by the reference share.
 
     Attributes
     ----------
     n_records : int
-        What to plan for.
+        Number of records to plan for.
     runs : tuple of Run
-        The ordinary job (share 0) and some late shares, among them `REFERENCE`, which every size has to have.
+        The ordinary job (share 0) and some late shares; `REFERENCE` must be measured at every size.
     variant : str
-        How late records join.
+        Variant by which late records join.
     spread : tuple of float
-        By which factors single turns came out apart from what is said here, at the least and at the most.
+        Smallest and largest ratio of the time of a single run to the summary.
     load : tuple of float
-        How many seconds passed by the clock for one of the processors, in the base and with the late records: more than
-        1 where other work was on the machine, less where several threads worked at a time.
+        Ratio of wall-clock to processor time for the base and for the late records: above 1 where other processes ran,
+        below 1 where several threads ran in parallel.
     fixed : tuple of float
-        Seconds of the base, of the late records and of the ordinary job that do not depend on how many there are.
+        Seconds of the base, of the late records and of the ordinary job that do not depend on the number of records.
     """
 
     n_records: int
@@ -203,12 +203,12 @@ class Measured:
 
     @property
     def _largest(self) -> list[Run]:
-        """For each share the run of the largest size."""
+        """The run of the largest size for each share."""
         last = {run.late_share: run for run in sorted(self.runs, key=lambda run: run.n_records)}
         return [last[share] for share in sorted(last)]
 
     def _grown(self, run: Run, base: bool = False, late: bool = False) -> float:
-        """Bring what a run took for its parts to the size that is planned for, as the reference grows."""
+        """Scale the time of a run to the planned size, in proportion to the reference share."""
 
         def took(each: Run) -> float:
             return base * each.base_seconds + late * each.late_seconds
@@ -220,7 +220,7 @@ class Measured:
         return mine + max(took(run) - mine, 0.0) * growth
 
     def base(self, late: float) -> float:
-        """Say how long the base takes, or without late records the ordinary job, in seconds."""
+        """Return the time of the base, or without late records of the ordinary job, in seconds."""
         ordinary, *runs = self._largest
         if late == 0:
             return self._grown(ordinary, base=True, late=True)
@@ -231,16 +231,16 @@ class Measured:
         return float(np.interp(late, [run.late_share for run in runs], times))
 
     def late(self, late: float) -> float:
-        """Say how long the late records take, in seconds; between the measured shares the time grows evenly."""
+        """Return the time of the late records in seconds; linear between the measured shares."""
         if late == 0:
             return 0.0
         runs = self._largest[1:]
         times = [self._grown(run, late=True) for run in runs]
-        # More late records never take less time. A single one costs nearly as much as the smallest share measured.
+        # More late records never take less time. A single one takes nearly as long as the smallest measured share.
         return float(np.interp(late, [run.late_share for run in runs], ascending(times)))
 
     def loss(self, late: float) -> float | None:
-        """Say how much more is lost, as in the largest runs."""
+        """Return the extra loss, interpolated from the largest runs."""
         runs = self._largest
         if late > runs[-1].late_share:
             return None
@@ -248,13 +248,13 @@ class Measured:
 
     @property
     def margin(self) -> tuple[float, float]:
-        """By which factors the times may come out: as far as the turns were apart, more beyond the largest of them."""
+        """Best-case and worst-case factors: the spread of single runs, widened beyond the largest run."""
         beyond = max(self.n_records / self._reference[-1].n_records, 1.0)
         return self.spread[0] * beyond ** (LEAST_POWER - USUAL_POWER), self.spread[1] * beyond**DOUBT
 
 
 def ascending(times: Sequence[float]) -> list[float]:
-    """Return the nearest numbers that do not fall: where some do, the mean of their neighbourhood.
+    """Return the isotonic regression of the times: the nearest non-decreasing sequence.
 
     Examples
     --------
@@ -271,10 +271,10 @@ def ascending(times: Sequence[float]) -> list[float]:
 
 
 def on_curve(points: Sequence[tuple[float, float]], n: float) -> float:
-    """Read a time off points in ascending order of size: between them on logarithmic axes, beyond by a power law.
+    """Interpolate a time between points in ascending order of size on logarithmic axes; extrapolate by a power law.
 
-    Beyond the last two it is their own power law; or, where they grow more slowly than is usual, because some of the
-    work does not depend on the size, a constant and the usual power.
+    Beyond the last point, the power law of the last two is used; or, if its exponent is below the usual one because of
+    fixed costs, a constant plus the usual power.
 
     Examples
     --------

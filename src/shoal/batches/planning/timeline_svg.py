@@ -1,4 +1,4 @@
-"""The plan as a picture: one self-contained SVG, like figures 1.2, 6.1 and 6.2 of the thesis."""
+"""The plan as a self-contained SVG, like figures 1.2, 6.1 and 6.2 of the thesis."""
 
 from collections.abc import Callable
 
@@ -10,13 +10,13 @@ from shoal.report.svg import element, file_of, line, rect, text
 
 WIDTH, HEIGHT = 860, 290
 _LEFT, _RIGHT = 30, WIDTH - 30
-# So that a line behind a text does not cross it out.
+# Keeps text readable in front of a line.
 _HALO = {"stroke": "white", "stroke_width": 4, "paint_order": "stroke"}
 _BLUE, _ORANGE, _GREY, _RED = "#2171b5", "#d95f0e", "#9a9a9a", "#cb181d"
 
 
 def timeline(plan: Plan) -> str:
-    """Draw the plan; the text of an SVG file that needs nothing else."""
+    """Return the plan as the text of a self-contained SVG file."""
     at = _scale(plan)
     base_end = plan.start + plan.base_seconds
     late_start = max(base_end, 0.0)
@@ -49,7 +49,7 @@ def _late(plan: Plan) -> str:
 
 
 def _scale(plan: Plan) -> Callable[[float], float]:
-    """Return where a moment is drawn; what lies long before the start is cut off at the left."""
+    """Return the x coordinate as a function of time; times long before the start are clipped at the left."""
     last = max(plan.finish, plan.ordinary, plan.deadline or 0.0)
     first = max(-plan.collection, min(plan.start, 0.0) - 0.25 * (last - plan.start))
     span = max(last - first, 1e-9)
@@ -58,7 +58,7 @@ def _scale(plan: Plan) -> Callable[[float], float]:
 
 def _bar(begin: float, end: float, y: float, colour: str, label: str, ink: str = "white") -> Markup:
     width = max(end - begin, 2.0)
-    # A label that does not fit stands behind the bar, or before it where there is no room either.
+    # A label that does not fit is placed after the bar, or before it if there is no room.
     room = 7.2 * len(label)
     if room < width:
         x, anchor = begin + 8, "start"

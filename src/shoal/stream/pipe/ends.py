@@ -4,10 +4,11 @@ import os
 import stat
 import sys
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ParameterError
+from shoal.errors import FileError, ParameterError
 from shoal.stream.pipe.checkpoint import STATE
 from shoal.stream.pipe.sink import is_packed
 
@@ -31,19 +32,19 @@ class Ends:
         """Refuse ends that are one and the same file, and files that a checkpoint cannot go on with."""
         if self.checkpoint is not None and (is_packed(self.output) or is_packed(self.side)):
             raise ParameterError("A packed file cannot be cut and written on; with a checkpoint, write plain files.")
+        state = None if self.checkpoint is None else str(self.checkpoint / STATE)
         places = [
-            ("the input", _place(self.input, sys.stdin)),
-            ("the output", _place(self.output, sys.stdout)),
-            ("the side output", _place(self.side, None)),
-            ("the checkpoint", _place(None if self.checkpoint is None else str(self.checkpoint / STATE), None)),
+            (f"input {self.input or 'stdin'!r}", _place(self.input, sys.stdin)),
+            (f"output {self.output or 'stdout'!r}", _place(self.output, sys.stdout)),
+            (f"side output {self.side!r}", _place(self.side, None)),
+            (f"checkpoint {state!r}", _place(state, None)),
         ]
-        for i, (one, place) in enumerate(places):
-            for other, there in places[:i]:
-                if place is not None and place == there:
-                    raise ParameterError(
-                        f"{one.capitalize()} and {other} are the same file. Each needs a file of its own; nothing was "
-                        "read or written."
-                    )
+        for (one, place), (other, there) in combinations(places, 2):
+            if place is not None and place == there:
+                raise FileError(
+                    f"{one[0].upper()}{one[1:]} and {other} are the same file. Give each its own; nothing was read or "
+                    "written."
+                )
 
 
 def _place(path: str | None, standard: Any) -> tuple[object, ...] | None:
