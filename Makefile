@@ -16,7 +16,7 @@ help:
 	@echo "make format     format Python and C++ in place"
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   everything compiled under the address, undefined-behaviour and thread sanitizers (Linux)"
-	@echo "make soak       streams under random faults; collections and workers killed, an hour in all"
+	@echo "make soak       readers fuzzed, streams under random faults, collections and workers killed; an hour in all"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
 
