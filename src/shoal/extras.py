@@ -13,3 +13,8 @@ def install(extra: str) -> str:
     "pip install 'shoal-privacy[dp]' (from a checkout: pip install '.[dp]')"
     """
     return f"pip install '{DISTRIBUTION}[{extra}]' (from a checkout: pip install '.[{extra}]')"
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Return the version of shoal and of other packages, by name."""
+    return {"shoal": version(DISTRIBUTION), **{name: version(name) for name in packages}}
