@@ -1,5 +1,7 @@
 """Extras: the name of the distribution, and how its optional dependencies are installed."""
 
+from importlib.metadata import version
+
 DISTRIBUTION = "shoal-privacy"
 """Name on PyPI; the package and the command are called shoal."""
 

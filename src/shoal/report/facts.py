@@ -207,8 +207,7 @@ def job_text(job: Job, form: Form) -> str:
 
 
 def _versions() -> dict[str, str]:
-    packages = versions("numpy", "pyarrow")
-    return {**packages, "python": platform.python_version()}
+    return {**versions("numpy", "pyarrow"), "python": platform.python_version()}
 
 
 def _plain(value: Any) -> Any:
