@@ -64,8 +64,10 @@ def model_of(settings: Mapping[str, Any]) -> Model:
     """
     given = dict(settings)
     name = given.pop("model", None)
+    if not isinstance(name, str):
+        raise ParameterError(f"The name of a model is missing or not a text. Models: {', '.join(MODELS)}.")
     if name not in MODELS:
-        problem = "The name of a model is missing." if name is None else f"Unknown model {str(name)!r}."
+        problem = f"Unknown model {name!r}."
         raise ParameterError(f"{problem}{did_you_mean(name, known=MODELS)} Models: {', '.join(MODELS)}.")
     known = {each.name: each for each in settings_in(MODELS[name])}
     for key, value in given.items():
