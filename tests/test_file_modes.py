@@ -86,7 +86,7 @@ def test_a_saved_job_and_a_comparison_are_closed(tmp_path, umask, older):
 
 
 def test_a_collection_is_closed(tmp_path, umask):
-    begin(tmp_path / "evening", PEOPLE, k=4, seed=1, **ROLES).add(PEOPLE.slice(0, 8))
+    begin(tmp_path / "evening", PEOPLE, k=4, seed=1, **ROLES).add(PEOPLE.slice(0, 8), allow_overlap=True)
 
     assert mode(tmp_path / "evening") == 0o700
     assert set(modes(tmp_path).values()) == {0o600}
@@ -115,7 +115,19 @@ def save(*given):
 Stream.save = save
 main(sys.argv[1:])
 """
-    options = ["--quasi", "age", "-k", "4", "--delay", "20", "--on-error", "side", "--checkpoint-every", "30"]
+    options = [
+        "--quasi",
+        "age",
+        "-k",
+        "4",
+        "--delay",
+        "20",
+        "--on-error",
+        "side",
+        "--checkpoint-every",
+        "30",
+        "--force",
+    ]
     files = ["-o", "out", "--side", "side", "--checkpoint", "checkpoint"]
     command = [sys.executable, "-c", code, "stream", *options, *files]
     subprocess.run(command, input=lines, text=True, cwd=tmp_path, check=False, umask=0)

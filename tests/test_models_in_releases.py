@@ -176,7 +176,7 @@ def test_a_model_that_cannot_be_kept_in_a_stratum_is_refused_and_nothing_is_writ
     ("models", "settings", "error", "message"),
     [
         ([TCloseness("region", t=0.1)], {}, SchemaError, "'region', whose role is other"),
-        ([TCloseness("pay", t=0.1)], {}, SchemaError, "'pay', but models speak of confidential columns"),
+        ([TCloseness("pay", t=0.1)], {}, SchemaError, "'pay', but models apply to confidential columns"),
         ([LDiversity("diagnosis", l=5)], {}, GuaranteeError, "have 4 different values"),
         ([PSensitive("diagnosis", p=5)], {}, GuaranteeError, "4 different values.*Lower p"),
         ([DeltaDisclosure("salary", delta=0.1), *MODELS, MODELS[0]], {}, ParameterError, "twice"),

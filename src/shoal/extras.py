@@ -1,5 +1,7 @@
 """Extras: the name of the distribution, and how its optional dependencies are installed."""
 
+from importlib.metadata import version
+
 DISTRIBUTION = "shoal-privacy"
 """Name on PyPI; the package and the command are called shoal."""
 
@@ -13,3 +15,8 @@ def install(extra: str) -> str:
     "pip install 'shoal-privacy[dp]' (from a checkout: pip install '.[dp]')"
     """
     return f"pip install '{DISTRIBUTION}[{extra}]' (from a checkout: pip install '.[{extra}]')"
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Return the version of shoal and of other packages, by name."""
+    return {"shoal": version(DISTRIBUTION), **{name: version(name) for name in packages}}

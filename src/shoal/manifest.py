@@ -11,7 +11,6 @@ import os
 import platform
 import zlib
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from shoal.auditing import Verdict
 from shoal.errors import FileError, ParameterError
+from shoal.extras import versions
 from shoal.job import Job
 from shoal.table import Table
 from shoal.table.clean import as_permutation
@@ -63,8 +63,7 @@ def public_manifest(
 
 def _common(output_sha256: str, verdict: Verdict) -> dict[str, Any]:
     return {
-        "versions": {name: version(name) for name in ("shoal", "numpy", "pyarrow")}
-        | {"python": platform.python_version()},
+        "versions": versions("numpy", "pyarrow") | {"python": platform.python_version()},
         "output_sha256": output_sha256,
         "verdict": verdict.to_dict(),
     }

@@ -73,7 +73,7 @@ def test_uniqueness_counts_those_alone_and_estimates_those_alone_in_the_populati
         ([0, 1], [1.0], "each of the 2 records"),
         ([0, 1], [1.0, -1.0], "not negative; 1 are not, the first at record 1"),
         ([0, 1], [1.0, np.nan], "not negative; 1 are not, the first at record 1"),
-        ([0, 1], [1.0, 0.0], "1 records have none"),
+        ([0, 1], [1.0, 0.0], "1 records have a weight of 0"),
         ([0, 1], ["a", "b"], "a number"),
     ],
 )

@@ -44,7 +44,7 @@ def test_a_large_weight_on_time_makes_cells_of_successors(method):
 @pytest.mark.parametrize(
     ("attributes", "weights", "said"),
     [
-        (np.arange(4), 1, "records"),
+        (np.arange(4), 1, "one row per record"),
         (np.arange(5), [1, 2], "weights"),
         (np.arange(5), -1, "at least 0"),
         (np.arange(5), float("nan"), "at least 0"),

@@ -3,13 +3,13 @@
 import os
 import platform
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from shoal.dp.budget import Spent, total
+from shoal.extras import versions
 from shoal.files import replacing_all, sha256
 from shoal.table import Table, format_of, inputs_of, write_into
 
@@ -73,8 +73,7 @@ class DpRelease:
             "records": self.published.num_rows,
             **self.settings,
             "notes": list(NOTES),
-            "versions": {name: version(name) for name in ("shoal", "opendp", "numpy", "pyarrow")}
-            | {"python": platform.python_version()},
+            "versions": versions("opendp", "numpy", "pyarrow") | {"python": platform.python_version()},
         }
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> list[Path]:

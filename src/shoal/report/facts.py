@@ -5,7 +5,6 @@ The public form holds nothing that depends on the original beyond what the relea
 
 import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 from shoal.auditing import Columns, Verdict
 from shoal.columns.schema import Role, Schema
 from shoal.errors import ParameterError
+from shoal.extras import versions
 from shoal.job import Job
 from shoal.report.associations import correlations
 from shoal.report.binning import round_step
@@ -207,8 +207,7 @@ def job_text(job: Job, form: Form) -> str:
 
 
 def _versions() -> dict[str, str]:
-    packages = {name: version(name) for name in ("shoal", "numpy", "pyarrow")}
-    return {**packages, "python": platform.python_version()}
+    return {**versions("numpy", "pyarrow"), "python": platform.python_version()}
 
 
 def _plain(value: Any) -> Any:
