@@ -55,6 +55,7 @@ def test_every_model_says_what_it_promises_without_jargon_alone(model):
     ("settings", "message"),
     [
         ({}, r"The name of a model is missing\. Models: t-closeness"),
+        ({"model": ["t-closeness"]}, r"The name of a model is not a text\. Models: t-closeness"),
         ({"model": "t-closness"}, "Unknown model 't-closness'. Did you mean 't-closeness'?"),
         ({"model": "t-closeness", "column": "a"}, "t-closeness needs t"),
         ({"model": "t-closeness", "column": "a", "t": 0.1, "wight": 2}, "no setting 'wight'. Did you mean 'weight'?"),

@@ -65,7 +65,8 @@ def model_of(settings: Mapping[str, Any]) -> Model:
     given = dict(settings)
     name = given.pop("model", None)
     if not isinstance(name, str):
-        raise ParameterError(f"The name of a model is missing or not a text. Models: {', '.join(MODELS)}.")
+        found = "missing" if name is None else "not a text"
+        raise ParameterError(f"The name of a model is {found}. Models: {', '.join(MODELS)}.")
     if name not in MODELS:
         problem = f"Unknown model {name!r}."
         raise ParameterError(f"{problem}{did_you_mean(name, known=MODELS)} Models: {', '.join(MODELS)}.")
