@@ -44,7 +44,7 @@ def test_ctrl_c_at_any_moment_leaves_nothing(place, delay, large_file, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("place", ["shoal.cells.grouping.partition", "shoal.writing.sha256"])
+@pytest.mark.parametrize("place", ["shoal.cells.grouping.partition", "shoal.release.aggregate"])
 def test_the_system_may_end_it_too(place, large_file, tmp_path):
     result = stopped(
         place, 0.01, "anonymize", large_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv", by="SIGTERM"

@@ -252,11 +252,14 @@ def test_on_real_data_the_cheap_bound_stays_below_mdav(data, k):
 
 # The limits: what a long search has found, and what a bound of links alone, without crowds, does not reach.
 @pytest.mark.parametrize(
-    ("data", "k", "reached", "found"),
-    [(census, 3, 4.60, 4.732), (tarragona, 3, 14.05, 14.505), (tarragona, 10, 29.0, 30.133)],
+    ("data", "k", "seconds", "reached", "found"),
+    # The seconds are ample, since a busy machine needs several times those of a quiet one.
+    [(census, 3, 6, 4.60, 4.732), (tarragona, 3, 6, 14.05, 14.505), (tarragona, 10, 15, 28.9, 30.133)],
 )
-def test_on_real_data_a_few_seconds_of_the_strong_bound_come_near_the_best_partition_known(data, k, reached, found):
-    bound = lower_bound(standardize(data().X), k, effort="strong", seconds=4)
+def test_on_real_data_some_seconds_of_the_strong_bound_come_near_the_best_partition_known(
+    data, k, seconds, reached, found
+):
+    bound = lower_bound(standardize(data().X), k, effort="strong", seconds=seconds)
 
     assert reached < bound.il < found
     assert bound.method == "relaxation"

@@ -13,6 +13,7 @@ import click
 
 from shoal.cli.exit_codes import ended
 from shoal.errors import did_you_mean
+from shoal.extras import DISTRIBUTION
 
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",
@@ -82,7 +83,7 @@ class Commands(click.Group):
     "  shoal anonymize people.csv -k 10 --quasi age,zip --confidential diagnosis --drop name -o release.parquet\n"
     "  shoal anonymize --help",
 )
-@click.version_option(package_name="shoal", message="shoal %(version)s")
+@click.version_option(package_name=DISTRIBUTION, message="shoal %(version)s")
 @click.pass_context
 def main(ctx: click.Context) -> None:
     """Make personal data safe to publish by k-anonymous microaggregation."""
