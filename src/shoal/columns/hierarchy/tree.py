@@ -222,6 +222,11 @@ def _check_labels(hierarchy: Hierarchy, what: str) -> None:
     """Refuse a label that stands for groups of which none contains the others: a published one would be ambiguous."""
     of_label: dict[str, list[int]] = {}
     for node, label in enumerate(hierarchy.labels):
+        if label.endswith(" or missing"):
+            raise SchemaError(
+                f"{what} has a label that ends with ' or missing', which is what a release adds where values are "
+                "missing. Rename it."
+            )
         of_label.setdefault(label, []).append(node)
     doubled = [found for found in of_label.values() if len(found) > 1]
     for found in doubled:
