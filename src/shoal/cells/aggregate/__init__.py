@@ -39,24 +39,35 @@ class Aggregate(NamedTuple):
     ----------
     publish : callable
         Takes the values that are not missing, the column and the members of the cells; returns a value for each cell.
-    words : str
-        What the value is, for reports: ``the mean of the group``.
+    sentence, words : str
+        What the value is, for reports: in a sentence, and in a table.
     """
 
     publish: Callable[[pa.ChunkedArray, Column, Members], pa.Array]
+    sentence: str
     words: str
 
 
 AGGREGATES: dict[Aggregation, Aggregate] = {
-    "mean": Aggregate(means, "mean of the group"),
-    "median": Aggregate(medians, "median of the group"),
-    "mode": Aggregate(modes, "most frequent value of the group"),
-    "withhold": Aggregate(modes, "most frequent value of the group, or none where only one record has it"),
-    "medoid": Aggregate(medoids, "value of the group that is nearest to all others"),
-    "interval": Aggregate(intervals, "interval that holds every value of the group"),
-    "set": Aggregate(value_sets, "set of the values of the group"),
-    "ancestor": Aggregate(ancestors, "lowest level of the hierarchy that holds every value of the group"),
-    "period": Aggregate(periods, "period that holds every date of the group"),
+    "mean": Aggregate(means, "the mean of the group", "mean of the group"),
+    "median": Aggregate(medians, "the median of the group", "median of the group"),
+    "mode": Aggregate(modes, "the most frequent value of the group", "most frequent in the group"),
+    "withhold": Aggregate(
+        modes,
+        "the most frequent value of the group, or none where only one record has it",
+        "most frequent in the group, if two records have it",
+    ),
+    "medoid": Aggregate(medoids, "the value of the group that is nearest to all others", "medoid of the group"),
+    "interval": Aggregate(
+        intervals, "an interval that holds every value of the group", "interval, true of every record"
+    ),
+    "set": Aggregate(value_sets, "the set of the values of the group", "set, true of every record"),
+    "ancestor": Aggregate(
+        ancestors,
+        "the lowest group of the hierarchy that holds every value of the group",
+        "common ancestor in the hierarchy, true of every record",
+    ),
+    "period": Aggregate(periods, "a period that holds every date of the group", "period, true of every record"),
 }
 """How the records of a cell become one value, by the name of it."""
 

@@ -4,8 +4,8 @@ A coarse value stands for several plain ones and is true of every record that sh
 written, and how it is read. ``docs/truthful.md`` defines the texts.
 """
 
-from shoal.columns.coarse.missing import MISSING, OR_MISSING
+from shoal.columns.coarse.column import Coarse, form_of, read_coarse, stand_ins
 from shoal.columns.coarse.ranges import Ranges
 from shoal.columns.coarse.sets import Sets
 
-__all__ = ["MISSING", "OR_MISSING", "Ranges", "Sets"]
+__all__ = ["Coarse", "Ranges", "Sets", "form_of", "read_coarse", "stand_ins"]

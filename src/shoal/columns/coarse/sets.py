@@ -139,18 +139,30 @@ class Sets:
         allowed = (self.has_missing | empty)[self.codes]
         return np.where(own < 0, allowed, np.isin(self.codes * len(number) + own, pairs))
 
-    def likeliest(self, known: Sequence[str]) -> list[str | None]:
-        """Return one of the `known` values for each different set: that which most records may have.
+    def likeliest(self, known: Sequence[str]) -> NDArray[np.int64]:
+        """Return the place among the `known` values, for each different set, of that which most records may have.
 
-        Each record counts for all values of its set, in equal parts; of equally frequent ones the first is taken.
+        Each record counts for all values of its set, in equal parts; of equally frequent ones the first is taken; -1
+        where no value is known.
         """
-        number = {text: place for place, text in enumerate(known)}
-        inside = [np.array([number[text] for text in members if text in number], np.int64) for members in self.members]
+        inside = self._places(known)
         n_records = np.bincount(self.codes, minlength=len(self.members))
         weight = np.zeros(len(known))
         for places, count in zip(inside, n_records, strict=True):
             weight[places] += count / max(len(places), 1)
-        return [known[places[np.argmax(weight[places])]] if len(places) else None for places in map(np.sort, inside)]
+        return np.array([places[np.argmax(weight[places])] if len(places) else -1 for places in inside], np.int64)
+
+    def middle(self, known: Sequence[str]) -> NDArray[np.int64]:
+        """Return the place among the `known` values, for each different set, of the middle one; -1 without one."""
+        inside = self._places(known)
+        return np.array([places[(len(places) - 1) // 2] if len(places) else -1 for places in inside], np.int64)
+
+    def _places(self, known: Sequence[str]) -> list[NDArray[np.int64]]:
+        """Return where the values of each different set stand among those known, in their order."""
+        number = {text: place for place, text in enumerate(known)}
+        return [
+            np.array(sorted(number[text] for text in members if text in number), np.int64) for members in self.members
+        ]
 
 
 def _members(text: str | None, hierarchy: Hierarchy | None) -> tuple[tuple[str, ...], bool]:
