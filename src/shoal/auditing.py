@@ -5,14 +5,15 @@ does not use cells or labels: it counts what an intruder sees, in releases of sh
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.arrays import as_k
-from shoal.columns.coarse import read_coarse
+from shoal.columns.coarse import form_of, read_coarse
+from shoal.columns.coarse.layout import gathered
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
 from shoal.columns.schema import Column, Role, Roles, Schema, as_names, as_settings
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
@@ -274,7 +275,7 @@ def audit(
     if not quasi:
         raise SchemaError("No quasi-identifiers are given, so there are no classes to count. Name at least one column.")
     needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
-    arrow = read(table, columns=list(needed), **reading).arrow
+    arrow = gathered(read(table, columns=list(needed), **reading).arrow, list(needed))
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
     k = None if k is None else as_k(k)
@@ -282,7 +283,10 @@ def audit(
     kinds = Schema.of(arrow.select(dict.fromkeys([*quasi, *sensitive])).schema, roles, settings)
     asked = as_models(models)
     check_models(asked, kinds)
-    return recount(arrow, kinds, k, arrow[subject] if subject else None, asked)
+    verdict = recount(arrow, kinds, k, arrow[subject] if subject else None, asked)
+    forms = {name: form_of(arrow[name]) for name in quasi}
+    truth = [Truth(name, form, len(arrow[name].unique()), None) for name, form in forms.items() if form is not None]
+    return replace(verdict, truth=tuple(truth))
 
 
 def recount(

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.auditing import recount
-from shoal.columns.coarse.layout import as_texts, laid_out, written_names
+from shoal.columns.coarse.layout import gathered, laid_out, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.files import replacing_all, sha256
@@ -167,8 +167,9 @@ def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
     # The first line of our own file is a header, whatever it looks like.
     header = True if format_of(path)[1].name == "csv" else None
     laid = laid_out(release.replaced, schema, job.intervals)
-    names = written_names([column.name for column in schema.columns], schema, job.intervals, laid)
-    written = as_texts(read(path, columns=names, header=header).arrow, schema, job.intervals)
+    names = [column.name for column in schema.columns]
+    columns = written_names(names, schema, job.intervals, laid)
+    written = gathered(read(path, columns=columns, header=header).arrow, names)
     n_records = release.verdict.n_records
     if written.num_rows != n_records:
         raise GuaranteeError(

@@ -208,7 +208,10 @@ def _true(schema: Schema) -> Iterable[str]:
     )
     stepped = [f"{column.name!r} {column.grid.step}" for column in schema.quasi if column.grid is not None]
     if stepped:
-        yield f"Intervals were widened to multiples of a step, so that no end is a person's own value: {', '.join(stepped)}."
+        yield (
+            f"The ends of intervals are multiples of a step, so that they do not show the extremes of single people: "
+            f"{', '.join(stepped)}."
+        )
     yield (
         "Loss, risk, utility and pictures need plain numbers and categories: where a value is an interval or a period "
         "they use its middle; where it is a set or a group of a hierarchy, the middle of its values or, without an "

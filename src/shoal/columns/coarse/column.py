@@ -77,7 +77,7 @@ def stand_ins(published: pa.ChunkedArray, column: Column, values: pa.ChunkedArra
 
 def _middles(ranges: Ranges, column: Column) -> pa.Array:
     if ranges.is_period:
-        return ranges.as_dates(ranges.midpoint, column.type)
+        return ranges.middle_days(column.type)
     bottom, top = column.settings.bottom, column.settings.top
     low = np.where(np.isneginf(ranges.low) & (bottom is not None), bottom or 0.0, ranges.low)
     high = np.where(np.isposinf(ranges.high) & (top is not None), top or 0.0, ranges.high)

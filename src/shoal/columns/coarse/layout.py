@@ -18,6 +18,7 @@ from shoal.columns.schema import Column, Schema
 from shoal.errors import ParameterError, SchemaError
 
 _ENDS = ("low", "high")
+_PARTS = (*_ENDS, "missing")
 
 
 def check_intervals(layout: str, schema: Schema) -> None:
@@ -66,19 +67,25 @@ def laid_out(table: pa.Table, schema: Schema, layout: str) -> pa.Table:
     return table
 
 
-def as_texts(table: pa.Table, schema: Schema, layout: str) -> pa.Table:
-    """Return a table that was read back with its intervals as text again."""
-    for column in _laid_out(schema, layout):
-        if layout == "struct":
-            struct = table[column.name].combine_chunks()
-            parts = {field.name: struct.field(field.name) for field in struct.type}
-            table = table.drop_columns(column.name)
-        else:
-            names = [name for name in _names(column) if name in table.column_names]
-            parts = {name.removeprefix(f"{column.name}."): table[name] for name in names}
-            table = table.drop_columns(names)
-        table = table.append_column(column.name, _texts(parts))
-    return table
+def gathered(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return columns of a table that was read back, with intervals as text, whichever layout they have there."""
+    return pa.table({name: _gathered(table, name) for name in names})
+
+
+def _gathered(table: pa.Table, name: str) -> pa.ChunkedArray:
+    if name not in table.column_names:
+        parts = {part: f"{name}.{part}" for part in _PARTS}
+        return _texts({part: table[full] for part, full in parts.items() if full in table.column_names})
+    values = table[name]
+    if not is_interval_struct(values.type):
+        return values
+    struct = values.combine_chunks()
+    return pa.chunked_array([_texts({field.name: struct.field(field.name) for field in struct.type})])
+
+
+def is_interval_struct(type_: pa.DataType) -> bool:
+    """Tell whether a type is that of intervals as structs."""
+    return pa.types.is_struct(type_) and [field.name for field in type_][:2] == list(_ENDS)
 
 
 def _laid_out(schema: Schema, layout: str) -> list[Column]:
@@ -87,7 +94,7 @@ def _laid_out(schema: Schema, layout: str) -> list[Column]:
 
 
 def _names(column: Column) -> list[str]:
-    return [f"{column.name}.{part}" for part in (*_ENDS, "missing")]
+    return [f"{column.name}.{part}" for part in _PARTS]
 
 
 def _parts(texts: pa.ChunkedArray, column: Column) -> dict[str, pa.Array]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.columns.axes import as_numbers
@@ -94,15 +93,33 @@ class Ranges:
         found[there] = (self.low[there] <= numbers) & (numbers <= self.high[there])
         return np.asarray(found)
 
-    def as_dates(self, months: Vector, type_: pa.DataType) -> pa.Array:
-        """Return months, whole or not, as dates of a type; NaN becomes null."""
-        there = np.isfinite(months)
-        whole = np.floor(np.where(there, months, 0.0))
-        first = (whole.astype(np.int64) - 1970 * 12).astype("datetime64[M]").astype("datetime64[D]")
-        days = first.astype(np.int64) + np.rint((np.where(there, months, 0.0) - whole) * 30).astype(np.int64)
-        return pc.if_else(pa.array(there), pa.array(days.astype(np.int32), pa.int32()).cast(pa.date32()), None).cast(
-            type_
-        )
+    @property
+    def first_day(self) -> NDArray[np.datetime64]:
+        """The first day of each period."""
+        return _days(self.low)
+
+    @property
+    def last_day(self) -> NDArray[np.datetime64]:
+        """The last day of each period."""
+        return np.asarray(_days(self.high + 1) - np.timedelta64(1, "D"))
+
+    def draw_days(self, seed: Seed = None) -> NDArray[np.datetime64]:
+        """Return a day drawn evenly from each period."""
+        n_days = (self.last_day - self.first_day).astype(np.int64) + 1
+        drawn = (np.random.default_rng(seed).random(len(n_days)) * n_days).astype(np.int64)
+        return np.asarray(self.first_day + drawn.astype("timedelta64[D]"))
+
+    def middle_days(self, type_: pa.DataType) -> pa.Array:
+        """Return the middle day of each period as a date of a type; null where all records have no value."""
+        days = self.first_day + (self.last_day - self.first_day) // 2
+        return pa.array(days.astype("datetime64[D]")).cast(type_)
+
+
+def _days(months: Vector) -> NDArray[np.datetime64]:
+    """Return the first day of months since the year 0; NaT where there is none."""
+    found = (np.nan_to_num(months).astype(np.int64) - 1970 * 12).astype("datetime64[M]").astype("datetime64[D]")
+    found[np.isnan(months)] = np.datetime64("NaT")
+    return np.asarray(found)
 
 
 def _read(text: str | None) -> tuple[float, float, bool, bool]:
