@@ -56,8 +56,8 @@ def _measured(results: Results) -> str:
     used = f"{machine['threads_at_most']} of " if machine["threads_at_most"] < machine["cores"] else ""
     return (
         f"{quick}Measured {results['date'][:10]} at {commit}{changed}: {machine['cpu']}, "
-        f"{used}{machine['cores']} cores, {machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}, shoal {machine['shoal']}. "
-        "Times are those of the best run."
+        f"{used}{machine['cores']} cores, {machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}, "
+        f"shoal {machine['shoal']}. Times are those of the best run."
     )
 
 
