@@ -281,3 +281,14 @@ def test_a_semantic_release_publishes_medoids_of_the_hierarchy():
 
     assert set(release.table["zip"].to_pylist()) <= set(people()["zip"].to_pylist())
     assert release.verdict.truth == ()
+
+
+def test_ranges_of_years_are_not_taken_for_intervals_of_numbers(tmp_path):
+    columns = ZIP | {"born": {"precision": "year"}}
+    release = truthful(people(), columns=columns)
+    release.write(tmp_path / "release.csv")
+    found = shoal.audit_truth(tmp_path / "release.csv", people(), quasi_identifiers=["born"])
+
+    assert any("/" in period for period in release.table["born"].to_pylist())
+    assert [(truth.form, truth.n_false) for truth in found] == [("period", 0)]
+    assert shoal.read_published(["1951/1953", "1960/1961"]).is_period

@@ -100,11 +100,11 @@ def test_periods_are_the_finest_that_hold_all_dates_or_the_one_asked_for():
     ]
 
     assert published(days, aggregate="period") == ["2024-05", "2010s"]
-    assert published(apart, aggregate="period") == ["2024-Q2", "[2010s, 2020s]"]
-    assert published(apart, aggregate="period", precision="year") == ["2024", "[2015, 2022]"]
+    assert published(apart, aggregate="period") == ["2024-Q2", "2010s/2020s"]
+    assert published(apart, aggregate="period", precision="year") == ["2024", "2015/2022"]
     assert published(pa.array(days).cast(pa.timestamp("ns")), aggregate="period", precision="quarter") == [
         "2024-Q2",
-        "[2012-Q1, 2019-Q1]",
+        "2012-Q1/2019-Q1",
     ]
 
 

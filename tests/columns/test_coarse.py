@@ -44,7 +44,7 @@ def test_intervals_of_shoal_and_of_arx_are_read():
 
 
 def test_periods_hold_their_days():
-    found = shoal.read_published(["2024-05", "2024-Q2", "2024", "2020s", "[1980s, 1990s]"])
+    found = shoal.read_published(["2024-05", "2024-Q2", "2024", "2020s", "1980s/1990s"])
 
     assert found.first_day.astype(str).tolist() == [
         "2024-05-01",

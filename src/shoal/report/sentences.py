@@ -206,7 +206,7 @@ def _true(schema: Schema) -> Iterable[str]:
         f"True of every record: the published values of {listed(true)}. Each was compared with the values that it "
         "stands for, of every record of its group."
     )
-    stepped = [f"{column.name!r} {column.grid.step}" for column in schema.quasi if column.grid is not None]
+    stepped = [f"{listed([column.name])} {column.grid.step}" for column in schema.quasi if column.grid is not None]
     if stepped:
         yield (
             f"The ends of intervals are multiples of a step, so that they do not show the extremes of single people: "
