@@ -175,6 +175,7 @@ class Verdict:
 
 def audit(
     table: Any,
+    /,
     *,
     quasi_identifiers: Sequence[str] | str,
     k: int | None = None,

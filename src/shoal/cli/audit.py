@@ -1,7 +1,6 @@
 """``shoal audit``: what a published file keeps, recounted."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +12,7 @@ from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
-from shoal.table import format_of, write_into
+from shoal.table import format_of, shown, write_into
 
 
 @click.command(
@@ -49,7 +48,7 @@ def command(
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
-    with showing(f"reading and counting {Path(file).name}", ""):
+    with showing(f"reading and counting {shown(file)}", ""):
         verdict = audit(
             file,
             quasi_identifiers=roles.pop("quasi_identifiers", ()),
