@@ -1,0 +1,118 @@
+"""Sources for the contract test: how each entry of `shoal.table.KINDS` is made, and read by something other than shoal.
+
+A new source is one more entry in `SOURCES`.
+"""
+
+import csv
+import gzip
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyreadstat
+
+PEOPLE = pa.table(
+    {
+        "age": [float(20 + i * 7 % 60) for i in range(60)],
+        "income": [1000.25 + i * 37 % 900 for i in range(60)],
+        "sex": [1.0 + i % 2 for i in range(60)],
+        "town": [("Ulm", "Zürich", "Oslo")[i % 3] for i in range(60)],
+        "born": [date(1950, 1, 1) + timedelta(days=97 * i) for i in range(60)],
+        "illness": [("flu", "=SUM(A1)", "-", "a b")[i % 4] for i in range(60)],
+    }
+)
+"""Numbers, texts and dates without gaps, which every source can hold; a whole number may come back as an integer."""
+
+QUASI = ["age", "income", "sex", "town", "born"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """How a source is tested.
+
+    Attributes
+    ----------
+    kind : str
+        Its name in the registry.
+    make : callable
+        Takes `PEOPLE` and a folder, writes the table without shoal, returns the address that shoal reads.
+    recount : callable
+        Takes the address of a release, returns it as a `pyarrow.Table`, read without shoal.
+    out : callable
+        Takes a folder, returns the address of the release.
+    reading, writing : dict
+        Options for `shoal.table.read` and for `Release.write`.
+    """
+
+    kind: str
+    make: Callable[[pa.Table, Path], Any]
+    recount: Callable[[Any], pa.Table]
+    out: Callable[[Path], Any]
+    reading: dict[str, Any] = field(default_factory=dict)
+    writing: dict[str, Any] = field(default_factory=dict)
+
+
+def _file(ending: str, write: Callable[[pl.DataFrame, Path], Any]) -> Callable[[pa.Table, Path], Path]:
+    """Return a maker of a file from a function that writes a polars frame."""
+
+    def make(table: pa.Table, folder: Path) -> Path:
+        path = folder / f"people{ending}"
+        write(pl.DataFrame(table), path)
+        return path
+
+    return make
+
+
+def _released(ending: str) -> Callable[[Path], Path]:
+    return lambda folder: folder / f"release{ending}"
+
+
+def _csv_rows(path: Path) -> pa.Table:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return _from_texts(header, rows)
+
+
+def _from_texts(header: list[str], rows: list[list[str]]) -> pa.Table:
+    numbers, dates = {"age", "income", "sex"}, {"born"}
+    columns = dict(zip(header, zip(*rows, strict=True), strict=True))
+    return pa.table(
+        {
+            name: [float(v) if name in numbers else date.fromisoformat(v) if name in dates else v for v in values]
+            for name, values in columns.items()
+        }
+    )
+
+
+def _labelled(reader: Callable[..., Any]) -> Callable[[Path], pa.Table]:
+    return lambda path: pa.table(reader(path, output_format="dict")[0])
+
+
+def _from_pandas(frame: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+SOURCES = {
+    "csv": Source("csv", _file(".csv", pl.DataFrame.write_csv), _csv_rows, _released(".csv")),
+    "parquet": Source("parquet", _file(".parquet", pl.DataFrame.write_parquet), pq.read_table, _released(".parquet")),
+    "arrow": Source(
+        "arrow",
+        _file(".arrow", pl.DataFrame.write_ipc),
+        lambda path: pl.read_ipc(path).to_arrow(),
+        _released(".arrow"),
+    ),
+    "spss": Source("sav", _file(".sav", pyreadstat.write_sav), _labelled(pyreadstat.read_sav), _released(".sav")),
+    "stata": Source(
+        "dta",
+        _file(".dta", pyreadstat.write_dta),
+        lambda path: _from_pandas(pd.read_stata(path)),
+        _released(".dta"),
+    ),
+}
+"""Every source of the registry, some in several forms."""
