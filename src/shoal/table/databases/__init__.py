@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from shoal.table.databases.address import Address, file_address, refuse_scheme, scheme_of, server_address
+from shoal.table.databases.address import Address, checked_scheme, file_address, refuse_scheme, server_address
 from shoal.table.databases.connection import Connection, Origin, transaction
 from shoal.table.databases.database import Database
 from shoal.table.databases.duckdb import DUCKDB
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
 def place_of(source: str | os.PathLike[str]) -> Place | None:
     """Return the database that an address or a path names, None if it is not one; raise if it holds a password."""
-    scheme, text = scheme_of(source), os.fspath(source)
+    scheme, text = checked_scheme(source), os.fspath(source)
     if scheme is not None:
         for database in DATABASES:
             if scheme in database.schemes:
@@ -58,12 +58,8 @@ def place_of(source: str | os.PathLike[str]) -> Place | None:
 
 def shared(source: Any) -> tuple[Database, Connection] | None:
     """Return a second connection to the database of a Python connection; None if `source` is not such a connection."""
-    if type(source).__module__.startswith("adbc_driver_manager") or "duckdb" in type(source).__module__:
-        for database in DATABASES:
-            connection = database.share(source)
-            if connection is not None:
-                return database, connection
-    return None
+    shares = ((database, database.share(source)) for database in DATABASES)
+    return next(((database, connection) for database, connection in shares if connection is not None), None)
 
 
 def read_database(connection: Connection, table: str | None, query: str | None, columns: Sequence[str] | None) -> Found:

@@ -14,6 +14,11 @@ from shoal.table.databases.names import Name
 _STATE = re.compile(r"SQLSTATE: (\w{5})")
 
 
+def is_adbc(connection: Any, vendor: str) -> bool:
+    """Return whether this is a DB-API connection of ADBC to a database of this vendor."""
+    return hasattr(connection, "adbc_get_info") and connection.adbc_get_info().get("vendor_name") == vendor
+
+
 class AdbcConnection(Connection):
     """A connection through the DB-API of an ADBC driver."""
 

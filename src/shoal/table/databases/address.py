@@ -1,4 +1,4 @@
-"""Addresses of databases, without passwords: they would end up in the process list, in job files and in manifests."""
+"""Addresses of databases: of a server, or of a file."""
 
 import os
 import re
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from shoal.addresses import REMEDY, check_no_password, scheme_of
 from shoal.errors import ParameterError
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _SERVER = re.compile(r"\w+://(?:(?P<user>[^@/?#]*)@)?(?P<host>[^@/?#]*)(?:/(?P<name>[^@/?#]*))?(?:\?(?P<rest>[^#]*))?")
 _SETTINGS = frozenset(
     {
@@ -17,10 +17,6 @@ _SETTINGS = frozenset(
         *("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "channel_binding", "gssencmode", "krbsrvname"),
         *("target_session_attrs", "keepalives", "keepalives_idle"),
     }
-)
-REMEDY = (
-    "Put the password into the environment (PGPASSWORD), a service (PGSERVICE) or a pass file (~/.pgpass), and leave "
-    "it out of the address"
 )
 
 
@@ -35,29 +31,14 @@ class Address(NamedTuple):
         return self.text.partition("?")[0] if self.path is None else str(self.path)
 
 
-def scheme_of(source: str | os.PathLike[str]) -> str | None:
+def checked_scheme(source: str | os.PathLike[str]) -> str | None:
     """Return the scheme of an address in lower case, None for a plain path; raise if it holds a password."""
     text = os.fspath(source)
-    found = _SCHEME.match(text)
-    if found is None:
-        return None
     check_no_password(text)
-    if not isinstance(source, str):
+    scheme = scheme_of(text)
+    if scheme is not None and not isinstance(source, str):
         raise ParameterError("The address of a database is given as a text (str); a Path would change its slashes.")
-    return found[1].lower()
-
-
-def check_no_password(text: str) -> None:
-    """Raise if an address holds a password, without repeating it."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/?#]*:[^@]*@", text) or _secret_settings(text):
-        raise ParameterError(
-            f"The address of a database holds a password, which others on this machine can see. {REMEDY}."
-        )
-
-
-def _secret_settings(text: str) -> list[str]:
-    settings = parse_qsl(text.partition("?")[2], keep_blank_values=True)
-    return [name for name, _ in settings if "password" in name.lower()]
+    return scheme
 
 
 def server_address(text: str) -> Address:

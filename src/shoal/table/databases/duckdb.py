@@ -4,7 +4,6 @@ The database is opened without access to other files, and queries see no variabl
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -61,6 +60,10 @@ class DuckDB(Connection):
             yield
         except duckdb.Error as error:
             text = str(error)
+        except RuntimeError as error:
+            if str(error) == "Query interrupted":
+                raise KeyboardInterrupt from None
+            raise
         else:
             return
         if "Catalog Error: Table" in text:
@@ -213,7 +216,7 @@ def connect(address: Address, write: bool) -> Connection:
 
 def share(connection: Any) -> Connection | None:
     """Open a second connection to the database of a DuckDB connection."""
-    if not re.fullmatch(r"_?duckdb(\..*)?", type(connection).__module__):
+    if type(connection).__name__ != "DuckDBPyConnection":
         return None
     rows = connection.cursor().execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
     ((file,),) = rows.fetchall()

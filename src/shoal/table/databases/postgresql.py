@@ -9,11 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from shoal.addresses import REMEDY
 from shoal.errors import DatabaseError, FileError
 from shoal.extras import install
 from shoal.table.clean import check_names, check_wanted
-from shoal.table.databases.adbc import AdbcConnection
-from shoal.table.databases.address import REMEDY, Address
+from shoal.table.databases.adbc import AdbcConnection, is_adbc
+from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Relation, refused, subquery
 from shoal.table.databases.database import Database
 from shoal.table.databases.names import Name, literal, quoted
@@ -288,7 +289,7 @@ def connect(address: Address, write: bool) -> Connection:
 
 def share(connection: Any) -> Connection | None:
     """Open a second connection to the server of an ADBC connection."""
-    if connection.adbc_get_info().get("vendor_name") != "PostgreSQL":
+    if not is_adbc(connection, "PostgreSQL"):
         return None
 
     def clone() -> Any:

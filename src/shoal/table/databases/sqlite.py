@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from shoal.errors import DatabaseError, FileError, SchemaError
 from shoal.extras import install
 from shoal.table.clean import check_flat, check_names, check_wanted
-from shoal.table.databases.adbc import AdbcConnection
+from shoal.table.databases.adbc import AdbcConnection, is_adbc
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Relation, refused, subquery
 from shoal.table.databases.database import Database
@@ -284,7 +284,7 @@ def _check_version(path: Path) -> None:
 
 def share(connection: Any) -> Connection | None:
     """Open a second connection to the database of an ADBC connection."""
-    if connection.adbc_get_info().get("vendor_name") != "SQLite":
+    if not is_adbc(connection, "SQLite"):
         return None
     with connection.cursor() as cursor:
         cursor.execute("SELECT file FROM pragma_database_list WHERE name = 'main'")
