@@ -95,15 +95,26 @@ class Input(Settings):
     encoding: str | None = Field(None, description="of a CSV file that is not UTF-8")
     decimal: str | None = Field(None, description="decimal point or comma of a CSV file")
     quote: str | None = Field(None, description="around fields of a CSV file that hold the delimiter")
-    null_values: tuple[str, ...] | None = Field(None, description="fields of a CSV file that stand for a missing value")
+    null_values: tuple[str, ...] | None = Field(
+        None, description="texts of a CSV, Excel or NDJSON file that mean missing"
+    )
     header: bool | None = Field(
         None, description="the first line of a CSV file is a header though it looks like a record"
     )
-    names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
+    names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file or sheet without a header")
     thousands: str | None = Field(None, description="mark between the thousands of numbers in a CSV file")
     date_format: str | None = Field(None, description="format of dates in a CSV file, such as %d.%m.%Y")
     fields: dict[str, FieldSettings] = Field({}, description="null_values, decimal, thousands, date_format of a column")
-    max_unpacked_gb: Number | None = Field(None, gt=0, description="GB that a .gz file may unpack to; 2 by default")
+    fill_keys: bool | None = Field(None, description="keys that some lines of an NDJSON file lack are missing values")
+    sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
+    header_row: Whole | None = Field(None, ge=1, description="row of a sheet that names the columns, as Excel counts")
+    catalog: str | None = Field(None, description="catalogue (.sas7bcat) with the labels of a SAS file")
+    format: str | None = Field(
+        None, description="of standard input (-), by extension: csv, csv.gz, ndjson, xlsx ..; detected by default"
+    )
+    max_unpacked_gb: Number | None = Field(
+        None, gt=0, description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default"
+    )
 
     def reading(self) -> dict[str, Any]:
         """Return the settings given for reading the file."""

@@ -21,7 +21,7 @@ from shoal.job import Order
 from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models.table_columns import categories_of
 from shoal.report import FORMATS, Form, ReleaseLike, gather
-from shoal.table import Table, format_of, inputs_of, read, rewrite_parquet_into, write_into
+from shoal.table import Table, format_of, inputs_of, output_format_of, read, rewrite_parquet_into, write_into
 from shoal.table.clean import empty_made_missing
 from shoal.table.published_order import published_order
 from shoal.typing import Labels
@@ -66,7 +66,7 @@ class Files:
         form: Form = "internal",
     ) -> "Files":
         """Return the files; raise if the extension of the table is unknown."""
-        format_of(path)
+        output_format_of(path)
         others = [None if each is None else Path(each) for each in (report, json, job)]
         return Files(Path(path), others[0], others[1], others[2], form)
 
@@ -160,16 +160,15 @@ def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
     """Recount the guarantees on the written file before it is published, with the subjects in the order of its rows."""
     job = release.job
     schema = _counted(release)
-    # The first line of our own file is a header, whatever it looks like.
-    header = True if format_of(path)[1].name == "csv" else None
-    written = read(path, columns=[column.name for column in schema.columns], header=header).arrow
+    kind = format_of(path)[1]
+    written = read(path, columns=[column.name for column in schema.columns], **kind.own_reading).arrow
     n_records = release.verdict.n_records
     if written.num_rows != n_records:
         raise GuaranteeError(
             f"The written file, read back, has {written.num_rows:,} records instead of the {n_records:,} of the "
             "release. Nothing was released. Choose another format."
         )
-    if not format_of(path)[1].tells_empty:
+    if not kind.tells_empty:
         written = empty_made_missing(written)
     subjects = _subjects(release, rows)
     found = recount(written, schema, None if release.verdict.withdrawn else job.k, subjects, job.models)

@@ -13,7 +13,7 @@ from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
-from shoal.table import format_of, write_into
+from shoal.table import output_format_of, write_into
 
 
 @click.command(
@@ -45,7 +45,7 @@ def command(
     if as_list and k is None:
         raise click.UsageError("--list names the records in classes smaller than k. Say what k is: -k 10")
     if risks is not None:
-        format_of(risks)
+        output_format_of(risks)
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}

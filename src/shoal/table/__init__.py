@@ -18,12 +18,16 @@ from shoal.errors import FileError, ParameterError
 from shoal.files import replacing, sha256
 from shoal.table.clean import as_permutation, check_wanted, plain, publishable, reordered
 from shoal.table.csv import CSV, Reading
-from shoal.table.format import Format
+from shoal.table.excel import EXCEL
+from shoal.table.format import Format, Notes
 from shoal.table.frames import Back, from_frame, without_types
+from shoal.table.labelled import ValueLabels
+from shoal.table.ndjson import NDJSON
 from shoal.table.parquet_arrow import ARROW, PARQUET, parquet_types, read_parquet
 from shoal.table.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
+from shoal.table.sas import SAS
 from shoal.table.source import Stamp, check_stamp, sha256_of_records
-from shoal.table.spss_stata import SPSS, STATA, ValueLabels
+from shoal.table.spss_stata import SPSS, STATA
 
 __all__ = [
     "FORMATS",
@@ -34,6 +38,7 @@ __all__ = [
     "format_of",
     "formats_in_words",
     "inputs_of",
+    "output_format_of",
     "read",
     "rewrite_parquet",
     "rewrite_parquet_into",
@@ -42,7 +47,7 @@ __all__ = [
 ]
 
 
-KINDS = (CSV, PARQUET, ARROW, SPSS, STATA)
+KINDS = (CSV, NDJSON, EXCEL, PARQUET, ARROW, SPSS, STATA, SAS)
 """File formats: one line here, one file in this folder."""
 
 FORMATS = {ending: kind for kind in KINDS for ending in kind.endings}
@@ -66,7 +71,11 @@ class Table:
     reading : Reading or None
         Options with which a CSV file was read.
     labels : ValueLabels or None
-        Labels from an SPSS or Stata file.
+        Labels from an SPSS, Stata or SAS file.
+    said : tuple of str
+        What the reader says about the file that its records do not show, such as hidden rows.
+    mixed : mapping of str to (mapping of str to int)
+        Columns that hold values of several types, and the number of values of each.
     index : tuple of str
         Columns that came from the index of a pandas frame.
     stamp : Stamp or None
@@ -79,6 +88,8 @@ class Table:
     path: Path | None = None
     reading: Reading | None = None
     labels: ValueLabels | None = None
+    said: tuple[str, ...] = ()
+    mixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     index: tuple[str, ...] = ()
     stamp: Stamp | None = None
     _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
@@ -89,6 +100,11 @@ class Table:
         """Return a table whose records are in memory."""
         records = plain(arrow)
         return Table(records.schema, int(records.num_rows), kind, _load=records.select, **about)
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether the texts of a column can be read in another way, as numbers or dates."""
+        return any(kind.name == self.kind and "fields" in kind.options for kind in KINDS)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -163,6 +179,11 @@ def read(
     thousands: str | None = None,
     date_format: str | None = None,
     fields: Mapping[str, Any] | None = None,
+    fill_keys: bool | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    catalog: str | None = None,
+    format: str | None = None,
     max_unpacked_gb: float | None = None,
 ) -> Table:
     r"""Read a table: a file by its path, or a frame.
@@ -225,6 +246,7 @@ def read(
         **{"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "quote": quote},
         **{"null_values": null_values, "header": header, "names": names, "max_unpacked_gb": max_unpacked_gb},
         **{"thousands": thousands, "date_format": date_format, "fields": fields or None},
+        **{"fill_keys": fill_keys, "sheet": sheet, "header_row": header_row, "catalog": catalog, "format": format},
     }
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str | os.PathLike):
@@ -275,7 +297,7 @@ def write(
     >>> path.read_text()
     'city,size\nTurin,0.5\n,2.0\n'
     """
-    format_of(path)
+    output_format_of(path)
     with replacing(path, force, inputs=inputs_of(like)) as temporary:
         write_into(arrow, temporary, like=like, order=order)
 
@@ -289,7 +311,7 @@ def write_into(
     arrow: pa.Table, path: str | os.PathLike[str], *, like: Table | None = None, order: ArrayLike | None = None
 ) -> None:
     """Write a table directly to `path`, overwriting it: for a path from `shoal.files.replacing_all`."""
-    ending, kind = format_of(path)
+    ending, kind = output_format_of(path)
     ordered = arrow if order is None else reordered(arrow, as_permutation(order, arrow.num_rows))
     try:
         kind.write(publishable(ordered), Path(path), ending, like and (like.reading or like.labels))
@@ -308,13 +330,25 @@ def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
     raise FileError(f"{Path(path).name!r} does not end in a known file extension. Extensions: {', '.join(FORMATS)}.")
 
 
+def output_format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
+    """Return the extension of a file and its format; raise if files of this extension are not written."""
+    ending, kind = format_of(path)
+    if ending in kind.read_only:
+        written = [each for each in kind.endings if each not in kind.read_only]
+        raise FileError(
+            f"{Path(path).name!r} cannot be written: {ending} files are read only. Choose another extension, for "
+            f"instance {' or '.join(written)}."
+        )
+    return ending, kind
+
+
 def formats_in_words() -> str:
     """Return the list of formats as text.
 
     Examples
     --------
     >>> formats_in_words()
-    'CSV, Parquet, Arrow, SPSS or Stata'
+    'CSV, NDJSON, Excel, Parquet, Arrow, SPSS, Stata or SAS'
     """
     titles = list(dict.fromkeys(kind.title for kind in KINDS))
     return f"{', '.join(titles[:-1])} or {titles[-1]}"
@@ -335,9 +369,7 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
     except PermissionError:
         raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
     check_stamp(path, stamp)
-    reading = notes if isinstance(notes, Reading) else None
-    labels = notes if isinstance(notes, ValueLabels) else None
-    return Table.of(arrow, kind.name, path=path, stamp=stamp, reading=reading, labels=labels)
+    return Table.of(arrow, kind.name, path=path, stamp=stamp, **vars(notes or Notes()))
 
 
 def _unread_parquet(path: Path, columns: Sequence[str] | None, stamp: Stamp) -> Table:
