@@ -153,6 +153,7 @@ SOURCES = {
         lambda table, folder: shutil.copy(Path(__file__).parent / "data" / "people.sas7bdat", folder),
         _sas_transport,
         _released(".xpt"),
+        reading={"catalog": str(Path(__file__).parent / "data" / "people.sas7bcat")},
     ),
     "sas transport": Source("sas", _file(".xpt", pyreadstat.write_xport), _sas_transport, _released(".xpt")),
     "stata": Source(

@@ -6,7 +6,7 @@ one file in this folder and one entry in `KINDS`.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from shoal.table.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
 from shoal.table.sas import SAS
 from shoal.table.source import Stamp, check_stamp, sha256_of_records
 from shoal.table.spss_stata import SPSS, STATA
+from shoal.table.standard_input import DASH, standard_input
 
 __all__ = [
     "FORMATS",
@@ -250,7 +251,7 @@ def read(
     }
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(source), columns, given)
+        return _read_file(source, columns, given)
     _refuse_unused(given, frozenset(), type(source).__name__)
     frame = from_frame(source, columns)
     return Table.of(frame.arrow, frame.kind, index=frame.index, _back=frame.back)
@@ -327,7 +328,18 @@ def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
     for ending in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(ending):
             return ending, FORMATS[ending]
-    raise FileError(f"{Path(path).name!r} does not end in a known file extension. Extensions: {', '.join(FORMATS)}.")
+    hint = next((hint for ending, hint in _HINTS.items() if name.endswith(ending)), "")
+    raise FileError(
+        f"{Path(path).name!r} does not end in a known file extension.{hint} Extensions: {', '.join(FORMATS)}."
+    )
+
+
+_HINTS = {
+    **dict.fromkeys((".xls", ".xlsb", ".ods"), " Save it as .xlsx in a spreadsheet program."),
+    ".json": " If it has one JSON object a line, name it .ndjson.",
+    ".sas7bcat": " It is a catalogue: read the table, and give this file with catalog=.",
+    ".por": " Save it as .sav in SPSS.",
+}
 
 
 def output_format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
@@ -354,7 +366,15 @@ def formats_in_words() -> str:
     return f"{', '.join(titles[:-1])} or {titles[-1]}"
 
 
-def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
+def _read_file(source: str | os.PathLike[str], columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
+    if os.fspath(source) != DASH:
+        return _read_path(Path(source), columns, given)
+    path, said = standard_input(given.pop("format", None), FORMATS)
+    table = _read_path(path, columns, given)
+    return replace(table, said=(*said, *table.said))
+
+
+def _read_path(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
     ending, kind = format_of(path)
     _refuse_unused(given, kind.options, f"a {ending} file")
     if path.is_dir():
@@ -364,7 +384,7 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
     stamp = Stamp.of(path)
     try:
         if kind is PARQUET:
-            return _unread_parquet(path, columns, stamp)
+            return _unread_parquet(path, columns, stamp, **given)
         arrow, notes = kind.read(path, columns, **given)
     except PermissionError:
         raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
@@ -372,14 +392,18 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
     return Table.of(arrow, kind.name, path=path, stamp=stamp, **vars(notes or Notes()))
 
 
-def _unread_parquet(path: Path, columns: Sequence[str] | None, stamp: Stamp) -> Table:
+def _unread_parquet(
+    path: Path, columns: Sequence[str] | None, stamp: Stamp, max_unpacked_gb: float | None = None
+) -> Table:
     """Return a Parquet file as a table whose columns are read on demand."""
     types, n_records = parquet_types(path)
     wanted = types.names if columns is None else check_wanted(columns, types.names)
     types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
-    return Table(
-        types, n_records, "parquet", path, stamp=stamp, _load=lambda names: plain(read_parquet(path, names)[0])
-    )
+
+    def load(names: Sequence[str]) -> pa.Table:
+        return plain(read_parquet(path, names, max_unpacked_gb)[0])
+
+    return Table(types, n_records, "parquet", path, stamp=stamp, _load=load)
 
 
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from shoal.table.format import Format, Notes
 from shoal.table.labelled import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
 
 _TIME_OF_WRITING = re.compile(rb"\d\d[A-Z]{3}\d\d(:\d\d){3}")
+_WIDTH = re.compile(r"(\d+\.?\d*|\.)$")
 _OWN_FORMATS = re.compile(
     r"\$?(|CHAR|BEST|F|D|E|Z|COMMA[X]?|DOLLAR[X]?|PERCENT[N]?|NUMX|HEX|DATE|DATETIME|DTDATE|TIME|TIMEAMPM|TOD|HHMM|"
     r"DDMMYY[BCDNPS]?|MMDDYY[BCDNPS]?|YYMMDD[BCDNPS]?|YYMM[CDNPS]?|MMYY[CDNPS]?|YYMON|MONYY|MONNAME|MONTH|YEAR|YYQ|"
@@ -36,8 +38,10 @@ def read_sas(
             raise ParameterError("catalog cannot be given for a .xpt file, which has no formats of its own.")
         table, labels = read_labelled(pyreadstat.read_xport, path, columns, max_unpacked_gb, encoding=encoding)
     else:
-        options: dict[str, Any] = {"encoding": encoding, "catalog_file": _catalogue(catalog), "user_missing": True}
+        options: dict[str, Any] = {"encoding": encoding, "user_missing": True}
         table, labels = read_labelled(pyreadstat.read_sas7bdat, path, columns, max_unpacked_gb, **options)
+        if catalog is not None:
+            labels = _labelled_by(_catalogue(pyreadstat, catalog, encoding), labels)
     return table, Notes(labels=labels, said=tuple(_said(labels, catalog)))
 
 
@@ -56,10 +60,24 @@ def write_xpt(table: pa.Table, path: Path, ending: str = ".xpt", notes: object =
     path.write_bytes(_TIME_OF_WRITING.sub(b"01JAN70:00:00:00", content[:800]) + content[800:])
 
 
-def _catalogue(path: str | None) -> str | None:
-    if path is not None and not Path(path).is_file():
+def _catalogue(pyreadstat: Any, path: str, encoding: str | None) -> dict[str, dict[Any, str]]:
+    """Return the labels of values by the name of their format."""
+    if not Path(path).is_file():
         raise FileError(f"The catalogue {str(path)!r} does not exist or is not a regular file.")
-    return path
+    try:
+        return pyreadstat.read_sas7bcat(path, encoding=encoding)[1].value_labels  # type: ignore[no-any-return]
+    except Exception:  # on damaged files pyreadstat raises whatever its conversions do
+        raise FileError(
+            f"The catalogue {Path(path).name!r} cannot be read: it is truncated, damaged or of another format. Export "
+            "it from SAS again, or leave catalog= out."
+        ) from None
+
+
+def _labelled_by(catalogue: dict[str, dict[Any, str]], labels: ValueLabels) -> ValueLabels:
+    """Return the labels with those that a catalogue has for the formats of the columns."""
+    names = {name: _WIDTH.sub("", form).upper() for name, form in labels.formats.items()}
+    found = {name: catalogue[form] for name, form in names.items() if form in catalogue}
+    return replace(labels, values={**labels.values, **found})
 
 
 def _said(labels: ValueLabels, catalog: str | None) -> list[str]:
