@@ -20,7 +20,8 @@ _FLAGS = {
             *("header", "names", "encoding", "decimal", "quote", "delimiter", "thousands", "date_format", "missing"),
             *("confidential", "other", "by", "subject", "household", "weights", "rho", "seed", "accept", "aggregate"),
             *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling"),
-            *("fill_keys", "sheet", "header_row", "catalog", "format"),
+            *("fill_keys", "sheet", "header_row", "catalog", "format", "table", "query", "to_table", "manifest"),
+            "to_format",
         )
     },
 }

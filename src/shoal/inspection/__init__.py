@@ -242,7 +242,9 @@ class Inspection:
         return self.to_text()
 
 
-def inspect(table: Any, *, show_values: bool = False, progress: Progress | None = None, **reading: Any) -> Inspection:
+def inspect(
+    table: Any, /, *, show_values: bool = False, progress: Progress | None = None, **reading: Any
+) -> Inspection:
     """Count what is in a table, say what may be misread, and propose a role for each column.
 
     Parameters

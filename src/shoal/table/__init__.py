@@ -18,6 +18,9 @@ from shoal.errors import FileError, ParameterError
 from shoal.files import replacing, sha256
 from shoal.table.clean import as_permutation, check_wanted, plain, publishable, reordered
 from shoal.table.csv import CSV, Reading
+from shoal.table.databases import DATABASES, OPTIONS, Place, place_of, read_database, shared
+from shoal.table.databases.connection import Connection, Origin
+from shoal.table.databases.database import Database
 from shoal.table.excel import EXCEL
 from shoal.table.format import Format, Notes
 from shoal.table.frames import Back, from_frame, without_types
@@ -31,11 +34,13 @@ from shoal.table.spss_stata import SPSS, STATA
 from shoal.table.standard_input import DASH, standard_input
 
 __all__ = [
+    "DATABASES",
     "FORMATS",
     "KINDS",
     "Reading",
     "Table",
     "ValueLabels",
+    "databases_in_words",
     "format_of",
     "formats_in_words",
     "inputs_of",
@@ -43,6 +48,7 @@ __all__ = [
     "read",
     "rewrite_parquet",
     "rewrite_parquet_into",
+    "shown",
     "write",
     "write_into",
 ]
@@ -66,13 +72,14 @@ class Table:
     n_records : int
         Number of records.
     kind : str
-        csv, parquet, arrow, sav or dta for files; pandas, polars, pyarrow, duckdb ... for frames.
+        csv, parquet, arrow, sav or dta for files; postgresql, sqlite or duckdb for databases; pandas, polars, pyarrow,
+        duckdb ... for frames.
     path : Path or None
         Path of the file.
     reading : Reading or None
         Options with which a CSV file was read.
     labels : ValueLabels or None
-        Labels from an SPSS, Stata or SAS file.
+        Labels from an SPSS, Stata or SAS file; comments on the columns of a table in a database.
     said : tuple of str
         What the reader says about the file that its records do not show, such as hidden rows.
     mixed : mapping of str to (mapping of str to int)
@@ -81,6 +88,8 @@ class Table:
         Columns that came from the index of a pandas frame.
     stamp : Stamp or None
         Size, modification time and inode of the file when it was opened.
+    origin : Origin or None
+        The database and the tables in it that were read.
     """
 
     types: pa.Schema
@@ -93,6 +102,7 @@ class Table:
     mixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     index: tuple[str, ...] = ()
     stamp: Stamp | None = None
+    origin: Origin | None = None
     _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
     _back: Back | None = field(default=None, kw_only=True)
 
@@ -126,7 +136,7 @@ class Table:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the file's bytes, or of the records of a frame; computed on first use."""
+        """SHA-256 of the file's bytes, or of the records of a frame or database; computed on first use."""
         if self.path is None:
             return sha256_of_records(self.arrow)
         found = sha256(self.path)
@@ -141,7 +151,8 @@ class Table:
     def check_unchanged(self) -> None:
         """Raise if a file has changed since it was opened, or a frame since its SHA-256 was computed."""
         self._check_stamp()
-        if self.path is None and sha256_of_records(self.arrow) != self.sha256:
+        # What a database returned is one snapshot, which nothing else can change.
+        if self.path is None and self.origin is None and sha256_of_records(self.arrow) != self.sha256:
             raise FileError(
                 "The frame has changed since it was passed in. Nothing was written. Start again, and do not modify the "
                 "frame until the release is written."
@@ -186,14 +197,17 @@ def read(
     catalog: str | None = None,
     format: str | None = None,
     max_unpacked_gb: float | None = None,
+    table: str | None = None,
+    query: str | None = None,
 ) -> Table:
-    r"""Read a table: a file by its path, or a frame.
+    r"""Read a table: a file by its path, a database by its address, or a frame.
 
     Parameters
     ----------
-    source : path or frame
+    source : path, address, frame or connection
         A file (CSV, also with .gz; Parquet; Arrow; SPSS and Stata with the extra `spss`), a pandas, polars or pyarrow
-        frame, a DuckDB relation, or anything with the Arrow C stream interface.
+        frame, a DuckDB relation, or anything with the Arrow C stream interface; a database, by its address or file
+        (``postgresql://host/db``, ``people.db``, ``people.duckdb``) or by an ADBC or DuckDB connection.
     columns : sequence of str, optional
         Columns to read, in this order. Other columns of a Parquet file are not read.
     delimiter : str, optional
@@ -220,6 +234,10 @@ def read(
         values of a column apply to quoted fields as well.
     max_unpacked_gb : float, optional
         Largest size, in GB (10^9 bytes), to which a .gz file may decompress; 2 by default.
+    table : str, optional
+        Table or view of a database, as NAME or SCHEMA.NAME.
+    query : str, optional
+        SELECT statement for a database, in place of `table`. One that writes is refused.
 
     Returns
     -------
@@ -232,7 +250,9 @@ def read(
     SchemaError
         If two columns have the same name or a requested column is missing.
     ParameterError
-        If `source` is not a table, or an option does not apply to it.
+        If `source` is not a table, an option does not apply to it, or an address holds a password.
+    DatabaseError
+        If a database does not answer, does not have the table, or does not permit reading it.
 
     Examples
     --------
@@ -248,10 +268,15 @@ def read(
         **{"null_values": null_values, "header": header, "names": names, "max_unpacked_gb": max_unpacked_gb},
         **{"thousands": thousands, "date_format": date_format, "fields": fields or None},
         **{"fill_keys": fill_keys, "sheet": sheet, "header_row": header_row, "catalog": catalog, "format": format},
+        **{"table": table, "query": query},
     }
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str | os.PathLike):
-        return _read_file(source, columns, given)
+        place = place_of(source)
+        return _read_file(source, columns, given) if place is None else _read_place(place, columns, given)
+    connection = shared(source)
+    if connection is not None:
+        return _read_connection(*connection, columns, given)
     _refuse_unused(given, frozenset(), type(source).__name__)
     frame = from_frame(source, columns)
     return Table.of(frame.arrow, frame.kind, index=frame.index, _back=frame.back)
@@ -305,7 +330,9 @@ def write(
 
 def inputs_of(table: Table | None) -> list[Path]:
     """Return the file that a table was read from, which must not be overwritten; an empty list for a frame."""
-    return [] if table is None or table.path is None else [table.path]
+    if table is None:
+        return []
+    return [*([] if table.path is None else [table.path]), *([] if table.origin is None else table.origin.files)]
 
 
 def write_into(
@@ -324,6 +351,11 @@ def write_into(
 
 def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
     """Return the extension of a file and its format; raise if the extension is unknown."""
+    place = place_of(path)
+    if place is not None:
+        raise FileError(
+            f"{str(place.address)!r} is a database, and this is written to a file. Give the path of a file."
+        )
     name = Path(path).name.lower()
     for ending in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(ending):
@@ -366,6 +398,26 @@ def formats_in_words() -> str:
     return f"{', '.join(titles[:-1])} or {titles[-1]}"
 
 
+def databases_in_words() -> str:
+    """Return the list of databases as text.
+
+    Examples
+    --------
+    >>> databases_in_words()
+    'PostgreSQL, SQLite or DuckDB'
+    """
+    titles = [database.title for database in DATABASES]
+    return f"{', '.join(titles[:-1])} or {titles[-1]}"
+
+
+def shown(source: str | os.PathLike[str]) -> str:
+    """Return a short name of a file or a database, for progress."""
+    if os.fspath(source) == DASH:
+        return "standard input"
+    place = place_of(source)
+    return Path(source).name if place is None else str(place.address)
+
+
 def _read_file(source: str | os.PathLike[str], columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
     if os.fspath(source) != DASH:
         return _read_path(Path(source), columns, given)
@@ -390,6 +442,20 @@ def _read_path(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
         raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
     check_stamp(path, stamp)
     return Table.of(arrow, kind.name, path=path, stamp=stamp, **vars(notes or Notes()))
+
+
+def _read_place(place: Place, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
+    _refuse_unused(given, OPTIONS, f"a {place.database.title} database")
+    return _read_connection(place.database, place.connect(), columns, given)
+
+
+def _read_connection(
+    database: Database, connection: Connection, columns: Sequence[str] | None, given: dict[str, Any]
+) -> Table:
+    _refuse_unused(given, OPTIONS, f"a {database.title} connection")
+    found = read_database(connection, given.get("table"), given.get("query"), columns)
+    labels = ValueLabels(variables=found.comments) if found.comments else None
+    return Table.of(found.arrow, database.name, labels=labels, origin=found.origin)
 
 
 def _unread_parquet(
