@@ -1,10 +1,12 @@
 """Placing: where the table of a release and the files beside it go. Either all of them appear or none.
 
-The table goes to a file, or to a new table of a database: there in one transaction, which is committed last.
+The table goes to a file; to standard output, which gets its first byte last; or to a new table of a database, in one
+transaction, which is committed last.
 """
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,11 +20,13 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.files import check_free, hidden_folder, replacing_all, sha256
 from shoal.report import Form, ReleaseLike
-from shoal.table import Table, format_of, inputs_of, read, rewrite_parquet_into, write_into
+from shoal.table import Table, format_of, inputs_of, output_format_of, read, rewrite_parquet_into, write_into
 from shoal.table.clean import empty_made_missing, plain, publishable, reordered
 from shoal.table.databases import place_of
 from shoal.table.databases.new_table import NewTable, TableAt, check_free_table, new_table
 from shoal.table.source import sha256_of_records
+from shoal.table.standard_input import DASH
+from shoal.table.standard_output import StandardOutput
 from shoal.typing import Labels
 
 
@@ -50,10 +54,10 @@ class Writable(ReleaseLike, Protocol):
 class Files:
     """The files of a release: the table, its two manifests, and optionally reports and job.
 
-    In a database, the table and its public manifest are no files.
+    In a database, the table and its public manifest are no files; on standard output, the table is none.
     """
 
-    table: Path | TableAt
+    table: Path | TableAt | StandardOutput
     report: Path | None = None
     json: Path | None = None
     job: Path | None = None
@@ -69,25 +73,36 @@ class Files:
         form: Form = "internal",
         to_table: str | None = None,
         manifest: str | os.PathLike[str] | None = None,
+        to_format: str | None = None,
     ) -> "Files":
         """Return the files; raise if the extension of the table is unknown, or a table in a database is not named."""
+        others = [None if each is None else Path(each) for each in (report, json, job, manifest)]
+        if os.fspath(path) == DASH:
+            check_for_standard_output(to_table, manifest)
+            return Files(StandardOutput(to_format), others[0], others[1], others[2], form, others[3])
+        if to_format is not None:
+            raise ParameterError(
+                "to_format= is the format of standard output (-); a file has that of its extension. Leave it out."
+            )
         place = place_of(path)
         if place is None:
-            format_of(path)
+            output_format_of(path)
         if place is None and to_table is not None:
             raise ParameterError("to_table= names a table in a database, and the release goes to a file. Leave it out.")
         table = Path(path) if place is None else TableAt.of(place, to_table)
-        others = [None if each is None else Path(each) for each in (report, json, job, manifest)]
         return Files(table, others[0], others[1], others[2], form, others[3])
 
     @property
     def title(self) -> str:
         """The name of the table."""
-        return self.table.name if isinstance(self.table, Path) else str(self.table.name)
+        return self.table.name if isinstance(self.table, Path) else str(getattr(self.table, "name", self.table))
 
     @property
     def public_manifest(self) -> Path | None:
         """The manifest that may be published with the table; None in a database, which holds it itself."""
+        if isinstance(self.table, StandardOutput):
+            file = self.internal_manifest
+            return file.with_name(f"{file.name.removesuffix('.json').removesuffix('.internal')}.public.json")
         return None if isinstance(self.table, TableAt) else self.table.with_name(f"{self.table.name}.public.json")
 
     @property
@@ -95,6 +110,7 @@ class Files:
         """The manifest that reproduces the release: beside the file; for a server, in the current folder."""
         if self.manifest is not None:
             return self.manifest
+        assert not isinstance(self.table, StandardOutput)  # which has been refused without a manifest
         if not isinstance(self.table, TableAt):
             return self.table.with_name(f"{self.table.name}.internal.json")
         name = f"{self.table.name.table.replace(os.sep, '_')}.internal.json"
@@ -116,13 +132,27 @@ class Files:
     @property
     def places(self) -> list[str]:
         """All that is written, the table first."""
-        return [*([str(self.table)] if isinstance(self.table, TableAt) else []), *map(str, self.paths)]
+        return [*([] if isinstance(self.table, Path) else [str(self.table)]), *map(str, self.paths)]
 
     @property
     def private(self) -> list[Path]:
         """The files that are not meant for publication."""
         public = {self.table, self.public_manifest, *(self.reports.values() if self.form == "public" else ())}
         return [path for path in self.paths if path not in public]
+
+
+def check_for_standard_output(to_table: str | None, manifest: str | os.PathLike[str] | None) -> None:
+    """Raise if a release cannot go to standard output as asked."""
+    if to_table is not None:
+        raise ParameterError(
+            "to_table= names a table in a database, and the release goes to standard output. Leave it out."
+        )
+    if manifest is None:
+        raise ParameterError(
+            "The release goes to standard output (-), beside which there is no place for its manifests. Say where the "
+            'internal one goes, for instance manifest="release.internal.json"; the public one is written beside it, '
+            "here as release.public.json."
+        )
 
 
 def check_free_files(files: Files, force: bool, inputs: Sequence[str | os.PathLike[str]] = ()) -> None:
@@ -156,6 +186,9 @@ def begun(files: Files, force: bool, source: Table) -> Iterator[tuple[TableInThe
         with replacing_all(files.paths, force, files.private, inputs) as temporaries:
             beside = dict(zip(files.paths, temporaries, strict=True))
             yield FileTable(beside[files.table]), beside
+    elif isinstance(files.table, StandardOutput):
+        with _standard_output(files, files.table, force, source) as begun:
+            yield begun
     elif files.table.is_new_file:
         with _new_database(files, files.table, force, inputs) as begun:
             yield begun
@@ -184,6 +217,20 @@ def _new_database(
         shutil.copyfile(folder / target.path.name, file)
 
 
+@contextmanager
+def _standard_output(
+    files: Files, output: StandardOutput, force: bool, source: Table
+) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
+    """As `begun`, for standard output: a private file, which is sent when the other files have their names."""
+    ending = output.ending(source)
+    with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
+        path = Path(folder) / f"release{ending}"
+        with replacing_all(
+            files.paths, force, files.private, inputs_of(source), commit=lambda: output.send(path)
+        ) as temporaries:
+            yield FileTable(path), dict(zip(files.paths, temporaries, strict=True))
+
+
 @dataclass(frozen=True)
 class FileTable:
     """A table in a temporary file."""
@@ -201,8 +248,7 @@ class FileTable:
     def read_back(self, names: Sequence[str]) -> pa.Table:
         """Return some of its columns."""
         kind = format_of(self.path)[1]
-        # The first line of our own file is a header, whatever it looks like.
-        written = read(self.path, columns=list(names), header=True if kind.name == "csv" else None).arrow
+        written = read(self.path, columns=list(names), **kind.own_reading).arrow
         return written if kind.tells_empty else empty_made_missing(written)
 
     def sha256(self) -> str:

@@ -360,6 +360,7 @@ def run(
             out.path,
             to_table=out.to_table,
             manifest=out.manifest,
+            to_format=out.to_format,
             report=out.report,
             form=out.form,
             json=out.json_file,
@@ -375,7 +376,7 @@ def run(
 def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
     """Return the files that a job writes."""
     files = (output.report, output.json_file, save_job)
-    return Files.of(output.path, *files, output.form, output.to_table, output.manifest)
+    return Files.of(output.path, *files, output.form, output.to_table, output.manifest, output.to_format)
 
 
 @dataclass(frozen=True)
@@ -527,6 +528,7 @@ class Release:
         *,
         to_table: str | None = None,
         manifest: str | os.PathLike[str] | None = None,
+        to_format: str | None = None,
         report: str | os.PathLike[str] | None = None,
         form: Form = "internal",
         json: str | os.PathLike[str] | None = None,
@@ -547,13 +549,16 @@ class Release:
             File for the published table, in one of the formats of `shoal.table.FORMATS`. Written beside it are
             ``PATH.public.json``, which may be published with the data, and ``PATH.internal.json``, which reproduces
             the release and must be kept private. Or the address or file of a database; its table ``shoal_manifest``
-            then holds the public manifest.
+            then holds the public manifest. Or ``"-"``, standard output.
         to_table : str, optional
             New table of the database, as NAME or SCHEMA.NAME. It is written, read back, recounted and committed in one
             transaction. With `force` it replaces an older table, but never one that was read.
         manifest : path, optional
             File for the internal manifest; by default beside the file, for a server ``TABLE.internal.json`` in the
-            current folder.
+            current folder. Standard output requires it, and the public manifest is written beside it.
+        to_format : str, optional
+            Format on standard output, by its extension without the dot, such as ``"csv"``; by default that of the
+            input file.
         report : path, optional
             HTML file for the report.
         form : {"internal", "public"}
@@ -589,7 +594,7 @@ class Release:
         GuaranteeError
             If the file, read back, does not satisfy the guarantees of the verdict.
         """
-        files = Files.of(path, report, json, save_job, form, to_table, manifest)
+        files = Files.of(path, report, json, save_job, form, to_table, manifest, to_format)
         if bound is not None and (form == "public" or not files.reports):
             raise ParameterError(
                 "The bound on the loss is shown only in the internal report. Request that report, or leave it out."
@@ -615,6 +620,7 @@ def _warnings(release: Release) -> list[str]:
         if release.verdict.withdrawn is None
         else ["Random aggregation was requested, so the release is not k-anonymous; the verdict explains the reason."]
     )
+    found += release.source.said
     if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
         found.append(
             f"The seed is below {SMALL_SEED:,} and can be found by brute force; it reveals the random part of every "

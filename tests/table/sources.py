@@ -5,12 +5,14 @@ A new source is one more entry in `SOURCES`.
 
 import csv
 import gzip
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -23,11 +25,12 @@ PEOPLE = pa.table(
         "income": [1000.25 + i * 37 % 900 for i in range(60)],
         "sex": [1.0 + i % 2 for i in range(60)],
         "town": [("Ulm", "Zürich", "Oslo")[i % 3] for i in range(60)],
-        "born": [date(1950, 1, 1) + timedelta(days=97 * i) for i in range(60)],
         "illness": [("flu", "=SUM(A1)", "-", "a b")[i % 4] for i in range(60)],
+        "born": [date(1950, 1, 1) + timedelta(days=97 * i) for i in range(60)],
     }
 )
-"""Numbers, texts and dates without gaps, which every source can hold; a whole number may come back as an integer."""
+"""Numbers, texts and dates without gaps, which every source can hold; a whole number may come back as an integer. The
+last column holds no texts, since pandas takes blanks at the end of a .xpt file for padding."""
 
 QUASI = ["age", "income", "sex", "town", "born"]
 
@@ -90,6 +93,23 @@ def _from_texts(header: list[str], rows: list[list[str]]) -> pa.Table:
     )
 
 
+def _json_lines(path: Path) -> pa.Table:
+    table = pl.read_ndjson(path).to_arrow()
+    born = [date.fromisoformat(text) for text in table["born"].to_pylist()]
+    return table.set_column(table.column_names.index("born"), "born", [born])
+
+
+def _workbook(frame: pl.DataFrame, path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (frame.columns, *frame.rows()):
+        sheet.append(row)
+        for cell in sheet[sheet.max_row]:
+            if isinstance(cell.value, str):
+                cell.data_type = "s"  # not a formula, whatever it begins with
+    book.save(path)
+
+
 def _labelled(reader: Callable[..., Any]) -> Callable[[Path], pa.Table]:
     return lambda path: pa.table(reader(path, output_format="dict")[0])
 
@@ -98,8 +118,28 @@ def _from_pandas(frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
+def _sas_transport(path: Path) -> pa.Table:
+    """Read a .xpt file by pandas, which has a reader of its own."""
+    table = _from_pandas(pd.read_sas(path, encoding="utf-8"))
+    born = [date(1960, 1, 1) + timedelta(days=int(days)) for days in table["born"].to_pylist()]
+    return table.set_column(table.column_names.index("born"), "born", [born])
+
+
 SOURCES = {
     "csv": Source("csv", _file(".csv", pl.DataFrame.write_csv), _csv_rows, _released(".csv")),
+    "csv, zstd": Source(
+        "csv",
+        _file(".csv.zst", lambda frame, path: frame.write_csv(path, compression="zstd")),
+        lambda path: pl.read_csv(path, try_parse_dates=True).to_arrow(),
+        _released(".csv.zst"),
+    ),
+    "ndjson": Source("ndjson", _file(".ndjson", pl.DataFrame.write_ndjson), _json_lines, _released(".ndjson")),
+    "excel": Source(
+        "xlsx",
+        _file(".xlsx", _workbook),
+        lambda path: _from_pandas(pd.read_excel(path, engine="openpyxl")),
+        _released(".xlsx"),
+    ),
     "parquet": Source("parquet", _file(".parquet", pl.DataFrame.write_parquet), pq.read_table, _released(".parquet")),
     "arrow": Source(
         "arrow",
@@ -108,6 +148,14 @@ SOURCES = {
         _released(".arrow"),
     ),
     "spss": Source("sav", _file(".sav", pyreadstat.write_sav), _labelled(pyreadstat.read_sav), _released(".sav")),
+    "sas": Source(
+        "sas",
+        lambda table, folder: shutil.copy(Path(__file__).parent / "data" / "people.sas7bdat", folder),
+        _sas_transport,
+        _released(".xpt"),
+        reading={"catalog": str(Path(__file__).parent / "data" / "people.sas7bcat")},
+    ),
+    "sas transport": Source("sas", _file(".xpt", pyreadstat.write_xport), _sas_transport, _released(".xpt")),
     "stata": Source(
         "dta",
         _file(".dta", pyreadstat.write_dta),

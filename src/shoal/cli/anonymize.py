@@ -32,10 +32,12 @@ Examples:
     "-o",
     "--output",
     metavar="FILE",
-    help=f"The release: {formats_in_words()} by its ending, or a {databases_in_words()} database with --to-table.",
+    help=f"The release: {formats_in_words()} by its ending, a {databases_in_words()} database with --to-table, or - "
+    "for standard output with --manifest.",
 )
 @click.option("--to-table", metavar="TABLE", help="New table of the database for the release: NAME or SCHEMA.NAME.")
 @click.option("--manifest", metavar="FILE", help="File for the internal manifest; by default beside the release.")
+@click.option("--to-format", metavar="FORMAT", help="Of the release on standard output: csv, ndjson, parquet ..")
 @options.roles()
 @options.models
 @click.option("--report", metavar="FILE", help="HTML file for the report.")
@@ -114,6 +116,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
             "path": output,
             "to_table": given["to_table"],
             "manifest": given["manifest"],
+            "to_format": given["to_format"],
             "order": given["order"],
             "report": given["report"],
             "form": "public" if given["internal"] is False else "internal",

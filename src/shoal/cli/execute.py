@@ -18,6 +18,7 @@ from shoal.release import Release, output_files, run
 from shoal.report.sentences import reached_in_words
 from shoal.table import read, shown
 from shoal.table.clean import printable
+from shoal.table.standard_input import DASH
 
 
 def run_and_tell(
@@ -38,10 +39,15 @@ def run_and_tell(
     with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         warnings.simplefilter("ignore", ShoalWarning)
         release = run(job, force=force, save_job=save_job, threads=threads, progress=meter)
-    tell(release, files.places)
+    tell(release, files.places, err=_is_taken(job))
 
 
-def tell(release: Release, places: Iterable[str]) -> None:
+def _is_taken(job: Job) -> bool:
+    """Return whether standard output is for the release, so that all else goes to standard error."""
+    return job.output is not None and job.output.path == DASH
+
+
+def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
     """Print what was made, on standard error what to look at before it is published."""
     job, verdict = release.job, release.verdict
     facts(
@@ -54,7 +60,8 @@ def tell(release: Release, places: Iterable[str]) -> None:
             "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
             "written": ", ".join(places),
-        }
+        },
+        err=err,
     )
     for text in release.warnings:
         click.echo(f"Warning: {text}", err=True)
@@ -114,5 +121,5 @@ def tell_plan(job: Job, places: Iterable[str]) -> None:
     helpers = {"subject": job.roles.subject, "household": job.roles.household, "weights": job.roles.weights}
     lines |= {title: name for title, name in helpers.items() if name}
     lines |= {f"{model.name}: {printable(model.column)}": model.promise for model in job.models}
-    facts({**lines, "would write": ", ".join(places)})
-    click.echo("Nothing was written.")
+    facts({**lines, "would write": ", ".join(places)}, err=_is_taken(job))
+    click.echo("Nothing was written.", err=_is_taken(job))
