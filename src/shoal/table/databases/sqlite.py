@@ -285,5 +285,4 @@ SQLITE = Database(
     share,
     "a new table, with declared types and without comments",
     extra="sqlite",
-    comments=False,
 )
