@@ -24,6 +24,9 @@ def warned() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ShoalWarning)
         yield texts
+    for one in caught:
+        if not issubclass(one.category, ShoalWarning):
+            warnings.showwarning(one.message, one.category, one.filename, one.lineno)
     texts += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, ShoalWarning))
 
 
