@@ -4,6 +4,7 @@ import json
 import warnings
 from datetime import date, timedelta
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -274,6 +275,15 @@ def test_streams_and_collections_refuse_truthful_values(tmp_path):
     with pytest.raises(ParameterError, match="no truthful"):
         begin(tmp_path / "folder", people(), k=4, truthful=True, **ROLES)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_job_for_adult_reads_a_hierarchy_for_each_quasi_identifier():
+    job = shoal.Job.load(Path(__file__).parents[1] / "examples" / "adult_from_arx.toml")
+
+    assert job.truthful
+    assert {settings.hierarchy for settings in job.columns.values()} == {
+        f"adult_hierarchies/{name}.csv" for name in job.roles.quasi_identifiers
+    }
 
 
 def test_a_semantic_release_publishes_medoids_of_the_hierarchy():

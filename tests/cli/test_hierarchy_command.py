@@ -35,9 +35,7 @@ def test_values_of_the_column_are_checked_and_only_shown_on_request(files):
     fine = shoal_command("hierarchy", files / "sex.csv", "--data", files / "people.csv", "--column", "sex")
 
     assert (quiet.exit_code, told.exit_code, fine.exit_code) == (1, 1, 0)
-    assert (
-        "36 of 60 records have values of column 'zip' that are not in the hierarchy: 3 different ones" in quiet.stdout
-    )
+    assert "36 of 60 records have values of column 'zip' that are not in the hierarchy (3 different)" in quiet.stdout
     assert "77779" not in quiet.stdout
     assert "  77779\n" in told.stdout
     assert "Every value of column 'sex' is in the hierarchy." in fine.stdout
