@@ -84,6 +84,7 @@ def test_what_is_written_is_true_when_read_back_and_against_the_originals(tmp_pa
     found = shoal.audit_truth(tmp_path / f"release.{ending}", original, quasi_identifiers=QUASI)
 
     assert [truth.n_false for truth in found] == [0] * 5
+    assert shoal.audit(tmp_path / f"release.{ending}", quasi_identifiers=QUASI, k=4).holds
     names = read(tmp_path / f"release.{ending}").names
     assert ("age.low" in names, "age.missing" in names) == (
         intervals == "columns",
@@ -195,6 +196,18 @@ def test_attacks_on_a_truthful_file_guess_the_middle(tmp_path):
     found = shoal.attacks.attack(tmp_path / "release.csv", people(), quasi_identifiers=quasi, confidential="illness")
 
     assert {one.name: one.after for one in found}["nearest"] < 0.5
+
+
+def test_what_is_public_names_hierarchies_without_their_folders(tmp_path):
+    (tmp_path / "zip.csv").write_text(
+        "".join(f"{code};{code[:2]};*\n" for code in ("43001", "43002", "44001", "50001"))
+    )
+    release = truthful(people(), columns={"zip": {"hierarchy": str(tmp_path / "zip.csv")}})
+    release.write(tmp_path / "release.csv", report=tmp_path / "report.html", form="public")
+
+    for file in ("release.csv.public.json", "report.html"):
+        assert str(tmp_path) not in (tmp_path / file).read_text()
+    assert str(tmp_path / "zip.csv") in (tmp_path / "release.csv.internal.json").read_text()
 
 
 def test_models_subjects_and_strata_are_kept_beside_truth():

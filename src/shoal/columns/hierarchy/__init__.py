@@ -71,8 +71,8 @@ def hierarchy_of(given: str, values: pa.ChunkedArray, name: str, outside: Outsid
         raise SchemaError(
             f"{covered.n_records:,} of {len(values):,} records have values in column {name!r} that the hierarchy in "
             f"{given!r} does not list ({len(covered.absent):,} different).{covered.hint} Add them to the file, correct "
-            'their spelling, or put them directly under the root: outside="root". `shoal hierarchy --show-values` lists '
-            "them."
+            'their spelling, or put them directly under the root: outside="root". To see them, use `shoal hierarchy '
+            "--show-values`."
         )
     return found
 
