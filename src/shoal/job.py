@@ -25,6 +25,9 @@ from shoal.table import formats_in_words
 Order = Literal["shuffle", "keep"]
 """Order of the records written: by a hash of the published values, or that of the input."""
 
+IntervalForm = Literal["text", "columns", "struct"]
+"""How intervals are published: as text, in two columns NAME.low and NAME.high, or as a struct of Parquet or Arrow."""
+
 Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
 """Strength of random aggregation, from 0 to 1. ``song``, the form of Song et al., is equal to 1 in distribution."""
 
@@ -201,6 +204,10 @@ class Job(Settings):
     rho: Rho | None = Field(
         None, ge=0, le=1, description="random aggregation, 0 to 1 or song; above 0 the release is not k-anonymous"
     )
+    truthful: bool = Field(
+        False, strict=True, description="publish only what is true of every record: intervals, sets, ancestors, periods"
+    )
+    intervals: IntervalForm = Field("text", description="how intervals are published: text, columns or struct")
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")

@@ -25,6 +25,8 @@ from shoal.cells.alike import joined_where_alike
 from shoal.cells.constraints import constraints_of
 from shoal.cells.contributors import Contribution, contributions, single_value_findings
 from shoal.cells.grouping import group
+from shoal.columns.coarse import stand_ins
+from shoal.columns.coarse.layout import laid_out
 from shoal.columns.equivalence import value_codes
 from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import ALIASES, Role, Schema, as_names
@@ -58,6 +60,8 @@ _SETTINGS = (
     "missing",
     "method",
     "rho",
+    "truthful",
+    "intervals",
     "seed",
     "threads",
     "progress",
@@ -97,6 +101,8 @@ def anonymize(
     method: str = "auto",
     rho: float | Literal["song"] | None = None,
     steer: Mapping[str, float] | None = None,
+    truthful: bool = False,
+    intervals: str = "text",
     seed: Seed = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -134,7 +140,7 @@ def anonymize(
         Column of survey weights: means are weighted, so weighted totals are preserved. Also `weightVar`.
     columns : dict of str to dict, optional
         Settings of single columns: kind, order, missing_codes, fold, weight, aggregate, round, top, bottom,
-        keep_zeros; see `shoal.columns.schema.ColumnSettings`.
+        keep_zeros, hierarchy, outside, level, distance, step, precision; see `shoal.columns.schema.ColumnSettings`.
     models : sequence of Model
         Privacy models for confidential columns in addition to k, such as ``shoal.TCloseness("salary", t=0.1)`` or
         ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. If a model cannot be satisfied exactly, an
@@ -154,6 +160,12 @@ def anonymize(
     steer : dict of str to float, optional
         Columns that steer the partition, whatever their role, and their weights: positive to keep equal values
         together, negative to distribute them over cells. Only k is guaranteed: ``docs/steering.md``.
+    truthful : bool
+        Publish only values that are true of every record of their class: numbers as intervals, dates as periods,
+        columns with a hierarchy as the common ancestor, others as sets: ``docs/truthful.md``.
+    intervals : {"text", "columns", "struct"}
+        How intervals are published: as text such as ``[30, 39]``, in two columns ``age.low`` and ``age.high``, or as a
+        struct, which Parquet and Arrow can hold.
     seed : int, optional
         Seed that reproduces the release. By default random, stored in ``release.job``. With `rho` it must be hard to
         guess.
@@ -215,6 +227,8 @@ def anonymize(
         missing=missing,
         rho=rho,
         steer=dict(steer or {}),
+        truthful=truthful,
+        intervals=intervals,
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
@@ -286,18 +300,28 @@ def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, ce
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
     published = Published(table, schema, replaced)
-    verdict = recount(published, schema, job.k, _subjects(original, schema), job.models)
+    verdict = recount(published, schema, job.k, _subjects(original, schema), job.models, original)
     if randomized is not None:
         verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=randomized.rho))
     verdict.require()
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
-    loss = table_loss(space, original, replaced, alike)
-    release = Release(job, table, schema, space, original, weights, X, replaced, cells, verdict, loss)
+    measured = _measured(replaced, schema, original)
+    loss = table_loss(space, original, measured, alike)
+    release = Release(job, table, schema, space, original, weights, X, replaced, measured, cells, verdict, loss)
     near_unique = {f"{column}={SINGLE_VALUES}" for column in _accepted_columns(job, "near-unique-text", schema)}
     ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=4)
     return release
+
+
+def _measured(replaced: pa.Table, schema: Schema, original: pa.Table) -> pa.Table:
+    """Return the published quasi-identifiers as plain values, intervals by their middle (`stand_ins`)."""
+    for column in schema.quasi:
+        if column.is_true:
+            plain = stand_ins(replaced[column.name], column, original[column.name])
+            replaced = replaced.set_column(replaced.schema.get_field_index(column.name), column.name, plain)
+    return replaced
 
 
 def _accepted_columns(job: Job, name: str, schema: Schema) -> list[str]:
@@ -418,6 +442,7 @@ class Release:
     weights: Vector | None = field(repr=False)
     X: Matrix = field(repr=False)
     replaced: pa.Table = field(repr=False)
+    measured: pa.Table = field(repr=False)
     cells: Cells = field(repr=False)
     verdict: Verdict
     loss: TableLoss
@@ -433,12 +458,18 @@ class Release:
     @property
     def published(self) -> pa.Table:
         """The published columns, in the order of the input, without hidden data in their buffers."""
-        return publishable(self.columns.select([column.name for column in self.schema.published]))
+        published = self.columns.select([column.name for column in self.schema.published])
+        return publishable(laid_out(published, self.schema, self.job.intervals))
 
     @property
     def columns(self) -> Published:
         """The published columns, each loaded on access."""
         return Published(self.source, self.schema, self.replaced)
+
+    @property
+    def plain_columns(self) -> Published:
+        """The same with the middle of each interval, set, ancestor and period in its place, for measures and plots."""
+        return Published(self.source, self.schema, self.measured)
 
     @property
     def table(self) -> Any:
@@ -454,7 +485,7 @@ class Release:
     def risk(self) -> Risk:
         """Reidentification risk against an intruder who holds the original values."""
         alike = None if self.verdict.withdrawn else self.labels
-        return table_risk(self.original, self.replaced, self.schema, self.space, self.X, alike, self.weights)
+        return table_risk(self.original, self.measured, self.schema, self.space, self.X, alike, self.weights)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -479,13 +510,13 @@ class Release:
     @cached_property
     def utility(self) -> dict[str, Any]:
         """Data utility: changes of means, variances, correlations and categories."""
-        return table_utility(self.original, self.replaced, self.schema, self.weights)
+        return table_utility(self.original, self.measured, self.schema, self.weights)
 
     @cached_property
     def attacks(self) -> list[Attack]:
         """Attribute disclosure without reidentification: from k - 1 known records, and from the groups."""
         rho = self.job.rho or 0.0
-        return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
+        return attacks_on(self.original, self.plain_columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
         """Return a lower bound on the loss of any release of these records with this k (`shoal.metrics.lower_bound`).
@@ -613,6 +644,12 @@ def _warnings(release: Release) -> list[str]:
     ]
     found += [finding.sentence for finding in release.findings if finding.name != "constant"]
     found += [one.sentence for one in release.contributions if one.is_telling]
+    found += [
+        f"The step of column {column.name!r} is as fine as its values: the ends of its intervals are values that fewer "
+        f"than {release.job.k} records share. Give a larger step, or leave it out."
+        for column in release.schema.quasi
+        if column.grid is not None and column.grid.shows_values
+    ]
     found += _gone(release)
     found += [each.note for each in release.verdict.models if each.note]
     weights = release.schema.roles.weights

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.auditing import recount
+from shoal.columns.coarse.layout import gathered, laid_out, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.files import replacing_all, sha256
@@ -149,11 +150,14 @@ def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
 
 def _write_table(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
     """Write the published table; from Parquet to Parquet, unchanged columns never have to fit into memory."""
-    source, names = release.source, [column.name for column in release.schema.published]
+    source, schema, layout = release.source, release.schema, release.job.intervals
+    names = [column.name for column in schema.published]
     if source.kind == "parquet" and source.path is not None and format_of(path)[1].name == "parquet":
-        rewrite_parquet_into(source.path, path, replaced=release.replaced, columns=names, order=rows)
+        laid = laid_out(release.replaced, schema, layout)
+        columns = written_names(names, schema, layout, laid)
+        rewrite_parquet_into(source.path, path, replaced=laid, columns=columns, order=rows)
     else:
-        write_into(release.columns.select(names), path, like=source, order=rows)
+        write_into(laid_out(release.columns.select(names), schema, layout), path, like=source, order=rows)
 
 
 def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
@@ -162,7 +166,10 @@ def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
     schema = _counted(release)
     # The first line of our own file is a header, whatever it looks like.
     header = True if format_of(path)[1].name == "csv" else None
-    written = read(path, columns=[column.name for column in schema.columns], header=header).arrow
+    laid = laid_out(release.replaced, schema, job.intervals)
+    names = [column.name for column in schema.columns]
+    columns = written_names(names, schema, job.intervals, laid)
+    written = gathered(read(path, columns=columns, header=header).arrow, names)
     n_records = release.verdict.n_records
     if written.num_rows != n_records:
         raise GuaranteeError(
@@ -172,7 +179,10 @@ def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
     if not format_of(path)[1].tells_empty:
         written = empty_made_missing(written)
     subjects = _subjects(release, rows)
-    found = recount(written, schema, None if release.verdict.withdrawn else job.k, subjects, job.models)
+    own = release.original.select([column.name for column in schema.quasi if column.is_true])
+    original = own if rows is None else own.take(pa.array(rows))
+    asked = None if release.verdict.withdrawn else job.k
+    found = recount(written, schema, asked, subjects, job.models, original)
     if not found.k_holds:
         persons = "" if subjects is None else f", and one has {found.subjects} different subjects"
         raise GuaranteeError(
@@ -183,6 +193,12 @@ def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
         raise GuaranteeError(
             f"The written file does not satisfy {each.model}: read back, {each.n_failing:,} of {each.n_classes:,} "
             "classes violate it. Nothing was released. Choose another format."
+        )
+    for false in found.untrue:
+        raise GuaranteeError(
+            f"The written file is not true of every record: read back, {false.n_false:,} records have values that are "
+            f"not within the published {false.form} of column {false.column!r}. Nothing was released. Choose another "
+            "format."
         )
 
 

@@ -215,7 +215,7 @@ def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, 
         manifest = beside if beside.is_file() else None
     if manifest is None:
         return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
-    labels, rows, rho = read_internal(manifest)
+    labels, rows, rho, _ = read_internal(manifest)
     if len(labels) != table.n_records:
         raise ParameterError(
             f"The manifest describes {len(labels):,} records, but the release has {table.n_records:,}. Pass the "

@@ -18,6 +18,7 @@ from shoal.extras import DISTRIBUTION
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",
     "anonymize": "Make a file k-anonymous: the release, its report, its manifests.",
+    "hierarchy": "Draw and check a hierarchy of values.",
     "audit": "Recount what a published file keeps.",
     "attack": "Try attacks on a published file whose originals are at hand.",
     "run": "Carry out a job file.",

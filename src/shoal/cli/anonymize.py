@@ -20,6 +20,10 @@ Examples:
       -o release.parquet --save-job job.toml
   shoal anonymize people.csv -k 10 --quasi age,zip --confidential salary,diagnosis --drop name \\
       --t-closeness salary=0.1 --l-diversity diagnosis=3,kind=entropy -o release.parquet
+  shoal anonymize people.csv -k 10 --quasi age,job,zip --confidential diagnosis --drop name --truthful \\
+      --hierarchy job=isco.csv --hierarchy zip=prefix:1,3 -o release.csv
+  shoal anonymize people.csv -k 10 --quasi age,job,zip --confidential diagnosis --drop name \\
+      --aggregate age=interval --step age=5 --aggregate job=set -o release.csv
 """
 
 
@@ -60,6 +64,7 @@ Examples:
     help="Random aggregation of numbers, 0 to 1; above 0 the release is NOT k-anonymous (docs/random.md).",
 )
 @options.making
+@options.truth
 @options.columns()
 @options.reading
 @click.option("--save-job", metavar="FILE", help="Write the job, with its seed, to a file that `shoal run` repeats.")
@@ -74,6 +79,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
 
     Models promise more about a confidential column than k does, and are kept to the letter or refused: --t-closeness
     salary=0.1. What else a model takes stands after a comma: --l-diversity diagnosis=2,kind=recursive,c=3.
+
+    With --truthful, what is published is true of everybody in the class: an interval of numbers, a set of categories or
+    their common ancestor in a --hierarchy, a period of dates. --aggregate chooses one for a column (docs/truthful.md).
 
     Beside the release appear RELEASE.public.json, which may travel with it, and RELEASE.internal.json, which repeats it
     and stays with you.
@@ -93,6 +101,8 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         scaling=given["scaling"],
         missing=given["missing"],
         rho=given["rho"],
+        truthful=given["truthful"],
+        intervals=given["intervals"],
         seed=given["seed"],
         roles=options.taken(given, "role"),
         columns=options.column_settings(given),

@@ -1,19 +1,22 @@
 """``shoal audit``: what a published file keeps, recounted."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shoal.auditing import Diversity, Verdict, audit
+from shoal.auditing import Diversity, Truth, Verdict, audit
 from shoal.cli import options
-from shoal.cli.execute import models_in_words, verdict_in_words
+from shoal.cli.execute import models_in_words, truth_in_words, verdict_in_words
 from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
 from shoal.table import format_of, write_into
+from shoal.truth import audit_truth
 
 
 @click.command(
@@ -22,7 +25,8 @@ from shoal.table import format_of, write_into
     "  shoal audit release.csv --quasi age,zip,income -k 10\n"
     "  shoal audit release.csv --quasi age,zip,income --confidential diagnosis --json\n"
     "  shoal audit release.csv --quasi age,zip -k 10 --confidential salary --t-closeness salary=0.1\n"
-    "  shoal audit people.csv --quasi age,zip -k 10 --list --risks risks.csv",
+    "  shoal audit people.csv --quasi age,zip -k 10 --list --risks risks.csv\n"
+    "  shoal audit release.csv --quasi age,zip -k 10 --original people.csv",
 )
 @click.argument("file", metavar="FILE")
 @click.option("-k", "k", type=click.IntRange(min=1), help="What every class has to have; without it, only counted.")
@@ -33,6 +37,11 @@ from shoal.table import format_of, write_into
 @click.option("--list", "as_list", is_flag=True, help="Name the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
 @click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@click.option(
+    "--original", metavar="FILE", help="Compare intervals, sets, ancestors and periods with every record of this file."
+)
+@click.option("--manifest", metavar="FILE", help="Internal manifest of FILE, if it is not beside it; for --original.")
+@click.option("--same-order", is_flag=True, help="FILE has the records of --original in the same order.")
 @options.reading
 def command(
     file: str, k: int | None, as_json: bool, as_list: bool, risks: str | None, force: bool, **given: Any
@@ -44,21 +53,26 @@ def command(
     """
     if as_list and k is None:
         raise click.UsageError("--list names the records in classes smaller than k. Say what k is: -k 10")
+    if (given["manifest"] or given["same_order"]) and given["original"] is None:
+        raise click.UsageError("--manifest and --same-order say which original is which; name them: --original FILE")
     if risks is not None:
         format_of(risks)
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
+    quasi = roles.pop("quasi_identifiers", ())
     with showing(f"reading and counting {Path(file).name}", ""):
         verdict = audit(
             file,
-            quasi_identifiers=roles.pop("quasi_identifiers", ()),
+            quasi_identifiers=quasi,
             k=k,
             columns=options.column_settings(given),
             models=options.models_of(given),
             **roles,
             **options.reading_of(given),
         )
+        if given["original"] is not None:
+            verdict = replace(verdict, truth=_truth(file, given, quasi))
         found = record_risk(file, **of_records, **options.reading_of(given)) if as_list or risks else None
     listed = below(found, k).select(["record", "size"]).to_pylist() if as_list and found is not None and k else []
     if as_json:
@@ -74,6 +88,19 @@ def command(
     return 0 if verdict.holds else 1
 
 
+def _truth(file: str, given: dict[str, Any], quasi: Sequence[str]) -> tuple[Truth, ...]:
+    """Compare what is published with the originals, read as their manifest says or as the file was."""
+    return audit_truth(
+        file,
+        given["original"],
+        quasi_identifiers=quasi,
+        manifest=given["manifest"],
+        same_order=given["same_order"],
+        columns=options.column_settings(given),
+        release_reading=options.reading_of(given),
+    )
+
+
 def _tell(verdict: Verdict) -> None:
     """Print the verdict first, then what it rests on."""
     lines = {
@@ -85,7 +112,7 @@ def _tell(verdict: Verdict) -> None:
         lines["records below k"] = f"{verdict.n_below:,}"
     if verdict.subjects is not None:
         lines["subjects"] = f"at least {verdict.subjects:,} different ones in a class"
-    lines |= models_in_words(verdict)
+    lines |= models_in_words(verdict) | truth_in_words(verdict)
     for name, found in verdict.confidential.items():
         lines[name] = _diversity_in_words(found)
     facts(lines)

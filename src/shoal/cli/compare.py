@@ -39,6 +39,7 @@ from shoal.partition import ALGORITHMS
 @options.roles()
 @options.models
 @options.making
+@options.truth
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="What the methods take: effort=best.")
 @options.columns()
 @options.reading
@@ -59,6 +60,8 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
             rho=given["rho"],
             scaling=given["scaling"],
             missing=given["missing"],
+            truthful=given["truthful"],
+            intervals=given["intervals"],
             seed=given["seed"],
             threads=given["threads"],
             columns=options.column_settings(given),

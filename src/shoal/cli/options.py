@@ -11,7 +11,7 @@ from shoal.cli import parsing as typed
 from shoal.columns.axes import Scaling
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Roles, Settings
-from shoal.job import FieldSettings, Input, Job
+from shoal.job import FieldSettings, Input, IntervalForm, Job
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
 from shoal.partition import ALGORITHMS
@@ -171,6 +171,17 @@ def making(function: F) -> F:
         ),
     ):
         function = add(function)
+    return function
+
+
+def truth(function: F) -> F:
+    """Add the options of releases whose values are true of every record."""
+    for name, how in (
+        ("intervals", {"type": click.Choice(get_args(IntervalForm)), "default": "text", "show_default": True}),
+        ("truthful", {"is_flag": True}),
+    ):
+        help_ = _sentence(Job.model_fields[name].description or "")
+        function = click.option(f"--{name}", help=help_, **how)(function)
     return function
 
 
