@@ -2,15 +2,13 @@
 // a little, less and less so (simulated annealing).
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <random>
 #include <span>
 #include <vector>
 
 #include "ncp_cells.hpp"
 #include "ncp_vetoes.hpp"
+#include "portable_random.hpp"
 
 namespace shoal {
 
@@ -20,41 +18,33 @@ struct NearRecords {
     std::size_t n_listed;
 };
 
+// How many records a cell may have.
+struct CellSizes {
+    std::size_t least;
+    std::size_t most;
+};
+
 class NcpAnneal {
   public:
     static constexpr std::uint32_t none = NcpCells::none;
 
-    // No cell falls below `least` records, and none grows above `most` or what it has.
-    NcpAnneal(NcpCells& cells, NcpVetoes& vetoes, NearRecords near, std::size_t least, std::size_t most,
-              std::uint64_t seed)
-        : cells_(cells), vetoes_(vetoes), near_(near), least_(least), most_(most), random_(seed) {}
+    NcpAnneal(NcpCells& cells, NcpVetoes& vetoes, NearRecords near, CellSizes sizes, std::uint64_t seed)
+        : cells_(cells), vetoes_(vetoes), near_(near), sizes_(sizes), random_(seed) {}
 
     // Takes random steps at a temperature: the penalty by which a step may be worse, on average.
     void run(std::size_t n_steps, double temperature) {
         if (near_.n_listed == 0) return;
         for (std::size_t step = 0; step < n_steps; ++step) {
-            const std::uint32_t x = below(cells_.n_records());
-            const std::uint32_t y = near_.lists[x * near_.n_listed + below(near_.n_listed)];
-            if (y != none && cells_.cell(x) != cells_.cell(y)) propose(x, cells_.cell(y), temperature * waiting_time());
+            const std::uint32_t x = random_.below(cells_.n_records());
+            const std::uint32_t y = near_.lists[x * near_.n_listed + random_.below(near_.n_listed)];
+            if (y != none && cells_.cell(x) != cells_.cell(y))
+                propose(x, cells_.cell(y), temperature * random_.waiting_time());
         }
     }
 
   private:
     // A gain below this is rounding.
     static constexpr double least_gain = 1e-12;
-
-    // Whole numbers that are the same everywhere, unlike those of the standard library.
-    std::uint32_t below(std::size_t n) { return static_cast<std::uint32_t>(((random_() >> 32) * n) >> 32); }
-
-    // Exponentially distributed with mean 1, from arithmetic that is the same on every machine: log of a share m * 2^e
-    // by the series of artanh.
-    double waiting_time() {
-        int exponent;
-        const double m = std::frexp(static_cast<double>((random_() >> 11) + 1) * 0x1.0p-53, &exponent);
-        const double z = (1 - m) / (1 + m), zz = z * z;
-        const double series = 1 + zz * (1.0 / 3 + zz * (1.0 / 5 + zz * (1.0 / 7 + zz * (1.0 / 9 + zz / 11))));
-        return 2 * z * series - exponent * 0.69314718055994531;
-    }
 
     // x moves to a cell or changes places with the best of its records, unless all that costs `limit` or more.
     void propose(std::uint32_t x, std::uint32_t b, double limit) {
@@ -67,7 +57,7 @@ class NcpAnneal {
         double best = limit - least_gain;
         bool moves = false;
         std::uint32_t partner = none;
-        if (cells_.size(a) > least_ && cells_.size(b) < most_) {
+        if (cells_.size(a) > sizes_.least && cells_.size(b) < sizes_.most) {
             const double change = (size_a - 1) * left + (size_b + 1) * joined - cells_.loss(a) - cells_.loss(b);
             if (change < best) {
                 best = change;
@@ -100,9 +90,8 @@ class NcpAnneal {
     NcpCells& cells_;
     NcpVetoes& vetoes_;
     NearRecords near_;
-    std::size_t least_;
-    std::size_t most_;
-    std::mt19937_64 random_;
+    CellSizes sizes_;
+    PortableRandom random_;
 };
 
 }  // namespace shoal

@@ -145,8 +145,8 @@ class NcpCells {
         settle_ends(cell);
         settle_categories(cell);
         penalty_[cell] = size(cell) == 0 ? 0 : penalty(cell, none, none);
-        if (size(cell) > 1)
-            for (const std::uint32_t i : members_[cell]) gain_[i] = penalty_[cell] - penalty(cell, i, none);
+        for (const std::uint32_t i : members_[cell])
+            gain_[i] = size(cell) == 1 ? 0 : penalty_[cell] - penalty(cell, i, none);
     }
     void settle_ends(std::uint32_t cell) {
         constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "rows.hpp"
@@ -105,11 +107,12 @@ class NcpTable {
     std::size_t n_values(std::size_t column) const { return n_values_[column]; }
 
     // The penalty of records that are published together, per record and summed over the columns.
-    double penalty(std::span<const std::uint32_t> records) const {
+    double penalty(std::span<const std::size_t> records) const {
+        if (records.empty()) return 0;
         double sum = 0;
         for (std::size_t j = 0; j < n_ordered(); ++j) {
             double low = ordered(j, records[0]), high = low;
-            for (const std::uint32_t i : records) {
+            for (const std::size_t i : records) {
                 low = std::min(low, ordered(j, i));
                 high = std::max(high, ordered(j, i));
             }
@@ -118,7 +121,7 @@ class NcpTable {
         std::vector<std::uint32_t> found;
         for (std::size_t j = 0; j < n_categories(); ++j) {
             found.clear();
-            for (const std::uint32_t i : records) found.push_back(code(j, i));
+            for (const std::size_t i : records) found.push_back(code(j, i));
             std::ranges::sort(found);
             const auto n_found = std::ranges::distance(found.begin(), std::ranges::unique(found).begin());
             sum += of_category(j) * static_cast<double>(n_found - 1);
