@@ -57,6 +57,7 @@ Examples:
     help="Of the records; that of the input can tell who is who.",
 )
 @options.method
+@options.objective
 @click.option(
     "--rho",
     metavar="NUMBER|song",
@@ -98,6 +99,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     job = Job.of(
         k=k,
         method=given["method"],
+        objective=given["objective"],
         scaling=given["scaling"],
         missing=given["missing"],
         rho=given["rho"],

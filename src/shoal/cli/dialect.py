@@ -20,7 +20,7 @@ _FLAGS = {
             *("header", "names", "encoding", "decimal", "quote", "delimiter", "thousands", "date_format", "missing"),
             *("confidential", "other", "by", "subject", "household", "weights", "rho", "seed", "accept", "aggregate"),
             *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling", "outside", "hierarchy"),
-            *("manifest", "truthful"),
+            *("manifest", "truthful", "objective"),
         )
     },
 }

@@ -48,6 +48,8 @@ class Choice:
     undominated : bool
         Whether no other choice, and no mixture of two others, is better in one of loss and risk without being worse in
         the other.
+    ncp : float or None
+        Certainty penalty in percent, where cells are made for it or intervals, sets or ancestors are published.
     """
 
     method: str
@@ -60,6 +62,7 @@ class Choice:
     rho: float = 0.0
     k_anonymous: bool = True
     undominated: bool = False
+    ncp: float | None = None
 
     @property
     def words(self) -> list[str]:
@@ -158,11 +161,17 @@ class Comparison:
 
     def __str__(self) -> str:
         wide = max(12, *(len(c.name) + 2 for c in self.choices))
-        lines = [f"{'k':>5}  {'method':<{wide}}{'loss %':>9}{'risk %':>9}{'classes':>10}"]
+        certain = any(choice.ncp is not None for choice in self.choices)
+        lines = [
+            f"{'k':>5}  {'method':<{wide}}{'loss %':>9}" + f"{'NCP %':>9}" * certain + f"{'risk %':>9}{'classes':>10}"
+        ]
         for c in self.choices:
             words = ["recommended" if word == "undominated" and c == self.recommended else word for word in c.words]
             mark = "".join(f"  {word}" for word in words)
-            lines.append(f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}")
+            penalty = "" if c.ncp is None else f"{c.ncp:>9.4f}"
+            lines.append(
+                f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{penalty}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}"
+            )
         for skipped in self.skipped:
             which = skipped.method if skipped.k is None else f"{skipped.method}, k = {skipped.k}"
             lines.append(f"Left out: {which}: {skipped.reason}")
@@ -315,6 +324,7 @@ def _choice(release: Release) -> Choice:
         smallest=verdict.smallest,
         rho=release.job.rho or 0.0,
         k_anonymous=verdict.withdrawn is None,
+        ncp=None if release.certainty is None else release.certainty.ncp,
     )
 
 
