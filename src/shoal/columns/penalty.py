@@ -158,7 +158,7 @@ def penalty_column(values: pa.ChunkedArray, column: Column) -> PenaltyColumn:
 
 
 def _numbers(values: pa.ChunkedArray, column: Column, weight: float) -> Numbers:
-    """Return numbers of at most 1 relative to their middle, so that a large offset costs no digits; ranks if ordinal."""
+    """Return numbers, or ranks, of at most 1 relative to their middle: a large offset costs no digits."""
     if column.kind is Kind.ORDINAL:
         values = pc.index_in(decoded(values), value_set=categories_in_order(values, column))
     known = np.asarray(values.is_valid())
