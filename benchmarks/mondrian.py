@@ -15,11 +15,12 @@ from shoal.typing import Labels, Matrix, Vector
 
 def mondrian(numbers: Matrix, codes: NDArray[np.int64], k: int) -> Labels:
     """Return the class of each record, from columns of numbers and columns of codes from 0."""
+    whole = np.maximum(np.concatenate([np.ptp(numbers, axis=0), codes.max(axis=0)]), 1e-300)
     labels = np.empty(len(numbers), dtype=np.int64)
     parts, n_classes = [np.arange(len(numbers))], 0
     while parts:
         part = parts.pop()
-        halves = (_lower_half(values, k) for values in _widest_first(numbers, codes, part))
+        halves = (_lower_half(values, k) for values in _widest_first(numbers[part], codes[part], whole))
         lower = next((half for half in halves if half is not None), None)
         if lower is None:
             labels[part], n_classes = n_classes, n_classes + 1
@@ -28,19 +29,16 @@ def mondrian(numbers: Matrix, codes: NDArray[np.int64], k: int) -> Labels:
     return labels
 
 
-def _widest_first(numbers: Matrix, codes: NDArray[np.int64], part: Labels) -> Iterator[Vector]:
+def _widest_first(numbers: Matrix, codes: NDArray[np.int64], whole: Vector) -> Iterator[Vector]:
     """Yield the columns of a part that have two values, the one with the largest share of its whole range first."""
-    wide = np.ptp(numbers[part], axis=0) / np.maximum(np.ptp(numbers, axis=0), 1e-300)
-    many = [
-        (len(np.unique(column)) - 1) / max(whole.max(), 1) for column, whole in zip(codes[part].T, codes.T, strict=True)
-    ]
-    spans = np.concatenate([wide, many])
+    counts = [np.bincount(column) for column in codes.T]
+    spans = np.concatenate([np.ptp(numbers, axis=0), [np.count_nonzero(count) - 1 for count in counts]]) / whole
     for column in np.argsort(-spans, kind="stable")[: np.count_nonzero(spans)]:
         if column < numbers.shape[1]:
-            yield numbers[part, column]
+            yield numbers[:, column]
         else:
-            own = codes[part, column - numbers.shape[1]]
-            yield np.argsort(np.argsort(-np.bincount(own), kind="stable"))[own].astype(np.float64)
+            category = column - numbers.shape[1]
+            yield np.argsort(np.argsort(-counts[category], kind="stable"))[codes[:, category]].astype(np.float64)
 
 
 def _lower_half(values: Vector, k: int) -> NDArray[np.bool_] | None:
