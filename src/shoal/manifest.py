@@ -100,7 +100,8 @@ def read_internal(manifest: str | os.PathLike[str]) -> Internal:
     """Read the internal manifest of a release."""
     try:
         content = json.loads(Path(manifest).read_text(encoding="utf-8"))
-        labels, job = unpacked(content["labels"]), Job.of(**content["job"])
+        labels = unpacked(content["labels"])
+        job = Job.from_toml(Job.of(**content["job"]).to_toml())  # without the defaults, which nobody has set
         rows = None if content["rows"] is None else as_permutation(unpacked(content["rows"]), len(labels))
         if (labels < 0).any():
             raise ValueError

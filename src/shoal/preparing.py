@@ -16,7 +16,7 @@ from shoal.columns.grid import grid_of
 from shoal.columns.hierarchy import Hierarchy, hierarchy_of
 from shoal.columns.metadata import described_schema, description_of
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import Column, Kind, Role, Schema, natural_kind
+from shoal.columns.schema import TRUE_AGGREGATES, Column, Kind, Role, Schema, natural_kind
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.models.table_columns import check_models
@@ -102,7 +102,7 @@ def _is_settled(finding: Finding, column: Column) -> bool:
     if finding.name in ("numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
     if finding.name in ("codes", "labelled-values"):
-        return column.settings.kind is not None
+        return column.settings.kind is not None or column.settings.aggregate in TRUE_AGGREGATES  # nothing is averaged
     return finding.name == "near-unique-text" and column.aggregate == "withhold"
 
 

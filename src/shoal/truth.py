@@ -16,8 +16,9 @@ from shoal.auditing import Truth
 from shoal.columns.coarse import form_of, read_coarse
 from shoal.columns.coarse.layout import gathered
 from shoal.columns.hierarchy import hierarchy_of
+from shoal.columns.metadata import described_schema
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import Aggregation, Column, Roles, Schema, as_names, as_settings
+from shoal.columns.schema import Aggregation, Column, Roles, as_names, as_settings
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.manifest import read_internal
@@ -82,19 +83,20 @@ def audit_truth(
     settings = as_settings(columns) if job is None else job.columns
     if reading is None and job is not None and job.input is not None:
         reading = job.input.reading()
-    people = read(original, columns=names, **(reading or {})).arrow
+    source = read(original, columns=names, **(reading or {}))
     published = read(release, **(release_reading or {})).arrow
     absent = [name for name in names if not {name, f"{name}.low"} & set(published.column_names)]
     if absent:
         raise SchemaError(f"The release has no column {absent[0]!r}. Columns: {', '.join(published.column_names)}.")
-    if published.num_rows != people.num_rows:
+    if published.num_rows != source.n_records:
         raise ParameterError(
-            f"The release has {published.num_rows:,} records and the original {people.num_rows:,}; both must hold the "
+            f"The release has {published.num_rows:,} records and the original {source.n_records:,}; both must hold the "
             "same people."
         )
     own = {name: given for name, given in settings.items() if name in names}
-    schema = Schema.of(people.schema, Roles(quasi_identifiers=tuple(names)), own, job is not None and job.truthful)
-    people = prepare(people, schema, "own-value")
+    roles, truthful = Roles(quasi_identifiers=tuple(names)), job is not None and job.truthful
+    schema = described_schema(source.types, roles, own, source.labels, source.load, truthful)
+    people = prepare(source.load(names), schema, "own-value")
     shown = gathered(published, names)
     found = [_truth(column, people[column.name], shown[column.name], rows) for column in schema.quasi]
     return tuple(truth for truth in found if truth is not None)

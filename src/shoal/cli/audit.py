@@ -1,4 +1,4 @@
-"""``shoal audit``: what a published file keeps, recounted."""
+"""``shoal audit``: the guarantees of a published file, recounted."""
 
 import json
 from collections.abc import Sequence
@@ -29,14 +29,16 @@ from shoal.truth import audit_truth
     "  shoal audit release.csv --quasi age,zip -k 10 --original people.csv",
 )
 @click.argument("file", metavar="FILE")
-@click.option("-k", "k", type=click.IntRange(min=1), help="What every class has to have; without it, only counted.")
+@click.option(
+    "-k", "k", type=click.IntRange(min=1), help="Required size of every class; without it, sizes are only counted."
+)
 @options.roles("quasi_identifiers", "confidential", "subject")
 @options.models
 @options.columns("kind", "order")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--list", "as_list", is_flag=True, help="Name the records below k: their number, from 0, and class size.")
+@click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
-@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option(
     "--original", metavar="FILE", help="Compare intervals, sets, ancestors and periods with every record of this file."
 )
@@ -46,13 +48,13 @@ from shoal.truth import audit_truth
 def command(
     file: str, k: int | None, as_json: bool, as_list: bool, risks: str | None, force: bool, **given: Any
 ) -> int:
-    """Recount what a published FILE keeps, from shoal or from another tool.
+    """Recount the guarantees of a published FILE, made by shoal or by another tool.
 
-    A class is a set of records with the same quasi-identifiers, missing being a value. Ends with exit code 0 if every
-    class has k records and keeps every model that is named, 1 if not, 2 if it cannot be counted.
+    A class is a set of records with the same quasi-identifiers, where missing counts as a value. The exit code is 0 if
+    every class has k records and satisfies every model named, 1 if not, 2 if it cannot be counted.
     """
     if as_list and k is None:
-        raise click.UsageError("--list names the records in classes smaller than k. Say what k is: -k 10")
+        raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
     if (given["manifest"] or given["same_order"]) and given["original"] is None:
         raise click.UsageError("--manifest and --same-order say which original is which; name them: --original FILE")
     if risks is not None:
@@ -102,7 +104,7 @@ def _truth(file: str, given: dict[str, Any], quasi: Sequence[str]) -> tuple[Trut
 
 
 def _tell(verdict: Verdict) -> None:
-    """Print the verdict first, then what it rests on."""
+    """Print the verdict first, then the counts."""
     lines = {
         "verdict": verdict_in_words(verdict),
         "records": f"{verdict.n_records:,}",

@@ -14,7 +14,7 @@ from shoal.columns.schema import Column, Precision
 def periods(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array:
     """Return the period of each cell: at the column's precision, or at the finest one at which its dates agree.
 
-    Dates that differ at that precision, or in their decades, are published as a range: ``[2019, 2021]``.
+    Dates that differ at that precision, or in their decades, are published as a range: ``2019/2021``, as ISO 8601 writes it.
     """
     months = months_of(values)
     first = np.full(members.n_cells, np.iinfo(np.int64).max)
@@ -29,5 +29,5 @@ def periods(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Arr
         low, high = first // MONTHS[precision], last // MONTHS[precision]
         lower, upper = (np.array(period_labels(ends, precision), dtype=object) for ends in (low, high))
         # The coarsest precision comes first and is always true, if need be as a range.
-        texts = np.where(low == high, lower, "[" + lower + ", " + upper + "]" if texts[0] is None else texts)
+        texts = np.where(low == high, lower, lower + "/" + upper if texts[0] is None else texts)
     return pa.array(or_missing(texts.tolist(), members.some_missing), pa.string())

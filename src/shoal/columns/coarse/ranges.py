@@ -1,7 +1,7 @@
 """Ranges: intervals of numbers and periods of dates, as low and high ends.
 
 ``[30, 39]`` holds both ends; ``[90, inf)`` and ``(-inf, 20]`` are open. ``2024-05``, ``2024-Q2``, ``2024`` and
-``2020s`` are periods, ``[2019, 2021]`` a range of them. `` or missing`` follows where some records have no value.
+``2020s`` are periods, ``2019/2021`` a range of them. `` or missing`` follows where some records have no value.
 """
 
 import re
@@ -22,7 +22,6 @@ from shoal.typing import Seed, Vector
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
 _INTERVAL = re.compile(rf"([\[(\]])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])\[])")
 _PERIOD = re.compile(r"(-?\d{4,})-(\d\d)|(-?\d{4,})-Q([1-4])|(-?\d{3,})0s|(-?\d{4,})")
-_PERIODS = re.compile(r"\[([^,]+), ([^,]+)\]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +133,8 @@ def _read(text: str | None) -> tuple[float, float, bool, bool]:
         low = float(np.nextafter(low, np.inf)) if interval[1] in "(]" and np.isfinite(low) else low
         high = float(np.nextafter(high, -np.inf)) if interval[4] in ")[" and np.isfinite(high) else high
         return low, high, missing, False
-    both = _PERIODS.fullmatch(plain)
-    first, last = (both[1], both[2]) if both else (plain, plain)
-    return _months(first)[0], _months(last)[1], missing, True
+    first, _, last = plain.partition("/")
+    return _months(first)[0], _months(last or first)[1], missing, True
 
 
 def _months(text: str) -> tuple[int, int]:
