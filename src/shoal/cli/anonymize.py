@@ -8,7 +8,7 @@ from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.cli.execute import run_and_tell
 from shoal.job import BoundEffort, Job, Order
-from shoal.table import formats_in_words
+from shoal.table import databases_in_words, formats_in_words
 
 _EXAMPLES = """\b
 Examples:
@@ -24,13 +24,24 @@ Examples:
       --hierarchy job=isco.csv --hierarchy zip=prefix:1,3 -o release.csv
   shoal anonymize people.csv -k 10 --quasi age,job,zip --confidential diagnosis --drop name \\
       --aggregate age=interval --step age=5 --aggregate job=set -o release.csv
+  shoal anonymize postgresql://db.example.org/census --table people -k 10 --quasi age,zip --drop name \\
+      -o postgresql://db.example.org/census --to-table release
 """
 
 
 @click.command("anonymize", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
 @click.option("-k", "k", type=int, required=True, help="Smallest cell size, at least 2.")
-@click.option("-o", "--output", metavar="FILE", help=f"The release: {formats_in_words()} by its ending.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help=f"The release: {formats_in_words()} by its ending, a {databases_in_words()} database with --to-table, or - "
+    "for standard output with --manifest.",
+)
+@click.option("--to-table", metavar="TABLE", help="New table of the database for the release: NAME or SCHEMA.NAME.")
+@click.option("--manifest", metavar="FILE", help="File for the internal manifest; by default beside the release.")
+@click.option("--to-format", metavar="FORMAT", help="Of the release on standard output: csv, ndjson, parquet ..")
 @options.roles()
 @options.models
 @click.option("--report", metavar="FILE", help="HTML file for the report.")
@@ -85,7 +96,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     their common ancestor in a --hierarchy, a period of dates. --aggregate chooses one for a column (docs/truthful.md).
 
     RELEASE.public.json and RELEASE.internal.json are written beside the release: the first may accompany it, the second
-    repeats it and must not be published.
+    repeats it and must not be published. In a database, the table shoal_manifest holds the first; the second is a file.
     """
     if output is None:
         raise click.UsageError("Name the output file: -o release.parquet")
@@ -115,6 +126,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         input={"path": file, **options.reading_of(given)},
         output={
             "path": output,
+            "to_table": given["to_table"],
+            "manifest": given["manifest"],
+            "to_format": given["to_format"],
             "order": given["order"],
             "report": given["report"],
             "form": "public" if given["internal"] is False else "internal",

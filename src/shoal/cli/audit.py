@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,11 +10,11 @@ import click
 from shoal.auditing import Diversity, Truth, Verdict, audit
 from shoal.cli import options
 from shoal.cli.execute import models_in_words, truth_in_words, verdict_in_words
-from shoal.cli.printing import counted, facts
+from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
-from shoal.table import format_of, write_into
+from shoal.table import output_format_of, shown, write_into
 from shoal.truth import audit_truth
 
 
@@ -58,12 +57,12 @@ def command(
     if (given["manifest"] or given["same_order"]) and given["original"] is None:
         raise click.UsageError("--manifest and --same-order say which original is which; name them: --original FILE")
     if risks is not None:
-        format_of(risks)
+        output_format_of(risks)
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
     quasi = roles.pop("quasi_identifiers", ())
-    with showing(f"reading and counting {Path(file).name}", ""):
+    with warned() as texts, showing(f"reading and counting {shown(file)}", ""):
         verdict = audit(
             file,
             quasi_identifiers=quasi,
@@ -76,6 +75,8 @@ def command(
         if given["original"] is not None:
             verdict = replace(verdict, truth=_truth(file, given, quasi))
         found = record_risk(file, **of_records, **options.reading_of(given)) if as_list or risks else None
+    for text in texts:
+        click.echo(f"Warning: {text}", err=True)
     listed = below(found, k).select(["record", "size"]).to_pylist() if as_list and found is not None and k else []
     if as_json:
         content = verdict.to_dict() | ({"below_k": listed} if as_list else {})

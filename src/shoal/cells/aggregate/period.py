@@ -14,7 +14,7 @@ from shoal.columns.schema import Column, Precision
 def periods(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array:
     """Return the period of each cell: at the column's precision, or at the finest one at which its dates agree.
 
-    Dates that differ at that precision, or in their decades, are published as a range: ``2019/2021``, as ISO 8601 writes it.
+    Dates that differ at that precision, or in their decades, are published as a range: ``2019/2021``.
     """
     months = months_of(values)
     first = np.full(members.n_cells, np.iinfo(np.int64).max)
