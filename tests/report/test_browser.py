@@ -98,7 +98,7 @@ def test_a_printed_page_cuts_no_table_and_has_no_scroll_bars(tmp_path):
     ]
     found, _ = looked_at(printed, tmp_path, [PAPER])
 
-    assert [page["needs"] for page in found] == [PAPER, PAPER]
+    assert max(page["needs"] for page in found) <= PAPER
     assert [page["scrolling"] for page in found] == [0, 0]
 
 
