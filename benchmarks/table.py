@@ -53,10 +53,11 @@ def _measured(results: Results) -> str:
     commit = f"commit {results['commit'][:9]}" if results["commit"] else "no commit"
     changed = " with uncommitted changes" if results["uncommitted"] else ""
     quick = "A quick run on small samples, to check that it works. " if results["quick"] else ""
+    used = f"{machine['threads_at_most']} of " if machine["threads_at_most"] < machine["cores"] else ""
     return (
-        f"{quick}Measured {results['date'][:10]} at {commit}{changed}: {machine['cpu']}, {machine['cores']} cores, "
-        f"{machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}, shoal {machine['shoal']}. "
-        "Times are those of the best run."
+        f"{quick}Measured {results['date'][:10]} at {commit}{changed}: {machine['cpu']}, "
+        f"{used}{machine['cores']} cores, {machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}, "
+        f"shoal {machine['shoal']}. Times are those of the best run."
     )
 
 

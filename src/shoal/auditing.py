@@ -4,6 +4,7 @@ An equivalence class is a set of records with the same published quasi-identifie
 does not use cells or labels: it counts what an intruder sees, in releases of shoal and of any other tool.
 """
 
+import warnings as python_warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -14,7 +15,7 @@ import pyarrow as pa
 from shoal.arrays import as_k
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
 from shoal.columns.schema import Column, Role, Roles, Schema, as_names, as_settings
-from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.models import Codes, Model, Reached
 from shoal.models.model import worse
 from shoal.models.serialization import as_models
@@ -175,6 +176,7 @@ class Verdict:
 
 def audit(
     table: Any,
+    /,
     *,
     quasi_identifiers: Sequence[str] | str,
     k: int | None = None,
@@ -238,7 +240,10 @@ def audit(
     if not quasi:
         raise SchemaError("No quasi-identifiers are given, so there are no classes to count. Name at least one column.")
     needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
-    arrow = read(table, columns=list(needed), **reading).arrow
+    source = read(table, columns=list(needed), **reading)
+    for text in source.said:
+        python_warnings.warn(text, ShoalWarning, stacklevel=2)
+    arrow = source.arrow
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
     k = None if k is None else as_k(k)

@@ -59,14 +59,15 @@ def column_findings(table: Table, schema: Schema, original: pa.Table) -> list[Fi
     found = []
     for column in schema.quasi:
         about = description_of(table.labels, column.name)
-        view = ColumnView(column.name, original[column.name], table.kind == "csv", about)
+        mixed = table.mixed.get(column.name, {})
+        view = ColumnView(column.name, original[column.name], table.has_fields, about, mixed=mixed)
         found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
     return found
 
 
 def _is_settled(finding: Finding, column: Column) -> bool:
     """Return whether the settings of a column resolve a finding."""
-    if finding.name in ("numbers-as-text", "dates-as-text"):
+    if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
     if finding.name in ("codes", "labelled-values"):
         return column.settings.kind is not None

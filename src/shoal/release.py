@@ -30,13 +30,13 @@ from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import ALIASES, Role, Schema, as_names
 from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
-from shoal.files import check_free
 from shoal.job import BoundEffort, Job, Order, Output
 from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
+from shoal.placing import Files, check_free_files
 from shoal.preparing import Prepared, check_bound, column_findings, prepared
 from shoal.progress import OneTotal
 from shoal.report.codebook import codebook
@@ -44,7 +44,7 @@ from shoal.report.notebook import to_summary
 from shoal.table import Table, read
 from shoal.table.clean import publishable
 from shoal.typing import Labels, Matrix, Progress, Seed, Vector
-from shoal.writing import Files, write_release
+from shoal.writing import write_release
 
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
@@ -107,9 +107,10 @@ def anonymize(
 
     Parameters
     ----------
-    table : path or frame
-        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation.
-        Not changed.
+    table : path, address, frame or connection
+        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation; a
+        database, by its address or an ADBC or DuckDB connection, with ``reading={"table": ...}`` or
+        ``reading={"query": ...}``. Not changed.
     k : int
         Smallest equivalence class: minimum number of records per published combination of quasi-identifiers.
     quasi_identifiers : sequence of str
@@ -350,13 +351,16 @@ def run(
     given = job.input.path if table is None and job.input is not None else table
     if job.output is not None:
         inputs = [given] if isinstance(given, str | os.PathLike) else []
-        check_free(output_files(job.output, save_job).paths, force, inputs)
+        check_free_files(output_files(job.output, save_job), force, inputs)
     source = read(given, **(job.input.reading() if job.input is not None else {}))
     release = execute_job(job, source, threads=threads, progress=progress)
     if job.output is not None:
         out = job.output
         release.write(
             out.path,
+            to_table=out.to_table,
+            manifest=out.manifest,
+            to_format=out.to_format,
             report=out.report,
             form=out.form,
             json=out.json_file,
@@ -371,7 +375,8 @@ def run(
 
 def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
     """Return the files that a job writes."""
-    return Files.of(output.path, output.report, output.json_file, save_job, output.form)
+    files = (output.report, output.json_file, save_job)
+    return Files.of(output.path, *files, output.form, output.to_table, output.manifest, output.to_format)
 
 
 @dataclass(frozen=True)
@@ -521,6 +526,9 @@ class Release:
         self,
         path: str | os.PathLike[str],
         *,
+        to_table: str | None = None,
+        manifest: str | os.PathLike[str] | None = None,
+        to_format: str | None = None,
         report: str | os.PathLike[str] | None = None,
         form: Form = "internal",
         json: str | os.PathLike[str] | None = None,
@@ -540,7 +548,17 @@ class Release:
         path : path
             File for the published table, in one of the formats of `shoal.table.FORMATS`. Written beside it are
             ``PATH.public.json``, which may be published with the data, and ``PATH.internal.json``, which reproduces
-            the release and must be kept private.
+            the release and must be kept private. Or the address or file of a database; its table ``shoal_manifest``
+            then holds the public manifest. Or ``"-"``, standard output.
+        to_table : str, optional
+            New table of the database, as NAME or SCHEMA.NAME. It is written, read back, recounted and committed in one
+            transaction. With `force` it replaces an older table, but never one that was read.
+        manifest : path, optional
+            File for the internal manifest; by default beside the file, for a server ``TABLE.internal.json`` in the
+            current folder. Standard output requires it, and the public manifest is written beside it.
+        to_format : str, optional
+            Format on standard output, by its extension without the dot, such as ``"csv"``; by default that of the
+            input file.
         report : path, optional
             HTML file for the report.
         form : {"internal", "public"}
@@ -566,7 +584,7 @@ class Release:
         Returns
         -------
         list of Path
-            The files, the table first.
+            The files, the table first unless it is in a database.
 
         Raises
         ------
@@ -576,7 +594,7 @@ class Release:
         GuaranteeError
             If the file, read back, does not satisfy the guarantees of the verdict.
         """
-        files = Files.of(path, report, json, save_job, form)
+        files = Files.of(path, report, json, save_job, form, to_table, manifest, to_format)
         if bound is not None and (form == "public" or not files.reports):
             raise ParameterError(
                 "The bound on the loss is shown only in the internal report. Request that report, or leave it out."
@@ -602,6 +620,7 @@ def _warnings(release: Release) -> list[str]:
         if release.verdict.withdrawn is None
         else ["Random aggregation was requested, so the release is not k-anonymous; the verdict explains the reason."]
     )
+    found += release.source.said
     if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
         found.append(
             f"The seed is below {SMALL_SEED:,} and can be found by brute force; it reveals the random part of every "

@@ -8,7 +8,7 @@ from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.cli.execute import run_and_tell
 from shoal.job import BoundEffort, Job, Order
-from shoal.table import formats_in_words
+from shoal.table import databases_in_words, formats_in_words
 
 _EXAMPLES = """\b
 Examples:
@@ -20,13 +20,24 @@ Examples:
       -o release.parquet --save-job job.toml
   shoal anonymize people.csv -k 10 --quasi age,zip --confidential salary,diagnosis --drop name \\
       --t-closeness salary=0.1 --l-diversity diagnosis=3,kind=entropy -o release.parquet
+  shoal anonymize postgresql://db.example.org/census --table people -k 10 --quasi age,zip --drop name \\
+      -o postgresql://db.example.org/census --to-table release
 """
 
 
 @click.command("anonymize", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
 @click.option("-k", "k", type=int, required=True, help="Smallest cell size, at least 2.")
-@click.option("-o", "--output", metavar="FILE", help=f"The release: {formats_in_words()} by its ending.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help=f"The release: {formats_in_words()} by its ending, a {databases_in_words()} database with --to-table, or - "
+    "for standard output with --manifest.",
+)
+@click.option("--to-table", metavar="TABLE", help="New table of the database for the release: NAME or SCHEMA.NAME.")
+@click.option("--manifest", metavar="FILE", help="File for the internal manifest; by default beside the release.")
+@click.option("--to-format", metavar="FORMAT", help="Of the release on standard output: csv, ndjson, parquet ..")
 @options.roles()
 @options.models
 @click.option("--report", metavar="FILE", help="HTML file for the report.")
@@ -76,7 +87,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     salary=0.1. Further settings of a model follow after a comma: --l-diversity diagnosis=2,kind=recursive,c=3.
 
     RELEASE.public.json and RELEASE.internal.json are written beside the release: the first may accompany it, the second
-    repeats it and must not be published.
+    repeats it and must not be published. In a database, the table shoal_manifest holds the first; the second is a file.
     """
     if output is None:
         raise click.UsageError("Name the output file: -o release.parquet")
@@ -103,6 +114,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         input={"path": file, **options.reading_of(given)},
         output={
             "path": output,
+            "to_table": given["to_table"],
+            "manifest": given["manifest"],
+            "to_format": given["to_format"],
             "order": given["order"],
             "report": given["report"],
             "form": "public" if given["internal"] is False else "internal",

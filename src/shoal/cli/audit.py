@@ -1,7 +1,6 @@
 """``shoal audit``: the guarantees of a published file, recounted."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -9,11 +8,11 @@ import click
 from shoal.auditing import Diversity, Verdict, audit
 from shoal.cli import options
 from shoal.cli.execute import models_in_words, verdict_in_words
-from shoal.cli.printing import counted, facts
+from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
-from shoal.table import format_of, write_into
+from shoal.table import output_format_of, shown, write_into
 
 
 @click.command(
@@ -47,11 +46,11 @@ def command(
     if as_list and k is None:
         raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
     if risks is not None:
-        format_of(risks)
+        output_format_of(risks)
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
-    with showing(f"reading and counting {Path(file).name}", ""):
+    with warned() as texts, showing(f"reading and counting {shown(file)}", ""):
         verdict = audit(
             file,
             quasi_identifiers=roles.pop("quasi_identifiers", ()),
@@ -62,6 +61,8 @@ def command(
             **options.reading_of(given),
         )
         found = record_risk(file, **of_records, **options.reading_of(given)) if as_list or risks else None
+    for text in texts:
+        click.echo(f"Warning: {text}", err=True)
     listed = below(found, k).select(["record", "size"]).to_pylist() if as_list and found is not None and k else []
     if as_json:
         content = verdict.to_dict() | ({"below_k": listed} if as_list else {})

@@ -1,6 +1,5 @@
 """``shoal compare``: several k and methods, as a table and as the risk-utility map."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +11,7 @@ from shoal.cli.progress import showing
 from shoal.comparison import compare
 from shoal.files import check_free
 from shoal.partition import ALGORITHMS
+from shoal.table import shown
 
 
 @click.command(
@@ -51,7 +51,7 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
     """
     if output is not None:
         check_free([output], given["force"], [file])
-    with showing(f"reading {Path(file).name}", "comparing", "finishing") as meter:
+    with showing(f"reading {shown(file)}", "comparing", "finishing") as meter:
         found = compare(
             file,
             k=k,

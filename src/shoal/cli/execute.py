@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable
-from pathlib import Path
 
 import click
 
@@ -12,13 +11,14 @@ from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role
 from shoal.errors import ParameterError, ShoalWarning
-from shoal.files import check_free
 from shoal.job import Job
+from shoal.placing import check_free_files
 from shoal.preparing import prepared
 from shoal.release import Release, output_files, run
 from shoal.report.sentences import reached_in_words
-from shoal.table import read
+from shoal.table import read, shown
 from shoal.table.clean import printable
+from shoal.table.standard_input import DASH
 
 
 def run_and_tell(
@@ -29,20 +29,25 @@ def run_and_tell(
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
         )
-    files = output_files(job.output, save_job).paths
+    files = output_files(job.output, save_job)
     if dry_run:
-        check_free(files, force, [job.input.path])
-        tell_plan(job, files)
+        check_free_files(files, force, [job.input.path])
+        tell_plan(job, files.places)
         return
-    name = Path(job.input.path).name
+    name = shown(job.input.path)
     # The warnings are printed with the rest.
     with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         warnings.simplefilter("ignore", ShoalWarning)
         release = run(job, force=force, save_job=save_job, threads=threads, progress=meter)
-    tell(release, files)
+    tell(release, files.places, err=_is_taken(job))
 
 
-def tell(release: Release, files: Iterable[Path]) -> None:
+def _is_taken(job: Job) -> bool:
+    """Return whether standard output is for the release, so that all else goes to standard error."""
+    return job.output is not None and job.output.path == DASH
+
+
+def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
     """Print the result, and on standard error what to check before publishing."""
     job, verdict = release.job, release.verdict
     facts(
@@ -54,8 +59,9 @@ def tell(release: Release, files: Iterable[Path]) -> None:
             **models_in_words(verdict),
             "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
-            "written": ", ".join(map(str, files)),
-        }
+            "written": ", ".join(places),
+        },
+        err=err,
     )
     for text in release.warnings:
         click.echo(f"Warning: {text}", err=True)
@@ -97,10 +103,10 @@ def models_in_words(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def tell_plan(job: Job, files: Iterable[Path]) -> None:
+def tell_plan(job: Job, places: Iterable[str]) -> None:
     """Print what would be done, after all checks that are possible before cells are made."""
     assert job.input is not None
-    with showing(f"reading {Path(job.input.path).name}", "") as _:
+    with showing(f"reading {shown(job.input.path)}", "") as _:
         table = read(job.input.path, **job.input.reading())
     schema, original, _ = prepared(job, table)
     bounds = constraints_of(original, schema, job.k, job.models)
@@ -115,5 +121,5 @@ def tell_plan(job: Job, files: Iterable[Path]) -> None:
     helpers = {"subject": job.roles.subject, "household": job.roles.household, "weights": job.roles.weights}
     lines |= {title: name for title, name in helpers.items() if name}
     lines |= {f"{model.name}: {printable(model.column)}": model.promise for model in job.models}
-    facts({**lines, "would write": ", ".join(map(str, files))})
-    click.echo("Nothing was written.")
+    facts({**lines, "would write": ", ".join(places)}, err=_is_taken(job))
+    click.echo("Nothing was written.", err=_is_taken(job))

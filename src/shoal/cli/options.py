@@ -42,7 +42,7 @@ def roles(*wanted: str) -> Callable[[F], F]:
 
 
 def reading(function: F) -> F:
-    """Add the options that say how a CSV file is read."""
+    """Add the options that say how a file is read."""
     wanted = [name for name in Input.model_fields if name not in ("path", "fields")]
     for name in reversed(wanted):
         if name in FieldSettings.model_fields:
@@ -61,7 +61,7 @@ def reading(function: F) -> F:
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the reading options given, as `shoal.table.read` and a job take them."""
     said = taken(given, "reading")
-    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb",) if name in said}
+    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
     fields: dict[str, dict[str, Any]] = {}
     for name in [name for name in said if name in FieldSettings.model_fields]:
         for entry in said.pop(name):

@@ -23,8 +23,9 @@ def description_of(labels: ValueLabels | None, name: str) -> Description | None:
     """Return the description of one column in the file, if any."""
     if labels is None:
         return None
-    found = Description(labels.values.get(name, {}), tuple(labels.missing.get(name, ())), labels.measures.get(name))
-    return found if found.values or found.missing or found.measure else None
+    ranges, special = tuple(labels.missing.get(name, ())), name in labels.special
+    found = Description(labels.values.get(name, {}), ranges, labels.measures.get(name), special)
+    return None if found == Description() else found
 
 
 def described_schema(
@@ -41,7 +42,7 @@ def described_schema(
         if about is None or column.role is Role.IDENTIFIER:
             continue
         found = _settings(column.name, column.type, column.settings, about, load, column.role is Role.QUASI)
-        if about.missing and column.role is Role.QUASI:
+        if (about.missing or about.has_special) and column.role is Role.QUASI:
             declared.add(column.name)
         if found:
             described[column.name] = ColumnSettings(**{**column.settings.model_dump(exclude_unset=True), **found})
