@@ -27,6 +27,7 @@ COMMANDS = {
     "collect": "Begin before all records have arrived; publish once.",
     "stream": "Make a stream of lines k-anonymous, within a bounded delay.",
     "worker": "The same between two Redis Streams, surviving any crash.",
+    "app": "Make a release in the browser, on this machine alone.",
     "demo": "Make a release of a bundled sample, with its report.",
     "bound": "Say what no partition of a bundled set can lose less than.",
     "reproduce": "Measure a paper's tables and figures again.",

@@ -34,7 +34,7 @@ def to_html(facts: Mapping[str, Any]) -> str:
     facts : mapping
         As `shoal.report.facts.gather` returns them.
     """
-    style, script = _part("report.css"), _part("report.js")
+    style, script = _part("variables.css") + _part("report.css"), _part("report.js")
     page = _template().render(
         facts=facts,
         verdict=facts["verdict"],
