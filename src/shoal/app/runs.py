@@ -87,13 +87,14 @@ class Runs:
     def __init__(self, folder: Path, root: Path) -> None:
         self._folder, self._root = folder, root
         self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._ended: dict[int, Run] = {}
         self._lock = threading.RLock()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def start(self, verb: str, key: str, job: int, toml: str, **options: Any) -> int:
         """Start a run in a child process; a run of the same verb that is under way is cancelled."""
         with self._lock:
-            for number in [number for number in self._children if self.run(number).verb == verb]:
+            for number in [number for number in list(self._children) if self.run(number).verb == verb]:
                 self.cancel(number)
             number = max(self._numbers(), default=0) + 1
             head = {"verb": verb, "key": key, "job": job, "options": options}
@@ -121,17 +122,22 @@ class Runs:
     def run(self, number: int) -> Run:
         """Return a run as it stands."""
         with self._lock:
+            if number in self._ended:
+                return self._ended[number]
             child = self._children.get(number)
             ended = child is not None and child.poll() is not None
             if ended:
                 self._forget(number)
             found = self._read(number)
-            if not found.running or (child is not None and not ended):
+            if child is not None and not ended:
                 return found
-            if child is None:
-                return _replace(found, outcome="interrupted")
-            self._append(number, {"failed": _crash(child.returncode)})
-            return self._read(number)
+            if found.running and child is None:
+                found = _replace(found, outcome="interrupted")
+            elif child is not None and found.running:
+                self._append(number, {"failed": _crash(child.returncode)})
+                found = self._read(number)
+            self._ended[number] = found
+            return found
 
     def latest(self, verb: str, key: str | None = None) -> Run | None:
         """Return the newest run of a verb, for a key or for any."""
@@ -168,6 +174,7 @@ class Runs:
             for found in self.all_of(verb):
                 self.cancel(found.number)
                 self._path(found.number).unlink(missing_ok=True)
+                self._ended.pop(found.number, None)
 
     def close(self) -> None:
         """End all children; their runs are shown as interrupted."""

@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shoal.errors import fault_in_words
+from shoal.report.html import script_hash
 
 PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
@@ -26,11 +27,11 @@ PAGE_POLICY = (
 """What a page of the app may load: what this server sends, and nothing inline."""
 
 REPORT_POLICY = (
-    "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'self'"
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+    f"script-src 'sha256-{script_hash()}'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-"""What an embedded report may do: it runs no script, and has an origin of its own, so it can read nothing of the app.
-Its style is part of the file."""
+"""What an embedded report may do: it has an origin of its own, so it can read nothing of the app, and runs no script
+but its own. Its style is part of the file."""
 
 _HEADERS = {
     "cache-control": "no-store",

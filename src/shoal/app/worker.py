@@ -221,7 +221,11 @@ def previewed(draft: Draft, lines: Lines, *, column: str | None = None, **_: Any
 
 
 def _texts(records: pa.Table) -> list[list[str | None]]:
-    return [[None if value is None else str(value) for value in row.values()] for row in records.to_pylist()]
+    return [[None if value is None else _text(value) for value in row.values()] for row in records.to_pylist()]
+
+
+def _text(value: object) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
 def listed(draft: Draft, lines: Lines, *, records: list[int], files: dict[str, str], **_: Any) -> Result:

@@ -5,12 +5,15 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
+from shoal import datasets
 from shoal.app.draft import Draft
 from shoal.app.pages.common import Form, parts_of, render
 from shoal.app.places import Places
 from shoal.app.works import Work, Works
 from shoal.errors import FileError
 from shoal.table import format_of, formats_in_words
+
+_SAMPLE = "office"
 
 
 def show(request: Request, problem: str = "", status: int = 200) -> Response:
@@ -24,7 +27,7 @@ def show(request: Request, problem: str = "", status: int = 200) -> Response:
         listed=parts.places.listed(request.query_params.get("in", "")),
         works=parts.works.listed(),
         formats=formats_in_words(),
-        folder=parts.places.root,
+        folder=str(parts.places.root),
     )
 
 
@@ -33,6 +36,9 @@ def open_file(request: Request, form: Form) -> str:
     parts = parts_of(request)
     upload = form.file("upload")
     path = form.raw("path") if upload is None else str(parts.places.keep(upload.filename or "", upload.file))
+    if form.has("sample"):
+        with datasets.path(_SAMPLE).open("rb") as file:
+            path = str(parts.places.keep(f"{_SAMPLE}.csv", file))
     if not path:
         raise FileError("No file was chosen. Choose one in the list, or one to upload.")
     return f"/work/{begun(parts.works, parts.places, path).id}/file"
