@@ -128,10 +128,13 @@ def with_helper(draft: Draft, helper: Helper, name: str | None) -> Draft:
     return draft.with_changes(roles=_filled(roles))
 
 
-def with_column(draft: Draft, name: str, changes: Mapping[str, Any]) -> Draft:
-    """Return the draft with other settings for one column; None and empty values remove a setting."""
+def with_columns(draft: Draft, changes: Mapping[str, Mapping[str, Any]]) -> Draft:
+    """Return the draft with other settings for some columns; None and empty values remove a setting."""
+    if not changes:
+        return draft
     columns = draft.content.get("columns", {})
-    columns[name] = _filled({**columns.get(name, {}), **changes})
+    for name, settings in changes.items():
+        columns[name] = _filled({**columns.get(name, {}), **settings})
     return draft.with_changes(columns=_filled(columns))
 
 
@@ -157,7 +160,7 @@ def with_remedy(draft: Draft, place: str, column: str, settings: Mapping[str, An
     if place == "field":
         return with_field(draft, column, settings)
     if place == "column":
-        return with_column(draft, column, settings)
+        return with_columns(draft, {column: settings})
     if place == "accept":
         return draft.with_changes(accept=[*dict.fromkeys([*draft.accept, *settings["accept"]])])
     for key, named in settings.items():
@@ -171,4 +174,5 @@ def with_remedy(draft: Draft, place: str, column: str, settings: Mapping[str, An
 
 def _filled(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what says nothing."""
-    return {key: value for key, value in settings.items() if value not in (None, {}, (), [], "", False)}
+    # A number is kept, whatever it is: 0 decimals are not the same as all of them.
+    return {key: value for key, value in settings.items() if value or (value is not False and value == 0)}

@@ -111,7 +111,7 @@ def _written(job: Job) -> list[str]:
     words = ["-o", output.pop("path")]
     if output.pop("form", None) == "public":
         words += ["--public"]
-    return [*words, *(word for name, value in output.items() for word in (_flag(name), str(value))), "--force"]
+    return [*words, *(word for name, value in output.items() for word in (f"--{name}", str(value))), "--force"]
 
 
 def _flag(name: str) -> str:

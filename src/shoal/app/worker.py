@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -55,14 +55,15 @@ _COMBINED = 12  # quasi-identifiers among which combinations are sought
 class Lines:
     """Writes lines of JSON, those of progress only a few times a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
         self._last = 0.0
         self._stage = ""
 
     def write(self, **entry: Any) -> None:
         """Write one line."""
-        sys.stdout.write(json.dumps(entry, allow_nan=False, default=str) + "\n")
-        sys.stdout.flush()
+        self._out.write(json.dumps(entry, allow_nan=False, default=str) + "\n")
+        self._out.flush()
 
     def stage(self, name: str) -> None:
         """Begin a stage."""
@@ -298,7 +299,12 @@ def main() -> None:
     os.nice(5)  # the pages come first
     asked = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_server, daemon=True).start()
-    lines = Lines()
+    perform(asked, sys.stdout)
+
+
+def perform(asked: dict[str, Any], out: TextIO) -> None:
+    """Do what is asked for, and write the lines of it."""
+    lines = Lines(out)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the result holds what a release warns of

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import secrets
 import threading
 from collections.abc import Callable
@@ -184,7 +185,7 @@ class Works:
         with self._lock:
             if work_id not in self._open:
                 folder = self._folder / work_id
-                if not work_id.isalnum() or not folder.is_dir():
+                if not re.fullmatch(r"[0-9a-f]{16}", work_id) or not folder.is_dir():
                     raise FileError("There is no such piece of work. Choose one on the first page.")
                 self._open[work_id] = Work(folder, self.places)
             return self._open[work_id]
@@ -219,8 +220,8 @@ class Works:
 
     def close(self) -> None:
         """End all runs."""
-        for work in self._open.values():
-            work.close()
+        while self._open:
+            self._open.popitem()[1].close()
 
 
 def state_folder() -> Path:

@@ -12,7 +12,7 @@ from shoal.app.draft import (
     Draft,
     role_of,
     undecided,
-    with_column,
+    with_columns,
     with_field,
     with_helper,
     with_remedy,
@@ -126,9 +126,9 @@ def change(request: Request, form: Form) -> str:
 
     def make(draft: Draft) -> Draft:
         draft = _with_roles(draft, {rows[n].name: role for n, role in roles.items() if rows[n].role is not role})
-        for n, kind in kinds.items():
-            if kind is not rows[n].kind:
-                draft = with_column(draft, rows[n].name, {"kind": kind})
+        draft = with_columns(
+            draft, {rows[n].name: {"kind": kind} for n, kind in kinds.items() if kind is not rows[n].kind}
+        )
         if form.has("propose"):
             draft = _as_proposed(draft, [row for row in rows.values() if row.number in roles])
         if form.has("remedy"):
@@ -197,7 +197,7 @@ def change_one(request: Request, form: Form) -> str:
 
     def make(draft: Draft) -> Draft:
         draft = _with_roles(draft, {row.name: _role(form.text("role"))})
-        draft = with_column(draft, row.name, settings)
+        draft = with_columns(draft, {row.name: settings})
         nulls = form.lines("null_values")
         if nulls or form.has("remove_null_values") or form.has("shown_null_values"):
             draft = with_field(draft, row.name, {"null_values": nulls})
@@ -245,8 +245,12 @@ def _is_taken(draft: Draft, remedy: Remedy) -> bool:
     if remedy.place == "field":
         return draft.input is not None and remedy.column in draft.input.fields
     if remedy.place == "role":
-        return with_remedy(draft, remedy.place, remedy.column, remedy.settings).roles == draft.roles
+        return all(_is_named(getattr(draft.roles, key), remedy.column) for key in remedy.settings)
     return False
+
+
+def _is_named(given: str | tuple[str, ...] | None, name: str) -> bool:
+    return name in given if isinstance(given, tuple) else name == given
 
 
 def remedy_in_words(remedy: Remedy, show_values: bool) -> str:
@@ -338,13 +342,12 @@ def _with_roles(draft: Draft, roles: Mapping[str, Role | None]) -> Draft:
     changed = {name: role for name, role in roles.items() if role_of(draft, name) is not role}
     if not changed:
         return draft
+    given = {
+        name: draft.columns[name] for name, role in changed.items() if name in draft.columns and role is not Role.QUASI
+    }
+    unused = {name: settings.model_fields_set - {"kind", "order"} for name, settings in given.items()}
     draft = with_roles(draft, changed)
-    for name, role in changed.items():
-        given = draft.columns.get(name)
-        if role is not Role.QUASI and given is not None:
-            unused = given.model_fields_set - {"kind", "order"}
-            draft = with_column(draft, name, dict.fromkeys(unused)) if unused else draft
-    return draft
+    return with_columns(draft, {name: dict.fromkeys(settings) for name, settings in unused.items() if settings})
 
 
 def _as_proposed(draft: Draft, rows: list[Row]) -> Draft:
@@ -359,11 +362,10 @@ def _as_proposed(draft: Draft, rows: list[Row]) -> Draft:
             draft = with_helper(draft, helper, row.name)
         else:
             roles[row.name] = row.proposed
-    draft = with_roles(draft, roles)
-    for row in waiting:
-        if row.facts["proposed_kind"] and row.kind is None and row.name in roles:
-            draft = with_column(draft, row.name, {"kind": row.facts["proposed_kind"]})
-    return draft
+    kinds = {
+        row.name: {"kind": row.facts["proposed_kind"]} for row in waiting if row.kind is None and row.name in roles
+    }
+    return with_columns(with_roles(draft, roles), {name: kind for name, kind in kinds.items() if kind["kind"]})
 
 
 def _with_remedy(draft: Draft, rows: Mapping[int, Row], text: str) -> Draft:
