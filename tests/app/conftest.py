@@ -1,6 +1,5 @@
 """A folder with a small table, and a steward who works in it."""
 
-import io
 import json
 
 import pytest
@@ -14,20 +13,18 @@ class Inline:
 
     returncode = 0
 
-    def __init__(self, command, stdin, stdout, **settings):
-        self._path = stdout.name
+    def __init__(self, command, **settings):
         self.stdin = self
 
     def write(self, line):
-        out = io.StringIO()
-        perform(json.loads(line), out)
-        with open(self._path, "ab") as file:
-            file.write(out.getvalue().encode())
+        asked = json.loads(line)
+        with open(asked["file"], "a", encoding="utf-8") as out:
+            perform(asked, out)
 
     def flush(self):
         pass
 
-    close = flush
+    close = kill = terminate = flush
 
     def poll(self):
         return 0

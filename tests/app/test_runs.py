@@ -16,8 +16,14 @@ from shoal.app.runs import Runs, wait
 JOB = 'input = {path = "people.csv"}\n'
 
 # A child that says that it has begun, and then does nothing.
-IDLE = 'import sys, time; print(\'{"stage": "working", "share": 0.5}\', flush=True); time.sleep(60)'
-DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {IDLE}"
+IDLE = """
+import json, sys, time
+asked = json.loads(sys.stdin.readline())
+with open(asked["file"], "a") as file:
+    print(json.dumps({"stage": "working", "share": 0.5}), file=file)
+time.sleep(60)
+"""
+DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{IDLE}"
 
 
 @pytest.fixture
@@ -36,6 +42,7 @@ def started(runs, monkeypatch, code, *verbs):
     )
     numbers = [runs.start(verb, "", 1, "") for verb in verbs]
     monkeypatch.undo()
+    runs.drop_spare()
     return numbers
 
 
@@ -108,7 +115,9 @@ def test_a_run_whose_server_is_gone_is_interrupted_and_says_how_far_it_was(runs,
 def test_a_child_ends_when_its_server_is_killed(tmp_path):
     code = "import shoal.app.worker as w, time; w.VERBS['check'] = lambda *a, **b: time.sleep(60); w.main()"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, cwd=tmp_path)
-    child.stdin.write(json.dumps({"verb": "check", "job": "", "options": {}}).encode() + b"\n")
+    child.stdin.write(
+        json.dumps({"verb": "check", "job": "", "options": {}, "file": str(tmp_path / "run")}).encode() + b"\n"
+    )
     child.stdin.close()  # as the system does when the server ends
 
     assert child.wait(30) == 1

@@ -88,6 +88,7 @@ class Runs:
         self._folder, self._root = folder, root
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._ended: dict[int, Run] = {}
+        self._spare: subprocess.Popen[bytes] | None = None
         self._lock = threading.RLock()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -98,26 +99,32 @@ class Runs:
                 self.cancel(number)
             number = max(self._numbers(), default=0) + 1
             head = {"verb": verb, "key": key, "job": job, "options": options}
+            asked = {"verb": verb, "job": toml, "options": options, "file": str(self._path(number))}
             try:
                 with open_private(self._path(number), "xb") as file:
                     file.write(json.dumps(head).encode() + b"\n")
-                    file.flush()
-                    child = subprocess.Popen(
-                        [sys.executable, "-m", "shoal.app.worker"],
-                        stdin=subprocess.PIPE,
-                        stdout=file,
-                        stderr=subprocess.DEVNULL,  # a traceback may show values of the table
-                        cwd=self._root,
-                        start_new_session=True,  # Ctrl-C is for the server, which then ends its children
-                    )
+                child = self._spare if self._spare is not None and self._spare.poll() is None else self._child()
+                self._spare = None
+                self._children[number] = child
+                assert child.stdin is not None
+                with suppress(BrokenPipeError):
+                    child.stdin.write(json.dumps(asked).encode() + b"\n")
+                    child.stdin.flush()
+                self._spare = self._child()
             except OSError as error:
                 raise FileError(f"The work cannot be started: {os.strerror(error.errno or 0).lower()}.") from None
-            assert child.stdin is not None
-            with suppress(BrokenPipeError):
-                child.stdin.write(json.dumps({"verb": verb, "job": toml, "options": options}).encode() + b"\n")
-                child.stdin.flush()
-            self._children[number] = child
             return number
+
+    def _child(self) -> "subprocess.Popen[bytes]":
+        """Start a child that waits for its work; the next run has one that is ready."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "shoal.app.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,  # a traceback may show values of the table
+            cwd=self._root,
+            start_new_session=True,  # Ctrl-C is for the server, which then ends its children
+        )
 
     def run(self, number: int) -> Run:
         """Return a run as it stands."""
@@ -157,13 +164,7 @@ class Runs:
             child = self._children.get(number)
             if child is None:
                 return
-            with suppress(ProcessLookupError):
-                child.send_signal(signal.SIGTERM)
-            try:
-                child.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
+            _end(child)
             self._forget(number)
             if self._read(number).running:
                 self._append(number, {"cancelled": True})
@@ -180,18 +181,19 @@ class Runs:
         """End all children; their runs are shown as interrupted."""
         with self._lock:
             for number, child in list(self._children.items()):
-                child.terminate()
-                with suppress(subprocess.TimeoutExpired):
-                    child.wait(GRACE)
-                child.kill()
+                _end(child)
                 self._forget(number)
+            self.drop_spare()
+
+    def drop_spare(self) -> None:
+        """End the child that waits for the next run."""
+        if self._spare is not None:
+            self._spare.kill()
+            _reap(self._spare)
+            self._spare = None
 
     def _forget(self, number: int) -> None:
-        child = self._children.pop(number)
-        child.wait()
-        if child.stdin is not None:
-            with suppress(BrokenPipeError):
-                child.stdin.close()
+        _reap(self._children.pop(number))
 
     def _numbers(self) -> list[int]:
         return [int(path.stem) for path in self._folder.glob("[0-9]*.jsonl")]
@@ -228,6 +230,22 @@ class Runs:
             result=entries[-1]["done"] if end == "done" else {},
             message=entries[-1][end] if end in ("refused", "failed") else "",
         )
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """End a child; it has a moment to remove its temporary files."""
+    child.terminate()
+    try:
+        child.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        child.kill()
+
+
+def _reap(child: "subprocess.Popen[bytes]") -> None:
+    child.wait()
+    if child.stdin is not None:
+        with suppress(BrokenPipeError):
+            child.stdin.close()
 
 
 def _replace(run: Run, **changes: Any) -> Run:

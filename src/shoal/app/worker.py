@@ -1,7 +1,7 @@
 """Worker: the child process that does what takes time, through the same functions as the command line.
 
-It reads one line of JSON from standard input, and writes lines of JSON to standard output: stages, parts, and in the
-end what was found or why it was refused. It ends when standard input does.
+It reads one line of JSON from standard input, which names a file, and appends lines of JSON to that file: stages,
+parts, and in the end what was found or why it was refused. It ends when standard input does.
 """
 
 import json
@@ -297,9 +297,13 @@ def main() -> None:
     """Do what one line of standard input asks for."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     os.nice(5)  # the pages come first
-    asked = json.loads(sys.stdin.readline())
+    line = sys.stdin.readline()
+    if not line:
+        return
     threading.Thread(target=_end_with_the_server, daemon=True).start()
-    perform(asked, sys.stdout)
+    asked = json.loads(line)
+    with open(asked["file"], "a", encoding="utf-8") as out:
+        perform(asked, out)
 
 
 def perform(asked: dict[str, Any], out: TextIO) -> None:
