@@ -18,7 +18,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shoal.errors import fault_in_words
-from shoal.report.html import script_hash
 
 PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
@@ -26,12 +25,18 @@ PAGE_POLICY = (
 )
 """What a page of the app may load: what this server sends, and nothing inline."""
 
-REPORT_POLICY = (
-    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
-    f"script-src 'sha256-{script_hash()}'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
-)
-"""What an embedded report may do: it has an origin of its own, so it can read nothing of the app, and runs no script
-but its own. Its style is part of the file."""
+
+def report_policy(script_hash: str) -> str:
+    """Return what an embedded report may do.
+
+    It has an origin of its own, so it can read nothing of the app, and runs no script but its own. Its style is part of
+    the file.
+    """
+    return (
+        "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    )
+
 
 _HEADERS = {
     "cache-control": "no-store",

@@ -20,7 +20,6 @@ from shoal.app.pages.common import Parts, posting, render, showing
 from shoal.app.places import Places
 from shoal.app.security import Gate, Keys
 from shoal.app.works import Works
-from shoal.comparison.picture import STYLE
 
 _TYPES = {"app.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
@@ -129,6 +128,8 @@ def _static(name: str) -> str:
     text = resources.files("shoal.app").joinpath("static", name).read_text(encoding="utf-8")
     if name != "app.css":
         return text
+    from shoal.comparison.picture import STYLE  # not before: the server starts without
+
     colours = resources.files("shoal.report").joinpath("page", "variables.css").read_text(encoding="utf-8")
     return colours + STYLE + text
 

@@ -33,7 +33,7 @@ from shoal.dialect import translated
 from shoal.errors import ShoalError, fault_in_words
 from shoal.files import check_free, replacing, sha256
 from shoal.inspection import inspect
-from shoal.inspection.combinations import revealing
+from shoal.inspection.combinations import MOST, revealing
 from shoal.job import Job
 from shoal.manifest import read_internal
 from shoal.models.serialization import as_models
@@ -132,7 +132,8 @@ def _unique(table: Table, names: list[str], k: int | None) -> Result:
     codes = {name: value_codes(one_missing(decoded(arrow[name]))).astype(np.int32) for name in names}
     sizes = np.bincount(class_ids(pa.table(dict(codes.items()))))
     alone = {name: int(np.count_nonzero(np.bincount(column) == 1)) for name, column in codes.items()}
-    most = sorted(codes, key=lambda name: -int(codes[name].max(initial=0)))[:_COMBINED]
+    telling = [name for name in codes if alone[name] < MOST * table.n_records]  # the others tell enough by themselves
+    most = sorted(telling, key=lambda name: -int(codes[name].max(initial=0)))[:_COMBINED]
     combinations, _ = revealing({name: codes[name] for name in names if name in most})
     return {
         "unique": int(np.count_nonzero(sizes == 1)),

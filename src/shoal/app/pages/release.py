@@ -8,9 +8,8 @@ from starlette.responses import FileResponse, Response
 
 from shoal.app.draft import Draft, undecided, with_output, with_reading
 from shoal.app.pages.common import Form, render_step, work_of
-from shoal.app.repeat import command_of, script_of
 from shoal.app.runs import Run
-from shoal.app.security import REPORT_POLICY
+from shoal.app.security import report_policy
 from shoal.app.works import Work
 from shoal.errors import FileError, ParameterError
 from shoal.table import FORMATS, format_of
@@ -86,9 +85,11 @@ def start(request: Request, form: Form) -> str:
 
 def report(request: Request) -> Response:
     """Send the internal report for the frame that embeds it."""
+    from shoal.report.html import script_hash  # not before: the server starts without
+
     work = work_of(request)
     path = file_of(work, _done(work, request.path_params["number"]), "internal report")
-    return FileResponse(path, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
+    return FileResponse(path, media_type="text/html", headers={"content-security-policy": report_policy(script_hash())})
 
 
 def download(request: Request) -> Response:
@@ -112,12 +113,16 @@ def job_file(request: Request) -> Response:
 
 def script(request: Request) -> Response:
     """Send the Python script that repeats the release."""
+    from shoal.app.repeat import script_of  # not before: the server starts without
+
     work = work_of(request)
     return _text(script_of(_complete(work).job()), "release.py")
 
 
 def command(request: Request) -> Response:
     """Send the shell command that repeats the release."""
+    from shoal.app.repeat import command_of
+
     work = work_of(request)
     return _text(command_of(_complete(work).job()) + "\n", "release.sh")
 

@@ -1,5 +1,7 @@
 """Try: several k and methods side by side, as a map one can click and as a table."""
 
+from typing import TYPE_CHECKING
+
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
@@ -8,16 +10,20 @@ from shoal.app.draft import Draft
 from shoal.app.pages.common import Form, render_step, work_of
 from shoal.app.runs import Run
 from shoal.app.works import Work, key_of
-from shoal.comparison import RISK, Choice, Comparison, Skipped
-from shoal.comparison.picture import map_of
 from shoal.errors import ParameterError
 from shoal.partition import ALGORITHMS
+
+if TYPE_CHECKING:
+    from shoal.comparison import Comparison
 
 _USUAL = ("auto", "mdav", "topdown")
 
 
 def show(request: Request, problem: str = "", status: int = 200) -> Response:
     """Show the choices that were tried."""
+    from shoal.comparison import RISK  # not before: the server starts without
+    from shoal.comparison.picture import map_of
+
     work = work_of(request)
     draft = work.draft
     run = work.runs.latest("compare")
@@ -69,8 +75,10 @@ def take(request: Request, form: Form) -> str:
     return f"/work/{work.id}/release"
 
 
-def _comparison(run: Run | None) -> Comparison | None:
+def _comparison(run: Run | None) -> "Comparison | None":
     """Return what was found, or what has been found so far."""
+    from shoal.comparison import Choice, Comparison, Skipped
+
     if run is None:
         return None
     if run.outcome == "done":
