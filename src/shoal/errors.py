@@ -59,14 +59,14 @@ def did_you_mean(*names: object, known: Iterable[str]) -> str:
 
 
 def fault_in_words(error: Exception) -> str:
-    """Name the kind and the place of an error. Its text is left out, because it may hold values of the table."""
+    """Describe an unexpected error by type and place. Its text is left out, because it may hold values of the table."""
     places = [
         f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
         for frame in traceback.extract_tb(error.__traceback__)
         if "shoal" in Path(frame.filename).parts
     ]
     return (
-        f"shoal failed where it should not have ({type(error).__name__}), and that is a fault of shoal. Please report "
+        f"shoal failed unexpectedly ({type(error).__name__}), and that is a fault of shoal. Please report "
         f"it with these places: {', '.join(places[-4:])}. The text of the error is left out, because it may hold "
         "values of the table."
     )

@@ -1,4 +1,4 @@
-"""``shoal audit``: what a published file keeps, recounted."""
+"""``shoal audit``: the guarantees of a published file, recounted."""
 
 import json
 from pathlib import Path
@@ -25,25 +25,27 @@ from shoal.table import format_of, write_into
     "  shoal audit people.csv --quasi age,zip -k 10 --list --risks risks.csv",
 )
 @click.argument("file", metavar="FILE")
-@click.option("-k", "k", type=click.IntRange(min=1), help="What every class has to have; without it, only counted.")
+@click.option(
+    "-k", "k", type=click.IntRange(min=1), help="Required size of every class; without it, sizes are only counted."
+)
 @options.roles("quasi_identifiers", "confidential", "subject")
 @options.models
 @options.columns("kind", "order")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--list", "as_list", is_flag=True, help="Name the records below k: their number, from 0, and class size.")
+@click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
-@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @options.reading
 def command(
     file: str, k: int | None, as_json: bool, as_list: bool, risks: str | None, force: bool, **given: Any
 ) -> int:
-    """Recount what a published FILE keeps, from shoal or from another tool.
+    """Recount the guarantees of a published FILE, made by shoal or by another tool.
 
-    A class is a set of records with the same quasi-identifiers, missing being a value. Ends with exit code 0 if every
-    class has k records and keeps every model that is named, 1 if not, 2 if it cannot be counted.
+    A class is a set of records with the same quasi-identifiers, where missing counts as a value. The exit code is 0 if
+    every class has k records and satisfies every model named, 1 if not, 2 if it cannot be counted.
     """
     if as_list and k is None:
-        raise click.UsageError("--list names the records in classes smaller than k. Say what k is: -k 10")
+        raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
     if risks is not None:
         format_of(risks)
         check_free([risks], force)
@@ -75,7 +77,7 @@ def command(
 
 
 def _tell(verdict: Verdict) -> None:
-    """Print the verdict first, then what it rests on."""
+    """Print the verdict first, then the counts."""
     lines = {
         "verdict": verdict_in_words(verdict),
         "records": f"{verdict.n_records:,}",

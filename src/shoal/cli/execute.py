@@ -1,4 +1,4 @@
-"""Releasing: a job is carried out and told about, in the same way for every command that makes a release."""
+"""Execute: run a job and report the result, in the same way for every command that makes a release."""
 
 import warnings
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from shoal.table.clean import printable
 def run_and_tell(
     job: Job, *, force: bool = False, dry_run: bool = False, save_job: str | None = None, threads: int | None = None
 ) -> None:
-    """Make and write the release of a job and say what came of it, or only say what would be done."""
+    """Make and write the release of a job and report the result, or only say what would be done."""
     if job.input is None or job.output is None:
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
@@ -43,7 +43,7 @@ def run_and_tell(
 
 
 def tell(release: Release, files: Iterable[Path]) -> None:
-    """Print what was made, on standard error what to look at before it is published."""
+    """Print the result, and on standard error what to check before publishing."""
     job, verdict = release.job, release.verdict
     facts(
         {
@@ -62,13 +62,13 @@ def tell(release: Release, files: Iterable[Path]) -> None:
 
 
 def bound_in_words(release: Release) -> str:
-    """Say what no release can lose less than, where that was asked for."""
+    """Return the lower bound of the loss in words, where it was asked for."""
     effort = release.job.output.bound if release.job.output is not None else None
     return f"; no release can lose less than {release.bound(effort).il:.4f} %" if effort else ""
 
 
 def verdict_in_words(verdict: Verdict) -> str:
-    """Say what the recount found."""
+    """Return the result of the recount in words."""
     if verdict.withdrawn is not None:
         return f"not k-anonymous: {verdict.withdrawn}"
     if verdict.k_holds and verdict.broken:
@@ -90,7 +90,7 @@ def verdict_in_words(verdict: Verdict) -> str:
 
 
 def models_in_words(verdict: Verdict) -> dict[str, str]:
-    """Say for each model what was found, under its name and column."""
+    """Return for each model what was found, under its name and column."""
     return {
         f"{found.model.name}: {printable(found.model.column)}": reached_in_words(found.to_dict(), "class")
         for found in verdict.models
@@ -98,7 +98,7 @@ def models_in_words(verdict: Verdict) -> dict[str, str]:
 
 
 def tell_plan(job: Job, files: Iterable[Path]) -> None:
-    """Print what would be done, having checked all that can be checked before cells are made."""
+    """Print what would be done, after all checks that are possible before cells are made."""
     assert job.input is not None
     with showing(f"reading {Path(job.input.path).name}", "") as _:
         table = read(job.input.path, **job.input.reading())

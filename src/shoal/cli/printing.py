@@ -1,4 +1,4 @@
-"""Text: what commands print, the same on a terminal and in a file."""
+"""Printing: what commands print, the same on a terminal and in a file."""
 
 from collections.abc import Mapping
 
@@ -8,14 +8,14 @@ from shoal.table.clean import printable
 
 
 def facts(lines: Mapping[str, str]) -> None:
-    """Print titles and what there is to say about each, aligned."""
+    """Print titles and texts in two aligned columns."""
     width = max(18, *(len(title) + 2 for title in lines))
     for title, value in lines.items():
         click.echo(f"{title:<{width}}{printable(value)}")
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Say how many of something there are.
+    """Return a count with its noun.
 
     Examples
     --------
