@@ -1,6 +1,7 @@
 """Measure the app as a browser meets it: start, a page of 300 columns, every page while a release is being made.
 
 The release is that of gov_census (204,309 records, 17 columns); without that file, its part is left out and said so.
+CPU seconds of the server stand beside wall time, because they tell more on a busy machine; so does the load.
 """
 
 import gzip
@@ -47,8 +48,17 @@ class Visitor:
         assert self._process.stdout is not None
         address = self._process.stdout.readline().split()[-1]
         self.ready = perf_counter() - began
+        self.ready_cpu = self.cpu()
         self._open = build_opener(HTTPCookieProcessor())
         self.url = self._open.open(address).url.rpartition("/")[0]
+
+    def cpu(self) -> float | None:
+        """Return the CPU seconds that the server has used so far, on Linux."""
+        stat = Path(f"/proc/{self._process.pid}/stat")
+        if not stat.exists():
+            return None
+        fields = stat.read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def get(self, page: str) -> tuple[str, float]:
         """Return a page, and the seconds until it was here."""
@@ -86,7 +96,13 @@ def main(quick: bool, output: Path) -> None:
     rounds = 2 if quick else 5
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        result = {**circumstances(quick), "ready": ready(folder, rounds), "wide": wide(folder, 20 if quick else 300)}
+        load = os.getloadavg()[0]
+        result = {
+            **circumstances(quick),
+            "load": load,
+            "ready": ready(folder, rounds),
+            "wide": wide(folder, 20 if quick else 300),
+        }
         result["busy"] = busy(folder, quick)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(result, indent=1) + "\n")
@@ -94,13 +110,14 @@ def main(quick: bool, output: Path) -> None:
 
 def ready(folder: Path, rounds: int) -> dict[str, Any]:
     """Time from the command to the printed address."""
-    times = []
+    times, cpu = [], []
     for _ in range(rounds):
         visitor = Visitor(folder)
         times.append(visitor.ready)
+        cpu.append(visitor.ready_cpu or 0.0)
         visitor.close()
-    say(f"ready in {min(times):.2f} s at best, {median(times):.2f} s usually; the goal is 1.5 s")
-    return {"seconds": min(times), "median": median(times), "runs": rounds}
+    say(f"ready in {min(times):.2f} s at best, {median(times):.2f} s usually, {min(cpu):.2f} s of CPU; goal: 1.5 s")
+    return {"seconds": min(times), "median": median(times), "cpu": min(cpu), "runs": rounds}
 
 
 def wide(folder: Path, n_columns: int) -> dict[str, Any]:
@@ -111,10 +128,13 @@ def wide(folder: Path, n_columns: int) -> dict[str, Any]:
     visitor = Visitor(folder, "wide.csv")
     visitor.wait("file")
     visitor.post("columns", **{f"role-{i}": "quasi-identifier" for i in range(n_columns)})
-    times = [visitor.get("columns")[1] for _ in range(10)]
+    before = visitor.cpu() or 0.0
+    times = [visitor.get("columns")[1] for _ in range(20)]
+    cpu = ((visitor.cpu() or 0.0) - before) / len(times)
     visitor.close()
-    say(f"{n_columns} columns in {min(times):.3f} s at best, {median(times):.3f} s usually; the goal is 0.3 s")
-    return {"columns": n_columns, "seconds": min(times), "median": median(times), "largest": max(times)}
+    told = f"{min(times):.3f} s at best, {median(times):.3f} s usually, {cpu:.3f} s of CPU"
+    say(f"{n_columns} columns in {told}; goal: 0.3 s")
+    return {"columns": n_columns, "seconds": min(times), "median": median(times), "largest": max(times), "cpu": cpu}
 
 
 def busy(folder: Path, quick: bool) -> dict[str, Any] | None:
@@ -149,7 +169,7 @@ def busy(folder: Path, quick: bool) -> dict[str, Any] | None:
     every = [each for page in times.values() for each in page]
     say(
         f"{len(every)} pages while a release took {seconds:.1f} s: {median(every):.3f} s usually, "
-        f"{max(every):.3f} s at most ({slowest}); the goal is 0.5 s"
+        f"{max(every):.3f} s at most ({slowest}); goal: 0.5 s"
     )
     return {
         "data": DATA,

@@ -11,7 +11,17 @@ N_REQUESTS = 400
 
 STRANGE = [
     *("", "0", "-1", "99999999999999999999", "1.5", "NaN", "1e999", "Infinity", "%00", "\x00", "\n", "'", '"', "<b>"),
-    *("../../etc/passwd", "/etc/passwd", "people.csv", "people.csv\x00", "a" * 5000, "🐟", "‮", "quasi-identifier"),
+    *(
+        "../../etc/passwd",
+        "/etc/passwd",
+        "people.csv",
+        "people.csv\x00",
+        "a" * 5000,
+        "9" * 5000,
+        "🐟",
+        "‮",
+        "quasi-identifier",
+    ),
     *("yes", "auto", "t-closeness", "3,5", "k=5", "identifier", "numeric", "own-value", "0.0.0", "1.0.0", "..", "5"),
     *(
         "[roles]\nother = 1",

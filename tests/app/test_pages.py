@@ -427,3 +427,15 @@ def test_every_page_of_the_steps_exists(ready):
     assert ready.get("/work/0000000000000000/file").status_code == 422
     assert ready.get(f"{ready.base}/nothing").status_code == 404
     assert set(ROLES.values()) <= {"identifier", "quasi-identifier", "confidential"}
+
+
+def test_a_piece_of_work_is_removed_only_by_one_who_is_sure(ready, folder):
+    ready.release()
+    path = ready.work.history._path(1)
+    unsure = ready.post("history/remove")
+    sure = ready.post("history/remove", sure="yes")
+
+    assert unsure.status_code == 422
+    assert sure.url.path == "/"
+    assert not path.exists()
+    assert (folder / "release.csv").exists()

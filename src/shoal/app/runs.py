@@ -88,6 +88,7 @@ class Runs:
         self._folder, self._root = folder, root
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._ended: dict[int, Run] = {}
+        self._heads: dict[int, dict[str, Any]] = {}
         self._spare: subprocess.Popen[bytes] | None = None
         self._lock = threading.RLock()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -149,14 +150,14 @@ class Runs:
     def latest(self, verb: str, key: str | None = None) -> Run | None:
         """Return the newest run of a verb, for a key or for any."""
         for number in sorted(self._numbers(), reverse=True):
-            found = self.run(number)
-            if found.verb == verb and key in (None, found.key):
-                return found
+            head = self._head(number)
+            if head.get("verb") == verb and key in (None, head.get("key")):
+                return self.run(number)
         return None
 
     def all_of(self, verb: str) -> list[Run]:
         """Return all runs of a verb, the oldest first."""
-        return [found for number in sorted(self._numbers()) if (found := self.run(number)).verb == verb]
+        return [self.run(number) for number in sorted(self._numbers()) if self._head(number).get("verb") == verb]
 
     def cancel(self, number: int) -> None:
         """End a run within a second; it removes what it has begun to write."""
@@ -176,6 +177,7 @@ class Runs:
                 self.cancel(found.number)
                 self._path(found.number).unlink(missing_ok=True)
                 self._ended.pop(found.number, None)
+                self._heads.pop(found.number, None)
 
     def close(self) -> None:
         """End all children; their runs are shown as interrupted."""
@@ -204,6 +206,13 @@ class Runs:
     def _append(self, number: int, entry: Mapping[str, Any]) -> None:
         with suppress(OSError), self._path(number).open("ab") as file:
             file.write(b"\n" + json.dumps(entry).encode() + b"\n")  # a line of a killed child may be cut off
+
+    def _head(self, number: int) -> dict[str, Any]:
+        """Return what a run was started for, without reading what it found."""
+        if number not in self._heads:
+            with suppress(OSError), self._path(number).open("rb") as file:
+                self._heads[number] = _parsed(file.readline())
+        return self._heads.get(number, {})
 
     def _read(self, number: int) -> Run:
         try:

@@ -47,6 +47,7 @@ _HEADERS = {
     "x-frame-options": "SAMEORIGIN",
 }
 _SAFE = ("GET", "HEAD")
+_LONGEST = 300  # letters of an address
 
 
 @dataclass
@@ -125,6 +126,8 @@ class Gate:
         """Refuse other hosts and other sites."""
         headers = Headers(scope=scope)
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if len(scope["path"]) > _LONGEST:
+            return _page("Refused", "There is no address as long as this one.", 414)
         if len(headers.getlist("host")) != 1 or headers["host"] not in self._hosts:
             return _page("Refused", "This address is not the one that shoal app printed.", 421)
         if origin is not None and origin != f"http://{headers['host']}":

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -217,6 +218,13 @@ class Works:
         release = work.runs.latest("release")
         told = f"job {work.history.at}" + (f", k = {draft.k}" if draft.k else "")
         return work.name, told + ("" if release is None else f", release {release.outcome}")
+
+    def remove(self, work: Work) -> None:
+        """Remove a piece of work from the disk."""
+        with self._lock:
+            self._open.pop(work.id, None)
+        work.close()
+        shutil.rmtree(self._folder / work.id, ignore_errors=True)
 
     def close(self) -> None:
         """End all runs."""

@@ -18,7 +18,7 @@ from shoal.app.draft import (
     with_remedy,
     with_roles,
 )
-from shoal.app.pages.common import Form, render_step, work_of
+from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.works import Work
 from shoal.columns.findings import is_accepted
 from shoal.columns.findings.finding import Finding, Remedy
@@ -118,7 +118,7 @@ def change(request: Request, form: Form) -> str:
     roles = {number: _role(text) for number, text in form.numbered("role").items() if number in rows}
     kinds = {number: _kind(text) for number, text in form.numbered("kind").items() if number in rows}
     if form.has("bulk"):
-        wanted = set(rows) & (set(roles) if form.has("all") else set(map(_digits, form.many("pick"))))
+        wanted = set(rows) & (set(roles) if form.has("all") else set(map(digits, form.many("pick"))))
         if not wanted:
             raise ParameterError("No column is ticked. Tick the columns to change, or choose all that are shown.")
         roles |= dict.fromkeys(wanted, _role(form.text("bulk-role"))) if form.text("bulk-role") else {}
@@ -322,10 +322,6 @@ def _kind(text: str) -> Kind | None:
     return Kind(text) if text else None
 
 
-def _digits(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() else -1
-
-
 def _entry(text: str, is_number: bool) -> str | float | int:
     """Return a value of a column as its type has it."""
     if not is_number:
@@ -370,7 +366,7 @@ def _as_proposed(draft: Draft, rows: list[Row]) -> Draft:
 
 def _with_remedy(draft: Draft, rows: Mapping[int, Row], text: str) -> Draft:
     """Take a remedy, given as the numbers of column, finding and remedy."""
-    column, finding, remedy = (*map(_digits, text.split(".")), -1, -1, -1)[:3]
+    column, finding, remedy = (*map(digits, text.split(".")), -1, -1, -1)[:3]
     row = rows.get(column)
     found = dict(row.open).get(finding) if row is not None else None
     if found is None or not 0 <= remedy < len(found.remedies):

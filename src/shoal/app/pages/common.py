@@ -1,5 +1,6 @@
 """What all pages share: how a page is rendered, how a form is read, and how a refusal becomes a message."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
@@ -60,8 +61,7 @@ class Form:
     @property
     def at(self) -> int:
         """The job that the form was filled in for."""
-        text = self.text("at")
-        return int(text) if text.isascii() and text.isdigit() else -1
+        return digits(self.text("at"))
 
     def lines(self, name: str) -> list[str]:
         """Return the lines of a field that are not empty."""
@@ -96,8 +96,8 @@ class Form:
         found: dict[int, str] = {}
         for name, value in self._data.multi_items():
             head, _, number = name.rpartition("-")
-            if head == prefix and number.isascii() and number.isdigit() and isinstance(value, str):
-                found[int(number)] = value
+            if head == prefix and isinstance(value, str) and digits(number) >= 0:
+                found[digits(number)] = value
         return found
 
     def file(self, name: str) -> UploadFile | None:
@@ -106,8 +106,25 @@ class Form:
         return value if isinstance(value, UploadFile) and value.filename else None
 
 
+def digits(text: str) -> int:
+    """Return a number that is written in a few digits, and -1 for everything else.
+
+    Examples
+    --------
+    >>> digits("12"), digits("-1"), digits("9" * 5000)
+    (12, -1, -1)
+    """
+    return int(text) if len(text) < 10 and text.isascii() and text.isdigit() else -1
+
+
 Show = Callable[..., Response]
 Change = Callable[[Request, Form], str | Response]
+
+
+def back_to(form: Form, usual: str) -> str:
+    """Return the page that a button was on, which its form names."""
+    back = form.text("back")
+    return back if back in STEPS or back == "history" or re.fullmatch(r"columns/\d{1,4}", back) else usual
 
 
 def parts_of(request: Request) -> Parts:

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.draft import Draft, with_reading
-from shoal.app.pages.common import Form, parts_of, render_step, work_of
+from shoal.app.pages.common import Form, back_to, parts_of, render_step, work_of
 from shoal.columns.schema import Kind
 from shoal.errors import FileError
 from shoal.job import Input
@@ -108,8 +108,7 @@ def values(request: Request, form: Form) -> str:
     else:
         for verb in ("preview", "records"):
             work.runs.forget(verb)
-    back = form.text("back")
-    return f"/work/{work.id}/{back if back in ('file', 'columns', 'closer') else 'file'}"
+    return f"/work/{work.id}/{back_to(form, 'file')}"
 
 
 def _options(draft: Draft) -> list[Option]:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.draft import HELPERS, Draft, undecided, with_helper
-from shoal.app.pages.common import Form, render_step, work_of
+from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.errors import ParameterError
 from shoal.models import MODELS
 from shoal.models.serialization import accepts, as_model, settings_in, settings_of
@@ -137,9 +137,9 @@ def _column(names: list[str], text: str) -> str | None:
     """Return the column with a number; None for an empty choice."""
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and int(text) < len(names)):
+    if not 0 <= digits(text) < len(names):
         raise ParameterError("There is no such column.")
-    return names[int(text)]
+    return names[digits(text)]
 
 
 def _choices(setting: Any) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from shoal.app.pages.common import STEPS, Form, work_of
+from shoal.app.pages.common import Form, back_to, work_of
 from shoal.app.runs import Run
 
 _PAUSE = 0.2  # seconds between two looks at a run
@@ -37,8 +37,7 @@ def cancel(request: Request, form: Form) -> str:
     """End a run."""
     work = work_of(request)
     work.runs.cancel(request.path_params["number"])
-    back = form.text("back")
-    return f"/work/{work.id}/{back if back in STEPS else 'file'}"
+    return f"/work/{work.id}/{back_to(form, 'file')}"
 
 
 def _told(run: Run) -> str:

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.app.changes import Change, changes
-from shoal.app.pages.common import STEPS, Form, render_step, work_of
+from shoal.app.pages.common import Form, back_to, parts_of, render_step, work_of
 from shoal.errors import ParameterError
 
 
@@ -37,7 +37,7 @@ def undo(request: Request, form: Form) -> str:
     work = work_of(request)
     work.check_current(form.at)
     work.history.undo()
-    return _back(request, form)
+    return f"/work/{work.id}/{back_to(form, 'history')}"
 
 
 def redo(request: Request, form: Form) -> str:
@@ -45,7 +45,7 @@ def redo(request: Request, form: Form) -> str:
     work = work_of(request)
     work.check_current(form.at)
     work.history.redo()
-    return _back(request, form)
+    return f"/work/{work.id}/{back_to(form, 'history')}"
 
 
 def go(request: Request, form: Form) -> str:
@@ -66,7 +66,9 @@ def compare(request: Request, form: Form) -> Response:
     return show(request, two=(one, other), found=found)
 
 
-def _back(request: Request, form: Form) -> str:
-    """Return the address of the page that the button was on."""
-    back = form.text("back")
-    return f"/work/{work_of(request).id}/{back if back in STEPS else 'history'}"
+def remove(request: Request, form: Form) -> str:
+    """Remove a piece of work from this machine; files of releases stay."""
+    if not form.has("sure"):
+        raise ParameterError("Tick that you are sure; removed jobs cannot be brought back.")
+    parts_of(request).works.remove(work_of(request))
+    return "/"
