@@ -1,36 +1,7 @@
 """A folder with a small table, and a steward who works in it."""
 
-import json
-
 import pytest
-from steward import PEOPLE, ROLES, Steward
-
-from shoal.app.worker import perform
-
-
-class Inline:
-    """Does the work of a child process at once and in this process; `test_runs` and the journeys have real ones."""
-
-    returncode = 0
-
-    def __init__(self, command, **settings):
-        self.stdin = self
-
-    def write(self, line):
-        asked = json.loads(line)
-        with open(asked["file"], "a", encoding="utf-8") as out:
-            perform(asked, out)
-
-    def flush(self):
-        pass
-
-    close = kill = terminate = flush
-
-    def poll(self):
-        return 0
-
-    def wait(self, timeout=None):
-        return 0
+from steward import PEOPLE, ROLES, Inline, Steward
 
 
 @pytest.fixture

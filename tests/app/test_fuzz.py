@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from steward import ORIGIN, PEOPLE, ROLES, SECRETS, Steward
+from steward import ORIGIN, PEOPLE, ROLES, SECRETS, Inline, Steward
 
 from shoal.app.server import _routes
 
-N_REQUESTS = 400
+N_REQUESTS = 300
 
 STRANGE = [
     *("", "0", "-1", "99999999999999999999", "1.5", "NaN", "1e999", "Infinity", "%00", "\x00", "\n", "'", '"', "<b>"),
@@ -73,8 +73,6 @@ FIELDS = [
 @pytest.fixture
 def busy(folder, tmp_path, monkeypatch):
     """A steward whose children do nothing, so that only the server is tried."""
-    from conftest import Inline
-
     monkeypatch.setattr("shoal.app.runs.subprocess.Popen", Inline)
     steward = Steward(folder, tmp_path / "state")
     steward.open("people.csv")
@@ -126,8 +124,8 @@ def test_strange_requests_are_answered_without_a_failure_and_without_a_value(bus
         (b"a=1&" * 20_000, "application/x-www-form-urlencoded"),
     ],
 )
-def test_broken_bodies_are_refused(busy, body, kind):
-    answer = busy.client.post("/open", content=body, headers={"origin": ORIGIN, "content-type": kind})
+def test_broken_bodies_are_refused(steward, body, kind):
+    answer = steward.client.post("/open", content=body, headers={"origin": ORIGIN, "content-type": kind})
 
     assert 400 <= answer.status_code < 500
 
