@@ -29,6 +29,9 @@ Order = Literal["shuffle", "keep"]
 IntervalForm = Literal["text", "columns", "struct"]
 """How intervals are published: as text, in two columns NAME.low and NAME.high, or as a struct of Parquet or Arrow."""
 
+Objective = Literal["sse", "ncp"]
+"""What cells are made for: a low sum of squared distances, or a low certainty penalty (`shoal.cells.certainty`)."""
+
 Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
 """Strength of random aggregation, from 0 to 1. ``song``, the form of Song et al., is equal to 1 in distribution."""
 
@@ -229,6 +232,10 @@ class Job(Settings):
 
     k: Whole = Field(description="smallest cell size, at least 2")
     method: str = Field("auto", description="partition algorithm")
+    objective: Objective = Field(
+        "sse",
+        description="what cells are made for: sse, near means; or ncp, narrow ranges, small sets and low ancestors",
+    )
     scaling: Scaling = Field("zscore", description="what makes columns comparable: zscore, minmax or none")
     missing: Missing = Field("error", description="what to do with missing quasi-identifiers: error or own-value")
     rho: Rho | None = Field(

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from shoal.arrays import as_cell_size
 from shoal.cells.aggregate import check_random_aggregation
+from shoal.cells.certainty import check_objective
 from shoal.cells.steering import check_steering, check_values
 from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.findings import ColumnView, Finding, ask, check_accepted, findings_of
@@ -50,6 +51,7 @@ def prepared(job: Job, table: Table) -> Prepared:
         check_bound(job, schema)
     check_models(job.models, schema)
     check_steering(job.steer, schema, job.models)
+    check_objective(job.objective, job.method, schema, job.models, job.steer, job.rho)
     as_cell_size(job.k, table.n_records)
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     original = prepare(table.load(list(needed)), schema, job.missing)

@@ -34,6 +34,7 @@ from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.job import BoundEffort, Job, Order, Output
 from shoal.metrics.bound import Bound, lower_bound
+from shoal.metrics.ncp import Ncp, ncp
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
@@ -59,6 +60,7 @@ _SETTINGS = (
     "scaling",
     "missing",
     "method",
+    "objective",
     "rho",
     "truthful",
     "intervals",
@@ -99,6 +101,7 @@ def anonymize(
     scaling: str = "zscore",
     missing: str = "error",
     method: str = "auto",
+    objective: Literal["sse", "ncp"] = "sse",
     rho: float | Literal["song"] | None = None,
     steer: Mapping[str, float] | None = None,
     truthful: bool = False,
@@ -155,6 +158,9 @@ def anonymize(
         Treatment of missing quasi-identifiers.
     method : str
         One of `shoal.partition.ALGORITHMS`.
+    objective : {"sse", "ncp"}
+        What cells are made for: "sse" keeps the means near, "ncp" keeps ranges narrow, sets small and ancestors low.
+        Method "auto" has both: ``docs/ncp.md``.
     rho : float or "song", optional
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
@@ -224,6 +230,7 @@ def anonymize(
     job = Job.of(
         k=k,
         method=method,
+        objective=objective,
         scaling=scaling,
         missing=missing,
         rho=rho,
@@ -273,7 +280,14 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     space = Space.fit(original, schema, job.scaling)
     X = space.encode(original)
     part = whole.part(0.05, 0.9)
-    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": part, **job.options}
+    settings = {
+        "models": job.models,
+        "steering": job.steer,
+        "objective": job.objective,
+        "threads": threads,
+        "progress": part,
+        **job.options,
+    }
     cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
     if schema.roles.subject is not None and schema.roles.household is None and job.models:
         cells = _kept_by_classes(job, made, X, cells)
@@ -544,10 +558,18 @@ class Release:
         return {}
 
     @cached_property
+    def certainty(self) -> Ncp | None:
+        """Certainty penalty of the exact ranges and sets, if cells are made for it or show them."""
+        made_for_it = self.job.objective == "ncp" or any(column.is_true for column in self.schema.quasi)
+        labels_of = {column.name: self.cells.of(column) for column in self.schema.quasi}
+        return ncp(self.original, self.schema, labels_of) if made_for_it else None
+
+    @cached_property
     def measures(self) -> dict[str, Any]:
         """Loss, risk, utility and attacks as plain values; they describe the original too, so they are internal."""
         return {
             "loss": self.loss.to_dict(),
+            **({} if self.certainty is None else {"certainty": self.certainty.to_dict()}),
             "risk": self.risk.to_dict(),
             "utility": self.utility,
             "attacks": [attack.to_dict() for attack in self.attacks],

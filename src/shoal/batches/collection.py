@@ -375,6 +375,7 @@ def begin(
         )
     _refuse_steering(job)
     _refuse_truthful(job)
+    _refuse_objective(job)
     schema, original, _ = prepared(job, source)
     job = _with_household_level(job, original, schema)
     _refuse_lack(original, schema, job.k)
@@ -448,6 +449,15 @@ def _refuse_truthful(job: Job) -> None:
         raise ParameterError(
             f"A collection makes no truthful releases and uses no hierarchies yet{named}. Leave them out, or make one "
             "release of all records."
+        )
+
+
+def _refuse_objective(job: Job) -> None:
+    """Raise if cells are to be made for another objective: late records join by distance."""
+    if job.objective != "sse":
+        raise ParameterError(
+            f"The objective {job.objective!r} was asked for, but a collection makes cells by distance, as late records "
+            "join them. Leave the objective out, or make one release of all records."
         )
 
 

@@ -68,6 +68,7 @@ Examples:
     help="Order of the published records; that of the input can reveal who is who.",
 )
 @options.method
+@options.objective
 @click.option(
     "--rho",
     metavar="NUMBER|song",
@@ -109,6 +110,7 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     job = Job.of(
         k=k,
         method=given["method"],
+        objective=given["objective"],
         scaling=given["scaling"],
         missing=given["missing"],
         rho=given["rho"],

@@ -39,6 +39,7 @@ from shoal.table import shown
 @options.roles()
 @options.models
 @options.making
+@options.objective
 @options.truth
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Options of the methods: effort=best.")
 @options.columns()
@@ -57,6 +58,7 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
             file,
             k=k,
             methods="all" if methods == "all" else methods.split(","),
+            objective=given["objective"],
             rho=given["rho"],
             scaling=given["scaling"],
             missing=given["missing"],

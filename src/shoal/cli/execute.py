@@ -59,6 +59,7 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
             **models_in_words(verdict),
             **truth_in_words(verdict),
             "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release) + _on_middles(release),
+            **({} if release.certainty is None else {"certainty penalty": f"{release.certainty.ncp:.4f} % (NCP)"}),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
             "written": ", ".join(places),
         },

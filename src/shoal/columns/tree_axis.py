@@ -53,7 +53,7 @@ class TreeAxis(NominalAxis):
             levels = tuple(Level(nodes, w / (spread or 1.0)) for nodes, w in levels)
         heights = np.sum([weights[nodes] for nodes, weights in levels], axis=0)
         apart = float(np.sqrt(2 * heights.max(initial=0.0)))
-        return TreeAxis(column, categories, _points(levels, shares), apart, levels)
+        return TreeAxis(column, categories, points_of(levels, shares), apart, levels)
 
     def squared_apart(self, one: Codes, other: Codes) -> Vector:
         """Return the exact squared distance between pairs of categories, given by their numbers."""
@@ -109,7 +109,7 @@ def _spread(nodes: Codes, shares: Vector) -> Vector:
     return np.asarray(found * (1 - found))
 
 
-def _points(levels: tuple[Level, ...], shares: Vector) -> Matrix:
+def points_of(levels: tuple[Level, ...], shares: Vector) -> Matrix:
     """Return a point for each category, in at most `MOST_DIMS` dimensions: a block of them for each level."""
     blocks = []
     left = MOST_DIMS

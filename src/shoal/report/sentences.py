@@ -148,6 +148,8 @@ def _grouped(job: Job, schema: Schema) -> Iterable[str]:
         f"Grouped: records that are alike in {listed(quasi)} were put together in groups of at least {job.k:,} "
         f"(method {listed([job.method])}; {_SCALING.get(job.scaling, job.scaling)})."
     )
+    if job.objective == "ncp":
+        yield "Groups were made so that their ranges are narrow, their sets small and their common ancestors low."
     by = [column.name for column in schema.having(Role.BY)]
     if by:
         yield f"No group mixes records that differ in {listed(by)}; that is published as it is."
