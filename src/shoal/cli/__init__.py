@@ -30,6 +30,7 @@ COMMANDS = {
     "collect": "Start before all records have arrived; publish once.",
     "stream": "Make a stream of lines k-anonymous, within a bounded delay.",
     "worker": "Make a Redis Stream k-anonymous; survives any crash.",
+    "app": "Make a release in the browser, on this machine alone.",
     "demo": "Make a release of a bundled sample, with its report.",
     "bound": "Compute a lower bound of the loss for a bundled data set.",
     "reproduce": "Reproduce the tables and figures of a paper.",

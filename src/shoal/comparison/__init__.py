@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -193,6 +193,7 @@ def compare(
     seed: Seed = None,
     reading: dict[str, Any] | None = None,
     progress: Progress | None = None,
+    on_choice: Callable[[Choice], None] | None = None,
     **settings: Any,
 ) -> Comparison:
     """Make a release for each k and method, and measure its loss and risk.
@@ -215,6 +216,8 @@ def compare(
         How to read a file; see `shoal.table.read`.
     progress : callable, optional
         Called at intervals as ``progress(done, total)``.
+    on_choice : callable, optional
+        Called with each choice as soon as it is made; it is not known yet whether another one dominates it.
     **settings
         Roles and all other arguments of `shoal.anonymize`.
 
@@ -260,6 +263,8 @@ def compare(
             skipped.append(Skipped(method, size, str(error)))
             continue
         choices.append(_choice(release))
+        if on_choice is not None:
+            on_choice(choices[-1])
         noted |= dict.fromkeys(release.warnings)
         models = tuple(model.promise for model in release.job.models)
     if not choices:
