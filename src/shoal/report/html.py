@@ -35,7 +35,7 @@ def to_html(facts: Mapping[str, Any]) -> str:
     facts : mapping
         As `shoal.report.facts.gather` returns them.
     """
-    style, script = _part("report.css"), _part("report.js")
+    style, script = _part("variables.css") + _part("report.css"), _part("report.js")
     page = _template().render(
         facts=facts,
         verdict=facts["verdict"],
@@ -48,9 +48,14 @@ def to_html(facts: Mapping[str, Any]) -> str:
         job=visible(facts["job"]),
         style=Markup(style),
         script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script_hash=script_hash(),
     )
     return page + "\n"
+
+
+def script_hash() -> str:
+    """Return the hash of the page's script, as a content security policy has it."""
+    return base64.b64encode(hashlib.sha256(_part("report.js").encode()).digest()).decode()
 
 
 def _state(verdict: Mapping[str, Any]) -> str:
