@@ -105,9 +105,8 @@ def main(only: tuple[str, ...], quick: bool, output: Path) -> None:
             found = [compared(pair, 2 if quick else 5) for pair in case.pairs(table, Path(folder))]
         kept[name] = {"library": case.library, "goal": case.goal, "records": table.num_rows, "runs": found}
         for one in found:
-            say(
-                f"{name}: {one['what']} {one['seconds']} s, {case.library} {one['bare_seconds']} s: {one['ratio']} times"
-            )
+            both = f"{one['seconds']} s, {case.library} {one['bare_seconds']} s"
+            say(f"{name}: {one['what']} {both}: {one['ratio']} times")
     if not quick:
         output.write_text(json.dumps({**circumstances(quick), "sources": kept}, indent=1) + "\n", encoding="utf-8")
 
