@@ -72,8 +72,8 @@ class Table:
     n_records : int
         Number of records.
     kind : str
-        csv, ndjson, xlsx, parquet, arrow, sav, dta or sas for files; postgresql, sqlite or duckdb for databases; pandas, polars, pyarrow,
-        duckdb ... for frames.
+        csv, ndjson, xlsx, parquet, arrow, sav, dta or sas for files; postgresql, sqlite or duckdb for databases;
+        pandas, polars, pyarrow, duckdb ... for frames.
     path : Path or None
         Path of the file.
     reading : Reading or None
