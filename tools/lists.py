@@ -10,7 +10,8 @@ from pathlib import Path
 from shoal.extras import install
 from shoal.models import MODELS
 from shoal.partition import ALGORITHMS
-from shoal.table import KINDS
+from shoal.table import DATABASES, KINDS
+from shoal.table.databases.database import Database
 from shoal.table.format import Format
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -36,6 +37,22 @@ def _endings(kind: Format) -> str:
     return f"{told}, each also with {' '.join(f'`{ending}`' for ending in packed)}" if packed else told
 
 
+def databases() -> str:
+    """One row for each database."""
+    rows = [
+        f"| {each.title} | {' '.join(f'`{address}`' for address in _addresses(each))} | {each.comes_back} | "
+        f"`{install(each.extra)}` |"
+        for each in DATABASES
+    ]
+    return "\n".join(["| database | addresses | what comes back | needs |", "|---|---|---|---|", *rows])
+
+
+def _addresses(database: Database) -> list[str]:
+    if not database.endings:
+        return [f"{scheme}://HOST/NAME" for scheme in database.schemes]
+    return [*(f"FILE{ending}" for ending in database.endings), *(f"{scheme}:///FILE" for scheme in database.schemes)]
+
+
 def methods() -> str:
     """One row for each algorithm."""
     rows = [f"| `{name}` | {algorithm.summary} |" for name, algorithm in ALGORITHMS.items()]
@@ -52,7 +69,7 @@ def _summary(thing: type) -> str:
     return (thing.__doc__ or "").strip().partition("\n")[0]
 
 
-LISTS = {"formats": formats, "methods": methods, "models": models}
+LISTS = {"formats": formats, "databases": databases, "methods": methods, "models": models}
 
 
 def filled(page: str) -> str:

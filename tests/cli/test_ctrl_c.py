@@ -30,7 +30,7 @@ def stopped(place, delay, *arguments, by="SIGINT"):
         ("shoal.release.aggregate", 0),
         ("shoal.release.table_loss", 0.02),
         ("shoal.placing.write_into", 0.02),  # writing
-        ("shoal.writing.sha256", 0),
+        ("shoal.placing.sha256", 0),
         ("shoal.files._settle", 0),
     ],
 )

@@ -1,23 +1,28 @@
-"""Sources for the contract test: how each entry of `shoal.table.KINDS` is made, and read by something other than shoal.
+"""Sources for the contract test: how each entry of the registries is made, and read by something other than shoal.
 
 A new source is one more entry in `SOURCES`.
 """
 
 import csv
 import gzip
+import io
 import shutil
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyreadstat
+
+import postgres_server as server
 
 PEOPLE = pa.table(
     {
@@ -125,6 +130,63 @@ def _sas_transport(path: Path) -> pa.Table:
     return table.set_column(table.column_names.index("born"), "born", [born])
 
 
+_IN_A_DATABASE = {"reading": {"table": "people"}, "writing": {"to_table": "release"}}
+_CREATE = (
+    "CREATE TABLE people (age double precision, income double precision, sex double precision, town text, born date, "
+    "illness text)"
+)
+
+
+def _statements(table: pa.Table) -> list[str]:
+    """Return the statements that make the table of people."""
+    columns = ("age", "income", "sex", "town", "born", "illness")
+    rows = [", ".join(f"'{record[name]}'" for name in columns) for record in table.to_pylist()]
+    return [
+        "DROP TABLE IF EXISTS people",
+        _CREATE,
+        f"INSERT INTO people VALUES {', '.join(f'({row})' for row in rows)}",
+    ]
+
+
+def _postgresql(table: pa.Table, folder: Path) -> str:
+    server.psql("postgres", "DROP TABLE IF EXISTS release, shoal_manifest", *_statements(table))
+    return server.address("postgres")
+
+
+def _from_postgresql(address: str) -> pa.Table:
+    header, *rows = csv.reader(io.StringIO(server.psql("postgres", "SELECT * FROM release")))
+    return _from_texts(header, rows)
+
+
+def _sqlite(table: pa.Table, folder: Path) -> str:
+    connection = sqlite3.connect(folder / "people.db")
+    for statement in _statements(table):
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return f"sqlite:///{folder / 'people.db'}"
+
+
+def _from_sqlite(path: Path) -> pa.Table:
+    connection = sqlite3.connect(path)
+    found = connection.execute("SELECT * FROM release")
+    header, rows = [column[0] for column in found.description], found.fetchall()
+    connection.close()
+    return _from_texts(header, rows)
+
+
+def _duckdb(table: pa.Table, folder: Path) -> str:
+    with duckdb.connect(folder / "people.duckdb") as connection:
+        for statement in _statements(table):
+            connection.execute(statement)
+    return str(folder / "people.duckdb")
+
+
+def _from_duckdb(address: str) -> pa.Table:
+    with duckdb.connect(address.removeprefix("duckdb:///"), read_only=True) as connection:
+        return connection.sql("SELECT * FROM release").to_arrow_table()
+
+
 SOURCES = {
     "csv": Source("csv", _file(".csv", pl.DataFrame.write_csv), _csv_rows, _released(".csv")),
     "csv, zstd": Source(
@@ -156,6 +218,13 @@ SOURCES = {
         reading={"catalog": str(Path(__file__).parent / "data" / "people.sas7bcat")},
     ),
     "sas transport": Source("sas", _file(".xpt", pyreadstat.write_xport), _sas_transport, _released(".xpt")),
+    "postgresql": Source(
+        "postgresql", _postgresql, _from_postgresql, lambda folder: server.address("postgres"), **_IN_A_DATABASE
+    ),
+    "sqlite": Source("sqlite", _sqlite, _from_sqlite, _released(".db"), **_IN_A_DATABASE),
+    "duckdb": Source(
+        "duckdb", _duckdb, _from_duckdb, lambda folder: f"duckdb:///{folder / 'people.duckdb'}", **_IN_A_DATABASE
+    ),
     "stata": Source(
         "dta",
         _file(".dta", pyreadstat.write_dta),

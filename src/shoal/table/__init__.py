@@ -18,7 +18,7 @@ from shoal.errors import FileError, ParameterError
 from shoal.files import replacing, sha256
 from shoal.table.clean import as_permutation, check_wanted, plain, publishable, reordered
 from shoal.table.csv import CSV, Reading
-from shoal.table.databases import DATABASES, OPTIONS, Place, place_of, read_database, shared
+from shoal.table.databases import DATABASES, Place, place_of, read_database, shared
 from shoal.table.databases.connection import Connection, Origin
 from shoal.table.databases.database import Database
 from shoal.table.excel import EXCEL
@@ -457,14 +457,14 @@ def _read_path(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
 
 
 def _read_place(place: Place, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
-    _refuse_unused(given, OPTIONS, f"a {place.database.title} database")
+    _refuse_unused(given, place.database.options, f"a {place.database.title} database")
     return _read_connection(place.database, place.connect(), columns, given)
 
 
 def _read_connection(
     database: Database, connection: Connection, columns: Sequence[str] | None, given: dict[str, Any]
 ) -> Table:
-    _refuse_unused(given, OPTIONS, f"a {database.title} connection")
+    _refuse_unused(given, database.options, f"a {database.title} connection")
     found = read_database(connection, given.get("table"), given.get("query"), columns)
     labels = ValueLabels(variables=found.comments) if found.comments else None
     return Table.of(found.arrow, database.name, labels=labels, origin=found.origin)

@@ -19,9 +19,6 @@ from shoal.table.databases.sqlite import SQLITE
 DATABASES = (POSTGRESQL, SQLITE, DUCKDB)
 """Kinds of databases: one line here, one file in this folder."""
 
-OPTIONS = frozenset({"table", "query"})
-"""Reading options of a database."""
-
 
 class Place(NamedTuple):
     """A database at an address."""

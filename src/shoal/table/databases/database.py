@@ -24,5 +24,8 @@ class Database(NamedTuple):
     """Description of a release in this database, for the docs."""
     extra: str
     """Extra that installs the driver."""
-    comments: bool = True
-    """Whether columns can have comments."""
+
+    @property
+    def options(self) -> frozenset[str]:
+        """The names of the reading options."""
+        return frozenset({"table", "query"})

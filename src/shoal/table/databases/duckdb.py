@@ -34,6 +34,7 @@ _REFUSALS = {
     "Parser Error": "cannot read the query: it must be one SELECT without errors in its SQL; statements that write are "
     "refused.",
     "Binder Error": "has no column or function of a name that the query uses. Check the query.",
+    "Schema with name": "has no schema of this name. Create it first, or choose another one.",
     "not a valid DuckDB": "is not a DuckDB file. Check the address.",
     "Permission denied": "may not be opened by this user. Ask its owner for the right.",
     "Dependency": "cannot replace the table, since something else depends on it. Drop that first, or choose another "
@@ -66,7 +67,7 @@ class DuckDB(Connection):
             raise
         else:
             return
-        if "Catalog Error: Table" in text:
+        if "Catalog Error: Table with name" in text:
             raise self.missing(f"{self.where} has no table of a name that the query uses") from None
         reason = next((reason for part, reason in _REFUSALS.items() if part in text), None)
         raise refused(self.where, reason, text.partition(":")[0], "duckdb") from None
@@ -185,7 +186,8 @@ class DuckDB(Connection):
         try:
             yield
         finally:
-            self._connection.unregister(_RECORDS)
+            with suppress(DatabaseError), self.refusing():  # a transaction that has failed answers no more
+                self._connection.unregister(_RECORDS)
 
 
 def _tables(plan: Any) -> Iterator[str]:

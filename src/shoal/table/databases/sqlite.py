@@ -1,10 +1,9 @@
 """SQLite files, through ADBC: the extra `sqlite`.
 
-SQLite has types of values, not of columns: a column of numbers and texts is refused. Dates, times and booleans are
-recognised by the declared type of their column.
+SQLite has types of values, not of columns: a column of numbers and texts is refused. Dates, timestamps and
+booleans are recognised by the declared type of their column.
 """
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,15 +23,14 @@ from shoal.table.databases.names import Name, literal, quoted
 from shoal.table.databases.values import checked
 
 _BATCH = 65_536
+_ALL = 2**31 - 2  # the largest batch
 _WAIT = 5_000  # milliseconds that another program may hold a lock
 _MAGIC = b"SQLite format 3\0"
-_READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _DECLARED = {
     "BOOLEAN": pa.bool_(),
     "BOOL": pa.bool_(),
     "DATE": pa.date32(),
-    "TIME": pa.time64("us"),
     "DATETIME": pa.timestamp("us"),
     "TIMESTAMP": pa.timestamp("us"),
     _ZONED: pa.timestamp("us", "UTC"),
@@ -58,7 +56,6 @@ class SQLite(AdbcConnection):
 
     def __init__(self, where: str, path: Path | None, connect: Callable[[], Any]) -> None:
         super().__init__(where, connect)
-        self._path = path
         self.identity = identity_of(path)
 
     def refusal(self, state: str | None, text: str) -> DatabaseError:
@@ -94,7 +91,7 @@ class SQLite(AdbcConnection):
         try:
             return self._read(query, _BATCH)
         except _MismatchError:
-            return self._read(query, 2**31 - 1)
+            return self._read(query, _ALL)
 
     def _read(self, query: str, batch: int) -> pa.Table:
         with self.refusing():
@@ -121,32 +118,21 @@ class SQLite(AdbcConnection):
                 )
 
     def fetch_table(self, relation: Relation, columns: Sequence[str] | None) -> pa.Table:
-        """Return the records of a table, with dates, times and booleans by the declared types."""
+        """Return the records of a table, with dates, timestamps and booleans by the declared types."""
         found = self.fetch(f"SELECT * FROM {relation.name.sql}", columns)
         rows = self.rows(f"SELECT name, type FROM pragma_table_info({literal(relation.name.table)})")
         declared = {name: _DECLARED.get(kind.upper()) for name, kind in rows}
         return checked(pa.table({name: _as_declared(found[name], declared.get(name)) for name in found.column_names}))
 
     def relations_read(self, query: str) -> frozenset[object]:
-        """Return the tables that SQLite reads for a query, which it reports when it prepares it; none in memory."""
-        if self._path is None:
-            return frozenset()
-        found: set[object] = set()
+        """Return the tables whose pages, or those of their indexes, the program of a query opens.
 
-        def authorize(action: int, first: str | None, *_: str | None) -> int:
-            if action == sqlite3.SQLITE_READ and first is not None:
-                found.add(first.lower())
-            return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
-
-        connection = sqlite3.connect(f"{self._path.resolve().as_uri()}?mode=ro", uri=True)
-        try:
-            connection.set_authorizer(authorize)
-            connection.execute(f"EXPLAIN {subquery(query)}")
-        except sqlite3.Error as error:
-            raise self.refusal(None, str(error)) from None
-        finally:
-            connection.close()
-        return frozenset(found)
+        Python's own sqlite3 could report them, but a second SQLite in a process takes the locks of the first away.
+        """
+        program = self.rows(f"EXPLAIN {subquery(query)}")
+        pages = {p2 for _, opcode, _, p2, *_ in program if opcode == "OpenRead"}
+        rows = self.rows("SELECT tbl_name, rootpage FROM sqlite_master")
+        return frozenset(name.lower() for name, page in rows if page in pages)
 
     def relations(self) -> list[Relation]:
         """Return the tables and views."""
@@ -237,8 +223,6 @@ def _stored(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.float64())
     if pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("us", "UTC" if kind.tz else None))
-    if pa.types.is_time(kind):
-        return column.cast(pa.time64("us"))
     if pa.types.is_date(kind):
         return column.cast(pa.date32())
     if pa.types.is_boolean(kind):
@@ -250,7 +234,7 @@ def _sent(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column as the driver sends it; a time zone is written out, since the driver drops it."""
     if pa.types.is_timestamp(column.type) and column.type.tz:
         return pc.strftime(column, "%Y-%m-%dT%H:%M:%SZ")
-    return column.cast(pa.string()) if pa.types.is_time(column.type) else column
+    return column
 
 
 def connect(address: Address, write: bool) -> Connection:
@@ -299,7 +283,6 @@ SQLITE = Database(
     (".db", ".sqlite", ".sqlite3"),
     connect,
     share,
-    "a new table; dates, times and booleans by declared types, no comments",
+    "a new table, with declared types and without comments",
     extra="sqlite",
-    comments=False,
 )

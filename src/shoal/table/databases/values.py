@@ -44,12 +44,18 @@ def _check_dates(name: str, column: pa.ChunkedArray) -> None:
 def decimals(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return numbers that are written as text as decimals with as many places as occur."""
     text = column.cast(pa.string())
-    try:
-        point = pc.find_substring(text, ".")
-        places = pc.if_else(pc.less(point, 0), 0, pc.subtract(pc.subtract(pc.utf8_length(text), point), 1))
-        return text.cast(pa.decimal128(_DIGITS, pc.max(places).as_py() or 0))
-    except pa.ArrowException:  # its message contains a value
+    point = pc.find_substring(text, ".")
+    has_point = pc.greater_equal(point, 0)
+    places = pc.if_else(has_point, pc.subtract(pc.subtract(pc.binary_length(text), point), 1), 0)
+    before = pc.if_else(has_point, point, pc.binary_length(text))  # the sign counts as a digit
+    scale = pc.max(places).as_py() or 0
+    # A cast checks neither: it wraps around beyond 38 digits.
+    if (
+        not pc.all(pc.match_substring_regex(text, "^-?[0-9.]+$")).as_py()
+        or (pc.max(before).as_py() or 0) > _DIGITS - scale
+    ):
         raise DatabaseError(
             f"Column {name!r} holds numbers that are NaN, infinite or have more than {_DIGITS} digits. Convert it by a "
             'query: CAST("column" AS double precision).'
-        ) from None
+        )
+    return text.cast(pa.decimal128(_DIGITS, scale))
