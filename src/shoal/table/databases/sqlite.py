@@ -4,7 +4,7 @@ SQLite has types of values, not of columns: a column of numbers and texts is ref
 booleans are recognised by the declared type of their column.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +79,17 @@ class SQLite(AdbcConnection):
 
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query."""
+        return self._fetch(query, columns)
+
+    def _fetch(self, query: str, columns: Sequence[str] | None, texts: Collection[str] = ()) -> pa.Table:
+        """Return the records of a query; columns in `texts` are known to hold no numbers."""
         names = self.names(subquery(query))
         check_names(names)
         wanted = names if columns is None else check_wanted(columns, names)
         found = self._batches(subquery(query, ", ".join(map(quoted, wanted)) or "1"))
-        self._check_mixed(query, [name for name in wanted if pa.types.is_string(found[name].type)])
+        self._check_mixed(
+            query, [name for name in found.column_names if pa.types.is_string(found[name].type) and name not in texts]
+        )
         return checked(found if wanted else found.select([]))
 
     def _batches(self, query: str) -> pa.Table:
@@ -119,9 +125,11 @@ class SQLite(AdbcConnection):
 
     def fetch_table(self, relation: Relation, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a table, with dates, timestamps and booleans by the declared types."""
-        found = self.fetch(f"SELECT * FROM {relation.name.sql}", columns)
         rows = self.rows(f"SELECT name, type FROM pragma_table_info({literal(relation.name.table)})")
         declared = {name: _DECLARED.get(kind.upper()) for name, kind in rows}
+        # SQLite makes text of a number that is stored in such a column of a table.
+        texts = {name for name, kind in rows if relation.is_table and kind.upper() == "TEXT"}
+        found = self._fetch(f"SELECT * FROM {relation.name.sql}", columns, texts)
         return checked(pa.table({name: _as_declared(found[name], declared.get(name)) for name in found.column_names}))
 
     def relations_read(self, query: str) -> frozenset[object]:
