@@ -166,14 +166,15 @@ def main(only: tuple[str, ...], quick: bool, output: Path) -> None:
             ]
         if not found:
             continue
-        kept[name] = {"library": case.library, "goal": case.goal, "records": table.num_rows, "runs": found}
+        about = {"library": case.library, "goal": case.goal, "records": table.num_rows, "runs": found}
+        kept[name] = {**about, **circumstances(quick)}
         for one in found:
             own, bare = (
                 (one["elapsed"], one["bare_elapsed"]) if case.by_elapsed_time else (one["seconds"], one["bare_seconds"])
             )
             say(f"{name}: {one['what']} {own} s, {case.library} {bare} s: {one['ratio']} times")
     if not quick:
-        output.write_text(json.dumps({**circumstances(quick), "sources": kept}, indent=1) + "\n", encoding="utf-8")
+        output.write_text(json.dumps({"sources": kept}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

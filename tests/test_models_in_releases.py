@@ -332,7 +332,7 @@ def test_a_broken_promise_is_the_headline(people, tmp_path):
     claiming = replace(release, verdict=verdict)
     page = render(claiming, "html")
 
-    assert "Some groups tell more about salary and diagnosis than was promised" in page
+    assert "Some groups reveal more about salary and diagnosis than was promised" in page
     assert "Do not publish this table." in page
     assert json.loads(render(claiming, "json"))["verdict"]["models"][1]["reached"] is None
 

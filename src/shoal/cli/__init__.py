@@ -20,18 +20,20 @@ from shoal.extras import DISTRIBUTION
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",
     "anonymize": "Make a file k-anonymous: the release, its report, its manifests.",
-    "audit": "Recount what a published file keeps.",
+    "hierarchy": "Draw and check a hierarchy of values.",
+    "audit": "Recount the guarantees of a published file.",
     "attack": "Try attacks on a published file whose originals are at hand.",
-    "run": "Carry out a job file.",
+    "run": "Run a job file.",
     "dp": "Publish a file with differential privacy.",
-    "compare": "Try several k and methods: how much risk for how much loss.",
-    "plan": "Say when to start on what has arrived, to be ready in time.",
-    "collect": "Begin before all records have arrived; publish once.",
+    "compare": "Try several k and methods: risk and loss of each.",
+    "plan": "Say when to start a release, to be ready in time.",
+    "collect": "Start before all records have arrived; publish once.",
     "stream": "Make a stream of lines k-anonymous, within a bounded delay.",
-    "worker": "The same between two Redis Streams, surviving any crash.",
+    "worker": "Make a Redis Stream k-anonymous; survives any crash.",
+    "app": "Make a release in the browser, on this machine alone.",
     "demo": "Make a release of a bundled sample, with its report.",
-    "bound": "Say what no partition of a bundled set can lose less than.",
-    "reproduce": "Measure a paper's tables and figures again.",
+    "bound": "Compute a lower bound of the loss for a bundled data set.",
+    "reproduce": "Reproduce the tables and figures of a paper.",
 }
 """What each command does, in a line; ``shoal --help`` shows it without importing the command."""
 
@@ -73,14 +75,14 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one was meant, perhaps."""
+        """Find the command, or suggest a similar one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             hint = did_you_mean(args[0], known=COMMANDS) or f" Commands: {', '.join(COMMANDS)}."
             ctx.fail(f"There is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands with their lines, without importing them."""
+        """List the commands with their one-line help, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

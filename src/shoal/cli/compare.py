@@ -27,7 +27,7 @@ from shoal.table import shown
     "--methods",
     default="all",
     show_default=True,
-    help=f"Methods to try: all that are quick enough, or some of {', '.join(ALGORITHMS)}.",
+    help=f"Methods to try: all that are fast enough, or some of {', '.join(ALGORITHMS)}.",
 )
 @click.option(
     "--rho",
@@ -39,13 +39,15 @@ from shoal.table import shown
 @options.roles()
 @options.models
 @options.making
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="What the methods take: effort=best.")
+@options.objective
+@options.truth
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Options of the methods: effort=best.")
 @options.columns()
 @options.reading
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
-@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the table.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def command(file: str, k: list[int], methods: str, output: str | None, **given: Any) -> None:
-    """Try several k and methods on FILE, and mark the choices that no other one dominates.
+    """Try several k and methods on FILE, and mark the undominated choices.
 
     Every column needs a role, as for `shoal anonymize`. Nothing of the table is written.
     """
@@ -56,9 +58,12 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
             file,
             k=k,
             methods="all" if methods == "all" else methods.split(","),
+            objective=given["objective"],
             rho=given["rho"],
             scaling=given["scaling"],
             missing=given["missing"],
+            truthful=given["truthful"],
+            intervals=given["intervals"],
             seed=given["seed"],
             threads=given["threads"],
             columns=options.column_settings(given),

@@ -1,4 +1,4 @@
-"""Releasing: a job is carried out and told about, in the same way for every command that makes a release."""
+"""Execute: run a job and report the result, in the same way for every command that makes a release."""
 
 import warnings
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from shoal.table.standard_input import DASH
 def run_and_tell(
     job: Job, *, force: bool = False, dry_run: bool = False, save_job: str | None = None, threads: int | None = None
 ) -> None:
-    """Make and write the release of a job and say what came of it, or only say what would be done."""
+    """Make and write the release of a job and report the result, or only say what would be done."""
     if job.input is None or job.output is None:
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
@@ -48,7 +48,7 @@ def _is_taken(job: Job) -> bool:
 
 
 def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
-    """Print what was made, on standard error what to look at before it is published."""
+    """Print the result, and on standard error what to check before publishing."""
     job, verdict = release.job, release.verdict
     facts(
         {
@@ -57,7 +57,9 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
             **models_in_words(verdict),
-            "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release),
+            **truth_in_words(verdict),
+            "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release) + _on_middles(release),
+            **({} if release.certainty is None else {"certainty penalty": f"{release.certainty.ncp:.4f} % (NCP)"}),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
             "written": ", ".join(places),
         },
@@ -68,18 +70,26 @@ def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
 
 
 def bound_in_words(release: Release) -> str:
-    """Say what no release can lose less than, where that was asked for."""
+    """Return the lower bound of the loss in words, where it was asked for."""
     effort = release.job.output.bound if release.job.output is not None else None
     return f"; no release can lose less than {release.bound(effort).il:.4f} %" if effort else ""
 
 
+def _on_middles(release: Release) -> str:
+    """Say that loss is measured on stand-ins, where values are intervals, sets, ancestors or periods."""
+    return " (of the groups; values measured by their middle)" if release.verdict.truth else ""
+
+
 def verdict_in_words(verdict: Verdict) -> str:
-    """Say what the recount found."""
+    """Return the result of the recount in words."""
     if verdict.withdrawn is not None:
         return f"not k-anonymous: {verdict.withdrawn}"
     if verdict.k_holds and verdict.broken:
         names = " and ".join(f"{found.model.name} of {found.model.column}" for found in verdict.broken)
         return f"does not hold: some classes break {names}"
+    if verdict.k_holds and verdict.untrue:
+        names = " and ".join(found.column for found in verdict.untrue)
+        return f"does not hold: some records have values that are not within what is published of {names}"
     models = any(found.model.promised for found in verdict.models)
     if verdict.k is None:
         smallest = f"the smallest class has {counted(verdict.smallest, 'record')}"
@@ -96,15 +106,30 @@ def verdict_in_words(verdict: Verdict) -> str:
 
 
 def models_in_words(verdict: Verdict) -> dict[str, str]:
-    """Say for each model what was found, under its name and column."""
+    """Return for each model what was found, under its name and column."""
     return {
         f"{found.model.name}: {printable(found.model.column)}": reached_in_words(found.to_dict(), "class")
         for found in verdict.models
     }
 
 
+def truth_in_words(verdict: Verdict) -> dict[str, str]:
+    """Say for each column of intervals, sets, ancestors or periods whether it is true of every record."""
+    return {
+        f"truth: {printable(found.column)}": f"{counted(found.n_values, found.form)}, "
+        + (
+            "not compared with the originals"
+            if found.n_false is None
+            else f"false for {counted(found.n_false, 'record')}"
+            if found.n_false
+            else "true of every record"
+        )
+        for found in verdict.truth
+    }
+
+
 def tell_plan(job: Job, places: Iterable[str]) -> None:
-    """Print what would be done, having checked all that can be checked before cells are made."""
+    """Print what would be done, after all checks that are possible before cells are made."""
     assert job.input is not None
     with showing(f"reading {shown(job.input.path)}", "") as _:
         table = read(job.input.path, **job.input.reading())

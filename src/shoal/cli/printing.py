@@ -1,4 +1,4 @@
-"""Text: what commands print, the same on a terminal and in a file."""
+"""Printing: what commands print, the same on a terminal and in a file."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from shoal.table.clean import printable
 
 
 def facts(lines: Mapping[str, str], *, err: bool = False) -> None:
-    """Print titles and what there is to say about each, aligned."""
+    """Print titles and texts in two aligned columns."""
     width = max(18, *(len(title) + 2 for title in lines))
     for title, value in lines.items():
         click.echo(f"{title:<{width}}{printable(value)}", err=err)
@@ -31,7 +31,7 @@ def warned() -> Iterator[list[str]]:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Say how many of something there are.
+    """Return a count with its noun.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Metadata: what a labelled file says about its columns becomes their settings, unless somebody says otherwise.
+"""Metadata: settings of columns taken from a labelled file, unless the user sets them.
 
 The measurement level gives the kind, values declared missing become missing codes, and a column whose values all have
-labels is one of categories.
+labels is nominal.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ Load = Callable[[list[str]], pa.Table]
 
 
 def description_of(labels: ValueLabels | None, name: str) -> Description | None:
-    """Return what a file says about one column, if anything."""
+    """Return the description of one column in the file, if any."""
     if labels is None:
         return None
     ranges, special = tuple(labels.missing.get(name, ())), name in labels.special
@@ -29,12 +29,17 @@ def description_of(labels: ValueLabels | None, name: str) -> Description | None:
 
 
 def described_schema(
-    types: pa.Schema, roles: Roles, settings: Mapping[str, ColumnSettings], labels: ValueLabels | None, load: Load
+    types: pa.Schema,
+    roles: Roles,
+    settings: Mapping[str, ColumnSettings],
+    labels: ValueLabels | None,
+    load: Load,
+    truthful: bool = False,
 ) -> Schema:
     """Return the schema of a table whose file describes its columns; `load` returns some of them."""
+    plain = Schema.of(types, roles, settings, truthful)
     if labels is None:
-        return Schema.of(types, roles, settings)
-    plain = Schema.of(types, roles, settings)
+        return plain
     described = dict(settings)
     declared: set[str] = set()
     for column in plain.columns:
@@ -46,7 +51,7 @@ def described_schema(
             declared.add(column.name)
         if found:
             described[column.name] = ColumnSettings(**{**column.settings.model_dump(exclude_unset=True), **found})
-    schema = Schema.of(types, roles, described)
+    schema = Schema.of(types, roles, described, truthful)
     columns = tuple(replace(column, own_missing=column.name in declared) for column in schema.columns)
     return replace(schema, columns=columns)
 
@@ -64,7 +69,7 @@ def described_kind(view: ColumnView) -> Kind | None:
 def _settings(
     name: str, type_: pa.DataType, given: ColumnSettings, about: Description, load: Load, is_quasi: bool
 ) -> dict[str, Any]:
-    """Return what the file says and nobody has said otherwise."""
+    """Return the settings from the file that the user has not set."""
     found: dict[str, Any] = {}
     values = load([name])[name]
     if given.kind is None and given.order is None and natural_kind(type_) is Kind.NUMERIC:

@@ -1,7 +1,7 @@
 """Schema: what each column is for (its role) and what its values are (its kind).
 
-Nothing is guessed about roles: a column that nobody named is an error, because publishing it may identify people and
-dropping it in silence may ruin the study.
+Roles are never guessed: a column without a role is an error, because publishing it may identify people and dropping
+it silently may ruin the study.
 """
 
 import operator
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Real
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -17,6 +17,10 @@ from pydantic_core import PydanticCustomError
 
 from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.table.clean import check_names
+
+if TYPE_CHECKING:
+    from shoal.columns.grid import Grid
+    from shoal.columns.hierarchy import Hierarchy
 
 
 class Role(StrEnum):
@@ -26,7 +30,7 @@ class Role(StrEnum):
     QUASI = "quasi-identifier"  # grouped and replaced
     BY = "by"  # a quasi-identifier that no cell mixes, so it is published as it is
     CONFIDENTIAL = "confidential"  # published as it is, protected by the models
-    OTHER = "other"  # published as it is, by explicit word
+    OTHER = "other"  # published as it is, on request
 
 
 class Kind(StrEnum):
@@ -40,8 +44,17 @@ class Kind(StrEnum):
 
 PUBLISHED = (Role.QUASI, Role.BY, Role.CONFIDENTIAL, Role.OTHER)
 
-Aggregation = Literal["mean", "median", "mode", "withhold"]
-"""How the records of a cell become one value; `withhold` is the mode, where two records of the cell have it."""
+Aggregation = Literal["mean", "median", "mode", "withhold", "medoid", "interval", "set", "ancestor", "period"]
+"""How the records of a cell become one value; each is an entry of `shoal.cells.aggregate.AGGREGATES`."""
+
+Precision = Literal["month", "quarter", "year", "decade"]
+"""How exactly a date is published, the finest first."""
+
+Outside = Literal["error", "root"]
+"""What to do with values that are not in the hierarchy: refuse them, or put them directly under the root."""
+
+TreeDistance = Literal["path", "information"]
+"""How far two values of a hierarchy are apart: by levels up to their common ancestor, or by its information content."""
 
 
 def _whole(value: object) -> int:
@@ -57,7 +70,7 @@ def _number(value: object) -> float:
 
 
 def _entry(value: object) -> str | int | float:
-    """Take a text or a number as it is: a code of True or "1" is not the number 1."""
+    """Accept a text or a number unchanged: a code of True or "1" is not the number 1."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -65,20 +78,20 @@ def _entry(value: object) -> str | int | float:
     return operator.index(value) if hasattr(value, "__index__") else float(value)
 
 
-# Whole numbers and numbers of Python or NumPy; no texts or truth values that could be taken for some.
+# Integers and floats of Python or NumPy; no texts or booleans that could be converted.
 Whole = Annotated[int, BeforeValidator(_whole)]
 Number = Annotated[float, BeforeValidator(_number)]
 Entry = Annotated[str | int | float, BeforeValidator(_entry)]
 
 
 class Settings(BaseModel):
-    """Something a user wrote down: an unknown key is an error, and nothing changes it afterwards."""
+    """Base of everything that a user sets: unknown keys are an error, and it is immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ColumnSettings(Settings):
-    """What a user says about one column beyond its role; everything has a default.
+    """Settings of one column beyond its role; everything has a default.
 
     Examples
     --------
@@ -88,19 +101,32 @@ class ColumnSettings(Settings):
 
     kind: Kind | None = Field(None, description="numeric, ordinal, nominal or date; by default what the type says")
     order: tuple[Entry, ...] | None = Field(None, description="categories of an ordinal column, lowest first")
-    missing_codes: tuple[Entry, ...] = Field((), description="values that stand for a missing one")
-    weight: Number = Field(1.0, gt=0, le=1e6, description="how much the column counts in distances")
+    missing_codes: tuple[Entry, ...] = Field((), description="values that mean missing")
+    weight: Number = Field(1.0, gt=0, le=1e6, description="weight of the column in distances")
     aggregate: Aggregation | None = Field(
         None,
-        description="mean, median, mode, or withhold: a mode of one record is missing; by default as the kind says",
+        description="mean, median, mode, withhold (missing where one record has the mode), medoid, or, true of every "
+        "record, interval, set, ancestor, period; by default by kind",
+    )
+    hierarchy: str | None = Field(
+        None, description="groups of the values: a file (value;group;..;*), or prefix:1,3, steps:5,10, calendar"
+    )
+    outside: Outside = Field("error", description="values that the hierarchy does not list: error, or root")
+    level: Whole | None = Field(None, ge=1, description="lowest level of the hierarchy that is published")
+    distance: TreeDistance = Field("path", description="of values with a hierarchy: path or information")
+    step: Number | None = Field(
+        None, gt=0, allow_inf_nan=False, description="ends of intervals are multiples of it; by default from the data"
+    )
+    precision: Precision | None = Field(
+        None, description="of periods: month, quarter, year or decade; by default the finest that a cell allows"
     )
     round: Whole | None = Field(
         None, ge=-12, le=12, description="decimals of the published value; 0 keeps whole numbers"
     )
     top: Number | None = Field(
-        None, allow_inf_nan=False, description="larger values become this one before anything else"
+        None, allow_inf_nan=False, description="larger values are replaced by this one, before anything else"
     )
-    bottom: Number | None = Field(None, allow_inf_nan=False, description="smaller values become this one")
+    bottom: Number | None = Field(None, allow_inf_nan=False, description="smaller values are replaced by this one")
     fold: bool = Field(
         False, strict=True, description="texts that differ only in case or blanks become the most frequent of them"
     )
@@ -114,6 +140,17 @@ DEFAULT_AGGREGATE: dict[Kind, Aggregation] = {
     Kind.DATE: "mean",
 }
 
+TRUE_AGGREGATE: dict[Kind, Aggregation] = {
+    Kind.NUMERIC: "interval",
+    Kind.ORDINAL: "set",
+    Kind.NOMINAL: "set",
+    Kind.DATE: "period",
+}
+"""What is published where every value has to be true of every record, for columns without a hierarchy."""
+
+TRUE_AGGREGATES: tuple[Aggregation, ...] = ("interval", "set", "ancestor", "period")
+"""Aggregates that are true of every record of their cell."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -125,25 +162,42 @@ class Column:
     type: pa.DataType
     settings: ColumnSettings
     own_missing: bool = False  # the file itself declares missing values of it
+    truthful: bool = False  # whether every published value has to be true of every record of its cell
+    hierarchy: "Hierarchy | None" = None  # loaded when the table is prepared, as the grid is chosen then
+    grid: "Grid | None" = None  # where intervals end
 
     @property
     def aggregate(self) -> Aggregation:
         """How the records of a cell become one value of this column."""
-        return self.settings.aggregate or DEFAULT_AGGREGATE[self.kind]
+        if self.settings.aggregate is not None:
+            return self.settings.aggregate
+        has_tree = self.settings.hierarchy is not None
+        if self.truthful:
+            return "ancestor" if has_tree else TRUE_AGGREGATE[self.kind]
+        return "medoid" if has_tree and self.kind is Kind.NOMINAL else DEFAULT_AGGREGATE[self.kind]
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the published value is true of every record of its cell, as an interval or a set is."""
+        return self.role is Role.QUASI and self.aggregate in TRUE_AGGREGATES
 
 
 class Roles(Settings):
-    """Who said what about which column, as a user wrote it down."""
+    """The roles of columns, as a user gave them."""
 
     identifiers: tuple[str, ...] = Field((), description="dropped")
     quasi_identifiers: tuple[str, ...] = Field((), description="grouped and replaced")
     by: tuple[str, ...] = Field((), description="never mixed in a cell, published as they are")
     confidential: tuple[str, ...] = Field((), description="published as they are, protected by the models")
-    other: tuple[str, ...] = Field((), description="published as they are, by explicit word")
-    subject: str | None = Field(None, description="says which records belong to one person; dropped unless named above")
-    household: str | None = Field(None, description="says which records form a household; dropped unless named above")
+    other: tuple[str, ...] = Field((), description="published as they are, on request")
+    subject: str | None = Field(
+        None, description="identifies the person of a record; dropped unless it has another role"
+    )
+    household: str | None = Field(
+        None, description="identifies the household of a record; dropped unless it has another role"
+    )
     household_level: tuple[str, ...] | None = Field(
-        None, description="quasi-identifiers that stay equal within a household; by default those that are"
+        None, description="quasi-identifiers that stay equal within a household; by default those that are equal"
     )
     weights: str | None = Field(None, description="survey weights; not published unless named in other")
 
@@ -158,7 +212,7 @@ class Roles(Settings):
         }
 
     def helpers(self) -> tuple[str, ...]:
-        """Return the columns that are used without being published for it."""
+        """Return the columns that are used for another purpose than a role: subject, household, weights."""
         return tuple(name for name in (self.subject, self.household, self.weights) if name is not None)
 
 
@@ -173,7 +227,7 @@ ALIASES = {
     "weightVar": "weights",
     "hhId": "household",
 }
-"""Names that users of other tools know, and ours."""
+"""Names of roles in other tools, and ours."""
 
 
 @dataclass(frozen=True)
@@ -197,17 +251,20 @@ class Schema:
         types: pa.Schema,
         roles: Roles,
         settings: Mapping[str, ColumnSettings] | None = None,
+        truthful: bool = False,
     ) -> "Schema":
-        """Match the roles and settings with the columns of a table, or say what does not fit.
+        """Match the roles and settings with the columns of a table, or raise if they do not fit.
 
         Parameters
         ----------
         types : pyarrow.Schema
             Names and types of the columns.
         roles : Roles
-            What the user said the columns are for.
+            Roles given by the user.
         settings : mapping of str to ColumnSettings, optional
-            What the user said about single columns.
+            Settings given by the user for single columns.
+        truthful : bool
+            Whether every published value has to be true of every record of its cell.
 
         Raises
         ------
@@ -220,7 +277,7 @@ class Schema:
         role_of = _role_of(types.names, roles)
         _check_known(types.names, settings, "columns")
         columns = tuple(
-            _column(name, role_of[name], types.field(name).type, settings.get(name, ColumnSettings()))
+            _column(name, role_of[name], types.field(name).type, settings.get(name, ColumnSettings()), truthful)
             for name in types.names
             if name in role_of
         )
@@ -264,7 +321,7 @@ class Schema:
 
 
 def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
-    """Return the role of each column, or say which columns have none, two, or do not exist."""
+    """Return the role of each column, or raise for columns that have none, two, or do not exist."""
     role_of: dict[str, Role] = {}
     for role, given in roles.named().items():
         _check_known(names, given, f"{role} columns")
@@ -306,7 +363,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings) -> Column:
+def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings, truthful: bool) -> Column:
     natural = natural_kind(type_)
     kind = settings.kind or (Kind.ORDINAL if settings.order is not None else natural)
     if kind is None:
@@ -321,14 +378,17 @@ def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings)
                 "it into plain columns, or give it the role other."
             )
         kind = Kind.NOMINAL
-    column = Column(name, role, kind, type_, settings)
+    column = Column(name, role, kind, type_, settings, truthful=truthful)
     _check_kind(column, natural)
     _check_settings(column)
+    if role is Role.QUASI:
+        _check_truth(column)
+        _check_hierarchy(column)
     return column
 
 
 def natural_kind(type_: pa.DataType) -> Kind | None:
-    """Say which kind the values of a type are taken for, if any."""
+    """Return the kind of the values of a type, if there is one."""
     types = pa.types
     if types.is_dictionary(type_):
         return Kind.ORDINAL if type_.ordered else Kind.NOMINAL
@@ -342,12 +402,12 @@ def natural_kind(type_: pa.DataType) -> Kind | None:
 
 
 def is_text(type_: pa.DataType) -> bool:
-    """Tell whether the values are text, in whichever of Arrow's forms."""
+    """Return whether the values are text, in any of Arrow's types."""
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
 
 
 def value_type(type_: pa.DataType) -> pa.DataType:
-    """Return the type of the values that categories stand for, or the type itself."""
+    """Return the value type of a dictionary type, or the type itself."""
     return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
@@ -360,7 +420,7 @@ def _check_kind(column: Column, natural: Kind | None) -> None:
         )
     if column.kind is Kind.ORDINAL and column.settings.order is None and natural is Kind.NOMINAL:
         raise SchemaError(
-            f"Column {column.name!r} is declared ordinal, but nothing says in which order its categories stand. Give "
+            f"Column {column.name!r} is declared ordinal, but the order of its categories is not known. Give "
             "them, lowest first: order=[...]."
         )
 
@@ -370,7 +430,7 @@ def _plain(type_: pa.DataType) -> str:
 
 
 def _check_settings(column: Column) -> None:
-    """Refuse settings that would not do anything, or not what they say."""
+    """Refuse settings that would have no effect, or not the expected one."""
     given = column.settings.model_fields_set
     numbers = {"round", "top", "bottom", "keep_zeros"}
     if column.role is not Role.QUASI:
@@ -393,13 +453,76 @@ def _check_settings(column: Column) -> None:
         raise SchemaError(f"Column {column.name!r} is {column.kind} and has no mean. Use median or mode.")
     if column.aggregate == "median" and column.kind is Kind.NOMINAL:
         raise SchemaError(f"Column {column.name!r} is nominal and has no median. Use mode, or declare it ordinal.")
+    if column.aggregate == "interval" and column.kind is not Kind.NUMERIC:
+        raise SchemaError(
+            f"Column {column.name!r} is {column.kind} and has no intervals. Use set, or period for dates."
+        )
+    if column.aggregate == "period" and not has_calendar(column.type):
+        raise SchemaError(
+            f"Column {column.name!r} holds {_plain(column.type)}, which has no months and years. Period works on dates."
+        )
     low, high = column.settings.bottom, column.settings.top
     if low is not None and high is not None and low >= high:
         raise SchemaError(f"The bottom code of column {column.name!r} is not below its top code.")
 
 
+_OF_AGGREGATE: dict[str, Aggregation] = {"step": "interval", "precision": "period", "level": "ancestor"}
+"""Settings that one aggregate uses."""
+
+
+def _check_truth(column: Column) -> None:
+    """Refuse settings that contradict, or do nothing to, values that are true of every record."""
+    if column.truthful and not column.is_true:
+        raise SchemaError(
+            f"Every value has to be true of its class (truthful), but column {column.name!r} is aggregated by "
+            f"{column.aggregate}, which is not. Leave one of them out."
+        )
+    if column.is_true and column.settings.round is not None:
+        raise SchemaError(
+            f"'round' is set for column {column.name!r}, which is published as {column.aggregate}: rounding could make "
+            "it false. The ends of intervals are rounded outwards to a step."
+        )
+    for setting, way in _OF_AGGREGATE.items():
+        if setting in column.settings.model_fields_set and column.aggregate != way:
+            raise SchemaError(
+                f"{setting!r} is set for column {column.name!r}, which is aggregated by {column.aggregate}. It works "
+                f'with aggregate="{way}".'
+            )
+
+
+def _check_hierarchy(column: Column) -> None:
+    """Refuse an ancestor without a hierarchy, and a hierarchy that nothing uses."""
+    given = column.settings.model_fields_set
+    if column.settings.hierarchy is None:
+        unused = sorted(given & {"outside", "distance"})
+        if unused:
+            raise SchemaError(f"{_listed(unused)} is set for column {column.name!r}, which has no hierarchy.")
+        if column.aggregate == "ancestor":
+            raise SchemaError(
+                f"Column {column.name!r} is to be published as the common ancestor of its values, but it has no "
+                "hierarchy. Give one, a file or a rule such as prefix:1,3; or publish a set or an interval, which need "
+                "none."
+            )
+        return
+    if column.kind is not Kind.NOMINAL and column.aggregate != "ancestor":
+        raise SchemaError(
+            f"A hierarchy is given for column {column.name!r}, which is {column.kind} and aggregated by "
+            f'{column.aggregate}, so nothing would use it. Say aggregate="ancestor", or leave the hierarchy out.'
+        )
+    if "distance" in given and column.kind is not Kind.NOMINAL:
+        raise SchemaError(
+            f"'distance' is set for column {column.name!r}, which is {column.kind}. Only nominal columns take their "
+            "distance from a hierarchy."
+        )
+
+
+def has_calendar(type_: pa.DataType) -> bool:
+    """Tell whether values are points in time, not times of day or lengths of time."""
+    return bool(pa.types.is_date(type_) or pa.types.is_timestamp(type_))
+
+
 def as_settings(settings: Mapping[str, Any] | None) -> dict[str, ColumnSettings]:
-    """Return the settings of columns as such, whether they came as plain mappings or not."""
+    """Return the settings of columns as `ColumnSettings`, whether given as plain mappings or not."""
     return {
         name: given if isinstance(given, ColumnSettings) else validated(ColumnSettings, given, f"columns.{name}")
         for name, given in (settings or {}).items()
@@ -410,7 +533,7 @@ S = TypeVar("S", bound=Settings)
 
 
 def validated(model: type[S], content: object, where: str = "") -> S:
-    """Return the settings, or raise `ParameterError` with the first thing that is wrong, in our words."""
+    """Return the settings, or raise `ParameterError` for the first error, in our words."""
     try:
         return model.model_validate(content)
     except ValidationError as error:

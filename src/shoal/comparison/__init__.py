@@ -1,4 +1,4 @@
-"""Comparison: several k and methods side by side, how much risk for how much loss, and which choices are worth a look.
+"""Comparison: risk and loss of several k and methods side by side, and which choices are undominated.
 
 A choice is dominated if another one, or a mixture of two others, has neither more loss nor more risk, and less of one
 of them. A mixture stands for the k between theirs.
@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,16 @@ class Choice:
     marketer : float
         Share of the records that somebody who knows all quasi-identifiers would find on average: classes per record.
     n_classes, smallest : int
-        How many classes the release has, and the records in the smallest.
+        Number of classes of the release, and the number of records in the smallest.
     rho : float
-        How far random aggregation goes; 0 is the mean of the cell.
+        Strength of random aggregation; 0 is the mean of the cell.
     k_anonymous : bool
-        Whether the release is: not with random aggregation, whatever its k.
+        Whether the release is k-anonymous; never true with random aggregation, whatever its k.
     undominated : bool
         Whether no other choice, and no mixture of two others, is better in one of loss and risk without being worse in
         the other.
+    ncp : float or None
+        Certainty penalty in percent, where cells are made for it or intervals, sets or ancestors are published.
     """
 
     method: str
@@ -60,10 +62,11 @@ class Choice:
     rho: float = 0.0
     k_anonymous: bool = True
     undominated: bool = False
+    ncp: float | None = None
 
     @property
     def words(self) -> list[str]:
-        """What stands beside the numbers."""
+        """The remark beside the numbers."""
         return ["undominated"] * self.undominated + ["not k-anonymous"] * (not self.k_anonymous)
 
     @property
@@ -74,7 +77,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A choice that was left out, and why; `k` is None if it is the method, whatever k."""
+    """A choice that was left out, and why; `k` is None if the method was left out for every k."""
 
     method: str
     k: int | None
@@ -83,7 +86,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What several choices cost and what they protect.
+    """Loss and risk of several choices.
 
     Attributes
     ----------
@@ -91,14 +94,14 @@ class Comparison:
     choices : tuple of Choice
         In the order of k and then of methods.
     skipped : tuple of Skipped
-        What was asked for and not done, with the reason.
+        Choices that were asked for and not made, with the reason.
     warnings : tuple of str
-        What somebody should look at before publishing any of them.
+        What to check before publishing any of them.
     seed : int
         Repeats every choice.
     models : tuple of str
-        What was asked for about confidential columns, in sentences: every choice keeps it, or only aims at it where
-        nothing is promised.
+        The privacy models asked for, in sentences: every choice satisfies them, or only aims at them where
+        nothing is guaranteed.
     """
 
     n_records: int
@@ -115,11 +118,11 @@ class Comparison:
 
     @property
     def undominated(self) -> tuple[Choice, ...]:
-        """The choices worth a look, the lowest risk first."""
+        """The undominated choices, the lowest risk first."""
         return tuple(sorted((c for c in self.choices if c.undominated), key=lambda choice: (choice.risk, choice.loss)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
+        """Return everything as plain values, for JSON."""
         return {
             "records": self.n_records,
             "risk": RISK,
@@ -132,23 +135,23 @@ class Comparison:
         }
 
     def to_json(self) -> str:
-        """Return all of it as JSON."""
+        """Return everything as JSON."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
 
     def to_svg(self) -> str:
-        """Return the risk-utility map as a picture that needs nothing else."""
+        """Return the risk-utility map as a self-contained picture."""
         from shoal.comparison.picture import svg
 
         return svg(self)
 
     def to_html(self) -> str:
-        """Return the map and the table as a page that needs nothing else."""
+        """Return the map and the table as a self-contained page."""
         from shoal.comparison.page import html
 
         return html(self)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the map to an .svg, .html or .json file, whole or not at all, readable by its owner alone."""
+        """Write the map to an .svg, .html or .json file, atomically, readable by its owner only."""
         forms = {".svg": self.to_svg, ".html": self.to_html, ".json": self.to_json}
         form = forms.get(Path(path).suffix.lower())
         if form is None:
@@ -158,11 +161,17 @@ class Comparison:
 
     def __str__(self) -> str:
         wide = max(12, *(len(c.name) + 2 for c in self.choices))
-        lines = [f"{'k':>5}  {'method':<{wide}}{'loss %':>9}{'risk %':>9}{'classes':>10}"]
+        certain = any(choice.ncp is not None for choice in self.choices)
+        lines = [
+            f"{'k':>5}  {'method':<{wide}}{'loss %':>9}" + f"{'NCP %':>9}" * certain + f"{'risk %':>9}{'classes':>10}"
+        ]
         for c in self.choices:
             words = ["recommended" if word == "undominated" and c == self.recommended else word for word in c.words]
             mark = "".join(f"  {word}" for word in words)
-            lines.append(f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}")
+            penalty = "" if c.ncp is None else f"{c.ncp:>9.4f}"
+            lines.append(
+                f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{penalty}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}"
+            )
         for skipped in self.skipped:
             which = skipped.method if skipped.k is None else f"{skipped.method}, k = {skipped.k}"
             lines.append(f"Left out: {which}: {skipped.reason}")
@@ -170,7 +179,7 @@ class Comparison:
         if self.recommended is not None:
             lines.append(
                 f"Recommended: {self.recommended.method} with k = {self.recommended.k}, nearest to the least loss and "
-                "the least risk among the undominated choices. What law or a contract asks for goes first."
+                "the least risk among the undominated choices. Requirements of law or contract take precedence."
             )
         return "\n".join([*lines, f"Risk: {RISK}."])
 
@@ -184,9 +193,10 @@ def compare(
     seed: Seed = None,
     reading: dict[str, Any] | None = None,
     progress: Progress | None = None,
+    on_choice: Callable[[Choice], None] | None = None,
     **settings: Any,
 ) -> Comparison:
-    """Make a release for each k and method, and say what each loses and protects.
+    """Make a release for each k and method, and measure its loss and risk.
 
     Parameters
     ----------
@@ -195,19 +205,21 @@ def compare(
     k : sequence of int
         Cell sizes to try.
     methods : sequence of str or "all"
-        Methods to try. "all" leaves out those that are slow for so many records or cannot be used here, and says so; a
-        method that is named is tried whatever it takes.
+        Methods to try. "all" leaves out those that are slow for this number of records or cannot be used here,
+        and reports them; a method that is named is always tried.
     rho : float or sequence of float, optional
-        How far random aggregation goes, one release for each: 0 is microaggregation, above 0 a release is **not**
+        Strength of random aggregation, one release for each: 0 is microaggregation, above 0 a release is **not**
         k-anonymous, and its line says so (section 4.5 of the paper tunes rho in this way: ``docs/random.md``).
     seed : int, optional
         Repeats every choice; a random one by default.
     reading : dict, optional
         How to read a file; see `shoal.table.read`.
     progress : callable, optional
-        Called now and then as ``progress(done, total)``.
+        Called at intervals as ``progress(done, total)``.
+    on_choice : callable, optional
+        Called with each choice as soon as it is made; it is not known yet whether another one dominates it.
     **settings
-        Roles and all else that `shoal.anonymize` takes.
+        Roles and all other arguments of `shoal.anonymize`.
 
     Returns
     -------
@@ -251,6 +263,8 @@ def compare(
             skipped.append(Skipped(method, size, str(error)))
             continue
         choices.append(_choice(release))
+        if on_choice is not None:
+            on_choice(choices[-1])
         noted |= dict.fromkeys(release.warnings)
         models = tuple(model.promise for model in release.job.models)
     if not choices:
@@ -259,7 +273,7 @@ def compare(
 
 
 def _may_skip(error: ShoalError, methods: Sequence[str] | str) -> bool:
-    """Tell a finding, a k that the table cannot meet, from a mistake: a setting that a named method does not take."""
+    """Return whether an error is a result (a k that the table cannot meet), not a mistake (an unknown option)."""
     return isinstance(error, GuaranteeError) or methods == "all"
 
 
@@ -285,15 +299,15 @@ def _as_methods(methods: Sequence[str] | str) -> list[str]:
 
 
 def _affordable(names: Iterable[str], n_records: int) -> tuple[list[str], list[Skipped]]:
-    """Part the methods into those that are quick enough for so many records, and the others."""
+    """Split the methods into those that are fast enough for this number of records, and the others."""
     slow = {name: limit for name in names if (limit := ALGORITHMS[name].largest) and n_records > limit}
-    reason = "slow for {:,} records (more than {:,}); name it in methods to try it all the same"
+    reason = "slow for {:,} records (more than {:,}); name it in methods to try it anyway"
     skipped = [Skipped(name, None, reason.format(n_records, limit)) for name, limit in slow.items()]
     return [name for name in names if name not in slow], skipped
 
 
 def _quietly(source: Any, **settings: Any) -> Release:
-    """Make a release; its warnings are collected for all of them together."""
+    """Make a release; the warnings of all releases are collected together."""
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", ShoalWarning)
         return anonymize(source, **settings)
@@ -316,13 +330,14 @@ def _choice(release: Release) -> Choice:
         smallest=verdict.smallest,
         rho=release.job.rho or 0.0,
         k_anonymous=verdict.withdrawn is None,
+        ncp=None if release.certainty is None else release.certainty.ncp,
     )
 
 
 def _linked(made: Release) -> float:
     """Link what is published with the originals by distance; the other risks of a release are not needed here."""
     alike = None if made.verdict.withdrawn else made.labels  # records of a cell differ after random aggregation
-    return table_linkage(made.original, made.replaced, made.schema, made.space, made.X, alike).dld
+    return table_linkage(made.original, made.measured, made.schema, made.space, made.X, alike).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:
@@ -333,7 +348,7 @@ def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:
 
 
 def _front(points: Iterable[tuple[float, float]]) -> set[tuple[float, float]]:
-    """Return the points that neither another one nor a mixture of two others is better than: the lower convex hull."""
+    """Return the points that no other point and no mixture of two others dominates: the lower convex hull."""
     front: list[tuple[float, float]] = []
     for x, y in sorted(set(points)):
         if front and y >= front[-1][1]:
@@ -345,13 +360,13 @@ def _front(points: Iterable[tuple[float, float]]) -> set[tuple[float, float]]:
 
 
 def _is_above(point: tuple[float, float], left: tuple[float, float], right: tuple[float, float]) -> bool:
-    """Tell whether a point lies above the line between two others, one on either side of it."""
+    """Return whether a point lies above the line between two others, one on either side of it."""
     run, rise = right[0] - left[0], right[1] - left[1]
     return (point[1] - left[1]) * run > rise * (point[0] - left[0])
 
 
 def _recommended(choices: Sequence[Choice]) -> Choice | None:
-    """Return the choice nearest to no loss and no risk, each measured on the range of the undominated choices."""
+    """Return the choice nearest to the least loss and risk, each scaled to the range of the undominated choices."""
     kept = [choice for choice in choices if choice.undominated and choice.k_anonymous]
     if len(kept) < 2:
         return kept[0] if kept else None
@@ -364,6 +379,6 @@ def _recommended(choices: Sequence[Choice]) -> Choice | None:
 
 
 def _within(values: Sequence[float], value: float) -> float:
-    """Return where a value lies between the smallest and the largest of some."""
+    """Return the position of a value between the smallest (0) and the largest (1) of some values."""
     low, high = min(values), max(values)
     return (value - low) / (high - low) if high > low else 0.0

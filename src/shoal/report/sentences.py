@@ -1,25 +1,20 @@
-"""Words: what was done and what was found, in sentences that need no statistics to read.
+"""Sentences: what was done and what was found, for readers without statistics.
 
-Everything here follows from the job and from the released table, so that both forms of the report may say it.
+Everything here follows from the job and from the released table, so that both forms of the report may contain it.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shoal.auditing import Verdict
-from shoal.columns.schema import Aggregation, Column, Kind, Role, Schema
+from shoal.cells.aggregate import AGGREGATES
+from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.job import Job
 from shoal.report.formatting import counted, listed, number, shown
 
-_REPRESENTATIVE: dict[Aggregation, str] = {
-    "mean": "the mean of the group",
-    "median": "the median of the group",
-    "mode": "the most frequent value of the group",
-    "withhold": "the most frequent value of the group, or none where only one record has it",
-}
 _SCALING = {
-    "zscore": "every column was first brought to the same spread, so that none counts more because of its unit",
-    "minmax": "every column was first brought to the same range, so that none counts more because of its unit",
+    "zscore": "every column was first scaled to the same standard deviation, so that its unit does not matter",
+    "minmax": "every column was first scaled to the same range, so that its unit does not matter",
     "none": "columns were compared in their own units",
 }
 
@@ -42,7 +37,7 @@ def headline(verdict: Verdict) -> str:
         return f"Some groups hold fewer than {verdict.k:,} people"
     if verdict.broken:
         columns = listed(list(dict.fromkeys(found.model.column for found in verdict.broken)))
-        return f"Some groups tell more about {columns} than was promised"
+        return f"Some groups reveal more about {columns} than was promised"
     if verdict.subject_asked and verdict.subjects is not None:
         return f"Every person hides among at least {verdict.subjects:,}"
     if verdict.k is None:
@@ -51,7 +46,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def explanation(verdict: Verdict) -> str:
-    """Say in a few sentences what the verdict rests on."""
+    """Explain the verdict in a few sentences."""
     if verdict.withdrawn is not None or not verdict.models:
         return _counted(verdict)
     if verdict.broken and verdict.k_holds:
@@ -67,7 +62,7 @@ def _broken(verdict: Verdict) -> str:
 
 
 def _counted(verdict: Verdict) -> str:
-    """Say what was counted, the models left out."""
+    """Say what was counted, without the models."""
     if verdict.withdrawn is not None:
         return f"{verdict.withdrawn[:1].upper()}{verdict.withdrawn[1:]}"
     found = (
@@ -84,12 +79,12 @@ def _counted(verdict: Verdict) -> str:
         return f"{found}. The smallest group has {counted(verdict.smallest, 'record')}; {asked}."
     return (
         f"{found}. The smallest group has {counted(verdict.smallest, 'record')} where {asked}, and "
-        f"{counted(verdict.n_below, 'record')} stand in groups that are too small. Do not publish this table."
+        f"{counted(verdict.n_below, 'record')} are in groups that are too small. Do not publish this table."
     )
 
 
 def what_was_done(job: Job, schema: Schema, verdict: Verdict) -> list[str]:
-    """Tell the steps, one sentence or two each.
+    """Return the steps, one or two sentences each.
 
     Examples
     --------
@@ -153,6 +148,8 @@ def _grouped(job: Job, schema: Schema) -> Iterable[str]:
         f"Grouped: records that are alike in {listed(quasi)} were put together in groups of at least {job.k:,} "
         f"(method {listed([job.method])}; {_SCALING.get(job.scaling, job.scaling)})."
     )
+    if job.objective == "ncp":
+        yield "Groups were made so that their ranges are narrow, their sets small and their common ancestors low."
     by = [column.name for column in schema.having(Role.BY)]
     if by:
         yield f"No group mixes records that differ in {listed(by)}; that is published as it is."
@@ -167,7 +164,7 @@ def _grouped(job: Job, schema: Schema) -> Iterable[str]:
         ("led into different groups where equal in", [name for name, weight in job.steer.items() if weight < 0]),
     ):
         if names:
-            yield f"Records were {words} {listed(names)}, as far as that goes: nothing is promised about it."
+            yield f"Records were {words} {listed(names)}, where possible: nothing is promised about it."
 
 
 def _kept_together(schema: Schema) -> Iterable[str]:
@@ -180,7 +177,8 @@ def _kept_together(schema: Schema) -> Iterable[str]:
         changed = [
             column.name
             for column in schema.quasi
-            if column.settings.model_fields_set & {"round", "top", "bottom", "missing_codes", "aggregate"}
+            if column.is_true
+            or column.settings.model_fields_set & {"round", "top", "bottom", "missing_codes", "aggregate"}
         ]
         but = f", except where values were rounded, cut or counted as missing: {listed(changed)}" if changed else ""
         yield f"Survey weights ({listed([roles.weights])}) were used, so weighted totals of numbers are kept{but}."
@@ -190,15 +188,37 @@ def _replaced(job: Job, schema: Schema) -> Iterable[str]:
     if job.rho:
         yield (
             "Scattered: within a group every record now shows values of its own, drawn at random around the mean of "
-            f"the group; a value of {number(job.rho)} (rho) says how far, where 1 is the whole range of the group."
+            f"the group; rho = {number(job.rho)} sets how far, where 1 is the whole range of the group."
         )
         return
-    ways = {way: [column.name for column in schema.quasi if column.aggregate == way] for way in _REPRESENTATIVE}
-    told = [f"{_REPRESENTATIVE[way]} in {listed(names)}" for way, names in ways.items() if names]
+    ways = {way: [column.name for column in schema.quasi if column.aggregate == way] for way in AGGREGATES}
+    told = [f"{AGGREGATES[way].sentence} in {listed(names)}" for way, names in ways.items() if names]
     yield f"Replaced: within a group every record now shows the same value: {'; '.join(told)}."
+    yield from _true(schema)
     rounded = [column.name for column in schema.quasi if column.settings.round is not None]
     if rounded:
         yield f"Rounded: the published values of {listed(rounded)}."
+
+
+def _true(schema: Schema) -> Iterable[str]:
+    true = [column.name for column in schema.quasi if column.is_true]
+    if not true:
+        return
+    yield (
+        f"True of every record: the published values of {listed(true)}. Each was compared with the values that it "
+        "stands for, of every record of its group."
+    )
+    stepped = [f"{listed([column.name])} {column.grid.step}" for column in schema.quasi if column.grid is not None]
+    if stepped:
+        yield (
+            f"The ends of intervals are multiples of a step, so that they do not show the extremes of single people: "
+            f"{', '.join(stepped)}."
+        )
+    yield (
+        "Loss, risk, utility and pictures need plain numbers and categories: where a value is an interval or a period "
+        "they use its middle; where it is a set or a group of a hierarchy, the middle of its values or, without an "
+        "order, the one that most records of the release may have."
+    )
 
 
 def _as_they_are(schema: Schema) -> Iterable[str]:
@@ -210,7 +230,7 @@ def _as_they_are(schema: Schema) -> Iterable[str]:
         )
     other = [column.name for column in schema.having(Role.OTHER)]
     if other:
-        yield f"Published unchanged, because it was said so: {listed(other)}."
+        yield f"Published unchanged, as requested: {listed(other)}."
 
 
 def _promised(job: Job) -> Iterable[str]:
@@ -220,7 +240,7 @@ def _promised(job: Job) -> Iterable[str]:
 
 
 def reached_in_words(found: Mapping[str, Any], noun: str = "group") -> str:
-    """Say what a model reaches, from `Reached.to_dict`.
+    """Describe what a model reaches, from `Reached.to_dict`.
 
     Examples
     --------
@@ -240,26 +260,20 @@ def reached_in_words(found: Mapping[str, Any], noun: str = "group") -> str:
 
 
 def treatment(column: Column, scattered: bool = False) -> str:
-    """Say in a few words what happened to a column."""
+    """Describe in a few words how a column was treated."""
     if column.role is Role.IDENTIFIER:
         return "removed"
     if column.role is not Role.QUASI:
         return "published as it is" + (", never mixed in a group" if column.role is Role.BY else "")
-    way = {
-        "mean": "mean of the group",
-        "median": "median of the group",
-        "mode": "most frequent in the group",
-        "withhold": "most frequent in the group, if two records have it",
-    }
     rounded = column.settings.round
-    told = "at random around the mean of the group" if scattered else way[column.aggregate]
+    told = "at random around the mean of the group" if scattered else AGGREGATES[column.aggregate].words
     if rounded is None:
         return told
     return f"{told}, rounded to {counted(rounded, 'decimal') if rounded else 'whole numbers'}"
 
 
 def kind_in_words(kind: Kind) -> str:
-    """Say what a kind is."""
+    """Return the name of a kind."""
     return {
         Kind.NUMERIC: "number",
         Kind.ORDINAL: "ordered category",
