@@ -301,5 +301,5 @@ CSV = Format(
     write_csv,
     "the same delimiter and decimal mark, UTF-8",
     own_reading={"header": True},
-    loses="types of codes that look like numbers; labels",
+    loses="types, which are inferred again; categories, labels",
 )
