@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from shoal.blocks.blueprint import Blueprint
 from shoal.blocks.records import ALONE, SUBJECT, by_content, labels_of, person_hashes
-from shoal.blocks.sample import sampling_keys
+from shoal.blocks.sample import COPIES, SAMPLE, sampling_keys
 from shoal.cells.aggregate import Cells, aggregate, published_type
 from shoal.cells.contributors import Contribution, contributions
 from shoal.columns.schema import Role
@@ -112,5 +112,10 @@ def _linkage(records: pa.Table, replaced: pa.Table, labels: Labels, blueprint: B
 
 
 def _is_sampled(records: pa.Table, blueprint: Blueprint, highest: int) -> NDArray[np.bool_]:
+    """Return which records, in content order, are in a sample; in a large table, a few of many equal ones."""
     assert blueprint.job.seed is not None
-    return sampling_keys(records, blueprint.job.seed) <= np.uint64(highest)
+    keys = sampling_keys(records, blueprint.job.seed)
+    sampled = keys <= np.uint64(highest)
+    if blueprint.n_records > COPIES * SAMPLE:
+        sampled[COPIES:] &= keys[COPIES:] != keys[:-COPIES]
+    return sampled

@@ -285,8 +285,7 @@ class DiskRelease:
         files = Files.of(path, report, json, save_job, form)
         if format_of(files.table)[1].write_parts is None:
             raise ParameterError(
-                f"{files.table.name!r} cannot be written in parts. Write CSV, Parquet or Arrow, or use the engine "
-                "'memory'."
+                f'{files.table.name!r} cannot be written in parts. Write CSV, Parquet or Arrow, or use engine="memory".'
             )
         said = {"title": title, "author": author, "date": date}
         write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
@@ -307,7 +306,7 @@ class DiskRelease:
     def rows(self, order: Order) -> NDArray[np.int64] | None:
         """Return nothing; the records are sorted while they are written."""
         if order == "keep":
-            raise ParameterError("The engine 'disk' does not keep the order of the input. Write with order='shuffle'.")
+            raise ParameterError("The engine 'disk' does not keep the order of the input. Leave the order out.")
         return None
 
     def write_table(self, path: Path, rows: NDArray[np.int64] | None) -> None:

@@ -70,5 +70,6 @@ def _full(folder: Path, needed: int | None) -> FileError:
     need = "" if needed is None else f" about {needed / 1e9:.1f} GB are needed, and"
     return FileError(
         f"The disk is too full for the scratch folder in {str(folder.parent)!r}:{need} {free / 1e9:.1f} GB are free. "
-        "Nothing was written. Free some space, or write the release to another disk; the scratch folder is beside it."
+        "Nothing was written. Free some space, or choose another disk: the scratch folder is beside the output, or in "
+        "TMPDIR if no output is known."
     )

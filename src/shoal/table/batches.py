@@ -120,7 +120,7 @@ def open_batches(source: Any, **reading: Any) -> Batches:
         if kind not in (*_BATCHES, "csv") or path.suffix == ".gz":
             raise ParameterError(
                 f"{path.name!r} cannot be read in batches, only CSV (not packed), Parquet and Arrow. Unpack it, or "
-                "convert it to Parquet, or use the engine 'memory'."
+                'convert it to Parquet, or use engine="memory".'
             )
         if not path.is_file():
             raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
@@ -149,7 +149,7 @@ def _parquet_files(folder: Path) -> list[Path]:
     if any("=" in part for path in found for part in path.relative_to(folder).parts[:-1]):
         raise FileError(
             f"The folder {str(folder)!r} holds partitions (folders named COLUMN=VALUE), whose columns are not in the "
-            "files. Write the files with all columns, or use the engine 'spark', which reads them."
+            "files. Write files that hold all columns."
         )
     return found
 
