@@ -87,8 +87,9 @@ def test_manifests_and_report_are_those_of_any_release_and_say_what_was_sampled(
     assert "<html" in (folder / "r.html").read_text()
 
 
-def test_a_release_can_be_read_in_batches_and_leaves_no_scratch(folder):
-    with shoal.anonymize(folder / "people.parquet", **_arguments()) as release:
+@pytest.mark.parametrize("kind", ["file", "frame"])
+def test_a_release_can_be_read_in_batches_and_leaves_no_scratch(folder, kind):
+    with shoal.anonymize(folder / "people.parquet" if kind == "file" else people(700), **_arguments()) as release:
         found = pa.concat_tables(release.batches())
         scratch = release._scratch
 
@@ -258,6 +259,14 @@ def test_a_written_file_that_breaks_k_is_refused(folder, monkeypatch):
         made(folder)
 
     assert sorted(path.name for path in folder.iterdir()) == ["people.parquet"]
+
+
+def test_a_model_that_a_block_cannot_satisfy_is_refused_with_the_reason(tmp_path):
+    table = pa.table({"age": np.arange(700.0), "illness": np.repeat(["flu", "cold"], 350)})
+    pq.write_table(table, tmp_path / "sorted.parquet")
+    roles = {"quasi_identifiers": ("age",), "confidential": ("illness",)}
+    with pytest.raises(GuaranteeError, match="In one block"):
+        made(tmp_path, "sorted.parquet", roles=roles, columns={}, models=[shoal.TCloseness("illness", t=0.1)])
 
 
 def test_an_empty_table_is_refused(tmp_path):
