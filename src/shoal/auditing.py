@@ -24,7 +24,7 @@ from shoal.models.model import worse
 from shoal.models.serialization import as_models
 from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
-from shoal.table import read
+from shoal.table import Table, read
 from shoal.typing import Labels
 
 
@@ -268,7 +268,7 @@ def audit(
     (True, 2, 1)
     """
     asked = Question.of(quasi_identifiers, k, confidential, models, subject, columns)
-    source = read(table, columns=asked.needed, **reading)
+    source = _read(table, asked.needed, reading)
     for text in source.said:
         python_warnings.warn(text, ShoalWarning, stacklevel=2)
     arrow = gathered(source.arrow, asked.needed)
@@ -329,6 +329,17 @@ class Question(NamedTuple):
         kinds = Schema.of(counted, roles, self.settings)
         check_models(self.models, kinds)
         return kinds
+
+
+def _read(table: Any, names: list[str], reading: dict[str, Any]) -> Table:
+    """Read the columns to count; an interval that has columns of its own for its ends may be named as one."""
+    try:
+        return read(table, columns=names, **reading)
+    except SchemaError:
+        whole = read(table, **reading)
+        if not all({name, f"{name}.low"} & set(whole.names) for name in names):
+            raise
+        return whole
 
 
 def recount(
