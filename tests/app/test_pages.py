@@ -439,3 +439,30 @@ def test_a_piece_of_work_is_removed_only_by_one_who_is_sure(ready, folder):
     assert sure.url.path == "/"
     assert not path.exists()
     assert (folder / "release.csv").exists()
+
+
+def test_a_question_that_comes_up_in_the_release_is_answered_on_its_page(steward, folder):
+    lines = [f"{20 + i},{'common' if i % 5 > 1 else f'rare{i}'}" for i in range(40)]
+    (folder / "jobs.csv").write_text("age,job\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    steward.open("jobs.csv")
+    steward.roles(age="quasi-identifier", job="quasi-identifier")
+    steward.post("protection", k="2", seed="1", method="mdav")
+    refused = steward.release()
+    steward.post("release/settle", remedy="0.0")
+    made = steward.release()
+
+    assert "would publish a text that only one record has" in text_of(refused)
+    assert "rare" not in refused
+    assert steward.work.draft.columns["job"].aggregate == "withhold"
+    assert "Every record hides" in made
+
+
+def test_a_question_is_also_answered_by_accepting_it(steward, folder):
+    (folder / "codes.csv").write_text("age,walls\n" + "".join(f"{20 + i},{i % 2 + 1}\n" for i in range(40)))
+    steward.open("codes.csv")
+    steward.roles(age="quasi-identifier", walls="quasi-identifier")
+    number = len(steward.work.inspection(steward.work.draft).result["columns"][1]["findings"][0]["remedies"])
+    steward.post("columns", remedy=f"1.0.{number}")
+
+    assert steward.work.draft.accept == ("walls=codes",)
+    assert "finding asked" not in steward.page("columns")

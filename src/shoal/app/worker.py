@@ -314,6 +314,8 @@ def perform(asked: dict[str, Any], out: TextIO) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the result holds what a release warns of
             lines.write(done=VERBS[asked["verb"]](Draft.read(asked["job"]), lines, **asked["options"]))
+    except QuestionError as error:
+        lines.write(refused=told(error), findings=[finding.to_dict() for finding in error.findings])
     except ShoalError as error:
         lines.write(refused=told(error))
     except MemoryError:

@@ -215,7 +215,7 @@ def rows_of(draft: Draft, columns: list[dict[str, Any]]) -> list[Row]:
     for number, facts in enumerate(columns):
         name = facts["name"]
         given = draft.columns.get(name)
-        findings = [(place, _finding(entry)) for place, entry in enumerate(facts["findings"])]
+        findings = [(place, finding_of(entry)) for place, entry in enumerate(facts["findings"])]
         waiting = [(place, finding) for place, finding in findings if not is_settled(draft, finding)]
         found.append(
             Row(
@@ -282,9 +282,12 @@ def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
     }.get(name, f"{name.replace('_', ' ')}: {value}")
 
 
-def _finding(entry: Mapping[str, Any]) -> Finding:
-    remedies = tuple(Remedy(each["place"], each["column"], each["settings"]) for each in entry["remedies"])
-    return Finding(entry["name"], entry["column"], entry["what"], entry["why"], remedies, entry["question"])
+def finding_of(entry: Mapping[str, Any]) -> Finding:
+    """Return a finding that a run has found; a question can also be answered by accepting it."""
+    remedies = [Remedy(each["place"], each["column"], each["settings"]) for each in entry["remedies"]]
+    if entry["question"] and all(remedy.place != "accept" for remedy in remedies):
+        remedies.append(Remedy("accept", entry["column"], {"accept": [f"{entry['column']}={entry['name']}"]}))
+    return Finding(entry["name"], entry["column"], entry["what"], entry["why"], tuple(remedies), entry["question"])
 
 
 def _rows(work: Work) -> list[Row]:
