@@ -19,10 +19,10 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
-    *("errors", "extras", "typing", "progress", "datasets", "file_locks", "files", "arrays", "kernels"),
+    *("errors", "addresses", "extras", "typing", "progress", "datasets", "file_locks", "files", "arrays", "kernels"),
     *("table", "columns", "dialect", "partition", "models", "cells", "metrics", "dp", "auditing", "record_risk"),
-    *("job", "manifest", "attacks", "report", "preparing", "writing", "release", "inspection", "comparison"),
-    *("stream", "batches", "estimator", "reproduce", "app", "cli"),
+    *("job", "manifest", "truth", "attacks", "report", "preparing", "placing", "writing", "release"),
+    *("inspection", "comparison", "stream", "batches", "estimator", "reproduce", "app", "cli"),
 ]
 
 

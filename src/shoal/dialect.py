@@ -20,11 +20,15 @@ _FLAGS = {
             *("header", "names", "encoding", "decimal", "quote", "delimiter", "thousands", "date_format", "missing"),
             *("confidential", "other", "by", "subject", "household", "weights", "rho", "seed", "accept", "aggregate"),
             *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling"),
+            *("fill_keys", "sheet", "header_row", "catalog", "format", "table", "query", "to_table", "manifest"),
+            *("to_format", "outside", "hierarchy", "truthful", "objective"),
         )
     },
 }
 _LISTS = {"order": "COLUMN=A,B,.."}
-_ARGUMENT = re.compile(rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|(?=[ .,;)]|$))")
+_ARGUMENT = re.compile(
+    rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|\d+|(?=[ .,;)]|$))"
+)
 
 
 @contextmanager
@@ -68,7 +72,7 @@ def _as_option(found: re.Match[str]) -> str:
         return f"no {flag}"
     if value.startswith("["):
         return f"{flag} {_LISTS.get(name, 'A,B,..')}" if value == "[...]" else f"{flag} {value[1:-1].strip(chr(39))}"
-    return f"{flag} {value[1:-1]}" if len(value) > 2 else f"{flag} {value}"
+    return f"{flag} {value[1:-1]}" if value[0] in "\"'" and len(value) > 2 else f"{flag} {value}"
 
 
 def _as_key(found: re.Match[str]) -> str:

@@ -25,18 +25,21 @@ from shoal.cells.alike import joined_where_alike
 from shoal.cells.constraints import constraints_of
 from shoal.cells.contributors import Contribution, contributions, single_value_findings
 from shoal.cells.grouping import group
+from shoal.columns.coarse import stand_ins
+from shoal.columns.coarse.layout import laid_out
 from shoal.columns.equivalence import value_codes
 from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import ALIASES, Role, Schema, as_names
 from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
-from shoal.files import check_free
 from shoal.job import BoundEffort, Job, Order, Output
 from shoal.metrics.bound import Bound, lower_bound
+from shoal.metrics.ncp import Ncp, ncp
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
+from shoal.placing import Files, check_free_files
 from shoal.preparing import Prepared, check_bound, column_findings, prepared
 from shoal.progress import OneTotal
 from shoal.report.codebook import codebook
@@ -44,7 +47,7 @@ from shoal.report.notebook import to_summary
 from shoal.table import Table, read
 from shoal.table.clean import publishable
 from shoal.typing import Labels, Matrix, Progress, Seed, Vector
-from shoal.writing import Files, write_release
+from shoal.writing import write_release
 
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
@@ -57,7 +60,10 @@ _SETTINGS = (
     "scaling",
     "missing",
     "method",
+    "objective",
     "rho",
+    "truthful",
+    "intervals",
     "seed",
     "threads",
     "progress",
@@ -95,8 +101,11 @@ def anonymize(
     scaling: str = "zscore",
     missing: str = "error",
     method: str = "auto",
+    objective: Literal["sse", "ncp"] = "sse",
     rho: float | Literal["song"] | None = None,
     steer: Mapping[str, float] | None = None,
+    truthful: bool = False,
+    intervals: str = "text",
     seed: Seed = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -107,9 +116,10 @@ def anonymize(
 
     Parameters
     ----------
-    table : path or frame
-        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation.
-        Not changed.
+    table : path, address, frame or connection
+        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation; a
+        database, by its address or an ADBC or DuckDB connection, with ``reading={"table": ...}`` or
+        ``reading={"query": ...}``. Not changed.
     k : int
         Smallest equivalence class: minimum number of records per published combination of quasi-identifiers.
     quasi_identifiers : sequence of str
@@ -134,7 +144,7 @@ def anonymize(
         Column of survey weights: means are weighted, so weighted totals are preserved. Also `weightVar`.
     columns : dict of str to dict, optional
         Settings of single columns: kind, order, missing_codes, fold, weight, aggregate, round, top, bottom,
-        keep_zeros; see `shoal.columns.schema.ColumnSettings`.
+        keep_zeros, hierarchy, outside, level, distance, step, precision; see `shoal.columns.schema.ColumnSettings`.
     models : sequence of Model
         Privacy models for confidential columns in addition to k, such as ``shoal.TCloseness("salary", t=0.1)`` or
         ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. If a model cannot be satisfied exactly, an
@@ -148,12 +158,21 @@ def anonymize(
         Treatment of missing quasi-identifiers.
     method : str
         One of `shoal.partition.ALGORITHMS`.
+    objective : {"sse", "ncp"}
+        What cells are made for: "sse" keeps the means near, "ncp" keeps ranges narrow, sets small and ancestors low.
+        Method "auto" has both: ``docs/ncp.md``.
     rho : float or "song", optional
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
     steer : dict of str to float, optional
         Columns that steer the partition, whatever their role, and their weights: positive to keep equal values
         together, negative to distribute them over cells. Only k is guaranteed: ``docs/steering.md``.
+    truthful : bool
+        Publish only values that are true of every record of their class: numbers as intervals, dates as periods,
+        columns with a hierarchy as the common ancestor, others as sets: ``docs/truthful.md``.
+    intervals : {"text", "columns", "struct"}
+        How intervals are published: as text such as ``[30, 39]``, in two columns ``age.low`` and ``age.high``, or as a
+        struct, which Parquet and Arrow can hold.
     seed : int, optional
         Seed that reproduces the release. By default random, stored in ``release.job``. With `rho` it must be hard to
         guess.
@@ -211,10 +230,13 @@ def anonymize(
     job = Job.of(
         k=k,
         method=method,
+        objective=objective,
         scaling=scaling,
         missing=missing,
         rho=rho,
         steer=dict(steer or {}),
+        truthful=truthful,
+        intervals=intervals,
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
@@ -258,7 +280,14 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     space = Space.fit(original, schema, job.scaling)
     X = space.encode(original)
     part = whole.part(0.05, 0.9)
-    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": part, **job.options}
+    settings = {
+        "models": job.models,
+        "steering": job.steer,
+        "objective": job.objective,
+        "threads": threads,
+        "progress": part,
+        **job.options,
+    }
     cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
     if schema.roles.subject is not None and schema.roles.household is None and job.models:
         cells = _kept_by_classes(job, made, X, cells)
@@ -286,18 +315,28 @@ def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, ce
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
     published = Published(table, schema, replaced)
-    verdict = recount(published, schema, job.k, _subjects(original, schema), job.models)
+    verdict = recount(published, schema, job.k, _subjects(original, schema), job.models, original)
     if randomized is not None:
         verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=randomized.rho))
     verdict.require()
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
-    loss = table_loss(space, original, replaced, alike)
-    release = Release(job, table, schema, space, original, weights, X, replaced, cells, verdict, loss)
+    measured = _measured(replaced, schema, original)
+    loss = table_loss(space, original, measured, alike)
+    release = Release(job, table, schema, space, original, weights, X, replaced, measured, cells, verdict, loss)
     near_unique = {f"{column}={SINGLE_VALUES}" for column in _accepted_columns(job, "near-unique-text", schema)}
     ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=4)
     return release
+
+
+def _measured(replaced: pa.Table, schema: Schema, original: pa.Table) -> pa.Table:
+    """Return the published quasi-identifiers as plain values, intervals by their middle (`stand_ins`)."""
+    for column in schema.quasi:
+        if column.is_true:
+            plain = stand_ins(replaced[column.name], column, original[column.name])
+            replaced = replaced.set_column(replaced.schema.get_field_index(column.name), column.name, plain)
+    return replaced
 
 
 def _accepted_columns(job: Job, name: str, schema: Schema) -> list[str]:
@@ -350,13 +389,16 @@ def run(
     given = job.input.path if table is None and job.input is not None else table
     if job.output is not None:
         inputs = [given] if isinstance(given, str | os.PathLike) else []
-        check_free(output_files(job.output, save_job).paths, force, inputs)
+        check_free_files(output_files(job.output, save_job), force, inputs)
     source = read(given, **(job.input.reading() if job.input is not None else {}))
     release = execute_job(job, source, threads=threads, progress=progress)
     if job.output is not None:
         out = job.output
         release.write(
             out.path,
+            to_table=out.to_table,
+            manifest=out.manifest,
+            to_format=out.to_format,
             report=out.report,
             form=out.form,
             json=out.json_file,
@@ -371,7 +413,8 @@ def run(
 
 def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
     """Return the files that a job writes."""
-    return Files.of(output.path, output.report, output.json_file, save_job, output.form)
+    files = (output.report, output.json_file, save_job)
+    return Files.of(output.path, *files, output.form, output.to_table, output.manifest, output.to_format)
 
 
 @dataclass(frozen=True)
@@ -418,6 +461,7 @@ class Release:
     weights: Vector | None = field(repr=False)
     X: Matrix = field(repr=False)
     replaced: pa.Table = field(repr=False)
+    measured: pa.Table = field(repr=False)
     cells: Cells = field(repr=False)
     verdict: Verdict
     loss: TableLoss
@@ -433,12 +477,18 @@ class Release:
     @property
     def published(self) -> pa.Table:
         """The published columns, in the order of the input, without hidden data in their buffers."""
-        return publishable(self.columns.select([column.name for column in self.schema.published]))
+        published = self.columns.select([column.name for column in self.schema.published])
+        return publishable(laid_out(published, self.schema, self.job.intervals))
 
     @property
     def columns(self) -> Published:
         """The published columns, each loaded on access."""
         return Published(self.source, self.schema, self.replaced)
+
+    @property
+    def plain_columns(self) -> Published:
+        """The same with the middle of each interval, set, ancestor and period in its place, for measures and plots."""
+        return Published(self.source, self.schema, self.measured)
 
     @property
     def table(self) -> Any:
@@ -454,7 +504,7 @@ class Release:
     def risk(self) -> Risk:
         """Reidentification risk against an intruder who holds the original values."""
         alike = None if self.verdict.withdrawn else self.labels
-        return table_risk(self.original, self.replaced, self.schema, self.space, self.X, alike, self.weights)
+        return table_risk(self.original, self.measured, self.schema, self.space, self.X, alike, self.weights)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -479,13 +529,13 @@ class Release:
     @cached_property
     def utility(self) -> dict[str, Any]:
         """Data utility: changes of means, variances, correlations and categories."""
-        return table_utility(self.original, self.replaced, self.schema, self.weights)
+        return table_utility(self.original, self.measured, self.schema, self.weights)
 
     @cached_property
     def attacks(self) -> list[Attack]:
         """Attribute disclosure without reidentification: from k - 1 known records, and from the groups."""
         rho = self.job.rho or 0.0
-        return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
+        return attacks_on(self.original, self.plain_columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
         """Return a lower bound on the loss of any release of these records with this k (`shoal.metrics.lower_bound`).
@@ -508,10 +558,18 @@ class Release:
         return {}
 
     @cached_property
+    def certainty(self) -> Ncp | None:
+        """Certainty penalty of the exact ranges and sets, if cells are made for it or show them."""
+        made_for_it = self.job.objective == "ncp" or any(column.is_true for column in self.schema.quasi)
+        labels_of = {column.name: self.cells.of(column) for column in self.schema.quasi}
+        return ncp(self.original, self.schema, labels_of) if made_for_it else None
+
+    @cached_property
     def measures(self) -> dict[str, Any]:
         """Loss, risk, utility and attacks as plain values; they describe the original too, so they are internal."""
         return {
             "loss": self.loss.to_dict(),
+            **({} if self.certainty is None else {"certainty": self.certainty.to_dict()}),
             "risk": self.risk.to_dict(),
             "utility": self.utility,
             "attacks": [attack.to_dict() for attack in self.attacks],
@@ -521,6 +579,9 @@ class Release:
         self,
         path: str | os.PathLike[str],
         *,
+        to_table: str | None = None,
+        manifest: str | os.PathLike[str] | None = None,
+        to_format: str | None = None,
         report: str | os.PathLike[str] | None = None,
         form: Form = "internal",
         json: str | os.PathLike[str] | None = None,
@@ -540,7 +601,17 @@ class Release:
         path : path
             File for the published table, in one of the formats of `shoal.table.FORMATS`. Written beside it are
             ``PATH.public.json``, which may be published with the data, and ``PATH.internal.json``, which reproduces
-            the release and must be kept private.
+            the release and must be kept private. Or the address or file of a database; its table ``shoal_manifest``
+            then holds the public manifest. Or ``"-"``, standard output.
+        to_table : str, optional
+            New table of the database, as NAME or SCHEMA.NAME. It is written, read back, recounted and committed in one
+            transaction. With `force` it replaces an older table, but never one that was read.
+        manifest : path, optional
+            File for the internal manifest; by default beside the file, for a server ``TABLE.internal.json`` in the
+            current folder. Standard output requires it, and the public manifest is written beside it.
+        to_format : str, optional
+            Format on standard output, by its extension without the dot, such as ``"csv"``; by default that of the
+            input file.
         report : path, optional
             HTML file for the report.
         form : {"internal", "public"}
@@ -566,7 +637,7 @@ class Release:
         Returns
         -------
         list of Path
-            The files, the table first.
+            The files, the table first unless it is in a database.
 
         Raises
         ------
@@ -576,7 +647,7 @@ class Release:
         GuaranteeError
             If the file, read back, does not satisfy the guarantees of the verdict.
         """
-        files = Files.of(path, report, json, save_job, form)
+        files = Files.of(path, report, json, save_job, form, to_table, manifest, to_format)
         if bound is not None and (form == "public" or not files.reports):
             raise ParameterError(
                 "The bound on the loss is shown only in the internal report. Request that report, or leave it out."
@@ -602,6 +673,7 @@ def _warnings(release: Release) -> list[str]:
         if release.verdict.withdrawn is None
         else ["Random aggregation was requested, so the release is not k-anonymous; the verdict explains the reason."]
     )
+    found += release.source.said
     if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
         found.append(
             f"The seed is below {SMALL_SEED:,} and can be found by brute force; it reveals the random part of every "
@@ -613,6 +685,12 @@ def _warnings(release: Release) -> list[str]:
     ]
     found += [finding.sentence for finding in release.findings if finding.name != "constant"]
     found += [one.sentence for one in release.contributions if one.is_telling]
+    found += [
+        f"The step of column {column.name!r} is as fine as its values: the ends of its intervals are values that fewer "
+        f"than {release.job.k} records share. Give a larger step, or leave it out."
+        for column in release.schema.quasi
+        if column.grid is not None and column.grid.shows_values
+    ]
     found += _gone(release)
     found += [each.note for each in release.verdict.models if each.note]
     weights = release.schema.roles.weights

@@ -166,6 +166,7 @@ def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, 
     release = run(job, force=force, save_job=job_file, progress=lines.progress)
     lines.stage("writing the public report and looking closer")
     files = output_files(job.output, job_file)
+    assert isinstance(files.table, Path)
     digest = sha256(files.table)
     with replacing(public, force) as temporary:
         text = render(release, "html", "public", **job.output.said(), file=files.table.name, sha256=digest)
@@ -190,6 +191,7 @@ def _files(job: Job, job_file: str, public: str) -> list[Result]:
     """Name the files that were written, with their hashes; those for the public first."""
     assert job.output is not None
     files = output_files(job.output, job_file)
+    assert isinstance(files.table, Path)
     named = {
         "release": files.table,
         "public report": Path(public),

@@ -18,7 +18,7 @@ from shoal.columns.prepare import decoded
 from shoal.columns.schema import Column, Kind, Schema
 from shoal.typing import Labels, Vector
 
-_BY_CATEGORY = ("mode", "withhold")
+_BY_CATEGORY = ("mode", "withhold", "medoid")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ def contributions(
     found = [
         _contribution(original[column.name], replaced[column.name], column, cells.of(column), weights)
         for column in schema.quasi
+        if not column.is_true  # an interval or a set shows no value of one record as that of the cell
     ]
     return [one for one in found if one.single]
 

@@ -4,13 +4,15 @@ A command is a file of this folder with a click command called ``command``, and 
 when it is asked for, so that ``shoal --help`` is quick. `shoal.cli.exit_codes` decides how a command ends.
 """
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
 import click
 
+from shoal.addresses import check_no_password, scheme_of
 from shoal.cli.exit_codes import ended
 from shoal.errors import did_you_mean
 from shoal.extras import DISTRIBUTION
@@ -18,6 +20,7 @@ from shoal.extras import DISTRIBUTION
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",
     "anonymize": "Make a file k-anonymous: the release, its report, its manifests.",
+    "hierarchy": "Draw and check a hierarchy of values.",
     "audit": "Recount the guarantees of a published file.",
     "attack": "Try attacks on a published file whose originals are at hand.",
     "run": "Run a job file.",
@@ -47,10 +50,19 @@ class Commands(click.Group):
         **extra: Any,
     ) -> Any:
         """Run the command line; refusals, Ctrl-C and failures become a message and an exit code."""
-        run = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
+        words = sys.argv[1:] if args is None else list(args)
+        run = partial(self._run, super().main, words, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
             return run()
         raise SystemExit(ended(run))
+
+    def _run(self, run: Callable[..., Any], words: Sequence[str], *rest: Any, **extra: Any) -> Any:
+        """Run a command; an address with a password is refused before anything can repeat it."""
+        for word in words:
+            for part in (word, word.partition("=")[2], word.removeprefix("-o")):
+                if scheme_of(part) not in ("redis", "rediss"):  # `shoal worker` refuses those itself
+                    check_no_password(part)
+        return run(words, *rest, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands."""

@@ -8,7 +8,7 @@ from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.cli.execute import run_and_tell
 from shoal.job import BoundEffort, Job, Order
-from shoal.table import formats_in_words
+from shoal.table import databases_in_words, formats_in_words
 
 _EXAMPLES = """\b
 Examples:
@@ -20,13 +20,28 @@ Examples:
       -o release.parquet --save-job job.toml
   shoal anonymize people.csv -k 10 --quasi age,zip --confidential salary,diagnosis --drop name \\
       --t-closeness salary=0.1 --l-diversity diagnosis=3,kind=entropy -o release.parquet
+  shoal anonymize people.csv -k 10 --quasi age,job,zip --confidential diagnosis --drop name --truthful \\
+      --hierarchy job=isco.csv --hierarchy zip=prefix:1,3 -o release.csv
+  shoal anonymize people.csv -k 10 --quasi age,job,zip --confidential diagnosis --drop name \\
+      --aggregate age=interval --step age=5 --aggregate job=set -o release.csv
+  shoal anonymize postgresql://db.example.org/census --table people -k 10 --quasi age,zip --drop name \\
+      -o postgresql://db.example.org/census --to-table release
 """
 
 
 @click.command("anonymize", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
 @click.option("-k", "k", type=int, required=True, help="Smallest cell size, at least 2.")
-@click.option("-o", "--output", metavar="FILE", help=f"The release: {formats_in_words()} by its ending.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help=f"The release: {formats_in_words()} by its ending, a {databases_in_words()} database with --to-table, or - "
+    "for standard output with --manifest.",
+)
+@click.option("--to-table", metavar="TABLE", help="New table of the database for the release: NAME or SCHEMA.NAME.")
+@click.option("--manifest", metavar="FILE", help="File for the internal manifest; by default beside the release.")
+@click.option("--to-format", metavar="FORMAT", help="Of the release on standard output: csv, ndjson, parquet ..")
 @options.roles()
 @options.models
 @click.option("--report", metavar="FILE", help="HTML file for the report.")
@@ -53,6 +68,7 @@ Examples:
     help="Order of the published records; that of the input can reveal who is who.",
 )
 @options.method
+@options.objective
 @click.option(
     "--rho",
     metavar="NUMBER|song",
@@ -60,6 +76,7 @@ Examples:
     help="Random aggregation of numbers, 0 to 1; above 0 the release is NOT k-anonymous (docs/random.md).",
 )
 @options.making
+@options.truth
 @options.columns()
 @options.reading
 @click.option("--save-job", metavar="FILE", help="Write the job, with its seed, to a file that `shoal run` repeats.")
@@ -75,8 +92,11 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     Models guarantee more about a confidential column than k does; a model that cannot be met is refused: --t-closeness
     salary=0.1. Further settings of a model follow after a comma: --l-diversity diagnosis=2,kind=recursive,c=3.
 
+    With --truthful, what is published is true of everybody in the class: an interval of numbers, a set of categories or
+    their common ancestor in a --hierarchy, a period of dates. --aggregate chooses one for a column (docs/truthful.md).
+
     RELEASE.public.json and RELEASE.internal.json are written beside the release: the first may accompany it, the second
-    repeats it and must not be published.
+    repeats it and must not be published. In a database, the table shoal_manifest holds the first; the second is a file.
     """
     if output is None:
         raise click.UsageError("Name the output file: -o release.parquet")
@@ -90,9 +110,12 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     job = Job.of(
         k=k,
         method=given["method"],
+        objective=given["objective"],
         scaling=given["scaling"],
         missing=given["missing"],
         rho=given["rho"],
+        truthful=given["truthful"],
+        intervals=given["intervals"],
         seed=given["seed"],
         roles=options.taken(given, "role"),
         columns=options.column_settings(given),
@@ -103,6 +126,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         input={"path": file, **options.reading_of(given)},
         output={
             "path": output,
+            "to_table": given["to_table"],
+            "manifest": given["manifest"],
+            "to_format": given["to_format"],
             "order": given["order"],
             "report": given["report"],
             "form": "public" if given["internal"] is False else "internal",

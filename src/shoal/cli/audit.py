@@ -1,19 +1,21 @@
 """``shoal audit``: the guarantees of a published file, recounted."""
 
 import json
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from shoal.auditing import Diversity, Verdict, audit
+from shoal.auditing import Diversity, Truth, Verdict, audit
 from shoal.cli import options
-from shoal.cli.execute import models_in_words, verdict_in_words
-from shoal.cli.printing import counted, facts
+from shoal.cli.execute import models_in_words, truth_in_words, verdict_in_words
+from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
-from shoal.table import format_of, write_into
+from shoal.table import output_format_of, shown, write_into
+from shoal.truth import audit_truth
 
 
 @click.command(
@@ -22,7 +24,8 @@ from shoal.table import format_of, write_into
     "  shoal audit release.csv --quasi age,zip,income -k 10\n"
     "  shoal audit release.csv --quasi age,zip,income --confidential diagnosis --json\n"
     "  shoal audit release.csv --quasi age,zip -k 10 --confidential salary --t-closeness salary=0.1\n"
-    "  shoal audit people.csv --quasi age,zip -k 10 --list --risks risks.csv",
+    "  shoal audit people.csv --quasi age,zip -k 10 --list --risks risks.csv\n"
+    "  shoal audit release.csv --quasi age,zip -k 10 --original people.csv",
 )
 @click.argument("file", metavar="FILE")
 @click.option(
@@ -35,6 +38,11 @@ from shoal.table import format_of, write_into
 @click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option(
+    "--original", metavar="FILE", help="Compare intervals, sets, ancestors and periods with every record of this file."
+)
+@click.option("--manifest", metavar="FILE", help="Internal manifest of FILE, if it is not beside it; for --original.")
+@click.option("--same-order", is_flag=True, help="FILE has the records of --original in the same order.")
 @options.reading
 def command(
     file: str, k: int | None, as_json: bool, as_list: bool, risks: str | None, force: bool, **given: Any
@@ -46,22 +54,29 @@ def command(
     """
     if as_list and k is None:
         raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
+    if (given["manifest"] or given["same_order"]) and given["original"] is None:
+        raise click.UsageError("--manifest and --same-order say which original is which; name them: --original FILE")
     if risks is not None:
-        format_of(risks)
+        output_format_of(risks)
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
-    with showing(f"reading and counting {Path(file).name}", ""):
+    quasi = roles.pop("quasi_identifiers", ())
+    with warned() as texts, showing(f"reading and counting {shown(file)}", ""):
         verdict = audit(
             file,
-            quasi_identifiers=roles.pop("quasi_identifiers", ()),
+            quasi_identifiers=quasi,
             k=k,
             columns=options.column_settings(given),
             models=options.models_of(given),
             **roles,
             **options.reading_of(given),
         )
+        if given["original"] is not None:
+            verdict = replace(verdict, truth=_truth(file, given, quasi))
         found = record_risk(file, **of_records, **options.reading_of(given)) if as_list or risks else None
+    for text in texts:
+        click.echo(f"Warning: {text}", err=True)
     listed = below(found, k).select(["record", "size"]).to_pylist() if as_list and found is not None and k else []
     if as_json:
         content = verdict.to_dict() | ({"below_k": listed} if as_list else {})
@@ -76,6 +91,19 @@ def command(
     return 0 if verdict.holds else 1
 
 
+def _truth(file: str, given: dict[str, Any], quasi: Sequence[str]) -> tuple[Truth, ...]:
+    """Compare what is published with the originals, read as their manifest says or as the file was."""
+    return audit_truth(
+        file,
+        given["original"],
+        quasi_identifiers=quasi,
+        manifest=given["manifest"],
+        same_order=given["same_order"],
+        columns=options.column_settings(given),
+        release_reading=options.reading_of(given),
+    )
+
+
 def _tell(verdict: Verdict) -> None:
     """Print the verdict first, then the counts."""
     lines = {
@@ -87,7 +115,7 @@ def _tell(verdict: Verdict) -> None:
         lines["records below k"] = f"{verdict.n_below:,}"
     if verdict.subjects is not None:
         lines["subjects"] = f"at least {verdict.subjects:,} different ones in a class"
-    lines |= models_in_words(verdict)
+    lines |= models_in_words(verdict) | truth_in_words(verdict)
     for name, found in verdict.confidential.items():
         lines[name] = _diversity_in_words(found)
     facts(lines)

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -15,10 +14,10 @@ from shoal.cli.execute import tell
 from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.errors import ShoalWarning
-from shoal.files import check_free
 from shoal.job import Order
+from shoal.placing import Files, check_free_files
+from shoal.table import shown
 from shoal.table.clean import printable
-from shoal.writing import Files
 
 _EXAMPLES = """\b
 Examples:
@@ -59,7 +58,7 @@ def _begin(folder: str, file: str, **given: Any) -> None:
     """Begin the collection FOLDER with the records of FILE."""
     job = options.job_of(given, beside=("variant", "inertial", "threads"))
     reading = (job.input.reading() if job.input else {}) | options.reading_of(given)
-    with _telling(), showing(f"reading {Path(file).name}", "grouping records", "writing") as meter:
+    with _telling(), showing(f"reading {shown(file)}", "grouping records", "writing") as meter:
         begin(
             folder,
             file,
@@ -92,7 +91,7 @@ def _resume(folder: str, threads: int | None) -> None:
 def _add(folder: str, file: str, allow_overlap: bool, **given: Any) -> None:
     """Add the records of FILE, which have arrived since."""
     collection = Collection.open(folder)
-    with _telling(), showing(f"reading {Path(file).name}", "", ""):
+    with _telling(), showing(f"reading {shown(file)}", "", ""):
         collection.add(file, allow_overlap=allow_overlap, **options.reading_of(given))
     _tell(collection)
 
@@ -107,7 +106,9 @@ def _status(folder: str) -> None:
 @command.command("finish", epilog=_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
 @click.option("-o", "--output", metavar="FILE", required=True, help="The release; the ending decides the format.")
-@click.option("-k", "k", type=int, help="If given, must be the seed given to `begin`.")
+@click.option("--to-table", metavar="TABLE", help="New table of the database for the release: NAME or SCHEMA.NAME.")
+@click.option("--manifest", metavar="FILE", help="File for the internal manifest; by default beside the release.")
+@click.option("-k", "k", type=int, help="If given, must be the k given to `begin`.")
 @click.option("--report", metavar="FILE", help="HTML file for the report.")
 @click.option("--json", "json_file", metavar="FILE", help="JSON file with what the report says.")
 @click.option("--order", type=click.Choice(get_args(Order)), default="shuffle", show_default=True, help="Of records.")
@@ -115,13 +116,16 @@ def _status(folder: str) -> None:
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
     """Join the late records and write the one release."""
-    files = Files.of(output, given["report"], given["json_file"]).paths
-    check_free(files, force)
+    files = Files.of(
+        output, given["report"], given["json_file"], to_table=given["to_table"], manifest=given["manifest"]
+    )
+    check_free_files(files, force)
     collection = Collection.open(folder)
     with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
-        writing = {"report": given["report"], "json": given["json_file"], "order": given["order"], "force": force}
+        writing = {name: given[name] for name in ("report", "order", "to_table", "manifest")}
+        writing |= {"json": given["json_file"], "force": force}
         release = collection.finish(k, output=output, threads=threads, progress=meter, **writing)
-    tell(release, files)
+    tell(release, files.places)
 
 
 def _tell(collection: Collection) -> None:

@@ -1,6 +1,5 @@
 """``shoal compare``: several k and methods, as a table and as the risk-utility map."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +11,7 @@ from shoal.cli.progress import showing
 from shoal.comparison import compare
 from shoal.files import check_free
 from shoal.partition import ALGORITHMS
+from shoal.table import shown
 
 
 @click.command(
@@ -39,6 +39,8 @@ from shoal.partition import ALGORITHMS
 @options.roles()
 @options.models
 @options.making
+@options.objective
+@options.truth
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Options of the methods: effort=best.")
 @options.columns()
 @options.reading
@@ -51,14 +53,17 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
     """
     if output is not None:
         check_free([output], given["force"], [file])
-    with showing(f"reading {Path(file).name}", "comparing", "finishing") as meter:
+    with showing(f"reading {shown(file)}", "comparing", "finishing") as meter:
         found = compare(
             file,
             k=k,
             methods="all" if methods == "all" else methods.split(","),
+            objective=given["objective"],
             rho=given["rho"],
             scaling=given["scaling"],
             missing=given["missing"],
+            truthful=given["truthful"],
+            intervals=given["intervals"],
             seed=given["seed"],
             threads=given["threads"],
             columns=options.column_settings(given),

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable
-from pathlib import Path
 
 import click
 
@@ -12,13 +11,14 @@ from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role
 from shoal.errors import ParameterError, ShoalWarning
-from shoal.files import check_free
 from shoal.job import Job
+from shoal.placing import check_free_files
 from shoal.preparing import prepared
 from shoal.release import Release, output_files, run
 from shoal.report.sentences import reached_in_words
-from shoal.table import read
+from shoal.table import read, shown
 from shoal.table.clean import printable
+from shoal.table.standard_input import DASH
 
 
 def run_and_tell(
@@ -29,20 +29,25 @@ def run_and_tell(
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
         )
-    files = output_files(job.output, save_job).paths
+    files = output_files(job.output, save_job)
     if dry_run:
-        check_free(files, force, [job.input.path])
-        tell_plan(job, files)
+        check_free_files(files, force, [job.input.path])
+        tell_plan(job, files.places)
         return
-    name = Path(job.input.path).name
+    name = shown(job.input.path)
     # The warnings are printed with the rest.
     with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         warnings.simplefilter("ignore", ShoalWarning)
         release = run(job, force=force, save_job=save_job, threads=threads, progress=meter)
-    tell(release, files)
+    tell(release, files.places, err=_is_taken(job))
 
 
-def tell(release: Release, files: Iterable[Path]) -> None:
+def _is_taken(job: Job) -> bool:
+    """Return whether standard output is for the release, so that all else goes to standard error."""
+    return job.output is not None and job.output.path == DASH
+
+
+def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
     """Print the result, and on standard error what to check before publishing."""
     job, verdict = release.job, release.verdict
     facts(
@@ -52,10 +57,13 @@ def tell(release: Release, files: Iterable[Path]) -> None:
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
             **models_in_words(verdict),
-            "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release),
+            **truth_in_words(verdict),
+            "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release) + _on_middles(release),
+            **({} if release.certainty is None else {"certainty penalty": f"{release.certainty.ncp:.4f} % (NCP)"}),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
-            "written": ", ".join(map(str, files)),
-        }
+            "written": ", ".join(places),
+        },
+        err=err,
     )
     for text in release.warnings:
         click.echo(f"Warning: {text}", err=True)
@@ -67,6 +75,11 @@ def bound_in_words(release: Release) -> str:
     return f"; no release can lose less than {release.bound(effort).il:.4f} %" if effort else ""
 
 
+def _on_middles(release: Release) -> str:
+    """Say that loss is measured on stand-ins, where values are intervals, sets, ancestors or periods."""
+    return " (of the groups; values measured by their middle)" if release.verdict.truth else ""
+
+
 def verdict_in_words(verdict: Verdict) -> str:
     """Return the result of the recount in words."""
     if verdict.withdrawn is not None:
@@ -74,6 +87,9 @@ def verdict_in_words(verdict: Verdict) -> str:
     if verdict.k_holds and verdict.broken:
         names = " and ".join(f"{found.model.name} of {found.model.column}" for found in verdict.broken)
         return f"does not hold: some classes break {names}"
+    if verdict.k_holds and verdict.untrue:
+        names = " and ".join(found.column for found in verdict.untrue)
+        return f"does not hold: some records have values that are not within what is published of {names}"
     models = any(found.model.promised for found in verdict.models)
     if verdict.k is None:
         smallest = f"the smallest class has {counted(verdict.smallest, 'record')}"
@@ -97,10 +113,25 @@ def models_in_words(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def tell_plan(job: Job, files: Iterable[Path]) -> None:
+def truth_in_words(verdict: Verdict) -> dict[str, str]:
+    """Say for each column of intervals, sets, ancestors or periods whether it is true of every record."""
+    return {
+        f"truth: {printable(found.column)}": f"{counted(found.n_values, found.form)}, "
+        + (
+            "not compared with the originals"
+            if found.n_false is None
+            else f"false for {counted(found.n_false, 'record')}"
+            if found.n_false
+            else "true of every record"
+        )
+        for found in verdict.truth
+    }
+
+
+def tell_plan(job: Job, places: Iterable[str]) -> None:
     """Print what would be done, after all checks that are possible before cells are made."""
     assert job.input is not None
-    with showing(f"reading {Path(job.input.path).name}", "") as _:
+    with showing(f"reading {shown(job.input.path)}", "") as _:
         table = read(job.input.path, **job.input.reading())
     schema, original, _ = prepared(job, table)
     bounds = constraints_of(original, schema, job.k, job.models)
@@ -115,5 +146,5 @@ def tell_plan(job: Job, files: Iterable[Path]) -> None:
     helpers = {"subject": job.roles.subject, "household": job.roles.household, "weights": job.roles.weights}
     lines |= {title: name for title, name in helpers.items() if name}
     lines |= {f"{model.name}: {printable(model.column)}": model.promise for model in job.models}
-    facts({**lines, "would write": ", ".join(map(str, files))})
-    click.echo("Nothing was written.")
+    facts({**lines, "would write": ", ".join(places)}, err=_is_taken(job))
+    click.echo("Nothing was written.", err=_is_taken(job))

@@ -1,7 +1,6 @@
 """``shoal inspect``: what is in a file, without showing a value of it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -9,6 +8,7 @@ import click
 from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.inspection import inspect
+from shoal.table import shown
 
 
 @click.command(
@@ -33,7 +33,7 @@ def command(file: str, k: int | None, as_json: bool, as_job: bool, show_values: 
     """
     if as_json and as_job:
         raise click.UsageError("Ask for --json or for --job, not for both")
-    with showing(f"reading {Path(file).name}", "counting columns", "counting combinations") as meter:
+    with showing(f"reading {shown(file)}", "counting columns", "counting combinations") as meter:
         found = inspect(file, show_values=show_values, progress=meter, **options.reading_of(given))
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False))

@@ -2,7 +2,6 @@
 
 import json
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import click
@@ -24,6 +23,7 @@ from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.errors import ParameterError
 from shoal.files import replacing
+from shoal.table import shown
 
 _EXAMPLES = """\b
 Examples:
@@ -200,9 +200,7 @@ def _measured(given: dict[str, Any]) -> Measured:
         )
     job = options.job_of(given, beside=_NO_PART_OF_A_JOB)
     reading = (job.input.reading() if job.input else {}) | options.reading_of(given)
-    with showing(
-        f"reading {Path(given['measure']).name}", "", f"measuring for about {spoken(given['seconds'])}"
-    ) as meter:
+    with showing(f"reading {shown(given['measure'])}", "", f"measuring for about {spoken(given['seconds'])}") as meter:
         meter(1, 1)
         return rehearse(
             given["measure"],

@@ -23,17 +23,23 @@ def description_of(labels: ValueLabels | None, name: str) -> Description | None:
     """Return the description of one column in the file, if any."""
     if labels is None:
         return None
-    found = Description(labels.values.get(name, {}), tuple(labels.missing.get(name, ())), labels.measures.get(name))
-    return found if found.values or found.missing or found.measure else None
+    ranges, special = tuple(labels.missing.get(name, ())), name in labels.special
+    found = Description(labels.values.get(name, {}), ranges, labels.measures.get(name), special)
+    return None if found == Description() else found
 
 
 def described_schema(
-    types: pa.Schema, roles: Roles, settings: Mapping[str, ColumnSettings], labels: ValueLabels | None, load: Load
+    types: pa.Schema,
+    roles: Roles,
+    settings: Mapping[str, ColumnSettings],
+    labels: ValueLabels | None,
+    load: Load,
+    truthful: bool = False,
 ) -> Schema:
     """Return the schema of a table whose file describes its columns; `load` returns some of them."""
+    plain = Schema.of(types, roles, settings, truthful)
     if labels is None:
-        return Schema.of(types, roles, settings)
-    plain = Schema.of(types, roles, settings)
+        return plain
     described = dict(settings)
     declared: set[str] = set()
     for column in plain.columns:
@@ -41,11 +47,11 @@ def described_schema(
         if about is None or column.role is Role.IDENTIFIER:
             continue
         found = _settings(column.name, column.type, column.settings, about, load, column.role is Role.QUASI)
-        if about.missing and column.role is Role.QUASI:
+        if (about.missing or about.has_special) and column.role is Role.QUASI:
             declared.add(column.name)
         if found:
             described[column.name] = ColumnSettings(**{**column.settings.model_dump(exclude_unset=True), **found})
-    schema = Schema.of(types, roles, described)
+    schema = Schema.of(types, roles, described, truthful)
     columns = tuple(replace(column, own_missing=column.name in declared) for column in schema.columns)
     return replace(schema, columns=columns)
 

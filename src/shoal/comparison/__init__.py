@@ -48,6 +48,8 @@ class Choice:
     undominated : bool
         Whether no other choice, and no mixture of two others, is better in one of loss and risk without being worse in
         the other.
+    ncp : float or None
+        Certainty penalty in percent, where cells are made for it or intervals, sets or ancestors are published.
     """
 
     method: str
@@ -60,6 +62,7 @@ class Choice:
     rho: float = 0.0
     k_anonymous: bool = True
     undominated: bool = False
+    ncp: float | None = None
 
     @property
     def words(self) -> list[str]:
@@ -158,11 +161,17 @@ class Comparison:
 
     def __str__(self) -> str:
         wide = max(12, *(len(c.name) + 2 for c in self.choices))
-        lines = [f"{'k':>5}  {'method':<{wide}}{'loss %':>9}{'risk %':>9}{'classes':>10}"]
+        certain = any(choice.ncp is not None for choice in self.choices)
+        lines = [
+            f"{'k':>5}  {'method':<{wide}}{'loss %':>9}" + f"{'NCP %':>9}" * certain + f"{'risk %':>9}{'classes':>10}"
+        ]
         for c in self.choices:
             words = ["recommended" if word == "undominated" and c == self.recommended else word for word in c.words]
             mark = "".join(f"  {word}" for word in words)
-            lines.append(f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}")
+            penalty = "" if c.ncp is None else f"{c.ncp:>9.4f}"
+            lines.append(
+                f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{penalty}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}"
+            )
         for skipped in self.skipped:
             which = skipped.method if skipped.k is None else f"{skipped.method}, k = {skipped.k}"
             lines.append(f"Left out: {which}: {skipped.reason}")
@@ -235,13 +244,14 @@ def compare(
     [(5, 9.0884), (10, 14.1559)]
     """
     sizes, names = _as_sizes(k), _as_methods(methods)
-    source = read(table, **(reading or {})).arrow
+    found = read(table, **(reading or {}))
+    source = found.arrow
     wanted, skipped = _affordable(names, source.num_rows) if methods == "all" else (names, [])
     seed = secrets.randbits(63) if seed is None else seed
     rhos = [rho] if rho is None or isinstance(rho, int | float | str) else list(rho)
     plan = [(size, method, each) for size in sizes for method in wanted for each in rhos]
     choices: list[Choice] = []
-    noted: dict[str, None] = {}
+    noted: dict[str, None] = dict.fromkeys(found.said)
     models: tuple[str, ...] = ()
     for place, (size, method, each) in enumerate(plan):
         told = _part(progress, place, len(plan))
@@ -320,13 +330,14 @@ def _choice(release: Release) -> Choice:
         smallest=verdict.smallest,
         rho=release.job.rho or 0.0,
         k_anonymous=verdict.withdrawn is None,
+        ncp=None if release.certainty is None else release.certainty.ncp,
     )
 
 
 def _linked(made: Release) -> float:
     """Link what is published with the originals by distance; the other risks of a release are not needed here."""
     alike = None if made.verdict.withdrawn else made.labels  # records of a cell differ after random aggregation
-    return table_linkage(made.original, made.replaced, made.schema, made.space, made.X, alike).dld
+    return table_linkage(made.original, made.measured, made.schema, made.space, made.X, alike).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:

@@ -96,6 +96,8 @@ class Inspection:
         The file that was inspected.
     reading : dict
         The reading options given.
+    said : tuple of str
+        What its reader says that the records do not show, such as hidden rows.
     """
 
     n_records: int
@@ -105,6 +107,7 @@ class Inspection:
     complete: bool
     path: str | None
     reading: dict[str, Any]
+    said: tuple[str, ...] = ()
 
     def roles(self) -> dict[str, Any]:
         """Return the proposed roles, as `shoal.anonymize` takes them."""
@@ -220,6 +223,7 @@ class Inspection:
             "unique_share_of_quasi_identifiers": self.together,
             "combinations": [{"columns": list(c.columns), "unique_share": c.unique} for c in self.combinations],
             "combinations_complete": self.complete,
+            "said": list(self.said),
             "command": self.command() if self.proposed_k else None,
         }
 
@@ -238,7 +242,9 @@ class Inspection:
         return self.to_text()
 
 
-def inspect(table: Any, *, show_values: bool = False, progress: Progress | None = None, **reading: Any) -> Inspection:
+def inspect(
+    table: Any, /, *, show_values: bool = False, progress: Progress | None = None, **reading: Any
+) -> Inspection:
     """Count what is in a table, list what may be misread, and propose a role for each column.
 
     Parameters
@@ -301,13 +307,15 @@ def inspect(table: Any, *, show_values: bool = False, progress: Progress | None 
         complete=complete,
         path=os.fspath(table) if isinstance(table, str | os.PathLike) else None,
         reading=dict(reading),
+        said=source.said,
     )
 
 
 def _view(source: Table, name: str, show_values: bool) -> ColumnView:
     """Return one column as the findings take it; of a Parquet file at most one is in memory."""
     values = source.load([name])[name]
-    return ColumnView(name, values, source.kind == "csv", description_of(source.labels, name), show_values)
+    described, mixed = description_of(source.labels, name), source.mixed.get(name, {})
+    return ColumnView(name, values, source.has_fields, described, show_values, mixed)
 
 
 def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Finding]:
@@ -321,7 +329,7 @@ def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Find
 def _proposal(facts: Facts, view: ColumnView, findings: list[Finding]) -> Proposal:
     """Return the role of a column, and its kind where the file or a finding gives it."""
     names = {finding.name for finding in findings}
-    proposal = propose(facts, misread=bool(names & {"numbers-as-text", "dates-as-text"}))
+    proposal = propose(facts, misread=bool(names & {"mixed-types", "numbers-as-text", "dates-as-text"}))
     kind = described_kind(view) or (Kind.NOMINAL if "codes" in names else None)
     is_quasi = proposal.role is Role.QUASI and proposal.kind is None
     return replace(proposal, kind=kind) if is_quasi and kind and not view.description else proposal
@@ -340,7 +348,7 @@ def reading_options(reading: dict[str, Any]) -> list[str]:
         flag = "--null-value" if name == "null_values" else f"--{name.replace('_', '-')}"
         if name == "fields":
             words += [word for column, settings in value.items() for word in _field_options(column, settings)]
-        elif name == "header":
+        elif isinstance(value, bool):
             words += [flag] if value else []
         else:
             words += [flag, ",".join(map(as_listed, value)) if isinstance(value, list | tuple) else str(value)]
@@ -414,6 +422,7 @@ def _sentences(inspection: Inspection) -> list[str]:
     ]
     for columns, unique in inspection.combinations:
         lines.append(f"{' and '.join(map(printable, columns))} alone make {unique:.1%} unique.")
+    lines += map(printable, inspection.said)
     if not inspection.complete:
         lines.append("Not all pairs and triples of columns were examined: there are too many records.")
     return lines

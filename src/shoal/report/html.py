@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 from shoal.report import figures
 from shoal.report.formatting import counted, lost, number, percent, shortened, shown, visible
+from shoal.report.frequencies import frequency_rows
 from shoal.report.risks import further_rows, interval_rows, moved, risk_rows
 from shoal.report.sentences import reached_in_words
 
@@ -78,6 +79,7 @@ def _template() -> Template:
         "shown": shown,
         "name": _breakable,
         "folded": _folded,
+        "frequencies": frequency_rows,
     }
     return environment.from_string(_part("report.html"))
 

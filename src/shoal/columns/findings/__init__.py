@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from shoal.columns.findings.column_view import ColumnView, Description
 from shoal.columns.findings.finding import Dialect, Finding, Remedy
 from shoal.columns.findings.labelled import labelled_values
+from shoal.columns.findings.mixed import mixed_types
 from shoal.columns.findings.numbers import codes, missing_codes
 from shoal.columns.findings.shares import constant, mostly_missing
 from shoal.columns.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
+    "mixed-types": mixed_types,
     "numbers-as-text": numbers_as_text,
     "dates-as-text": dates_as_text,
     "near-unique-text": near_unique_text,
@@ -48,6 +50,7 @@ SINGLE_VALUES = "single-record-values"
 """Found only after cells are made: a published category that a single record of the table has."""
 
 _EXPLAINS = {
+    "mixed-types": {"numbers-as-text", "dates-as-text", "near-unique-text", "spelling-variants"},
     "numbers-as-text": {"near-unique-text", "spelling-variants"},
     "dates-as-text": {"near-unique-text", "spelling-variants"},
     "labelled-values": {"codes", "missing-code"},

@@ -26,11 +26,14 @@ class Description:
         Values that the file declares missing.
     measure : str or None
         nominal, ordinal or scale.
+    has_special : bool
+        Whether it has special missing values (.A to .Z of SAS and Stata), which are missing already.
     """
 
     values: Mapping[Any, str] = field(default_factory=dict)
     missing: tuple[tuple[Any, Any], ...] = ()
     measure: str | None = None
+    has_special: bool = False
 
     def is_missing(self, value: Any) -> bool:
         """Return whether a value is declared missing."""
@@ -47,19 +50,22 @@ class ColumnView:
     ----------
     name : str
     values : pyarrow.ChunkedArray
-    is_csv : bool
-        Whether it was read from a text file, so that it can be parsed differently.
+    has_fields : bool
+        Whether its texts can be parsed differently, as numbers or dates.
     description : Description or None
         The description in the file.
     show_values : bool
         Whether remedies may name values of the table.
+    mixed : mapping of str to int
+        The number of values of each type, where the file has several in this column.
     """
 
     name: str
     values: pa.ChunkedArray
-    is_csv: bool = False
+    has_fields: bool = False
     description: Description | None = None
     show_values: bool = False
+    mixed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n_records(self) -> int:

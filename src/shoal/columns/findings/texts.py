@@ -146,7 +146,7 @@ def _in_the_way(view: ColumnView, covered: _Covered) -> str:
 def _remedies(view: ColumnView, covered: _Covered, *readings: dict[str, str]) -> tuple[Remedy, ...]:
     """Return the remedies: to parse the column, if it comes from a text file, or to keep it as text."""
     as_it_is = Remedy("column", view.name, {"kind": "nominal"})
-    if not view.is_csv:
+    if not view.has_fields:
         return (as_it_is,)
     odd = [str(text).strip() for text in view.texts.take(pa.array(covered.odd)).to_pylist()]
     shown = {"null_values": odd if view.show_values else [HIDDEN] * len(odd)} if odd else {}
