@@ -269,12 +269,27 @@ def test_work_of_a_newer_version_does_not_hide_other_work(ready):
     assert own.status_code == 422
 
 
-def test_a_job_that_names_files_elsewhere_is_refused(steward, folder):
-    (folder / "job.toml").write_text('k = 5\n[roles]\n[input]\npath = "/etc/passwd"\n', encoding="utf-8")
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ('input = {path = "/etc/people.csv"}', "outside the folder"),
+        ('output = {path = "../people.csv"}', "outside the folder"),
+        ('output = {path = "a.csv", report = "/tmp/report.html"}', "outside the folder"),
+        ('output = {path = "a.csv", manifest = "../manifest.json"}', "outside the folder"),
+        ('columns = {zip = {hierarchy = "/etc/passwd"}}', "outside the folder"),
+        ('input = {path = "a.sas7bdat", catalog = "../a.sas7bcat"}', "outside the folder"),
+        ('input = {path = "sqlite:///etc/people.db", table = "a"}', "use the command line"),
+        ('output = {path = "postgresql://host/db", to_table = "a"}', "use the command line"),
+        ('input = {path = "-"}', "use the command line"),
+    ],
+)
+def test_a_job_that_names_files_elsewhere_is_refused(steward, folder, settings, words):
+    (folder / "job.toml").write_text(f"k = 5\n{settings}\n", encoding="utf-8")
     answer = steward.open("job.toml")
 
     assert answer.status_code == 422
-    assert "outside the folder" in answer.text
+    assert words in text_of(answer.text)
+    assert steward.works.listed() == []
 
 
 BAD_FILES = {

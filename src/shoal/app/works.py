@@ -189,8 +189,12 @@ class Works:
         with replacing(folder / "folder.json", private=True) as temporary:
             temporary.write_text(json.dumps({"folder": str(self.places.root)}), encoding="utf-8")
         work = self[folder.name]
-        work.check_places(draft)
-        work.history.add(draft, what)
+        try:
+            work.check_places(draft)
+            work.history.add(draft, what)
+        except ShoalError:
+            self.remove(work)
+            raise
         return work
 
     def __getitem__(self, work_id: str) -> Work:
