@@ -481,3 +481,13 @@ def test_a_question_is_also_answered_by_accepting_it(steward, folder):
 
     assert steward.work.draft.accept == ("walls=codes",)
     assert "finding asked" not in steward.page("columns")
+
+
+def test_ranges_are_published_and_shown_with_both_ends(ready):
+    ready.post("protection", k="5", seed="1", truthful="yes", intervals="columns")
+    page = text_of(ready.release())
+    ready.post("values", show="yes", back="closer")
+    ready.post("closer/records", which="lost")
+
+    assert "Every record hides among at least 5" in page
+    assert re.search(r"→ \d+ to \d+", text_of(ready.settle("closer")))
