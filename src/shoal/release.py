@@ -188,7 +188,7 @@ def anonymize(
         Options for reading a file; see `shoal.table.read`.
     engine : {"memory", "disk"}, optional
         What makes the release: "memory" with all records in memory, "disk" with a part of them at a time, from a file
-        or a folder of Parquet files that may be larger than memory (``docs/larger_than_memory.md``).
+        or a folder of Parquet files that may be larger than memory (``docs/howto/larger_than_memory.md``).
     memory : str, optional
         How much memory the engine "disk" may use, such as ``"2GB"``; it chooses that engine, and 1GB is its default.
     **options

@@ -78,6 +78,8 @@ def test_weighted_totals_are_kept():
     [
         ({"rho": 0.5, "roles": {"quasi_identifiers": ("age", "income")}}, "random aggregation"),
         ({"method": "mdav"}, "another method"),
+        ({"truthful": True}, "true of every record"),
+        ({"objective": "ncp"}, "another objective"),
         ({"steer": {"note": 1.0}}, "steering"),
         ({"roles": {**ROLES, "household": "name", "identifiers": ()}}, "household"),
     ],
