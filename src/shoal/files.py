@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from shoal.errors import FileError
 from shoal.file_locks import hidden_beside, hold, locked_folders, sweep
@@ -183,6 +183,17 @@ def is_same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) ->
         return os.path.samefile(path, other)
     except OSError:
         return False
+
+
+def open_private(path: str | os.PathLike[str], mode: str) -> BinaryIO:
+    """Open a file for writing in binary `mode` and make it readable by its owner alone.
+
+    For files that are read while they grow, unlike those of `replacing`. The mode of a pipe or a device is not changed.
+    """
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115 - the caller closes it
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        os.fchmod(file.fileno(), 0o600)
+    return cast(BinaryIO, file)
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
