@@ -38,7 +38,7 @@ from shoal.job import Job
 from shoal.manifest import read_internal
 from shoal.models.serialization import as_models
 from shoal.preparing import prepared
-from shoal.release import output_files, run
+from shoal.release import Release, output_files, run
 from shoal.report import render
 from shoal.report.sentences import explanation, headline, reached_in_words, what_was_done
 from shoal.table import Table, read
@@ -165,6 +165,7 @@ def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, 
     check_free([public], force)
     lines.stage("reading the file and grouping records")
     release = run(job, force=force, save_job=job_file, progress=lines.progress)
+    assert isinstance(release, Release)  # the engine memory, since a draft names no other
     lines.stage("writing the public report and looking closer")
     files = output_files(job.output, job_file)
     assert isinstance(files.table, Path)
