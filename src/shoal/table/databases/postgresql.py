@@ -143,7 +143,13 @@ class PostgreSQL(AdbcConnection):
 
     def commit(self) -> None:
         """Make what was written permanent."""
-        self.rows("COMMIT")
+        try:
+            self.rows("COMMIT")
+        except DatabaseError:
+            raise DatabaseError(
+                f"{self.where} did not confirm the last step, the commit. See whether it has the new table; if not, start "
+                "again."
+            ) from None
 
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query."""
