@@ -1,4 +1,5 @@
 import bz2
+import contextlib
 import gzip
 import lzma
 
@@ -134,3 +135,13 @@ def test_a_limit_that_is_none_is_refused(tmp_path, ending, most):
 
     with pytest.raises(ParameterError, match="max_unpacked_gb"):
         assert read(tmp_path / f"a{ending}", max_unpacked_gb=most).arrow
+
+
+def test_a_damaged_footer_of_an_arrow_file_is_refused(tmp_path):
+    arrow_compressed(tmp_path / "a.arrow")
+    content = bytearray((tmp_path / "a.arrow").read_bytes())
+    footer = len(content) - 10 - int.from_bytes(content[-10:-6], "little")
+    for place in range(footer, len(content) - 10, 4):
+        (tmp_path / "a.arrow").write_bytes(content[:place] + b"\xff" * 8 + content[place + 8 :])
+        with contextlib.suppress(FileError):  # the only error there may be; some bytes do not matter
+            read(tmp_path / "a.arrow")
