@@ -40,6 +40,13 @@ def test_every_compression_is_read_and_written_as_the_same_bytes(packed):
     assert again.read_bytes() == written
 
 
+def test_an_extension_in_capitals_is_the_same(packed):
+    capitals = packed.with_name(f"A.CSV{packed.suffix.upper()}")
+    capitals.write_bytes(PACK[packed.suffix](b"a\n1\n"))
+
+    assert read(capitals).arrow.to_pydict() == {"a": [1]}
+
+
 def test_a_compressed_text_is_bounded(packed):
     packed.write_bytes(PACK[packed.suffix](b"a\n" + b"1\n" * 200_000))
 
@@ -112,6 +119,13 @@ def test_every_format_that_can_expand_is_bounded_by_the_same_option(bomb, tmp_pa
     with pytest.raises(FileError, match=REFUSAL.format(r"0\.003")):
         assert read(path, max_unpacked_gb=0.003).arrow
     assert read(path).arrow.num_rows >= 5_000
+
+
+def test_a_stata_file_does_not_expand_and_has_no_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.table.unpacking.MAX_UNPACKED_GB", 1e-9)
+    write(pa.table({"a": [1.0, 2.0]}), tmp_path / "a.dta")
+
+    assert read(tmp_path / "a.dta").n_records == 2
 
 
 def test_texts_stored_by_reference_are_read_with_their_own_type(tmp_path):
