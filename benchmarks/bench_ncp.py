@@ -102,8 +102,8 @@ def contenders(
 
     yield "auto", grouped()
     yield "auto, ncp", grouped(objective="ncp")
-    yield f"auto, ncp, best of {seconds:g} s", grouped(objective="ncp", effort="best", seconds=seconds)
     if not ancestors:
+        yield f"auto, ncp, best of {seconds:g} s", grouped(objective="ncp", effort="best", seconds=seconds)
         columns = penalty_columns(made.original, made.schema).values()
         numbers = np.column_stack([column.values for column in columns if isinstance(column, Numbers)])
         codes = np.column_stack([column.codes for column in columns if isinstance(column, Categories)])
@@ -141,23 +141,31 @@ def measure(data: str, folder: Path, k: int, seconds: float, runs: int, n: int |
 @click.command()
 @click.option("--quick", is_flag=True, help="The first 2,000 records, k = 10, without peers. Checks that it works.")
 @click.option("--seconds", default=20.0, show_default=True, help="Budget of effort=best.")
+@click.option("--data", multiple=True, type=click.Choice(list(FILES)), help="Only these tables.")
+@click.option("-k", "sizes", multiple=True, type=int, help="Only these k.")
 @click.option("--runs", default=3, show_default=True, help="Runs of each contender, of which the fastest counts.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
-def main(quick: bool, seconds: float, runs: int, output: Path | None) -> None:
+def main(
+    quick: bool, seconds: float, data: tuple[str, ...], sizes: tuple[int, ...], runs: int, output: Path | None
+) -> None:
     """Measure the certainty penalty of cells beside that of other tools' classes."""
-    output = output or (SCRATCH if quick else RESULTS)
+    output = output or (SCRATCH if quick or data or sizes else RESULTS)
     output.parent.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore", ShoalWarning)
     folder, found, missing = data_folder(), [], []
-    for data, name in FILES.items():
+    for table, name in FILES.items():
+        if data and table not in data:
+            continue
         needed = () if folder is None else (folder / name, folder.parent / "peers" / "classes.npz")
         absent = [path.name for path in needed if not path.exists()] if needed else [name]
         if folder is None or absent:
-            missing.append(f"{data}: {', '.join(absent)} not found; SHOAL_DATA may name the folder of data files")
+            missing.append(f"{table}: {', '.join(absent)} not found; SHOAL_DATA may name the folder of data files")
             say(missing[-1])
             continue
-        for k in (10,) if quick else (5, 10, 50):
-            found += measure(data, folder, k, 1.0 if quick else seconds, 1 if quick else runs, 2_000 if quick else None)
+        for k in sizes or ((10,) if quick else (5, 10, 50)):
+            found += measure(
+                table, folder, k, 1.0 if quick else seconds, 1 if quick else runs, 2_000 if quick else None
+            )
     results = {**circumstances(quick), "rows": [asdict(row) for row in found], "missing": missing}
     output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     say(f"Written to {output}")

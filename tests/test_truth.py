@@ -4,6 +4,7 @@ import json
 import warnings
 from datetime import date, timedelta
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -83,6 +84,7 @@ def test_what_is_written_is_true_when_read_back_and_against_the_originals(tmp_pa
     found = shoal.audit_truth(tmp_path / f"release.{ending}", original, quasi_identifiers=QUASI)
 
     assert [truth.n_false for truth in found] == [0] * 5
+    assert shoal.audit(tmp_path / f"release.{ending}", quasi_identifiers=QUASI, k=4).holds
     names = read(tmp_path / f"release.{ending}").names
     assert ("age.low" in names, "age.missing" in names) == (
         intervals == "columns",
@@ -196,6 +198,18 @@ def test_attacks_on_a_truthful_file_guess_the_middle(tmp_path):
     assert {one.name: one.after for one in found}["nearest"] < 0.5
 
 
+def test_what_is_public_names_hierarchies_without_their_folders(tmp_path):
+    (tmp_path / "zip.csv").write_text(
+        "".join(f"{code};{code[:2]};*\n" for code in ("43001", "43002", "44001", "50001"))
+    )
+    release = truthful(people(), columns={"zip": {"hierarchy": str(tmp_path / "zip.csv")}})
+    release.write(tmp_path / "release.csv", report=tmp_path / "report.html", form="public")
+
+    for file in ("release.csv.public.json", "report.html"):
+        assert str(tmp_path) not in (tmp_path / file).read_text()
+    assert str(tmp_path / "zip.csv") in (tmp_path / "release.csv.internal.json").read_text()
+
+
 def test_models_subjects_and_strata_are_kept_beside_truth():
     table = (
         people()
@@ -274,6 +288,15 @@ def test_streams_and_collections_refuse_truthful_values(tmp_path):
     with pytest.raises(ParameterError, match="no truthful"):
         begin(tmp_path / "folder", people(), k=4, truthful=True, **ROLES)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_job_for_adult_reads_a_hierarchy_for_each_quasi_identifier():
+    job = shoal.Job.load(Path(__file__).parents[1] / "examples" / "adult_from_arx.toml")
+
+    assert job.truthful
+    assert {settings.hierarchy for settings in job.columns.values()} == {
+        f"adult_hierarchies/{name}.csv" for name in job.roles.quasi_identifiers
+    }
 
 
 def test_a_semantic_release_publishes_medoids_of_the_hierarchy():

@@ -23,7 +23,7 @@ from shoal.models.model import worse
 from shoal.models.serialization import as_models
 from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
-from shoal.table import read
+from shoal.table import Table, read
 from shoal.typing import Labels
 
 
@@ -277,7 +277,7 @@ def audit(
     if not quasi:
         raise SchemaError("No quasi-identifiers are given, so there are no classes to count. Name at least one column.")
     needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
-    source = read(table, columns=list(needed), **reading)
+    source = _read(table, list(needed), reading)
     for text in source.said:
         python_warnings.warn(text, ShoalWarning, stacklevel=2)
     arrow = gathered(source.arrow, list(needed))
@@ -292,6 +292,17 @@ def audit(
     forms = {name: form_of(arrow[name]) for name in quasi}
     truth = [Truth(name, form, len(arrow[name].unique()), None) for name, form in forms.items() if form is not None]
     return replace(verdict, truth=tuple(truth))
+
+
+def _read(table: Any, names: list[str], reading: dict[str, Any]) -> Table:
+    """Read the columns to count; an interval that has columns of its own for its ends may be named as one."""
+    try:
+        return read(table, columns=names, **reading)
+    except SchemaError:
+        whole = read(table, **reading)
+        if not all({name, f"{name}.low"} & set(whole.names) for name in names):
+            raise
+        return whole
 
 
 def recount(

@@ -292,6 +292,16 @@ class Job(Settings):
             content.pop("seed", None)
         return tomli_w.dumps(_without_none(content))
 
+    def without_paths(self) -> "Job":
+        """Return the job as it may be published: without input and output, hierarchies by the names of their files."""
+        columns = {
+            name: settings.model_copy(update={"hierarchy": os.path.basename(settings.hierarchy)})
+            if settings.hierarchy is not None
+            else settings
+            for name, settings in self.columns.items()
+        }
+        return self.model_copy(update={"input": None, "output": None, "columns": columns})
+
     def to_dict(self, *, with_seed: bool = True) -> dict[str, Any]:
         """Return the job as plain values, for JSON."""
         return self.model_dump(mode="json", by_alias=True, exclude=None if with_seed else {"seed"})

@@ -55,7 +55,7 @@ def public_manifest(
     job: Job, output_sha256: str, verdict: Verdict, codebook: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the manifest that may be published with the data."""
-    settings = job.to_dict(with_seed=False)
+    settings = job.without_paths().to_dict(with_seed=False)
     # Paths describe the machine, not the data.
     kept = {key: value for key, value in settings.items() if key not in ("input", "output")}
     return {**_common(output_sha256, verdict), "job": kept, "codebook": list(codebook)}

@@ -141,7 +141,7 @@ def test_values_missing_from_it_are_counted_not_shown_and_put_under_the_root_on_
     tree = hierarchy_of(file, values, "job", outside="root")
 
     assert "3 of 5 records" in str(error.value)
-    assert "2 different ones. 1 of these are in it with another spelling" in str(error.value)
+    assert "(2 different). 1 of them would be listed but for spelling" in str(error.value)
     assert "pilot" not in str(error.value)
     assert labels_above(tree, "pilot") == ["pilot", "pilot", "*"]
     assert tree.sizes[tree.root] == 5

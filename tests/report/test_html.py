@@ -73,12 +73,13 @@ def test_names_that_mean_harm_are_text(form):
 
 def test_styles_and_scripts_are_those_of_the_package():
     text = render(at_risk(hostile()))
-    css, js = (
-        resources.files("shoal.report").joinpath("page", f"report.{end}").read_text("utf-8") for end in ("css", "js")
+    variables, css, js = (
+        resources.files("shoal.report").joinpath("page", name).read_text("utf-8")
+        for name in ("variables.css", "report.css", "report.js")
     )
     digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
 
-    assert f"<style>{css}</style>" in text
+    assert f"<style>{variables}{css}</style>" in text
     assert f"<script>{js}</script>" in text
     assert f"script-src 'sha256-{digest}'" in text
     assert "default-src 'none'" in text

@@ -74,8 +74,8 @@ def _tell_coverage(found: Coverage, n_records: int, column: str, show_values: bo
         click.echo(f"Every value of column {column!r} is in the hierarchy.")
         return 0
     click.echo(
-        f"{found.n_records:,} of {n_records:,} records have values of column {column!r} that are not in the hierarchy: "
-        f"{counted(len(found.absent), 'different one')}.{found.hint}"
+        f"{found.n_records:,} of {n_records:,} records have values of column {column!r} that are not in the hierarchy "
+        f"({len(found.absent):,} different).{found.hint}"
     )
     for value in found.absent if show_values else ():
         click.echo(f"  {printable(value)}")

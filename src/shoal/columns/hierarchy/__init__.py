@@ -70,8 +70,9 @@ def hierarchy_of(given: str, values: pa.ChunkedArray, name: str, outside: Outsid
     if covered.absent:
         raise SchemaError(
             f"{covered.n_records:,} of {len(values):,} records have values in column {name!r} that the hierarchy in "
-            f"{given!r} does not list: {len(covered.absent):,} different ones.{covered.hint} Add them to the file, "
-            'correct their spelling, or put them directly under the root: outside="root". `shoal hierarchy` lists them.'
+            f"{given!r} does not list ({len(covered.absent):,} different).{covered.hint} Add them to the file, correct "
+            'their spelling, or put them directly under the root: outside="root". To see them, use `shoal hierarchy '
+            "--show-values`."
         )
     return found
 
@@ -97,7 +98,7 @@ class Coverage:
         """A sentence, after a space, if spelling explains some of them; or an empty string."""
         if not self.n_respelled:
             return ""
-        return f" {self.n_respelled:,} of these are in it with another spelling (case, blanks, hyphens)."
+        return f" {self.n_respelled:,} of them would be listed but for spelling (case, blanks, hyphens)."
 
 
 def coverage(hierarchy: Hierarchy, values: pa.ChunkedArray) -> Coverage:
