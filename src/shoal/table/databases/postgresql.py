@@ -147,8 +147,8 @@ class PostgreSQL(AdbcConnection):
             self.rows("COMMIT")
         except DatabaseError:
             raise DatabaseError(
-                f"{self.where} did not confirm the last step, the commit. See whether it has the new table; if not, start "
-                "again."
+                f"{self.where} did not confirm the last step, the commit. See whether it has the new table; if not, "
+                "start again."
             ) from None
 
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
