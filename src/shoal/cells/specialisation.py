@@ -1,8 +1,9 @@
 """Specialisation: parts of the table are cut, column by column, into groups that say more, as long as each keeps k.
 
 Top-down specialisation (Fung, Wang and Yu, ICDE 2005) within each part. Of all cuts the one is taken that lowers the
-certainty penalty of its column most for the entropy of the groups: only so much can be cut before groups fall below k. A hierarchy is cut into the children of the common ancestor, categories into single ones, or the largest of these is
-cut off; numbers are cut at the median. Groups of fewer than k records stay together.
+certainty penalty of its column most for the entropy of the groups: only so much can be cut before groups fall below k.
+A hierarchy is cut into the children of the common ancestor, categories into single ones, or the largest of these is cut
+off; numbers are cut at the median. Groups of fewer than k records stay together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -68,7 +69,7 @@ def _lower_half(values: Vector, k: int) -> Labels:
 
 
 def _grouped(values: Labels, k: int) -> Labels:
-    """Return a group for each value of at least k records and one for the others, which takes the smallest if too few."""
+    """Return a group for each value of at least k records and one for the rest, with the smallest if too few."""
     found, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     small = counts < k
     n_small = counts[small].sum()
