@@ -57,18 +57,18 @@ def test_without_pyspark_the_extra_is_named(monkeypatch):
         sessions.session()
 
 
-class FromSpark(Exception):
+class FromSparkError(Exception):
     """In place of an exception of PySpark, which may not be installed."""
 
 
 @pytest.fixture
 def errors(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyspark.errors", types.SimpleNamespace(PySparkException=FromSpark))
+    monkeypatch.setitem(sys.modules, "pyspark.errors", types.SimpleNamespace(PySparkException=FromSparkError))
 
 
 def raised(text):
     with sessions.speaking():
-        raise FromSpark(text)
+        raise FromSparkError(text)
 
 
 def test_workers_without_shoal_are_explained_with_how_to_ship_it(errors):
@@ -91,5 +91,5 @@ def test_what_a_worker_refuses_is_raised_as_it_was_said(errors):
 
 
 def test_other_errors_of_spark_stay_as_they_are(errors):
-    with pytest.raises(FromSpark, match="disk is full"):
+    with pytest.raises(FromSparkError, match="disk is full"):
         raised("the disk is full")

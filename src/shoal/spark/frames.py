@@ -51,6 +51,20 @@ def grouped(frame: Frame, by: str, function: Callable[[int, pa.Table], pa.Table]
     return frame.groupBy(by).applyInArrow(of_group, _spark_schema(types))
 
 
+def counted(frame: Frame, column: str) -> dict[int, int]:
+    """Return how many records have each value of a column of numbers."""
+    found = frame.groupBy(column).count().toArrow()
+    return dict(zip(found[column].to_pylist(), found["count"].to_pylist(), strict=True))
+
+
+def looked_up(frame: Frame, column: str, values: dict[int, int], name: str) -> Frame:
+    """Return the frame with another column: the value that belongs to the number in `column`, null if there is none."""
+    from pyspark.sql.functions import broadcast
+
+    entries = pa.table({column: pa.array(values.keys(), pa.int64()), name: pa.array(values.values(), pa.int64())})
+    return frame.join(broadcast(frame.sparkSession.createDataFrame(entries)), column, "left")
+
+
 def gathered(frame: Frame, measure: Callable[[pa.Table], Any], merge: Callable[[list[Any]], Any]) -> list[Any]:
     """Measure batches of records where they are, merge on the workers, and return what is left: at most eight parts.
 
