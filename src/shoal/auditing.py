@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrays import as_k
+from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
 from shoal.columns.schema import Column, Role, Roles, Schema, as_names, as_settings
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
@@ -255,16 +256,21 @@ def recount(
     k: int | None,
     subjects: pa.ChunkedArray | None = None,
     models: Sequence[Model] = (),
+    whole: Distributions | None = None,
 ) -> Verdict:
     """Recount a table whose columns have roles; `subjects` may be a column that is not published.
 
-    The models have been checked against the schema.
+    The models have been checked against the schema. `whole` are the confidential columns of the whole table, if `table`
+    is a part of it.
     """
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)
     persons = None if subjects is None else identity_codes(subjects)
-    confidential = {column.name: _Counted.of(table, column, persons) for column in schema.having(Role.CONFIDENTIAL)}
+    confidential = {
+        column.name: _Counted.of(table, column, persons, (whole or {}).get(column.name))
+        for column in schema.having(Role.CONFIDENTIAL)
+    }
     return Verdict(
         k=k,
         n_records=len(classes),
@@ -288,9 +294,11 @@ class _Counted(NamedTuple):
     persons: Labels | None
 
     @staticmethod
-    def of(table: Columns, column: Column, persons: Labels | None) -> "_Counted":
+    def of(table: Columns, column: Column, persons: Labels | None, whole: Distribution | None) -> "_Counted":
         values = table[column.name]
-        return _Counted(codes_of(values, column), codes_of(values, column, merged=True), persons)
+        return _Counted(
+            codes_of(values, column, whole=whole), codes_of(values, column, merged=True, whole=whole), persons
+        )
 
     def diversity(self, classes: Labels) -> Diversity:
         found = diversity(classes, self.column, self.seen)

@@ -15,7 +15,7 @@ from shoal.columns.schema import Column, Kind, Schema, natural_kind
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.models.table_columns import check_models
-from shoal.table import Table
+from shoal.table import Table, ValueLabels
 from shoal.typing import Vector
 
 
@@ -30,10 +30,22 @@ class Prepared(NamedTuple):
 
 def prepared(job: Job, table: Table) -> Prepared:
     """Prepare a table for the partition; raise on everything that can be checked before it."""
+    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load)
+    check_job(job, schema)
+    as_cell_size(job.k, table.n_records)
+    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
+    original = prepare(table.load(list(needed)), schema, job.missing)
+    check_values(original, schema, job.steer, job.missing)
+    weights = survey_weights(original, schema)
+    ask(column_findings(schema, original, table.kind == "csv", table.labels), job.accept)
+    return Prepared(schema, original, weights)
+
+
+def check_job(job: Job, schema: Schema) -> None:
+    """Raise on settings that contradict each other or the columns, whatever the records are."""
     if job.stream is not None:
         raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
     check_accepted(job.accept)
-    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load)
     if job.rho and job.models:
         raise ParameterError(
             "Random aggregation (rho) cannot be combined with privacy models: every record gets different values, so "
@@ -45,21 +57,16 @@ def prepared(job: Job, table: Table) -> Prepared:
         check_bound(job, schema)
     check_models(job.models, schema)
     check_steering(job.steer, schema, job.models)
-    as_cell_size(job.k, table.n_records)
-    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
-    original = prepare(table.load(list(needed)), schema, job.missing)
-    check_values(original, schema, job.steer, job.missing)
-    weights = survey_weights(original, schema)
-    ask(column_findings(table, schema, original), job.accept)
-    return Prepared(schema, original, weights)
 
 
-def column_findings(table: Table, schema: Schema, original: pa.Table) -> list[Finding]:
+def column_findings(
+    schema: Schema, original: pa.Table, is_csv: bool, labels: ValueLabels | None = None
+) -> list[Finding]:
     """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
     found = []
     for column in schema.quasi:
-        about = description_of(table.labels, column.name)
-        view = ColumnView(column.name, original[column.name], table.kind == "csv", about)
+        about = description_of(labels, column.name)
+        view = ColumnView(column.name, original[column.name], is_csv, about)
         found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
     return found
 
@@ -89,8 +96,8 @@ def check_bound(job: Job, schema: Schema) -> None:
             )
 
 
-def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
-    """Return the validated survey weights, or None if there are none."""
+def survey_weights(table: pa.Table, schema: Schema, first_record: int | None = 0) -> Vector | None:
+    """Return the validated survey weights, or None if there are none; `first_record` as in `prepare`."""
     name = schema.roles.weights
     if name is None:
         return None
@@ -100,8 +107,8 @@ def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
     weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
+        where = "" if first_record is None else f", the first in record {first_record + bad.argmax()}"
         raise SchemaError(
-            f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not, the first "
-            f"in record {bad.argmax()}."
+            f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not{where}."
         )
     return weights

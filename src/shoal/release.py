@@ -459,7 +459,7 @@ class Release:
     @cached_property
     def findings(self) -> list[Finding]:
         """Findings about the quasi-identifiers that are accepted or need no answer."""
-        return column_findings(self.source, self.schema, self.original)
+        return column_findings(self.schema, self.original, self.source.kind == "csv", self.source.labels)
 
     @cached_property
     def codebook(self) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.columns.axes import as_numbers, category_codes, halfway, less, sorted_categories
+from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.prepare import categories_in_order, listed_categories
 from shoal.columns.schema import Column, Kind, Schema
 from shoal.errors import SchemaError
@@ -64,6 +65,7 @@ def aggregate(
     cells: Cells,
     weights: Vector | None = None,
     randomized: RandomAggregation | None = None,
+    whole: Distributions | None = None,
 ) -> dict[str, pa.Array]:
     """Return the published columns of the quasi-identifiers.
 
@@ -80,6 +82,8 @@ def aggregate(
     randomized : RandomAggregation, optional
         Random aggregation: each record gets m + u in place of the mean m, with u uniform between rho (min - m) and
         rho (max - m) of its cell and column.
+    whole : mapping of str to Distribution, optional
+        The columns aggregated by their mode in the whole table, if `table` is a part of it.
 
     Returns
     -------
@@ -114,7 +118,8 @@ def aggregate(
     for column in schema.quasi:
         # The weights themselves are not weighted: their plain mean preserves their total, and all weighted totals.
         own = None if column.name == schema.roles.weights else weights
-        published[column.name] = _published(table[column.name], column, cells.of(column), own, rho, noise)
+        in_table = (whole or {}).get(column.name)
+        published[column.name] = _published(table[column.name], column, cells.of(column), own, rho, noise, in_table)
     return published
 
 
@@ -140,6 +145,7 @@ def _published(
     weights: Vector | None,
     rho: float,
     noise: np.random.Generator | None,
+    in_table: Distribution | None,
 ) -> pa.Array:
     """Return one published column."""
     n_cells = int(labels.max()) + 1
@@ -158,7 +164,7 @@ def _published(
     elif column.aggregate == "median":
         found = _medians(present, column, members)
     else:
-        found = _modes(present, column, members)
+        found = _modes(present, column, members, in_table)
     if missing.any():
         found = pc.if_else(pa.array(missing), None, found)
     return _as_it_came(found.take(pa.array(labels)), values)
@@ -317,7 +323,7 @@ def _middles(members: _Members, order: NDArray[np.int64]) -> tuple[NDArray[np.in
     return np.clip(reached, starts, last), np.clip(passed, starts, last)
 
 
-def _modes(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Array:
+def _modes(values: pa.ChunkedArray, column: Column, members: _Members, whole: Distribution | None) -> pa.Array:
     """Return the most frequent value of each cell; of equally frequent ones that which is most frequent in the table.
 
     So a category that few records have is published only where a cell has none that more of them have. What is left
@@ -330,7 +336,7 @@ def _modes(values: pa.ChunkedArray, column: Column, members: _Members) -> pa.Arr
     )
     counts = n_records if members.weights is None else np.bincount(where, members.weights)
     cells, codes = np.divmod(found, len(categories))
-    in_table = np.bincount(of_record, minlength=len(categories))
+    in_table = np.bincount(of_record, minlength=len(categories)) if whole is None else whole.counts_of(categories)
     # Pairs are in order of cells and values; a stable sort leaves the first of equally frequent values in front.
     order = np.lexsort((-in_table[codes], -counts, cells))[::-1]
     modes = np.zeros(members.n_cells, dtype=np.int64)
