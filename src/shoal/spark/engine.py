@@ -7,7 +7,7 @@ measured on each block. A frame that is used twice is persisted first.
 """
 
 import pickle
-from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +17,26 @@ from shoal.auditing import Verdict, recount
 from shoal.blocks.blueprint import BORDER_ROUNDS, Blueprint, Summary
 from shoal.blocks.border import SETTLED, destinations
 from shoal.blocks.publish import Measured, publish
-from shoal.blocks.records import ALONE, CELL, SUBJECT, travelling
+from shoal.blocks.records import ALONE, CELL, HASHES, SUBJECT, travelling
 from shoal.blocks.recount import merged_verdicts
 from shoal.blocks.solve import refine_cells, solve
 from shoal.cells.aggregate import Cells, aggregate
-from shoal.columns.schema import Role, Schema
+from shoal.columns.schema import Kind, Role, Schema
 from shoal.errors import ParameterError
 from shoal.extras import versions
 from shoal.job import Job
-from shoal.spark.frames import Frame, counted, gathered, grouped, looked_up, mapped, types_of
+from shoal.spark.frames import (
+    Frame,
+    counted,
+    fingerprint,
+    gathered,
+    grouped,
+    hashed,
+    looked_up,
+    mapped,
+    quoted,
+    types_of,
+)
 from shoal.table.published_order import record_hashes
 
 LEAF, BLOCK, PART = "_shoal_leaf", "_shoal_block", "_shoal_part"
@@ -41,6 +52,8 @@ class Made(NamedTuple):
     """Persisted: the published columns, those of `ORDER`, and a hash of the subject if there is a subject column."""
 
     measured: list[Measured]
+    content: tuple[int, ...]
+    """Sums of the hashes of all records as they were read, in any order."""
 
 
 def fitted(frame: Frame, job: Job, schema: Schema) -> Blueprint:
@@ -69,17 +82,17 @@ def fitted(frame: Frame, job: Job, schema: Schema) -> Blueprint:
 def made(frame: Frame, blueprint: Blueprint) -> Made:
     """Make cells of all records, and publish them."""
     records = _assigned(frame, blueprint).persist()
-    types = types_of(records)
-    in_cells = types.append(pa.field(ALONE, pa.bool_())).append(pa.field(CELL, pa.int64()))
-
-    def solve_block(block: int, group: pa.Table) -> pa.Table:
-        return _sent(solve(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, 1)
-
-    cells = grouped(_in_blocks(records, blueprint, 0), BLOCK, solve_block, in_cells).persist()
+    cells = _solved(records, blueprint).persist()
     held = [records, cells]
     for border_round in range(1, BORDER_ROUNDS):
-        ...
-    return Made(published, measured)
+        cells = _refined(cells, blueprint, border_round).persist()
+        held.append(cells)
+    published = _published(cells, blueprint).persist()
+    packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
+    content = fingerprint(records, list(HASHES))
+    for each in held:
+        each.unpersist()
+    return Made(published, [pickle.loads(each) for each in packed[MEASURED].to_pylist()], content)
 
 
 def _assigned(frame: Frame, blueprint: Blueprint) -> Frame:
@@ -91,3 +104,107 @@ def _assigned(frame: Frame, blueprint: Blueprint) -> Frame:
 
     types = travelling(types_of(frame).empty_table(), blueprint.schema).schema
     return mapped(frame, assign, types.append(pa.field(LEAF, pa.int64())))
+
+
+def _solved(records: Frame, blueprint: Blueprint) -> Frame:
+    """Return the records in cells, each with the leaf that its cell is sent to."""
+
+    def of_block(block: int, group: pa.Table) -> pa.Table:
+        return _sent(solve(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, 1)
+
+    travelled = types_of(records).remove(types_of(records).get_field_index(LEAF))
+    types = [pa.field(ALONE, pa.bool_()), pa.field(CELL, pa.int64()), pa.field(LEAF, pa.int64())]
+    return grouped(_in_blocks(records, blueprint, 0), BLOCK, of_block, pa.schema([*travelled, *types]))
+
+
+def _refined(cells: Frame, blueprint: Blueprint, border_round: int) -> Frame:
+    """Return the records after a border round that is not the last."""
+
+    def of_block(block: int, group: pa.Table) -> pa.Table:
+        return _sent(refine_cells(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, border_round + 1)
+
+    settled, moving = cells.filter(f"{LEAF} = {SETTLED}"), cells.filter(f"{LEAF} <> {SETTLED}")
+    refined = grouped(_in_blocks(moving, blueprint, border_round), BLOCK, of_block, types_of(cells))
+    return refined.unionByName(settled)
+
+
+def _published(cells: Frame, blueprint: Blueprint) -> Frame:
+    """Return what is published after the last border round; the first record of a block carries what was measured."""
+
+    def of_block(block: int, group: pa.Table) -> pa.Table:
+        records = group.drop([LEAF, BLOCK])
+        part = publish(records if block < 0 else refine_cells(records, blueprint, block), blueprint)
+        measured = pa.array([pickle.dumps(part.measured), *[None] * (len(records) - 1)], pa.binary())
+        return (
+            _ordered(part.published, blueprint)
+            .append_column(MEASURED, measured)
+            .append_column(BLOCK, pa.array(np.full(len(records), block)))
+        )
+
+    types = [*_ordered(_specimen(cells, blueprint), blueprint).schema, pa.field(MEASURED, pa.binary())]
+    placed = _in_blocks(cells, blueprint, BORDER_ROUNDS)
+    return grouped(placed, BLOCK, of_block, pa.schema([*types, pa.field(BLOCK, pa.int64())]))
+
+
+def _in_blocks(records: Frame, blueprint: Blueprint, stage: int) -> Frame:
+    """Return the records with their block; settled cells stay in the one where they are, with a negative number."""
+    from pyspark.sql.functions import expr
+
+    leaves = counted(records.filter(f"{LEAF} <> {SETTLED}"), LEAF)
+    counts = np.zeros(blueprint.forests[stage].n_leaves, dtype=np.int64)
+    counts[list(leaves)] = list(leaves.values())
+    first = stage << 20  # numbers that no block of another stage has
+    blocks = {leaf: first + block for leaf, block in enumerate(blueprint.blocks(counts, stage).tolist()) if block >= 0}
+    placed = looked_up(records, LEAF, blocks, BLOCK)
+    return placed if stage == 0 else placed.withColumn(BLOCK, expr(f"coalesce({BLOCK}, -1 - shiftright({CELL}, 32))"))
+
+
+def _sent(records: pa.Table, blueprint: Blueprint, border_round: int) -> pa.Table:
+    """Return records in cells with the leaf that each cell is sent to."""
+    return records.append_column(LEAF, pa.array(destinations(records, blueprint, border_round)))
+
+
+def _ordered(published: pa.Table, blueprint: Blueprint) -> pa.Table:
+    """Return published records with the hash that gives their order."""
+    columns = (published[column.name] for column in blueprint.schema.published)
+    hashes = record_hashes(columns, published.num_rows).view(np.int64)
+    for name, values in zip(ORDER, hashes, strict=True):
+        published = published.append_column(name, pa.array(values))
+    return published
+
+
+def _specimen(cells: Frame, blueprint: Blueprint) -> pa.Table:
+    """Return what would be published for a record of zeros and missing values, for the sake of its types."""
+    schema = blueprint.schema
+    kinds = {column.name: column.kind for column in schema.quasi}
+    values = {
+        field.name: pa.array([0]).cast(field.type) if kinds.get(field.name) is Kind.NUMERIC else pa.nulls(1, field.type)
+        for field in types_of(cells)
+    }
+    record = pa.table(values)
+    replaced = aggregate(record, schema, Cells(np.zeros(1, dtype=np.int64)), whole=blueprint.whole)
+    columns = {c.name: replaced[c.name] if c.role is Role.QUASI else record[c.name] for c in schema.published}
+    return pa.table(columns | ({} if schema.roles.subject is None else {SUBJECT: pa.nulls(1, pa.int64())}))
+
+
+def recounted(published: Frame, blueprint: Blueprint) -> Verdict:
+    """Recount every guarantee; records that agree in all quasi-identifiers are counted in the same part.
+
+    Without the hashes of the subjects, as in written files, persons are not counted.
+    """
+    job, schema = blueprint.job, blueprint.schema
+    wanted = [*schema.quasi_names, *(column.name for column in schema.having(Role.CONFIDENTIAL))]
+    if SUBJECT in published.columns:
+        wanted.append(SUBJECT)
+    else:
+        schema = replace(schema, roles=schema.roles.model_copy(update={"subject": None}))
+
+    def of_part(_: int, group: pa.Table) -> pa.Table:
+        subjects = group[SUBJECT] if SUBJECT in group.column_names else None
+        found = recount(group, schema, job.k, subjects, job.models, blueprint.whole)
+        return pa.table({"verdict": pa.array([pickle.dumps(found)], pa.binary())})
+
+    n_parts = 1 + blueprint.n_records // blueprint.size
+    parts = hashed(published.select(*map(quoted, dict.fromkeys(wanted))), schema.quasi_names, n_parts, PART)
+    found = grouped(parts, PART, of_part, pa.schema([pa.field("verdict", pa.binary())])).toArrow()
+    return merged_verdicts([pickle.loads(each) for each in found["verdict"].to_pylist()])

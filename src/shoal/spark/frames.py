@@ -26,7 +26,7 @@ def types_of(frame: Frame) -> pa.Schema:
     """Return the columns of a frame as Arrow types."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return to_arrow_schema(frame.schema)
+    return pa.schema([field.with_nullable(True) for field in to_arrow_schema(frame.schema)])
 
 
 def mapped(frame: Frame, function: Callable[[pa.Table], pa.Table], types: pa.Schema) -> Frame:
@@ -63,6 +63,27 @@ def looked_up(frame: Frame, column: str, values: dict[int, int], name: str) -> F
 
     entries = pa.table({column: pa.array(values.keys(), pa.int64()), name: pa.array(values.values(), pa.int64())})
     return frame.join(broadcast(frame.sparkSession.createDataFrame(entries)), column, "left")
+
+
+def hashed(frame: Frame, columns: list[str], n: int, name: str) -> Frame:
+    """Return the frame with another column: a number below `n`, the same for records that agree in some columns."""
+    from pyspark.sql.functions import lit, pmod, xxhash64
+
+    return frame.withColumn(name, pmod(xxhash64(*map(quoted, columns)), lit(n)))
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark reads it in expressions."""
+    return f"`{name}`"
+
+
+def fingerprint(frame: Frame, names: list[str]) -> tuple[Any, ...]:
+    """Return the number of records, and the sum of their hashes, which does not depend on their order."""
+    kinds = dict(frame.dtypes)
+    # Spark does not hash maps.
+    columns = [f"to_json(struct({quoted(name)}))" if "map<" in kinds[name] else quoted(name) for name in names]
+    found = frame.selectExpr("count(*) AS n", f"sum(CAST(xxhash64({', '.join(columns)}) AS DECIMAL(38))) AS total")
+    return tuple(found.toArrow().to_pylist()[0].values())
 
 
 def gathered(frame: Frame, measure: Callable[[pa.Table], Any], merge: Callable[[list[Any]], Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from shoal.errors import FileError
-from shoal.files import check_free, replacing_all
+from shoal.files import replacing_all
 from shoal.spark.frames import Frame
 
 MARKER = "_SUCCESS"
@@ -41,9 +41,9 @@ class Folder:
                 raise
             raise FileError(f"{self.path!r} exists. Choose another path, or overwrite it: force=True.") from None
 
-    def read(self) -> Frame:
-        """Return what is in the files."""
-        return self._spark.read.parquet(self.path)
+    def read(self, schema: Any) -> Frame:
+        """Return what is in the files, with the types that were written."""
+        return self._spark.read.schema(schema).parquet(self.path)
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of each file, by its path within the folder."""
@@ -63,7 +63,9 @@ class Folder:
         if self.local is not None:
             shutil.rmtree(self.local, ignore_errors=True)
         else:
-            self.read().limit(0).write.mode("overwrite").option(_MARKING, "false").parquet(self.path)
+            self._spark.read.parquet(self.path).limit(0).write.mode("overwrite").option(_MARKING, "false").parquet(
+                self.path
+            )
 
     def write_beside(self, texts: Mapping[str, str], private: Sequence[str], *, force: bool) -> list[str]:
         """Write texts beside the folder, by the ends of their names, and return their paths.
