@@ -41,6 +41,15 @@ def prepared(job: Job, table: Table) -> Prepared:
     return Prepared(schema, original, weights)
 
 
+def check_late(job: Job) -> None:
+    """Raise if a job has settings for late records, where it is not that of a collection."""
+    if job.late is not None:
+        raise ParameterError(
+            "The job has settings for late records (late), which apply only to a collection. Remove them, or begin a "
+            "collection with the job: shoal collect begin."
+        )
+
+
 def check_job(job: Job, schema: Schema) -> None:
     """Raise on settings that contradict each other or the columns, whatever the records are."""
     if job.stream is not None:

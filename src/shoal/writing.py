@@ -13,22 +13,46 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.auditing import recount
+from shoal.auditing import Verdict, recount
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.files import replacing_all, sha256
-from shoal.job import Order
+from shoal.job import Job, Order
 from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models.table_columns import categories_of
 from shoal.report import FORMATS, Form, ReleaseLike, gather
-from shoal.table import Table, format_of, inputs_of, read, rewrite_parquet_into, write_into
+from shoal.table import Table, format_of, read, rewrite_parquet_into, write_into
 from shoal.table.clean import empty_made_missing
 from shoal.table.published_order import published_order
 from shoal.typing import Labels
 
 
 class Writable(ReleaseLike, Protocol):
-    """The parts of a release that are written, as in `shoal.release.Release`."""
+    """The parts of a release that `write_release` uses, whether its records are in memory or not."""
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that were read."""
+
+    @property
+    def labels(self) -> Labels | None:
+        """The cell of each record, if records are in memory."""
+
+    def rows(self, order: Order) -> NDArray[np.int64] | None:
+        """Return the record number of each row of the written table; None for the order of the input."""
+
+    def write_table(self, path: Path, rows: NDArray[np.int64] | None) -> None:
+        """Write the published table."""
+
+    def recount_table(self, path: Path, rows: NDArray[np.int64] | None) -> None:
+        """Recount the guarantees on the written table; raise if they do not hold."""
+
+    def check_input(self) -> str:
+        """Return the SHA-256 of the input; raise if it has changed."""
+
+
+class InMemory(ReleaseLike, Protocol):
+    """The parts of a release whose records are in memory, as in `shoal.release.Release`."""
 
     @property
     def source(self) -> Table:
@@ -41,10 +65,6 @@ class Writable(ReleaseLike, Protocol):
     @property
     def replaced(self) -> pa.Table:
         """The published quasi-identifiers, in the order of the input."""
-
-    @property
-    def labels(self) -> Labels:
-        """The cell of each record."""
 
 
 @dataclass(frozen=True)
@@ -111,35 +131,35 @@ def write_release(
 
     `before_publishing` is called when all files are complete and before they are renamed; if it raises, none is.
     """
-    # Everything that takes long or may fail is done before the first file.
-    rows = written_order(release, order)
-    facts = gather(release, files.form, **said, file=files.table.name) if files.reports else {}
-    measures = dict(release.measures)
-    with replacing_all(files.paths, force, files.private, inputs_of(release.source)) as temporaries:
+    if order not in get_args(Order):
+        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
+    rows = release.rows(order)
+    with replacing_all(files.paths, force, files.private, release.inputs) as temporaries:
         beside = dict(zip(files.paths, temporaries, strict=True))
-        _write_table(release, beside[files.table], rows)
-        recount_file(release, beside[files.table], rows)
-        output = sha256(beside[files.table])
+        release.write_table(beside[files.table], rows)
+        release.recount_table(beside[files.table], rows)
+        facts = gather(release, files.form, **said, file=files.table.name) if files.reports else {}
+        output, measures = sha256(beside[files.table]), dict(release.measures)
         texts = {
             **{path: FORMATS[name]({**facts, "sha256": output}) for name, path in files.reports.items()},
             files.public_manifest: as_text(public_manifest(release.job, output, release.verdict, release.codebook)),
             files.internal_manifest: as_text(
-                internal_manifest(release.job, release.source, output, release.labels, rows, release.verdict, measures)
+                internal_manifest(
+                    release.job, release.check_input(), output, release.labels, rows, release.verdict, measures
+                )
             ),
         }
         if files.job is not None:
             texts[files.job] = release.job.to_toml()
         for path, text in texts.items():
             beside[path].write_text(text, encoding="utf-8")
-        release.source.check_unchanged()
+        release.check_input()
         if before_publishing is not None:
             before_publishing()
 
 
-def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
+def written_order(release: InMemory, order: Order) -> NDArray[np.int64] | None:
     """Return the record number of each row of the written table; None for the order of the input."""
-    if order not in get_args(Order):
-        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
     if order == "keep":
         return None
     return published_order(
@@ -147,7 +167,7 @@ def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
     )
 
 
-def _write_table(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
+def write_table(release: InMemory, path: Path, rows: NDArray[np.int64] | None) -> None:
     """Write the published table; from Parquet to Parquet, unchanged columns never have to fit into memory."""
     source, names = release.source, [column.name for column in release.schema.published]
     if source.kind == "parquet" and source.path is not None and format_of(path)[1].name == "parquet":
@@ -156,10 +176,10 @@ def _write_table(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
         write_into(release.columns.select(names), path, like=source, order=rows)
 
 
-def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) -> None:
+def recount_file(release: InMemory, path: Path, rows: NDArray[np.int64] | None) -> None:
     """Recount the guarantees on the written file before it is published, with the subjects in the order of its rows."""
     job = release.job
-    schema = _counted(release)
+    schema = counted_schema(release)
     # The first line of our own file is a header, whatever it looks like.
     header = True if format_of(path)[1].name == "csv" else None
     written = read(path, columns=[column.name for column in schema.columns], header=header).arrow
@@ -173,8 +193,13 @@ def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
         written = empty_made_missing(written)
     subjects = _subjects(release, rows)
     found = recount(written, schema, None if release.verdict.withdrawn else job.k, subjects, job.models)
+    require_of_file(found, job)
+
+
+def require_of_file(found: Verdict, job: Job) -> None:
+    """Raise if a written file, read back, does not satisfy what was asked for."""
     if not found.k_holds:
-        persons = "" if subjects is None else f", and one has {found.subjects} different subjects"
+        persons = f", and one has {found.subjects} different subjects" if found.subject_asked else ""
         raise GuaranteeError(
             f"The written file does not satisfy k={job.k}: read back, its smallest class has {found.smallest} "
             f"records{persons}. Nothing was released. Choose another format."
@@ -186,7 +211,7 @@ def recount_file(release: Writable, path: Path, rows: NDArray[np.int64] | None) 
         )
 
 
-def _subjects(release: Writable, rows: NDArray[np.int64] | None) -> pa.ChunkedArray | None:
+def _subjects(release: InMemory, rows: NDArray[np.int64] | None) -> pa.ChunkedArray | None:
     """Return the subject of each written record, or None without a subject column."""
     name = release.schema.roles.subject
     if name is None:
@@ -195,14 +220,14 @@ def _subjects(release: Writable, rows: NDArray[np.int64] | None) -> pa.ChunkedAr
     return subjects if rows is None else subjects.take(pa.array(rows))
 
 
-def _counted(release: Writable) -> Schema:
+def counted_schema(release: ReleaseLike) -> Schema:
     """Return the schema for recounting a written file, with explicit orders, since a file may not store them."""
     wanted = {*release.schema.quasi_names, *(model.column for model in release.job.models)}
     columns = [column for column in release.schema.columns if column.name in wanted]
     return Schema(tuple(_with_order(release, column) for column in columns), Roles())
 
 
-def _with_order(release: Writable, column: Column) -> Column:
+def _with_order(release: ReleaseLike, column: Column) -> Column:
     if column.kind is not Kind.ORDINAL or column.role is not Role.CONFIDENTIAL:
         return column
     order = categories_of(release.columns[column.name], column).drop_null()

@@ -6,15 +6,15 @@ It is small (statistics, a sample and trees of cuts), can be pickled, and is all
 rest of the table.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.arrays import as_cell_size
-from shoal.blocks.cuts import Forest
+from shoal.blocks.cuts import Forest, join_neighbours
 from shoal.blocks.records import carried, plain_schema, travelling
 from shoal.blocks.sample import SAMPLE, Sample
 from shoal.blocks.statistics import Statistics, Strata
@@ -34,7 +34,11 @@ BLOCK_NUMBERS = 1 << 22
 """Largest block, in records and in coordinates. It does not depend on memory, threads or engine: the release does not
 either."""
 
-BORDER_ROUNDS = 2
+CUTS = ((0, 0.5), (1, 0.36), (2, 0.64))
+"""Cuts of the first blocks and of those of each border round: across which direction the first one goes, and the share
+below each. No two forests cut in the same places (benchmarks/bench_disk.py)."""
+
+BORDER_ROUNDS = len(CUTS) - 1
 """How often cells at the borders of blocks are refined in blocks that are cut elsewhere."""
 
 
@@ -46,13 +50,21 @@ class Summary(NamedTuple):
 
     @staticmethod
     def of(
-        batch: pa.Table, schema: Schema, seed: int, first_record: int | None = None, sample_size: int = SAMPLE
+        batch: pa.Table,
+        schema: Schema,
+        seed: int,
+        first_record: int | None = None,
+        sample_size: int = SAMPLE,
+        highest_key: int = 2**64 - 1,
     ) -> "Summary":
-        """Summarize a batch, as it was read; raise on values that cannot be used."""
+        """Summarize a batch, as it was read; raise on values that cannot be used.
+
+        Records with sampling keys above `highest_key` are known not to be in the sample of the whole.
+        """
         records = travelling(batch, schema, first_record)
         survey_weights(records, schema, first_record)
         names = [name for name in carried(schema) if name in schema.quasi_names]
-        return Summary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, sample_size))
+        return Summary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, sample_size, highest_key))
 
     @staticmethod
     def merged(parts: Sequence["Summary"]) -> "Summary":
@@ -84,6 +96,9 @@ class Blueprint:
         Number of records that a block should have at most.
     forests : tuple of Forest
         The cuts of the blocks, and those of the blocks of each border round.
+    scattered : dict of int to int
+        Leaves of the first forest whose records are nearly all equal, and the number of parts that each is split into;
+        their leaves follow those of the forest.
     highest_key : int
         Records whose sampling key is not above it are the sample of `measure`.
     findings : tuple of Finding
@@ -102,6 +117,7 @@ class Blueprint:
     forests: tuple[Forest, ...]
     highest_key: int
     findings: tuple[Finding, ...]
+    scattered: dict[int, int] = field(default_factory=dict)
 
     @staticmethod
     def of(job: Job, schema: Schema, summary: Summary, *, is_csv: bool = False, size: int | None = None) -> "Blueprint":
@@ -135,8 +151,8 @@ class Blueprint:
         size = size or block_size(sum(axis.n_dims for axis in space.axes), job.k)
         points, codes = space.encode(sample.records), strata.codes(sample.records, schema)
         forests = tuple(
-            Forest.grown(points, sample.counts.astype(np.float64), codes, strata.sizes, size, first)
-            for first in range(1 + BORDER_ROUNDS)
+            Forest.grown(points, sample.counts.astype(np.float64), codes, strata.sizes, size, first, share)
+            for first, share in CUTS
         )
         return Blueprint(
             job=job,
@@ -166,15 +182,34 @@ class Blueprint:
         """Return the leaf of each record in the first forest, shape (n_records,)."""
         return self.forests[0].assign(self.points(records), self.strata.codes(records, self.schema))
 
+    def n_leaves(self, stage: int = 0) -> int:
+        """Return the number of leaves of a forest, with those of `scattered` after it."""
+        return self.forests[stage].n_leaves + (sum(self.scattered.values()) if stage == 0 else 0)
+
     def blocks(self, counts: Labels, stage: int = 0) -> Labels:
         """Return the block of each leaf of a forest, from the number of records in each; see `Forest.blocks`."""
-        return self.forests[stage].blocks(counts, self.least)
+        forest = self.forests[stage]
+        found = forest.blocks(counts[: forest.n_leaves], self.least)
+        for begin, n_parts in self._scattered_leaves() if stage == 0 else ():
+            parts = join_neighbours(counts[begin : begin + n_parts], self.least) + found.max(initial=-1) + 1
+            found = np.concatenate([found, np.where(counts[begin : begin + n_parts] > 0, parts, -1)])
+        return found
+
+    def _scattered_leaves(self) -> Iterator[tuple[int, int]]:
+        begin = self.forests[0].n_leaves
+        for n_parts in self.scattered.values():
+            yield begin, n_parts
+            begin += n_parts
 
     def deepened(self, leaf: int, sample: Sample) -> "Blueprint":
         """Return the blueprint with a leaf of the first forest cut further, by a sample of its records."""
         points = self.points(sample.records)
         deeper = self.forests[0].deepened(leaf, points, sample.counts.astype(np.float64), self.size)
-        return replace(self, forests=(deeper, *self.forests[1:]))
+        return self if deeper is self.forests[0] else replace(self, forests=(deeper, *self.forests[1:]))
+
+    def scattering(self, leaf: int, n_parts: int) -> "Blueprint":
+        """Return the blueprint with a leaf of equal records split into parts, whose leaves are the last ones."""
+        return replace(self, scattered={**self.scattered, leaf: n_parts})
 
 
 def block_size(n_dims: int, k: int) -> int:

@@ -55,8 +55,8 @@ def projections(points: Matrix, direction: Vector) -> Vector:
     return total
 
 
-def grow(points: Matrix, weights: Vector, size: float, first: int = 0) -> Tree:
-    """Cut sampled points in half until no leaf has more than `size` of their weight.
+def grow(points: Matrix, weights: Vector, size: float, first: int = 0, share: float = 0.5) -> Tree:
+    """Cut sampled points in two until no leaf has more than `size` of their weight.
 
     Parameters
     ----------
@@ -68,8 +68,10 @@ def grow(points: Matrix, weights: Vector, size: float, first: int = 0) -> Tree:
         Largest weight of a leaf. A leaf of equal points may have more.
     first : int
         The first cut is across the direction with the largest variance but `first`.
+    share : float
+        Share of the weight below each cut.
     """
-    growing = _Growing(points, weights, size)
+    growing = _Growing(points, weights, size, share)
     growing.cut(np.arange(len(points)), first)
     n_dims = points.shape[1]
     return Tree(
@@ -84,8 +86,8 @@ def grow(points: Matrix, weights: Vector, size: float, first: int = 0) -> Tree:
 class _Growing:
     """A tree under construction; leaves are numbered from left to right."""
 
-    def __init__(self, points: Matrix, weights: Vector, size: float) -> None:
-        self.points, self.weights, self.size = points, weights, size
+    def __init__(self, points: Matrix, weights: Vector, size: float, share: float) -> None:
+        self.points, self.weights, self.size, self.share = points, weights, size, share
         self.directions: list[Vector] = []
         self.thresholds: list[float] = []
         self.below: list[int] = []
@@ -100,7 +102,7 @@ class _Growing:
             self.n_leaves += 1
             return ~(self.n_leaves - 1)
         line = projections(points, direction)
-        threshold = _middle(line, weights)
+        threshold = _threshold(line, weights, self.share)
         node = len(self.thresholds)
         self.directions.append(direction)
         self.thresholds.append(threshold)
@@ -135,12 +137,12 @@ def main_direction(points: Matrix, weights: Vector, but: int = 0) -> Vector | No
     return None
 
 
-def _middle(line: Vector, weights: Vector) -> float:
-    """Return the number that splits the weight most evenly, above the lowest."""
+def _threshold(line: Vector, weights: Vector, share: float) -> float:
+    """Return the number, above the lowest, that has most nearly a share of the weight below it."""
     order = np.argsort(line, kind="stable")
     ordered, below = line[order], np.cumsum(weights[order]) - weights[order]
     first = np.flatnonzero(ordered[1:] > ordered[:-1]) + 1
-    return float(ordered[first[np.argmin(np.abs(below[first] - weights.sum() / 2))]])
+    return float(ordered[first[np.argmin(np.abs(below[first] - share * weights.sum()))]])
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,9 @@ class Forest:
     deeper: dict[int, int]
 
     @staticmethod
-    def grown(points: Matrix, weights: Vector, strata: Labels, sizes: Labels, size: int, first: int = 0) -> "Forest":
+    def grown(
+        points: Matrix, weights: Vector, strata: Labels, sizes: Labels, size: int, first: int = 0, share: float = 0.5
+    ) -> "Forest":
         """Grow the trees of all strata.
 
         Parameters
@@ -179,7 +183,7 @@ class Forest:
             Number of records of each stratum in the table.
         size : int
             Number of records that a leaf should have at most.
-        first : int
+        first, share
             As in `grow`.
         """
         trees: list[Tree] = []
@@ -189,7 +193,7 @@ class Forest:
             members = np.flatnonzero(strata == stratum) if n_records > size else np.empty(0, dtype=np.int64)
             if len(members):
                 scale = n_records / weights[members].sum()
-                trees.append(grow(points[members], weights[members] * scale, size, first))
+                trees.append(grow(points[members], weights[members] * scale, size, first, share))
                 together = 0
             elif together and together + n_records <= size:
                 together += n_records
@@ -245,12 +249,12 @@ class Forest:
             leaves = np.arange(begin, begin + tree.n_leaves)
             leaves = leaves[counts[leaves] > 0]
             if len(leaves):
-                found[leaves] = _joined(counts[leaves], least) + n_blocks
+                found[leaves] = join_neighbours(counts[leaves], least) + n_blocks
                 n_blocks = int(found[leaves].max()) + 1
         return found
 
 
-def _joined(counts: Labels, least: int) -> Labels:
+def join_neighbours(counts: Labels, least: int) -> Labels:
     """Return groups of neighbours, from 0, that have at least so many records; the last ones join those before."""
     groups, group, total = np.zeros(len(counts), dtype=np.int64), 0, 0
     for place, count in enumerate(counts):

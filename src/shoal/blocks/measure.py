@@ -34,11 +34,11 @@ class Measures:
     blueprint : Blueprint
     parts : sequence of Measured
         Of all blocks, in the order of their numbers.
-    verdict : Verdict
-        The recount of what was written.
+    verdict : Verdict, optional
+        The recount of what was written; `risk` needs it.
     """
 
-    def __init__(self, blueprint: Blueprint, parts: Sequence[Measured], verdict: Verdict) -> None:
+    def __init__(self, blueprint: Blueprint, parts: Sequence[Measured], verdict: Verdict | None = None) -> None:
         self._blueprint, self._parts, self._verdict = blueprint, parts, verdict
 
     @cached_property
@@ -92,6 +92,7 @@ class Measures:
     @cached_property
     def risk(self) -> Risk:
         """Reidentification risk against an intruder who holds the original values."""
+        assert self._verdict is not None
         parts, n = self._parts, self._verdict.n_records
         has_weights = parts[0].populations is not None
         if has_weights:
@@ -122,7 +123,7 @@ class Measures:
         return {
             "records": self.original.num_rows,
             "linked": self.risk.linkage.n_ranked,
-            "of": self._verdict.n_records,
+            "of": self._blueprint.n_records,
             "note": "Loss, classes and uniqueness are those of all records. Utility, intervals, distributions and "
             "correlations are those of a sample, and so is linkage, with each record among those of its block. Attacks "
             "were not tried.",

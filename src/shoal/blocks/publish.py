@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from shoal.blocks.blueprint import Blueprint
 from shoal.blocks.records import ALONE, SUBJECT, by_content, labels_of
 from shoal.blocks.sample import sampling_keys
-from shoal.cells.aggregate import Cells, aggregate
+from shoal.cells.aggregate import Cells, aggregate, published_type
 from shoal.cells.contributors import Contribution, contributions
 from shoal.columns.prepare import as_seen, decoded, one_missing
 from shoal.columns.schema import Role
@@ -76,7 +76,9 @@ def publish(records: pa.Table, blueprint: Blueprint) -> Part:
     records = by_content(records)
     labels, weights = labels_of(records), survey_weights(records, schema)
     cells = Cells(labels)
-    replaced = pa.table(aggregate(records, schema, cells, weights, whole=blueprint.whole))
+    made = aggregate(records, schema, cells, weights, whole=blueprint.whole)
+    # A column without any value in this block has the type that it has in others.
+    replaced = pa.table({c.name: made[c.name].cast(published_type(c)) for c in schema.quasi})
     columns = {
         column.name: (replaced if column.role is Role.QUASI else records)[column.name] for column in schema.published
     }

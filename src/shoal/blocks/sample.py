@@ -47,9 +47,12 @@ class Sample:
     size: int = SAMPLE
 
     @staticmethod
-    def of(records: pa.Table, names: Sequence[str], seed: int, size: int = SAMPLE) -> "Sample":
-        """Draw from the records of a batch; `names` are the columns to keep."""
+    def of(
+        records: pa.Table, names: Sequence[str], seed: int, size: int = SAMPLE, highest_key: int = 2**64 - 1
+    ) -> "Sample":
+        """Draw from the records of a batch with keys up to `highest_key`; `names` are the columns to keep."""
         kept = records.select([*names, *HASHES])
+        kept = kept.filter(pa.array(sampling_keys(kept, seed) <= np.uint64(highest_key)))
         return _lowest(kept.append_column(_COUNT, pa.array(np.ones(kept.num_rows, dtype=np.int64))), seed, size)
 
     @staticmethod

@@ -24,6 +24,7 @@ from shoal.errors import SchemaError
 from shoal.typing import Labels
 
 _COUNT = "_shoal_count"
+_AT_ONCE = 16  # parts whose counts are added together
 
 
 class NumberStatistics(NamedTuple):
@@ -163,19 +164,46 @@ class Statistics:
 
     def distribution(self, column: Column) -> Distribution:
         """Return the values of a counted column in the order of its kind, null last, and how often each occurs."""
-        table = self.counts[column.name]
-        values = sorted_categories(table[column.name])
-        if column.kind is Kind.ORDINAL:
-            order = categories_in_order(table[column.name], column)
-            values = pa.concat_arrays([order, values.filter(values.is_null())])
-        places = pc.index_in(values, value_set=table[column.name].combine_chunks())
-        occurs = np.asarray(table[_COUNT])
-        counts = np.where(np.asarray(places.is_valid()), occurs[np.asarray(places.fill_null(0))], 0)
-        return Distribution(values, counts.astype(np.int64))
+        return _distribution(self.counts[column.name], column)
 
     def distributions(self, schema: Schema) -> Distributions:
         """Return the distributions of all counted columns."""
         return {column.name: self.distribution(column) for column in schema.columns if column.name in self.counts}
+
+
+def _distribution(counted: pa.Table, column: Column) -> Distribution:
+    values = sorted_categories(counted[column.name])
+    if column.kind is Kind.ORDINAL:
+        order = categories_in_order(counted[column.name], column)
+        values = pa.concat_arrays([order, values.filter(values.is_null())])
+    places = pc.index_in(values, value_set=counted[column.name].combine_chunks())
+    occurs = np.asarray(counted[_COUNT])
+    counts = np.where(np.asarray(places.is_valid()), occurs[np.asarray(places.fill_null(0))], 0)
+    return Distribution(values, counts.astype(np.int64))
+
+
+class Counts:
+    """The values of some columns, counted batch by batch.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._counted: dict[str, list[pa.Table]] = {name: [] for name in names}
+
+    def add(self, batch: pa.Table) -> None:
+        """Count the values of a batch."""
+        for name, counted in self._counted.items():
+            counted.append(_counted({name: one_missing(batch[name])}))
+            if len(counted) > _AT_ONCE:
+                counted[:] = [_recounted(counted)]
+
+    def distributions(self, schema: Schema) -> Distributions:
+        """Return the distributions of the columns."""
+        return {name: _distribution(_recounted(parts), schema[name]) for name, parts in self._counted.items()}
 
 
 def _lists_an_order(column: Column) -> bool:

@@ -123,6 +123,15 @@ def aggregate(
     return published
 
 
+def published_type(column: Column) -> pa.DataType:
+    """Return the type in which a quasi-identifier is published, of values that are not categories."""
+    decimals = column.settings.round
+    if column.kind is not Kind.NUMERIC or (column.aggregate in ("mode", "withhold") and decimals is None):
+        return column.type
+    is_whole = pa.types.is_integer(column.type) and decimals is not None and decimals <= 0
+    return column.type if is_whole else pa.float64()
+
+
 def check_random_aggregation(schema: Schema) -> None:
     """Refuse random aggregation of columns without a mean, and together with households."""
     unfit = [column.name for column in schema.quasi if column.kind is not Kind.NUMERIC or column.aggregate != "mean"]

@@ -10,14 +10,16 @@ from shoal.auditing import Verdict
 from shoal.cells.constraints import constraints_of
 from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
-from shoal.columns.schema import Role
+from shoal.columns.schema import Role, Schema
+from shoal.disk.disk_release import DiskRelease, check_disk_job
 from shoal.errors import ParameterError, ShoalWarning
 from shoal.files import check_free
-from shoal.job import Job
+from shoal.job import Input, Job
 from shoal.preparing import prepared
 from shoal.release import Release, output_files, run
 from shoal.report.sentences import reached_in_words
 from shoal.table import read
+from shoal.table.batches import open_batches
 from shoal.table.clean import printable
 
 
@@ -42,7 +44,7 @@ def run_and_tell(
     tell(release, files)
 
 
-def tell(release: Release, files: Iterable[Path]) -> None:
+def tell(release: Release | DiskRelease, files: Iterable[Path]) -> None:
     """Print what was made, on standard error what to look at before it is published."""
     job, verdict = release.job, release.verdict
     facts(
@@ -61,10 +63,12 @@ def tell(release: Release, files: Iterable[Path]) -> None:
         click.echo(f"Warning: {text}", err=True)
 
 
-def bound_in_words(release: Release) -> str:
+def bound_in_words(release: Release | DiskRelease) -> str:
     """Say what no release can lose less than, where that was asked for."""
     effort = release.job.output.bound if release.job.output is not None else None
-    return f"; no release can lose less than {release.bound(effort).il:.4f} %" if effort else ""
+    if effort is None or not isinstance(release, Release):
+        return ""
+    return f"; no release can lose less than {release.bound(effort).il:.4f} %"
 
 
 def verdict_in_words(verdict: Verdict) -> str:
@@ -100,14 +104,7 @@ def models_in_words(verdict: Verdict) -> dict[str, str]:
 def tell_plan(job: Job, files: Iterable[Path]) -> None:
     """Print what would be done, having checked all that can be checked before cells are made."""
     assert job.input is not None
-    with showing(f"reading {Path(job.input.path).name}", "") as _:
-        table = read(job.input.path, **job.input.reading())
-    schema, original, _ = prepared(job, table)
-    bounds = constraints_of(original, schema, job.k, job.models)
-    lines = {
-        "would read": f"{job.input.path}: {table.n_records:,} records, {len(table.names)} columns",
-        "would group": f"by {job.method}, k = {job.k}, in {counted(int(bounds.strata.max()) + 1, 'stratum', 'strata')}",
-    }
+    schema, lines = (_disk_plan if job.chosen_engine == "disk" else _memory_plan)(job, job.input)
     for role in Role:
         named = [f"{c.name} ({c.kind})" if role is Role.QUASI else c.name for c in schema.having(role)]
         if named:
@@ -117,3 +114,25 @@ def tell_plan(job: Job, files: Iterable[Path]) -> None:
     lines |= {f"{model.name}: {printable(model.column)}": model.promise for model in job.models}
     facts({**lines, "would write": ", ".join(map(str, files))})
     click.echo("Nothing was written.")
+
+
+def _memory_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
+    """Return the schema and what would be read and grouped, having read the table."""
+    with showing(f"reading {Path(given.path).name}", "") as _:
+        table = read(given.path, **given.reading())
+    schema, original, _ = prepared(job, table)
+    bounds = constraints_of(original, schema, job.k, job.models)
+    return schema, {
+        "would read": f"{given.path}: {table.n_records:,} records, {len(table.names)} columns",
+        "would group": f"by {job.method}, k = {job.k}, in {counted(int(bounds.strata.max()) + 1, 'stratum', 'strata')}",
+    }
+
+
+def _disk_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
+    """Return the schema and what would be read and grouped, without reading any record."""
+    source = open_batches(given.path, **given.reading())
+    schema = check_disk_job(job, source)
+    return schema, {
+        "would read": f"{given.path}: {source.n_records:,} records, {len(source.names)} columns, in batches",
+        "would group": f"by {job.method}, k = {job.k}, in blocks on disk; the records have not been checked",
+    }

@@ -4,7 +4,7 @@ import gzip
 import mmap
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import reduce
@@ -95,7 +95,11 @@ def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) ->
 
     Delimiter and decimal mark are those of the input file, if it was CSV too.
     """
-    check_flat(table.schema)
+    write_csv_parts([table], path, ending, notes)
+
+
+def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, notes: object = None) -> None:
+    """Write tables of the same columns one after another, as `write_csv` does one."""
     delimiter, decimal = (notes.delimiter, notes.decimal) if isinstance(notes, Reading) else (",", ".")
     if ending.startswith(".tsv"):
         delimiter = "\t"
@@ -104,8 +108,10 @@ def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) ->
     if decimal == delimiter:
         decimal = "."
     with open(path, "wb") as file, _packed(file, ending) as out:
-        for piece in _lines(table, delimiter, decimal):
-            out.write(piece)
+        for number, table in enumerate(tables):
+            check_flat(table.schema)
+            for piece in _lines(table, delimiter, decimal, header=number == 0):
+                out.write(piece)
 
 
 def _packed(file: Any, ending: str) -> Any:
@@ -271,11 +277,11 @@ def _names(
     return names
 
 
-def _lines(table: pa.Table, delimiter: str, decimal: str) -> Iterator[memoryview]:
+def _lines(table: pa.Table, delimiter: str, decimal: str, header: bool) -> Iterator[memoryview]:
     """Yield the bytes of the file in chunks of records."""
     special = ('"', "\n", "\r", delimiter)
     names = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
-    for start in (-1, *range(0, table.num_rows, _ROWS_AT_ONCE)):
+    for start in (*([-1] if header else []), *range(0, table.num_rows, _ROWS_AT_ONCE)):
         rows = names if start < 0 else table.slice(start, _ROWS_AT_ONCE)
         fields = [_field(column, decimal, special) for column in rows.columns]
         lines = pc.binary_join_element_wise(*fields, _text(delimiter), null_handling="replace", null_replacement="")
@@ -334,4 +340,5 @@ CSV = Format(
     read_csv,
     write_csv,
     "the same delimiter and decimal mark, UTF-8",
+    write_parts=write_csv_parts,
 )
