@@ -14,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.auditing import Verdict, recount
-from shoal.blocks.blueprint import BORDER_ROUNDS, Blueprint, Summary
+from shoal.blocks.blueprint import BORDER_ROUNDS, DEEPER, TOO_LARGE, Blueprint, Summary
 from shoal.blocks.border import SETTLED, destinations
 from shoal.blocks.publish import Measured, publish
-from shoal.blocks.records import ALONE, CELL, HASHES, SUBJECT, travelling
+from shoal.blocks.records import ALONE, CELL, HASHES, SUBJECT, carried, travelling
 from shoal.blocks.recount import merged_verdicts
+from shoal.blocks.sample import Sample
 from shoal.blocks.solve import refine_cells, solve
-from shoal.cells.aggregate import Cells, aggregate
-from shoal.columns.schema import Kind, Role, Schema
+from shoal.cells.aggregate import published_type
+from shoal.columns.schema import Role, Schema
 from shoal.errors import ParameterError
 from shoal.extras import versions
 from shoal.job import Job
@@ -40,7 +41,7 @@ from shoal.spark.frames import (
 from shoal.table.published_order import record_hashes
 
 LEAF, BLOCK, PART = "_shoal_leaf", "_shoal_block", "_shoal_part"
-MEASURED = "_shoal_measured"
+EQUAL, MEASURED = "_shoal_equal", "_shoal_measured"
 ORDER = ("_shoal_order_1", "_shoal_order_2")
 """Columns of a hash of the published values, which gives the order of the records that are written."""
 
@@ -48,6 +49,7 @@ ORDER = ("_shoal_order_1", "_shoal_order_2")
 class Made(NamedTuple):
     """Published records, and what was measured on them."""
 
+    blueprint: Blueprint
     published: Frame
     """Persisted: the published columns, those of `ORDER`, and a hash of the subject if there is a subject column."""
 
@@ -81,7 +83,7 @@ def fitted(frame: Frame, job: Job, schema: Schema) -> Blueprint:
 
 def made(frame: Frame, blueprint: Blueprint) -> Made:
     """Make cells of all records, and publish them."""
-    records = _assigned(frame, blueprint).persist()
+    records, blueprint = _in_leaves(frame, blueprint)
     cells = _solved(records, blueprint).persist()
     held = [records, cells]
     for border_round in range(1, BORDER_ROUNDS):
@@ -92,7 +94,58 @@ def made(frame: Frame, blueprint: Blueprint) -> Made:
     content = fingerprint(records, list(HASHES))
     for each in held:
         each.unpersist()
-    return Made(published, [pickle.loads(each) for each in packed[MEASURED].to_pylist()], content)
+    return Made(blueprint, published, [pickle.loads(each) for each in packed[MEASURED].to_pylist()], content)
+
+
+def _in_leaves(frame: Frame, blueprint: Blueprint) -> tuple[Frame, Blueprint]:
+    """Return the records, persisted, each with its leaf, and the blueprint with no leaf that is too large."""
+    records, equal = _assigned(frame, blueprint).persist(), set[int]()
+    for _ in range(DEEPER):
+        counts = counted(records, LEAF)
+        large = sorted(leaf for leaf, n in counts.items() if n > TOO_LARGE * blueprint.size and leaf not in equal)
+        if not large:
+            break
+        before = blueprint
+        for leaf in large:
+            deeper = blueprint.deepened(leaf, _sampled(records, blueprint, leaf))
+            if deeper is blueprint:
+                equal.add(leaf)
+            blueprint = deeper
+        if blueprint is not before:
+            records.unpersist()
+            records = _assigned(frame, blueprint).persist()
+    for leaf in sorted(equal):
+        records, blueprint = _scattered(records, blueprint, leaf, counts[leaf])
+    return records.persist(), blueprint
+
+
+def _sampled(records: Frame, blueprint: Blueprint, leaf: int) -> Sample:
+    """Draw a sample from the records of a leaf."""
+    names, seed = (
+        [name for name in carried(blueprint.schema) if name in blueprint.schema.quasi_names],
+        blueprint.job.seed,
+    )
+    assert seed is not None
+    here = records.filter(f"{LEAF} = {leaf}").drop(LEAF)
+    return Sample.merged(gathered(here, lambda batch: Sample.of(batch, names, seed), Sample.merged))
+
+
+def _scattered(records: Frame, blueprint: Blueprint, leaf: int, n_records: int) -> tuple[Frame, Blueprint]:
+    """Split a leaf of equal points, by content, into parts of the size of a block; others are the last part."""
+    from pyspark.sql.functions import expr
+
+    first = blueprint.points(_sampled(records, blueprint, leaf).records.slice(0, 1))[0]
+    begin, n_parts = blueprint.n_leaves(), -(-n_records // blueprint.size) + 1
+
+    def compare(batch: pa.Table) -> pa.Table:
+        return batch.append_column(EQUAL, pa.array((blueprint.points(batch) == first).all(axis=1)))
+
+    here = records.filter(f"{LEAF} = {leaf}")
+    flagged = mapped(here, compare, types_of(here).append(pa.field(EQUAL, pa.bool_())))
+    place = f"row_number() OVER (PARTITION BY {EQUAL} ORDER BY {', '.join(HASHES)}) - 1"
+    part = f"{begin} + IF({EQUAL}, ({place}) DIV {blueprint.size}, {n_parts - 1})"
+    parts = flagged.withColumn(LEAF, expr(f"CAST({part} AS BIGINT)")).drop(EQUAL)
+    return records.filter(f"{LEAF} <> {leaf}").unionByName(parts), blueprint.scattering(leaf, n_parts)
 
 
 def _assigned(frame: Frame, blueprint: Blueprint) -> Frame:
@@ -141,9 +194,9 @@ def _published(cells: Frame, blueprint: Blueprint) -> Frame:
             .append_column(BLOCK, pa.array(np.full(len(records), block)))
         )
 
-    types = [*_ordered(_specimen(cells, blueprint), blueprint).schema, pa.field(MEASURED, pa.binary())]
-    placed = _in_blocks(cells, blueprint, BORDER_ROUNDS)
-    return grouped(placed, BLOCK, of_block, pa.schema([*types, pa.field(BLOCK, pa.int64())]))
+    types = [(name, pa.int64()) for name in ORDER] + [(MEASURED, pa.binary()), (BLOCK, pa.int64())]
+    types = pa.schema([*_published_types(types_of(cells), blueprint.schema), *types])
+    return grouped(_in_blocks(cells, blueprint, BORDER_ROUNDS), BLOCK, of_block, types)
 
 
 def _in_blocks(records: Frame, blueprint: Blueprint, stage: int) -> Frame:
@@ -151,7 +204,7 @@ def _in_blocks(records: Frame, blueprint: Blueprint, stage: int) -> Frame:
     from pyspark.sql.functions import expr
 
     leaves = counted(records.filter(f"{LEAF} <> {SETTLED}"), LEAF)
-    counts = np.zeros(blueprint.forests[stage].n_leaves, dtype=np.int64)
+    counts = np.zeros(blueprint.n_leaves(stage), dtype=np.int64)
     counts[list(leaves)] = list(leaves.values())
     first = stage << 20  # numbers that no block of another stage has
     blocks = {leaf: first + block for leaf, block in enumerate(blueprint.blocks(counts, stage).tolist()) if block >= 0}
@@ -173,18 +226,11 @@ def _ordered(published: pa.Table, blueprint: Blueprint) -> pa.Table:
     return published
 
 
-def _specimen(cells: Frame, blueprint: Blueprint) -> pa.Table:
-    """Return what would be published for a record of zeros and missing values, for the sake of its types."""
-    schema = blueprint.schema
-    kinds = {column.name: column.kind for column in schema.quasi}
-    values = {
-        field.name: pa.array([0]).cast(field.type) if kinds.get(field.name) is Kind.NUMERIC else pa.nulls(1, field.type)
-        for field in types_of(cells)
-    }
-    record = pa.table(values)
-    replaced = aggregate(record, schema, Cells(np.zeros(1, dtype=np.int64)), whole=blueprint.whole)
-    columns = {c.name: replaced[c.name] if c.role is Role.QUASI else record[c.name] for c in schema.published}
-    return pa.table(columns | ({} if schema.roles.subject is None else {SUBJECT: pa.nulls(1, pa.int64())}))
+def _published_types(types: pa.Schema, schema: Schema) -> pa.Schema:
+    """Return the types of what `shoal.blocks.publish.publish` returns, of records with these types."""
+    quasi = {column.name: published_type(column) for column in schema.quasi}
+    fields = [(c.name, quasi.get(c.name, types.field(c.name).type)) for c in schema.published]
+    return pa.schema([*fields, *([] if schema.roles.subject is None else [(SUBJECT, pa.int64())])])
 
 
 def recounted(published: Frame, blueprint: Blueprint) -> Verdict:

@@ -24,9 +24,8 @@ _FAN_IN = (64, 8)
 
 def types_of(frame: Frame) -> pa.Schema:
     """Return the columns of a frame as Arrow types."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return pa.schema([field.with_nullable(True) for field in to_arrow_schema(frame.schema)])
+    types = frame.limit(0).toArrow().schema
+    return pa.schema([field.with_nullable(True) for field in types])
 
 
 def mapped(frame: Frame, function: Callable[[pa.Table], pa.Table], types: pa.Schema) -> Frame:
@@ -139,4 +138,4 @@ def _hash(name: str) -> Any:
 def _spark_schema(types: pa.Schema) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return from_arrow_schema(types)
+    return from_arrow_schema(types, True)  # a time without a zone stays one

@@ -13,12 +13,11 @@ from typing import Any, Self
 import pyarrow as pa
 
 from shoal.auditing import Verdict
-from shoal.blocks.blueprint import Blueprint
 from shoal.blocks.limits import check_limits
 from shoal.blocks.measure import Measures
 from shoal.blocks.records import carried, check_column_names
 from shoal.cells.contributors import Contribution, single_value_findings
-from shoal.columns.findings import Finding, ask
+from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import Schema, as_names
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
@@ -28,10 +27,10 @@ from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss
 from shoal.models import Model
-from shoal.preparing import check_job
+from shoal.preparing import check_job, check_late
 from shoal.report import FORMATS, Form, gather
 from shoal.report.codebook import codebook
-from shoal.reviewing import warnings_of
+from shoal.reviewing import accepted_columns, warnings_of
 from shoal.spark.engine import ORDER, Made, fitted, made, recounted
 from shoal.spark.frames import Frame, fingerprint, quoted, types_of
 from shoal.spark.sessions import speaking, use_this_interpreter
@@ -117,19 +116,20 @@ def execute_job(job: Job, frame: Frame) -> "SparkRelease":
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     schema = Schema.of(types_of(frame), job.roles, job.columns)
+    check_late(job)
     check_job(job, schema)
     check_limits(job, schema, "spark")
     with speaking():
         wanted = frame.select(*map(quoted, carried(schema)))
-        blueprint = fitted(wanted, job, schema)
-        parts = made(wanted, blueprint)
-        release = SparkRelease(blueprint, parts, recounted(parts.published, blueprint))
-    try:
-        release.verdict.require()
-        ask(single_value_findings(release.contributions, schema), job.accept)
-    except BaseException:
-        release.close()
-        raise
+        parts = made(wanted, fitted(wanted, job, schema))
+        try:
+            release = SparkRelease(parts, recounted(parts.published, parts.blueprint))
+            release.verdict.require()
+            near_unique = {f"{name}={SINGLE_VALUES}" for name in accepted_columns(job, "near-unique-text", schema)}
+            ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
+        except BaseException:
+            parts.published.unpersist()
+            raise
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=3)
     return release
@@ -171,9 +171,9 @@ class SparkRelease:
         The guarantees of the published records, recounted.
     """
 
-    def __init__(self, blueprint: Blueprint, parts: Made, verdict: Verdict) -> None:
-        self._blueprint, self._parts, self.verdict = blueprint, parts, verdict
-        self._measures = Measures(blueprint, parts.measured, verdict)
+    def __init__(self, parts: Made, verdict: Verdict) -> None:
+        self._blueprint, self._parts, self.verdict = parts.blueprint, parts, verdict
+        self._measures = Measures(parts.blueprint, parts.measured, verdict)
 
     def __repr__(self) -> str:
         verdict = self.verdict
