@@ -21,7 +21,19 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 ROOMS = [
     *("errors", "extras", "typing", "progress", "datasets", "file_locks", "files", "arrays", "kernels"),
     *("table", "columns", "partition", "models", "cells", "metrics", "dp", "auditing", "record_risk"),
-    *("job", "manifest", "attacks", "report", "preparing", "reviewing", "writing", "blocks", "disk", "release"),
+    *(
+        "job",
+        "manifest",
+        "attacks",
+        "report",
+        "preparing",
+        "reviewing",
+        "writing",
+        "blocks",
+        "disk",
+        "spark",
+        "release",
+    ),
     *("inspection", "comparison"),
     *("stream", "batches", "estimator", "reproduce", "cli"),
 ]

@@ -69,9 +69,8 @@ class Node(NamedTuple):
 class Cluster:
     """A master and its workers; a context manager."""
 
-    def __init__(self, folder: Path, n_workers: int = 2) -> None:
-        self._folder = folder
-        self._n_workers = n_workers
+    def __init__(self, folder: Path, n_workers: int = 2, memory: str = "1g") -> None:
+        self._folder, self._n_workers, self._memory = folder, n_workers, memory
 
     def __enter__(self) -> Self:
         self._master = Node.start(self._folder / "master.log", "master.Master", "--webui-port", "0")
@@ -88,7 +87,16 @@ class Cluster:
 
     def _worker(self, number: int) -> Node:
         name = f"worker-{number}"
-        options = ["--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(self._folder / name)]
+        options = [
+            "--webui-port",
+            "0",
+            "--cores",
+            "1",
+            "--memory",
+            self._memory,
+            "--work-dir",
+            str(self._folder / name),
+        ]
         return Node.start(self._folder / f"{name}.log", "worker.Worker", *options, self.url)
 
     def __exit__(self, *_: object) -> None:

@@ -18,6 +18,8 @@ from shoal.job import Input, Job
 from shoal.preparing import prepared
 from shoal.release import Release, output_files, run
 from shoal.report.sentences import reached_in_words
+from shoal.spark.jobs import planned, spark_files
+from shoal.spark.release import SparkRelease
 from shoal.table import read
 from shoal.table.batches import open_batches
 from shoal.table.clean import printable
@@ -31,9 +33,11 @@ def run_and_tell(
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
         )
-    files = output_files(job.output, save_job).paths
+    on_spark = job.chosen_engine == "spark"
+    files = spark_files(job.output, save_job) if on_spark else output_files(job.output, save_job).paths
     if dry_run:
-        check_free(files, force, [job.input.path])
+        if not on_spark:
+            check_free(files, force, [job.input.path])
         tell_plan(job, files)
         return
     name = Path(job.input.path).name
@@ -44,7 +48,7 @@ def run_and_tell(
     tell(release, files)
 
 
-def tell(release: Release | DiskRelease, files: Iterable[Path]) -> None:
+def tell(release: Release | DiskRelease | SparkRelease, files: Iterable[Path | str]) -> None:
     """Print what was made, on standard error what to look at before it is published."""
     job, verdict = release.job, release.verdict
     facts(
@@ -63,7 +67,7 @@ def tell(release: Release | DiskRelease, files: Iterable[Path]) -> None:
         click.echo(f"Warning: {text}", err=True)
 
 
-def bound_in_words(release: Release | DiskRelease) -> str:
+def bound_in_words(release: Release | DiskRelease | SparkRelease) -> str:
     """Say what no release can lose less than, where that was asked for."""
     effort = release.job.output.bound if release.job.output is not None else None
     if effort is None or not isinstance(release, Release):
@@ -101,10 +105,11 @@ def models_in_words(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def tell_plan(job: Job, files: Iterable[Path]) -> None:
+def tell_plan(job: Job, files: Iterable[Path | str]) -> None:
     """Print what would be done, having checked all that can be checked before cells are made."""
     assert job.input is not None
-    schema, lines = (_disk_plan if job.chosen_engine == "disk" else _memory_plan)(job, job.input)
+    plans = {"memory": _memory_plan, "disk": _disk_plan, "spark": _spark_plan}
+    schema, lines = plans[job.chosen_engine](job, job.input)
     for role in Role:
         named = [f"{c.name} ({c.kind})" if role is Role.QUASI else c.name for c in schema.having(role)]
         if named:
@@ -135,4 +140,13 @@ def _disk_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
     return schema, {
         "would read": f"{given.path}: {source.n_records:,} records, {len(source.names)} columns, in batches",
         "would group": f"by {job.method}, k = {job.k}, in blocks on disk; the records have not been checked",
+    }
+
+
+def _spark_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
+    """Return the schema and what would be read and grouped, without reading any record."""
+    schema, frame = planned(job, given.path, given.reading())
+    return schema, {
+        "would read": f"{given.path}: {len(frame.columns)} columns, on Spark",
+        "would group": f"by {job.method}, k = {job.k}, in blocks on Spark; the records have not been checked",
     }

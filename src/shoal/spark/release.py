@@ -3,11 +3,13 @@
 DataFrame -> checks -> blueprint -> cells and published records -> recount -> SparkRelease
 """
 
+import os
 import secrets
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
@@ -21,7 +23,7 @@ from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import Schema, as_names
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
-from shoal.files import check_free, replacing_all
+from shoal.files import replacing_all
 from shoal.job import Job
 from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.metrics.risk import Risk
@@ -111,14 +113,10 @@ missing, seed
 
 def execute_job(job: Job, frame: Frame) -> "SparkRelease":
     """Make the release that a job describes from a DataFrame."""
-    _check_frame(frame)
+    schema = check_spark_job(job, frame)
     use_this_interpreter(frame.sparkSession)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
-    schema = Schema.of(types_of(frame), job.roles, job.columns)
-    check_late(job)
-    check_job(job, schema)
-    check_limits(job, schema, "spark")
     with speaking():
         wanted = frame.select(*map(quoted, carried(schema)))
         parts = made(wanted, fitted(wanted, job, schema))
@@ -133,6 +131,18 @@ def execute_job(job: Job, frame: Frame) -> "SparkRelease":
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=3)
     return release
+
+
+def check_spark_job(job: Job, frame: Frame) -> Schema:
+    """Return the schema of a DataFrame, or raise if the job cannot be done on it, whatever its records are."""
+    _check_frame(frame)
+    if job.memory is not None:
+        raise ParameterError("memory limits the engine 'disk', but the engine 'spark' is asked for. Leave one out.")
+    schema = Schema.of(types_of(frame), job.roles, job.columns)
+    check_late(job)
+    check_job(job, schema)
+    check_limits(job, schema, "spark")
+    return schema
 
 
 def _check_frame(frame: Frame) -> None:
@@ -278,12 +288,13 @@ class SparkRelease:
         path: str,
         *,
         partition_by: Names = (),
-        report: str | None = None,
+        report: str | os.PathLike[str] | None = None,
         form: Form = "internal",
-        json: str | None = None,
+        json: str | os.PathLike[str] | None = None,
         title: str | None = None,
         author: str | None = None,
         date: str | None = None,
+        save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
     ) -> list[str]:
         """Write the release as a folder of Parquet files, with its two manifests and, optionally, its report.
@@ -295,8 +306,8 @@ class SparkRelease:
             published with the data, and ``PATH.internal.json``, which must be kept private.
         partition_by : sequence of str
             Published columns that split the folder.
-        report, json : str, optional
-            HTML and JSON file for the report, on the machine of the driver.
+        report, json, save_job : path, optional
+            HTML and JSON file for the report, and TOML file for the job with its seed, on the machine of the driver.
         form, title, author, date
             As in `shoal.Release.write`.
         force : bool
@@ -316,27 +327,29 @@ class SparkRelease:
         """
         split = as_names(partition_by)
         self._check_split(split)
-        reports = {name: each for name, each in (("html", report), ("json", json)) if each is not None}
-        check_free(reports.values(), force, [])
+        reports = {name: Path(each) for name, each in (("html", report), ("json", json)) if each is not None}
         facts = (
             gather(self, form, title=title, author=author, date=date, file=path.rsplit("/", 1)[-1]) if reports else {}
         )
+        local = [*reports.values(), *([] if save_job is None else [Path(save_job)])]
         folder = Folder(self._parts.published.sparkSession, path)
-        with speaking():
+        # What stays on this machine appears with the manifests, or not at all.
+        private = local if form == "internal" else local[len(reports) :]
+        with speaking(), replacing_all(local, force, private) as beside:
             folder.write(self._sorted(*split), split, force=force)
             try:
                 self._recount(folder)
                 digests = folder.digests()
                 output = digest_of(digests)
-                with replacing_all(reports.values(), force, reports.values() if form == "internal" else []) as beside:
-                    for name, temporary in zip(reports, beside, strict=True):
-                        temporary.write_text(FORMATS[name]({**facts, "sha256": output}), encoding="utf-8")
-                    written = folder.write_beside(self._manifests(output, digests), [".internal.json"], force=force)
+                texts = [FORMATS[name]({**facts, "sha256": output}) for name in reports]
+                for temporary, text in zip(beside, [*texts, self.job.to_toml()], strict=False):
+                    temporary.write_text(text, encoding="utf-8")
+                written = folder.write_beside(self._manifests(output, digests), [".internal.json"], force=force)
             except BaseException:
                 folder.remove()
                 raise
             folder.mark()
-        return [path, *written, *reports.values()]
+        return [path, *written, *map(str, local)]
 
     def _check_split(self, split: list[str]) -> None:
         published = [column.name for column in self.schema.published]
