@@ -1,8 +1,10 @@
 """Releases on Spark: on one core, on two, and on a cluster of which a worker is killed."""
 
+import importlib
 import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,8 @@ from shoal.blocks import blueprint
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.spark import engine, writing
 from shoal.spark.release import execute_job
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 # It comes with the import of PySpark.
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -148,9 +152,21 @@ def test_the_same_job_file_runs_on_spark_and_on_disk(spark, lake, tmp_path):
     other = tmp_path / "disk.toml"
     other.write_text(file.read_text().replace('"spark"', '"disk"').replace("release.parquet", "disk.parquet"))
     shoal.run(other)
-    both = [pq.read_table(tmp_path / name).drop(["tags"]) for name in ("release.parquet", "disk.parquet")]
+    both = [pq.read_table(tmp_path / name) for name in ("release.parquet", "disk.parquet")]
 
     assert multiset(both[0]) == multiset(both[1])
+
+
+def test_a_partitioned_lake_becomes_a_partitioned_release(spark, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    data_lake = importlib.import_module("data_lake")
+    pq.write_to_dataset(data_lake.visits(), tmp_path / "visits", partition_cols=["year"])
+    release = data_lake.main(spark, str(tmp_path))
+
+    assert release.verdict.holds
+    assert {folder.name for folder in (tmp_path / "release").glob("year=*")} == {
+        f"year={y}" for y in (2028, 2029, 2030)
+    }
 
 
 def test_half_of_all_records_may_be_equal_and_a_column_constant(spark):
