@@ -14,7 +14,7 @@ import pyarrow as pa
 from shoal.arrays import as_k
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
-from shoal.columns.schema import Column, Role, Roles, Schema, as_names, as_settings
+from shoal.columns.schema import Column, ColumnSettings, Role, Roles, Schema, as_names, as_settings
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.models import Codes, Model, Reached
 from shoal.models.model import worse
@@ -228,26 +228,62 @@ def audit(
     >>> verdict.holds, verdict.smallest, verdict.confidential["disease"].distinct
     (True, 2, 1)
     """
-    quasi, sensitive = as_names(quasi_identifiers), as_names(confidential)
-    settings = as_settings(columns)
-    for name, given in settings.items():
-        unused = sorted(given.model_fields_set - {"kind", "order"})
-        if unused:
-            raise ParameterError(
-                f"{', '.join(unused)} is set for column {name!r}, but an audit uses only kind and order. Leave it out."
-            )
-    if not quasi:
-        raise SchemaError("No quasi-identifiers are given, so there are no classes to count. Name at least one column.")
-    needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
-    arrow = read(table, columns=list(needed), **reading).arrow
+    asked = Question.of(quasi_identifiers, k, confidential, models, subject, columns)
+    arrow = read(table, columns=asked.needed, **reading).arrow
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
-    k = None if k is None else as_k(k)
-    roles = Roles(quasi_identifiers=tuple(quasi), confidential=tuple(sensitive))
-    kinds = Schema.of(arrow.select(dict.fromkeys([*quasi, *sensitive])).schema, roles, settings)
-    asked = as_models(models)
-    check_models(asked, kinds)
-    return recount(arrow, kinds, k, arrow[subject] if subject else None, asked)
+    return recount(arrow, asked.schema(arrow.schema), asked.k, arrow[subject] if subject else None, asked.models)
+
+
+class Question(NamedTuple):
+    """What an audit is asked, checked as far as that needs no table."""
+
+    quasi: list[str]
+    k: int | None
+    confidential: list[str]
+    models: tuple[Model, ...]
+    subject: str | None
+    settings: dict[str, ColumnSettings]
+
+    @staticmethod
+    def of(
+        quasi_identifiers: Sequence[str] | str,
+        k: int | None,
+        confidential: Sequence[str] | str,
+        models: Sequence[Model] | Model,
+        subject: str | None,
+        columns: dict[str, Any] | None,
+    ) -> "Question":
+        """Check the arguments of `audit`."""
+        settings = as_settings(columns)
+        for name, given in settings.items():
+            unused = sorted(given.model_fields_set - {"kind", "order"})
+            if unused:
+                raise ParameterError(
+                    f"{', '.join(unused)} is set for column {name!r}, but an audit uses only kind and order. Leave it "
+                    "out."
+                )
+        quasi = as_names(quasi_identifiers)
+        if not quasi:
+            raise SchemaError(
+                "No quasi-identifiers are given, so there are no classes to count. Name at least one column."
+            )
+        smallest = None if k is None else as_k(k)
+        return Question(quasi, smallest, as_names(confidential), tuple(as_models(models)), subject, settings)
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns to read."""
+        names = [*self.quasi, *self.confidential, *self.settings, *([self.subject] if self.subject else [])]
+        return list(dict.fromkeys(names))
+
+    def schema(self, types: pa.Schema) -> Schema:
+        """Return the columns to count, with their roles; raise if they and the models do not fit."""
+        counted = pa.schema([types.field(name) for name in dict.fromkeys([*self.quasi, *self.confidential])])
+        roles = Roles(quasi_identifiers=tuple(self.quasi), confidential=tuple(self.confidential))
+        kinds = Schema.of(counted, roles, self.settings)
+        check_models(self.models, kinds)
+        return kinds
 
 
 def recount(

@@ -30,6 +30,15 @@ class Prepared(NamedTuple):
 
 def prepared(job: Job, table: Table) -> Prepared:
     """Prepare a table for the partition; raise on everything that can be checked before it."""
+    if job.chosen_engine != "memory":
+        raise ParameterError(
+            f'engine="{job.chosen_engine}" makes whole releases only, and this needs all records in memory. Leave out '
+            "the engine and its limit of memory."
+        )
+    if job.memory is not None:
+        raise ParameterError(
+            'A limit of memory applies to engine="disk", but engine="memory" is asked for. Leave one of them out.'
+        )
     schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load)
     check_job(job, schema)
     as_cell_size(job.k, table.n_records)

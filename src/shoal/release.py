@@ -265,8 +265,6 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
 
 def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
     """Make the release that a job describes from a table."""
-    if job.memory is not None:
-        raise ParameterError("memory limits the engine 'disk', but the engine 'memory' is asked for. Leave one out.")
     check_late(job)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})

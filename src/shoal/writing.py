@@ -179,7 +179,7 @@ def write_table(release: InMemory, path: Path, rows: NDArray[np.int64] | None) -
 def recount_file(release: InMemory, path: Path, rows: NDArray[np.int64] | None) -> None:
     """Recount the guarantees on the written file before it is published, with the subjects in the order of its rows."""
     job = release.job
-    schema = counted_schema(release)
+    schema = _counted_schema(release)
     # The first line of our own file is a header, whatever it looks like.
     header = True if format_of(path)[1].name == "csv" else None
     written = read(path, columns=[column.name for column in schema.columns], header=header).arrow
@@ -220,7 +220,7 @@ def _subjects(release: InMemory, rows: NDArray[np.int64] | None) -> pa.ChunkedAr
     return subjects if rows is None else subjects.take(pa.array(rows))
 
 
-def counted_schema(release: ReleaseLike) -> Schema:
+def _counted_schema(release: ReleaseLike) -> Schema:
     """Return the schema for recounting a written file, with explicit orders, since a file may not store them."""
     wanted = {*release.schema.quasi_names, *(model.column for model in release.job.models)}
     columns = [column for column in release.schema.columns if column.name in wanted]

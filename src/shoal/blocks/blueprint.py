@@ -207,10 +207,13 @@ class Blueprint:
             yield begin, n_parts
             begin += n_parts
 
-    def deepened(self, leaf: int, sample: Sample) -> "Blueprint":
-        """Return the blueprint with a leaf of the first forest cut further, by a sample of its records."""
-        points = self.points(sample.records)
-        deeper = self.forests[0].deepened(leaf, points, sample.counts.astype(np.float64), self.size)
+    def deepened(self, leaf: int, sample: Sample, n_records: int) -> "Blueprint":
+        """Return the blueprint with a leaf of the first forest cut further, by a sample of its records.
+
+        If all sampled records are at the same point, this blueprint is returned.
+        """
+        weights = sample.counts * (n_records / sample.counts.sum())
+        deeper = self.forests[0].deepened(leaf, self.points(sample.records), weights, self.size)
         return self if deeper is self.forests[0] else replace(self, forests=(deeper, *self.forests[1:]))
 
     def scattering(self, leaf: int, n_parts: int) -> "Blueprint":

@@ -27,7 +27,7 @@ LIMITS = (
         lambda job, schema: schema.roles.household is not None,
     ),
     Limit(
-        "random aggregation (rho)",
+        "random aggregation (`rho`)",
         "its noise follows the order of the records, which blocks do not have",
         lambda job, schema: bool(job.rho),
     ),
@@ -44,7 +44,7 @@ LIMITS = (
         lambda job, schema: schema.roles.subject is not None and any(model.by_frequency for model in job.models),
     ),
     Limit(
-        "folded texts (fold)",
+        "folded texts (`fold`)",
         "the most frequent spelling is known only after all records",
         lambda job, schema: any(column.settings.fold for column in schema.quasi),
     ),
@@ -56,7 +56,7 @@ LIMITS = (
         lambda job, schema: job.output is not None and job.output.bound is not None,
     ),
     Limit(
-        "the order of the input (order = keep)",
+        "keeping the order of the input",
         "records are sorted by their published values, block by block",
         lambda job, schema: job.output is not None and job.output.order == "keep",
     ),
@@ -78,5 +78,5 @@ def check_limits(job: Job, schema: Schema, engine: str) -> None:
         if limit.is_asked(job, schema):
             raise ParameterError(
                 f"The engine {engine!r} cannot do this: {limit.what}. The reason: {limit.why}. Leave it out, or use "
-                "the engine 'memory' on a machine whose memory holds the table."
+                'engine="memory" on a machine whose memory holds the table.'
             )

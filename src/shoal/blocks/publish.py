@@ -7,17 +7,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.blocks.blueprint import Blueprint
-from shoal.blocks.records import ALONE, SUBJECT, by_content, labels_of
-from shoal.blocks.sample import sampling_keys
+from shoal.blocks.records import ALONE, SUBJECT, by_content, labels_of, person_hashes
+from shoal.blocks.sample import COPIES, SAMPLE, sampling_keys
 from shoal.cells.aggregate import Cells, aggregate, published_type
 from shoal.cells.contributors import Contribution, contributions
-from shoal.columns.prepare import as_seen, decoded, one_missing
 from shoal.columns.schema import Role
 from shoal.metrics.linkage import Linkage
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_linkage
 from shoal.preparing import survey_weights
-from shoal.table.published_order import value_hashes
 from shoal.typing import Labels, Vector
 
 LINKED = 5_000
@@ -84,7 +82,7 @@ def publish(records: pa.Table, blueprint: Blueprint) -> Part:
     }
     subject = schema.roles.subject
     if subject is not None:
-        columns[SUBJECT] = pa.chunked_array([_person_hashes(records[subject])])
+        columns[SUBJECT] = pa.chunked_array([person_hashes(records[subject])])
     loss = table_loss(space, records, replaced, {column.name: labels for column in schema.quasi})
     alone = np.asarray(records[ALONE])
     persons = None if weights is None else np.maximum(weights, 1.0)
@@ -114,11 +112,10 @@ def _linkage(records: pa.Table, replaced: pa.Table, labels: Labels, blueprint: B
 
 
 def _is_sampled(records: pa.Table, blueprint: Blueprint, highest: int) -> NDArray[np.bool_]:
+    """Return which records, in content order, are in a sample; in a large table, a few of many equal ones."""
     assert blueprint.job.seed is not None
-    return sampling_keys(records, blueprint.job.seed) <= np.uint64(highest)
-
-
-def _person_hashes(subjects: pa.ChunkedArray) -> pa.Array:
-    """Return a number for each person, the same for names that look alike."""
-    seen = as_seen(one_missing(decoded(subjects))).combine_chunks()
-    return pa.array(value_hashes(seen)[1].view(np.int64))
+    keys = sampling_keys(records, blueprint.job.seed)
+    sampled = keys <= np.uint64(highest)
+    if blueprint.n_records > COPIES * SAMPLE:
+        sampled[COPIES:] &= keys[COPIES:] != keys[:-COPIES]
+    return sampled

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.prepare import decoded, prepare
+from shoal.columns.prepare import as_seen, decoded, one_missing, prepare
 from shoal.columns.schema import Schema, value_type
 from shoal.errors import SchemaError
-from shoal.table.published_order import record_hashes
+from shoal.table.published_order import record_hashes, value_hashes
 from shoal.typing import Labels
 
 HASHES = ("_shoal_hash_1", "_shoal_hash_2")
@@ -93,3 +93,9 @@ def in_cells(records: pa.Table, labels: Labels, block: int) -> pa.Table:
     cells = pa.array((np.int64(block) << np.int64(32)) + labels)
     names = [name for name in records.column_names if name != CELL]
     return records.select(names).append_column(CELL, cells)
+
+
+def person_hashes(subjects: pa.ChunkedArray) -> pa.Array:
+    """Return a number for each person, the same for names that look alike."""
+    seen = as_seen(one_missing(decoded(subjects))).combine_chunks()
+    return pa.array(value_hashes(seen)[1].view(np.int64))

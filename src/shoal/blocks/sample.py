@@ -19,7 +19,8 @@ SAMPLE = 100_000
 """Number of different records in a sample, at most."""
 
 _COUNT = "_shoal_count"
-_COPIES = 4
+COPIES = 4
+"""Number of equal records in a sample of a large table, at most."""
 
 
 def sampling_keys(records: pa.Table, seed: int) -> NDArray[np.uint64]:
@@ -68,8 +69,8 @@ class Sample:
     def repeated(self) -> pa.Table:
         """Return each record as often as it occurs; four times at most if that would be more than four samples."""
         counts = self.counts
-        if counts.sum() > _COPIES * self.size:
-            counts = np.minimum(counts, _COPIES)
+        if counts.sum() > COPIES * self.size:
+            counts = np.minimum(counts, COPIES)
         return self.records.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
 
     @property

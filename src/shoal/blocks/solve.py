@@ -16,6 +16,7 @@ from shoal.cells.constraints import Constraints, constraints_of
 from shoal.cells.grouping import group
 from shoal.cells.guarded_refine import guarded_refine
 from shoal.columns.equivalence import class_ids
+from shoal.errors import GuaranteeError
 from shoal.partition.cell_building import members_of, renumbered
 from shoal.partition.refine import refine
 from shoal.typing import Labels, Matrix
@@ -47,7 +48,13 @@ def solve(records: pa.Table, blueprint: Blueprint, block: int, threads: int | No
     alone = np.bincount(classes)[classes] == 1
     X = blueprint.points(records)
     settings: dict[str, Any] = {"models": job.models, "whole": blueprint.whole, "threads": threads}
-    cells = group(records, schema, blueprint.space, X, job.k, job.method, job.seed, **settings)
+    try:
+        cells = group(records, schema, blueprint.space, X, job.k, job.method, job.seed, **settings)
+    except GuaranteeError as error:
+        raise GuaranteeError(
+            f"In one block, of {records.num_rows:,} of {blueprint.n_records:,} records: {error} A block holds similar "
+            'records; engine="memory" may satisfy on the whole table what cannot be satisfied in a block.'
+        ) from None
     return in_cells(records.append_column(ALONE, pa.array(alone)), cells.labels, block)
 
 

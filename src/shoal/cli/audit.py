@@ -1,6 +1,7 @@
 """``shoal audit``: what a published file keeps, recounted."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from shoal.cli import options
 from shoal.cli.execute import models_in_words, verdict_in_words
 from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
+from shoal.disk.recounting import audit_on_disk
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
 from shoal.table import format_of, write_into
@@ -33,9 +35,17 @@ from shoal.table import format_of, write_into
 @click.option("--list", "as_list", is_flag=True, help="Name the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
 @click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@click.option("--memory", metavar="SIZE", help="Count a file larger than memory in parts, within so much, such as 2GB.")
 @options.reading
 def command(
-    file: str, k: int | None, as_json: bool, as_list: bool, risks: str | None, force: bool, **given: Any
+    file: str,
+    k: int | None,
+    as_json: bool,
+    as_list: bool,
+    risks: str | None,
+    force: bool,
+    memory: str | None,
+    **given: Any,
 ) -> int:
     """Recount what a published FILE keeps, from shoal or from another tool.
 
@@ -44,13 +54,16 @@ def command(
     """
     if as_list and k is None:
         raise click.UsageError("--list names the records in classes smaller than k. Say what k is: -k 10")
+    if memory is not None and (as_list or risks):
+        raise click.UsageError("--list and --risks need all records in memory. Leave out --memory, or them.")
     if risks is not None:
         format_of(risks)
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
     with showing(f"reading and counting {Path(file).name}", ""):
-        verdict = audit(
+        counted_by = audit if memory is None else partial(audit_on_disk, memory=memory)
+        verdict = counted_by(
             file,
             quasi_identifiers=roles.pop("quasi_identifiers", ()),
             k=k,

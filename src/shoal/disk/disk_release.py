@@ -24,7 +24,7 @@ from shoal.blocks.measure import Measures
 from shoal.blocks.records import SUBJECT, check_column_names
 from shoal.cells.contributors import Contribution, single_value_findings
 from shoal.columns.findings import SINGLE_VALUES, Finding, ask
-from shoal.columns.schema import Schema
+from shoal.columns.schema import Role, Roles, Schema
 from shoal.columns.space import Space
 from shoal.disk.engine import Made, make
 from shoal.disk.memory import Budget
@@ -43,7 +43,7 @@ from shoal.table.batches import Batches, open_batches
 from shoal.table.clean import publishable
 from shoal.table.published_order import record_hashes
 from shoal.typing import Progress
-from shoal.writing import Files, counted_schema, require_of_file, write_release
+from shoal.writing import Files, require_of_file, write_release
 
 
 def execute_on_disk(
@@ -156,7 +156,7 @@ class DiskRelease:
     def verdict(self) -> Verdict:
         """The recounted guarantees: of the written file, or else of the records that will be written."""
         if self._verdict is None:
-            names = [*(column.name for column in counted_schema(self).columns), *self._subject]
+            names = [*(column.name for column in self._counted.columns), *self._subject]
             batches = (table.select(names) for table in self._sorted())
             self._verdict = self._recounted(batches)
             self._verdict.require()
@@ -254,6 +254,11 @@ class DiskRelease:
                 yield table.take(pa.array(np.lexsort((second, first))))
 
     @property
+    def _counted(self) -> Schema:
+        """The columns that are recounted."""
+        return Schema(self.schema.having(Role.QUASI, Role.BY, Role.CONFIDENTIAL), Roles())
+
+    @property
     def _subject(self) -> list[str]:
         return [] if self.schema.roles.subject is None else [SUBJECT]
 
@@ -280,8 +285,7 @@ class DiskRelease:
         files = Files.of(path, report, json, save_job, form)
         if format_of(files.table)[1].write_parts is None:
             raise ParameterError(
-                f"{files.table.name!r} cannot be written in parts. Write CSV, Parquet or Arrow, or use the engine "
-                "'memory'."
+                f'{files.table.name!r} cannot be written in parts. Write CSV, Parquet or Arrow, or use engine="memory".'
             )
         said = {"title": title, "author": author, "date": date}
         write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
@@ -302,7 +306,7 @@ class DiskRelease:
     def rows(self, order: Order) -> NDArray[np.int64] | None:
         """Return nothing; the records are sorted while they are written."""
         if order == "keep":
-            raise ParameterError("The engine 'disk' does not keep the order of the input. Write with order='shuffle'.")
+            raise ParameterError("The engine 'disk' does not keep the order of the input. Leave the order out.")
         return None
 
     def write_table(self, path: Path, rows: NDArray[np.int64] | None) -> None:
@@ -328,7 +332,6 @@ class DiskRelease:
 
     def recount_table(self, path: Path, rows: NDArray[np.int64] | None) -> None:
         """Recount the guarantees on the written file; raise if they do not hold."""
-        schema = counted_schema(self)
         written = open_batches(path, **({"header": True} if format_of(path)[1].name == "csv" else {}))
         n_records = self._made.blueprint.n_records
         if written.n_records != n_records:
@@ -336,7 +339,7 @@ class DiskRelease:
                 f"The written file, read back, has {written.n_records:,} records instead of the {n_records:,} of the "
                 "release. Nothing was released. Choose another format."
             )
-        batches = written.read([column.name for column in schema.columns])
+        batches = written.read([column.name for column in self._counted.columns])
         self._verdict = self._recounted(self._with_persons(batches) if self._subject else batches)
         require_of_file(self._verdict, self.job)
 
@@ -347,9 +350,8 @@ class DiskRelease:
             yield batch.append_column(SUBJECT, persons.take(batch.num_rows))
 
     def _recounted(self, batches: Iterator[pa.Table]) -> Verdict:
-        schema = counted_schema(self)
         folder = self._scratch / f"recount-{secrets.token_hex(4)}"
-        asked = Asked(schema, self.job.k, self.job.models)
+        asked = Asked(self._counted, self.job.k, self.job.models)
         return recount_batches(batches, self._made.blueprint.n_records, asked, folder, self._budget.buffer)
 
     def check_input(self) -> str:

@@ -209,7 +209,7 @@ class _Making:
             counts[[*blueprint.forests[0].deeper, *equal]] = 0
             large = np.flatnonzero(counts > TOO_LARGE * blueprint.size).tolist()
             for leaf in large:
-                deeper = blueprint.deepened(leaf, self._sample(blueprint, spill, leaf))
+                deeper = blueprint.deepened(leaf, self._sample(blueprint, spill, leaf), int(counts[leaf]))
                 if deeper is blueprint:
                     equal.add(leaf)
                     continue

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from shoal.errors import FileError
@@ -43,9 +43,12 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
     with locked_folders([folder.parent]):
         folder.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY)
-        lock(
-            descriptor, 0.0, f"Another process makes the same release, in {str(folder)!r}. Wait until it has finished."
-        )
+        try:
+            with suppress(OSError):  # a file system without locks
+                lock(descriptor, 0.0, f"Another process makes the same release in {str(folder)!r}. Wait until it ends.")
+        except FileError:
+            os.close(descriptor)
+            raise
         sweep(target)
     try:
         yield folder
@@ -70,5 +73,6 @@ def _full(folder: Path, needed: int | None) -> FileError:
     need = "" if needed is None else f" about {needed / 1e9:.1f} GB are needed, and"
     return FileError(
         f"The disk is too full for the scratch folder in {str(folder.parent)!r}:{need} {free / 1e9:.1f} GB are free. "
-        "Nothing was written. Free some space, or write the release to another disk; the scratch folder is beside it."
+        "Nothing was written. Free some space, or choose another disk: the scratch folder is beside the output, or in "
+        "TMPDIR if no output is known."
     )

@@ -1,11 +1,16 @@
 """Batches: a file, a folder of Parquet files or a frame, read a part at a time.
 
-Files are read in the order of their names. A file that changes between two reads is refused.
+Files are read in the order of their names. A file that changes between two reads is refused. The types of a CSV file
+follow from all values of a column, so that it is first converted, a few columns at a time, in a private temporary
+folder.
 """
 
 import hashlib
 import os
+import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,14 +20,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import FileError, ParameterError
-from shoal.files import sha256
+from shoal.files import hidden_folder, sha256
 from shoal.table import Reading, Table, format_of, read
 from shoal.table.clean import check_names, check_wanted, plain
-from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types
+from shoal.table.csv import csv_names, read_csv
+from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types, write_arrow_parts
 from shoal.table.source import Stamp, check_stamp
 
 AT_ONCE = 1 << 16
 """Number of records of a batch, at most."""
+
+_TEXT = 1 << 28  # bytes of a CSV file that are converted at a time, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +62,7 @@ class Batches:
     stamps: tuple[Stamp, ...] = ()
     table: Table | None = None
     reading: Reading | None = None
+    converted: "_Converted | None" = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,6 +74,10 @@ class Batches:
         wanted = list(self.names) if columns is None else check_wanted(columns, self.names)
         if self.table is not None:
             yield from _slices(self.table.load(wanted))
+        if self.converted is not None:
+            self.check_unchanged()
+            yield from self.converted.read(wanted)
+            return
         for path, stamp in zip(self.paths, self.stamps, strict=True):
             check_stamp(path, stamp)
             yield from _BATCHES[format_of(path)[1].name](path, wanted)
@@ -104,13 +117,15 @@ def open_batches(source: Any, **reading: Any) -> Batches:
     paths = _parquet_files(path) if path.is_dir() else [path]
     if not path.is_dir():
         kind = format_of(path)[1].name
-        if kind not in _BATCHES:
+        if kind not in (*_BATCHES, "csv") or path.suffix == ".gz":
             raise ParameterError(
-                f"{path.name!r} cannot be read in batches, only {', '.join(sorted(_BATCHES))}. Convert it to Parquet, "
-                "or use the engine 'memory'."
+                f"{path.name!r} cannot be read in batches, only CSV (not packed), Parquet and Arrow. Unpack it, or "
+                'convert it to Parquet, or use engine="memory".'
             )
         if not path.is_file():
             raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
+        if kind == "csv":
+            return _convert(path, reading)
     if reading:
         raise ParameterError(f"{', '.join(sorted(reading))} cannot be given here; these options apply to CSV files.")
     stamps = tuple(Stamp.of(file) for file in paths)
@@ -134,7 +149,7 @@ def _parquet_files(folder: Path) -> list[Path]:
     if any("=" in part for path in found for part in path.relative_to(folder).parts[:-1]):
         raise FileError(
             f"The folder {str(folder)!r} holds partitions (folders named COLUMN=VALUE), whose columns are not in the "
-            "files. Write the files with all columns, or use the engine 'spark', which reads them."
+            "files. Write files that hold all columns."
         )
     return found
 
@@ -185,6 +200,45 @@ def _arrow_batches(path: Path, columns: list[str]) -> Iterator[pa.Table]:
 def _slices(table: pa.Table) -> Iterator[pa.Table]:
     for start in range(0, table.num_rows, AT_ONCE):
         yield table.slice(start, AT_ONCE)
+
+
+class _Converted:
+    """A CSV file as Arrow files of a few columns each; removed when this object is."""
+
+    def __init__(self, stack: ExitStack, files: dict[Path, list[str]]) -> None:
+        self._files = files
+        self._finalizer = weakref.finalize(self, stack.close)
+
+    def read(self, columns: list[str]) -> Iterator[pa.Table]:
+        """Yield some columns in batches."""
+        wanted = {path: [name for name in columns if name in names] for path, names in self._files.items()}
+        readers = [_arrow_batches(path, names) for path, names in wanted.items() if names]
+        for parts in zip(*readers, strict=True):
+            together = {name: part[name] for part in parts for name in part.column_names}
+            yield pa.table({name: together[name] for name in columns})
+
+
+def _convert(path: Path, reading: dict[str, Any]) -> Batches:
+    """Convert a CSV file, as many columns at a time as fit into memory."""
+    stamp = Stamp.of(path)
+    names = list(csv_names(path, **reading))
+    at_once = max(1, int(len(names) * _TEXT // max(stamp.size, 1)))
+    types: dict[str, pa.DataType] = {}
+    files: dict[Path, list[str]] = {}
+    notes, n_records = None, 0
+    with ExitStack() as stack:
+        folder = stack.enter_context(hidden_folder(Path(tempfile.gettempdir()) / f"shoal-csv-{os.getuid()}"))
+        for start in range(0, len(names), at_once):
+            some = names[start : start + at_once]
+            table, notes = read_csv(path, some, **reading)
+            check_stamp(path, stamp)
+            table = plain(table)
+            types |= dict(zip(some, table.schema.types, strict=True))
+            n_records = table.num_rows
+            files[folder / f"{start}.arrow"] = some
+            write_arrow_parts((part.combine_chunks() for part in _slices(table)), folder / f"{start}.arrow")
+        converted = _Converted(stack.pop_all(), files if n_records else {})
+    return Batches(pa.schema(types), n_records, "csv", (path,), (stamp,), reading=notes, converted=converted)
 
 
 _BATCHES = {"parquet": _parquet_batches, "arrow": _arrow_batches}

@@ -90,6 +90,24 @@ def read_csv(
     return table, Reading(delimiter, mark, encoding, quote, missing, has_header)
 
 
+def csv_names(path: Path, **reading: Any) -> tuple[str, ...]:
+    """Return the names of the columns, from the beginning of a file; `reading` as in `read_csv`."""
+    with open(path, "rb") as file:
+        text = sample(as_utf8(_whole_lines(file.read(_PIECE)), reading.get("encoding") or "utf-8", path.name))
+    if not text.strip():
+        raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
+    quote = _one_character("quote", reading.get("quote"), '"', or_none=True)
+    delimiter = _one_character("delimiter", reading.get("delimiter"), find_delimiter(text, quote))
+    header, names = reading.get("header"), reading.get("names")
+    _has_header(header, names)
+    return _names(text, delimiter, quote, path.name, header, _several("names", names))
+
+
+def _whole_lines(raw: bytes) -> bytes:
+    """Return the beginning of a file without a line that is not complete, unless it is the only one."""
+    return raw[: raw.rindex(b"\n") + 1] if len(raw) == _PIECE and b"\n" in raw else raw
+
+
 def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
     """Write a table as UTF-8 text, quoted only where needed; `""` is an empty string, an empty field a missing value.
 
