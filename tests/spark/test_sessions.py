@@ -26,7 +26,9 @@ def machine(tmp_path, monkeypatch):
 
 
 def test_a_machine_without_java_is_told_what_to_install(machine):
-    with pytest.raises(ParameterError, match=r"needs Java 17 or newer, but no Java was found\. Install it .*'disk'"):
+    with pytest.raises(
+        ParameterError, match=r"needs Java 17 or newer, but no Java was found\. Install it .*engine=.disk."
+    ):
         sessions.check_java()
 
 

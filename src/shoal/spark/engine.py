@@ -28,6 +28,7 @@ from shoal.extras import versions
 from shoal.job import Job
 from shoal.spark.frames import (
     Frame,
+    Held,
     counted,
     fingerprint,
     gathered,
@@ -83,23 +84,20 @@ def fitted(frame: Frame, job: Job, schema: Schema) -> Blueprint:
 
 def made(frame: Frame, blueprint: Blueprint) -> Made:
     """Make cells of all records, and publish them."""
-    records, blueprint = _in_leaves(frame, blueprint)
-    cells = _solved(records, blueprint).persist()
-    held = [records, cells]
-    for border_round in range(1, BORDER_ROUNDS):
-        cells = _refined(cells, blueprint, border_round).persist()
-        held.append(cells)
-    published = _published(cells, blueprint).persist()
-    packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
-    content = fingerprint(records, list(HASHES))
-    for each in held:
-        each.unpersist()
+    with Held() as held:
+        records, blueprint = _in_leaves(frame, blueprint, held)
+        cells = held(_solved(records, blueprint))
+        for border_round in range(1, BORDER_ROUNDS):
+            cells = held(_refined(cells, blueprint, border_round))
+        published = _published(cells, blueprint).persist()
+        packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
+        content = fingerprint(records, list(HASHES))
     return Made(blueprint, published, [pickle.loads(each) for each in packed[MEASURED].to_pylist()], content)
 
 
-def _in_leaves(frame: Frame, blueprint: Blueprint) -> tuple[Frame, Blueprint]:
-    """Return the records, persisted, each with its leaf, and the blueprint with no leaf that is too large."""
-    records, equal = _assigned(frame, blueprint).persist(), set[int]()
+def _in_leaves(frame: Frame, blueprint: Blueprint, held: Held) -> tuple[Frame, Blueprint]:
+    """Return the records, each with its leaf, and the blueprint with no leaf that is too large."""
+    records, equal = held(_assigned(frame, blueprint)), set[int]()
     for _ in range(DEEPER):
         counts = counted(records, LEAF)
         large = sorted(leaf for leaf, n in counts.items() if n > TOO_LARGE * blueprint.size and leaf not in equal)
@@ -107,24 +105,21 @@ def _in_leaves(frame: Frame, blueprint: Blueprint) -> tuple[Frame, Blueprint]:
             break
         before = blueprint
         for leaf in large:
-            deeper = blueprint.deepened(leaf, _sampled(records, blueprint, leaf))
+            deeper = blueprint.deepened(leaf, _sampled(records, blueprint, leaf), counts[leaf])
             if deeper is blueprint:
                 equal.add(leaf)
             blueprint = deeper
         if blueprint is not before:
-            records.unpersist()
-            records = _assigned(frame, blueprint).persist()
+            records = held(_assigned(frame, blueprint))
     for leaf in sorted(equal):
         records, blueprint = _scattered(records, blueprint, leaf, counts[leaf])
-    return records.persist(), blueprint
+    return held(records) if equal else records, blueprint
 
 
 def _sampled(records: Frame, blueprint: Blueprint, leaf: int) -> Sample:
     """Draw a sample from the records of a leaf."""
-    names, seed = (
-        [name for name in carried(blueprint.schema) if name in blueprint.schema.quasi_names],
-        blueprint.job.seed,
-    )
+    names = [name for name in carried(blueprint.schema) if name in blueprint.schema.quasi_names]
+    seed = blueprint.job.seed
     assert seed is not None
     here = records.filter(f"{LEAF} = {leaf}").drop(LEAF)
     return Sample.merged(gathered(here, lambda batch: Sample.of(batch, names, seed), Sample.merged))

@@ -6,6 +6,7 @@ do not matter, or whole groups.
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,16 @@ AT_ONCE = 1 << 16
 
 _STATE = "state binary"
 _FAN_IN = (64, 8)
+
+
+class Held(ExitStack):
+    """Frames that are persisted until the end of a ``with`` statement, whatever the end is."""
+
+    def __call__(self, frame: Frame) -> Frame:
+        """Persist a frame."""
+        persisted = frame.persist()
+        self.callback(persisted.unpersist)
+        return persisted
 
 
 def types_of(frame: Frame) -> pa.Schema:

@@ -47,7 +47,7 @@ def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
     if ending and ending not in PARQUET:
         raise ParameterError(
             f"The engine 'spark' reads Parquet files and folders of them; the name of the input ends in {ending!r}. "
-            "Read it with Spark and pass the DataFrame to shoal.spark.anonymize, or use the engine 'disk'."
+            'Read it with Spark and pass the DataFrame to shoal.spark.anonymize, or use engine="disk".'
         )
     from pyspark.errors import AnalysisException
 

@@ -49,7 +49,7 @@ def check_java() -> None:
         raise ParameterError(
             f"The Spark engine needs Java {OLDEST_JAVA} or newer, but {there}. Install it (Debian, Ubuntu: apt install "
             "default-jre-headless; macOS: brew install openjdk) or set JAVA_HOME. A table on one machine needs neither "
-            "Spark nor Java: engine = 'disk'."
+            'Spark nor Java: engine="disk".'
         )
 
 
