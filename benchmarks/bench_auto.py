@@ -1,7 +1,7 @@
-"""How the constants of the default method were chosen: each varied by itself, on real and on generated records.
+"""How the constants of the default method were chosen: each varied separately, on real and on generated records.
 
-Loss in percent and processor time for every setting, on one thread. The last rows say what a setting costs on average
-over all problems, against the one that is used: the mean of the ratios of losses and of times.
+Loss in percent and processor time for every setting, on one thread. The last rows give the cost of a setting averaged
+over all problems, relative to the one in use: the mean of the ratios of losses and of times.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SEARCHES = (0, 300, SHORT_SEARCH, 3_000, 10_000)
 
 
 class Setting(NamedTuple):
-    """One constant and the value it has; the others are as they are used."""
+    """One constant and its value; the others have the values in use."""
 
     constant: str
     value: float
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
 
 
 def settings() -> Iterator[Setting]:
-    """Yield what is tried on large inputs."""
+    """Yield the settings for large inputs."""
     for size in SIZES:
         yield Setting(
             "block size", size, size == BLOCK_RECORDS, lambda X, k, size=size: refine(X, blocks(X, k, size=size), k)
@@ -57,7 +57,7 @@ def settings() -> Iterator[Setting]:
 
 
 def searches() -> Iterator[Setting]:
-    """Yield what is tried on small inputs: steps of the search that follows, for each record."""
+    """Yield the settings for small inputs: steps of the final search, per record."""
     for steps in SEARCHES:
         yield Setting("search", steps, steps == SHORT_SEARCH, lambda X, k, steps=steps: _searched(X, k, steps))
 
@@ -71,7 +71,7 @@ def _searched(X: Matrix, k: int, steps: int) -> Labels:
 
 
 def large(quick: bool) -> Iterator[Problem]:
-    """Yield real records, and noise, heaps and a plane in space."""
+    """Yield real records, noise, clusters and a plane in space."""
     rng = np.random.default_rng(7)
     n = 20_000 if quick else 200_000
     for source in (california(), covertype(92_962), census(204_309), covertype(286_048), flights()):
@@ -93,7 +93,7 @@ def small() -> Iterator[Problem]:
 
 
 def tried(problem: Problem, tries: Iterator[Setting]) -> Iterator[dict[str, Any]]:
-    """Yield what each setting loses and takes."""
+    """Yield loss and time of each setting."""
     for setting in tries:
         with kernels.using(1):
             start = process_time()
@@ -112,7 +112,7 @@ def tried(problem: Problem, tries: Iterator[Setting]) -> Iterator[dict[str, Any]
 
 
 def on_average(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return for each setting the mean ratio of its loss and time to those of the one used."""
+    """Return for each setting the mean ratio of its loss and time to those of the one in use."""
     used = {(row["problem"], row["constant"]): row for row in rows if row["used"]}
     means = []
     for constant, value in dict.fromkeys((row["constant"], row["value"]) for row in rows):
@@ -134,7 +134,7 @@ def main(quick: bool, output: Path) -> None:
     rows = [row for problem in large(quick) for k in (5, 10) for row in tried(problem._replace(k=k), settings())]
     rows += [row for problem in small() for k in (3, 5, 10) for row in tried(problem._replace(k=k), searches())]
     means = on_average(rows)
-    click.echo("\nOn average over all problems, against what is used:")
+    click.echo("\nOn average over all problems, relative to the settings in use:")
     for mean in means:
         mark = "  (used)" if mean["used"] else ""
         click.echo(

@@ -1,6 +1,6 @@
-"""Measure what single pages of the docs say about one method on one set of records: time and loss, as JSON.
+"""Measure the time and loss of single methods that pages of the docs quote, as JSON.
 
-Seconds are of the processor, of one thread, because they tell more than the clock on a busy machine.
+Times are processor seconds of one thread, which are more reliable than wall-clock time on a busy machine.
 """
 
 import json
@@ -59,7 +59,7 @@ def refined(name: str) -> Method:
 
 
 def thoroughness() -> dict[str, Method]:
-    """Return refining as by default, and with steps of more than two records at the end."""
+    """Return the default refinement, and one that ends with steps of more than two records."""
     names = {"blocks, refined": False, "blocks, refined thoroughly": True}
     return {name: lambda X, k, most=most: refine(X, blocks(X, k), k, thorough=most) for name, most in names.items()}
 
@@ -99,7 +99,7 @@ def census(path: Path, most: int) -> Matrix:
 @click.option("--quick", is_flag=True, help="Few records. Checks that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
 def main(quick: bool, output: Path | None) -> None:
-    """Measure what the docs say about single methods."""
+    """Measure the numbers that the docs quote about single methods."""
     output = output or (SCRATCH if quick else RESULTS)
     output.parent.mkdir(parents=True, exist_ok=True)
     rows = []

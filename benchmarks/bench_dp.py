@@ -1,4 +1,4 @@
-"""Measure differentially private releases of Census beside what one would do otherwise, at equal epsilon and bounds.
+"""Measure differentially private releases of Census beside the alternatives, at equal epsilon and bounds.
 
 Errors are in shares of the public range of a column: 0.1 is a tenth of it.
 """
@@ -29,7 +29,7 @@ from shoal.typing import Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "dp.json"
 SCRATCH = ROOT / "out" / "bench" / "dp.json"
-# Round numbers that cut no value, the same for all that is measured. A real release takes them from documentation.
+# Round numbers that clip no value, the same for all measurements. A real release takes them from documentation.
 BOUNDS = {
     "AFNLWGT": (0, 1_000_000),
     "AGI": (0, 100_000),
@@ -57,9 +57,9 @@ class Row:
     sorted_rmse: float
     """Root mean square difference of the sorted columns, all columns together."""
     matched_rmse: float | None
-    """Root mean square distance after the best matching of records, by column; for whole records."""
+    """Root mean square distance after the best matching of records, by column; for joint records."""
     correlation: float | None
-    """Mean absolute difference of the correlations; for whole records. A constant column counts as uncorrelated."""
+    """Mean absolute difference of the correlations; for joint records. A constant column counts as uncorrelated."""
     seconds: float
 
 
@@ -112,7 +112,7 @@ def record_laplace(X: Matrix, epsilon: float) -> Matrix:
 
 
 def fixed_order(X: Matrix, epsilon: float, n_cells: int) -> Matrix:
-    """Cut the order of the sums into cells of fixed sizes: a record may shift one record in every cell."""
+    """Cut the records, sorted by their sums, into cells of fixed sizes: a record may shift one record in every cell."""
     codes = np.rint(X * GRID).astype(np.int64)
     cells = np.array_split(np.argsort(codes.sum(axis=1), kind="stable"), n_cells)
     sums = np.concatenate([codes[cell].sum(axis=0) for cell in cells])
@@ -126,7 +126,7 @@ def fixed_order(X: Matrix, epsilon: float, n_cells: int) -> Matrix:
 
 
 def smartnoise(X: Matrix, epsilon: float, python: Path) -> Matrix:
-    """Let SmartNoise's MST make records, in a Python of its own; (epsilon, 1e-9), which is a weaker promise."""
+    """Let SmartNoise's MST make records, in a separate Python; (epsilon, 1e-9), which is a weaker guarantee."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(Path(folder) / name) for name in ("in.npy", "out.npy")]
         np.save(paths[0], X)
@@ -147,7 +147,7 @@ def correlations(X: Matrix) -> Matrix:
 
 
 def measure(what: str, epsilon: float, X: Matrix, make: Callable[[], Matrix], repeats: int, whole: bool) -> Row:
-    """Release again and again, and take the means of the errors."""
+    """Release repeatedly, and return the mean errors."""
     start = perf_counter()
     made = [make() for _ in range(repeats)]
     seconds = (perf_counter() - start) / repeats

@@ -1,7 +1,7 @@
 """Plan a collection from a rehearsal, execute the plan with the commands, and compare the finish with the forecast.
 
-Settings differ in records, in how few of them the rehearsal gets to see, in threads and in other work on the machine.
-Every one that was tried is in the results.
+Settings differ in records, in the share that the rehearsal sees, in threads and in other load on the machine. All
+settings that were tried are in the results.
 """
 
 import json
@@ -106,7 +106,7 @@ def shell(*arguments: object) -> Took:
 def evening(table: pa.Table, planned: Plan, setting: Setting, load: tuple[float, float]) -> tuple[float, float]:
     """Execute the plan; return when it was ready, in seconds after the collection ended.
 
-    By the clock; and as it would have been with the load that the machine had during the rehearsal.
+    In wall-clock time, and scaled to the load that the machine had during the rehearsal.
     """
     limit = () if setting.threads is None else ("--threads", setting.threads)
     quasi = ",".join(table.column_names)
@@ -135,7 +135,7 @@ def one_setting(setting: Setting, table: pa.Table, seconds: float, turns: int) -
         table.slice(0, table.num_rows // setting.seen), job, setting.n, seconds=seconds, threads=setting.threads
     )
     ordinary = measured.base(0.0)
-    # In a long collection the base is done before it ends; in a short one it is not, and its time counts too.
+    # In a long collection the base is finished before the end; in a short one it is not, and its time counts too.
     for kind, collection in {"long": 20 * ordinary, "short": 2 * ordinary}.items():
         planned = plan(measured, Arrivals.uniform(collection))
         found = [evening(table, planned, setting, measured.load) for _ in range(turns)]
@@ -181,7 +181,7 @@ def as_table(results: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.option("--table", is_flag=True, help="Measure nothing; print the results as they stand in docs/plan.md.")
+@click.option("--table", is_flag=True, help="Measure nothing; print the results as in docs/plan.md.")
 @click.option("--quick", is_flag=True, help="Small sizes, single runs. Checks that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
 def main(table: bool, quick: bool, output: Path | None) -> None:

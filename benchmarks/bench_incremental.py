@@ -94,7 +94,7 @@ def thesis(bench: Bench) -> None:
 
 
 def same_method(bench: Bench) -> None:
-    """Reopen at nu = 10 % against the default method on everything: loss and time, one thread, best of some turns."""
+    """Reopen at nu = 10 % against the default method on everything: loss and time, one thread, best of several runs."""
     aims = {"gaussian": 25.0}
     sources: list[Source | Any] = [census(204_309), covertype(286_048), flights()]
     for missing in (source for source in sources if not isinstance(source, Source)):
@@ -112,7 +112,7 @@ def one_problem(bench: Bench, problem: Problem, aim: float) -> None:
     X = np.ascontiguousarray(problem.X[order])
     n_base = round(0.9 * len(X))
     base = partition(X[:n_base], K, seed=0)
-    neighbours = neighbours_of(X[:n_base], base, K)  # as a collection does while it waits
+    neighbours = neighbours_of(X[:n_base], base, K)  # as a collection does while waiting
     times: dict[str, list[float]] = {"everything": [], "reopen": [], "one round": []}
     labels: dict[str, Labels] = {}
     for _ in range(1 if bench.quick else 3):

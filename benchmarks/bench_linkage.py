@@ -1,7 +1,7 @@
 """Compare linkage with SciPy's k-d tree and with brute force.
 
-All are given the same originals and the same released means, and answer the same two questions: is the own original the
-nearest of all, and is the own released record. shoal also counts ties and ranks the released records.
+All get the same originals and the same released means, and answer the same two questions: is a record's original the
+nearest of all, and is its released record the nearest. shoal also counts ties and ranks the released records.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Measure whole releases with privacy models and without, in turns: what a promise costs in time and in loss.
+"""Measure whole releases with privacy models and without, interleaved: the cost of a model in time and loss.
 
 The table is the 204,309 records of gov_census: eight numeric quasi-identifiers, salary confidential, k = 10. CPU
-seconds stand beside wall time, because they tell more on a busy machine.
+seconds are given beside wall time, because they are more reliable on a busy machine.
 """
 
 import json
@@ -29,13 +29,13 @@ ASKED: dict[str, list[Model]] = {
 
 
 @click.command()
-@click.option("--rounds", default=3, show_default=True, help="All of them in turns; the best of each counts.")
+@click.option("--rounds", default=3, show_default=True, help="Number of interleaved runs; the best of each counts.")
 @click.option("--output", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
 def main(rounds: int, output: Path) -> None:
     """Measure releases with each model, and without."""
     folder = data_folder()
     if folder is None or not (folder / DATA).exists():
-        click.echo(f"{DATA} is not here; point SHOAL_DATA at the folder that has it.")
+        click.echo(f"{DATA} not found; SHOAL_DATA may name the folder that has it.")
         sys.exit(1)
     table = pyarrow.csv.read_csv(folder / DATA).select(list(CENSUS_COLUMNS))
     runs = [{name: measure(table, models) for name, models in ASKED.items()} for _ in range(rounds)]

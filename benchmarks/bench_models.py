@@ -1,4 +1,4 @@
-"""Measure the privacy models: what they reach, what they cost in loss and time, beside the same run without them."""
+"""Measure the privacy models: what they reach, and their cost in loss and time relative to a run without them."""
 
 import json
 from collections.abc import Iterator
@@ -56,13 +56,13 @@ def main(quick: bool) -> None:
 
 
 def small_cases() -> Iterator[Case]:
-    """Yield what needs no file: the sets of the paper."""
+    """Yield the cases that need no file: the data sets of the paper."""
     for data, t in cases():
         yield Case(data.name, data.X, 2, TCloseness("confidential", t=t), data.column)
 
 
 def large_cases() -> Iterator[Case]:
-    """Yield the cases on real data, where the files are at hand, and one on generated data."""
+    """Yield the cases on real data, where the files are available, and one on generated data."""
     folder = data_folder()
     if folder is None:
         click.echo("Without adult and gov_census: no data folder found; SHOAL_DATA may name one.", err=True)

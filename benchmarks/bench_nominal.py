@@ -1,6 +1,6 @@
-"""Measure what a nominal column needs: the loss with at most 2, 4, 8, 16 or 32 coordinates a column, as JSON.
+"""Measure how many coordinates a nominal column needs: the loss with at most 2, 4, 8, 16 or 32, as JSON.
 
-The loss is measured on the categories themselves, whatever coordinates stood in for them while cells were formed.
+The loss is measured on the categories themselves, whatever coordinates represented them during the partition.
 """
 
 import json
@@ -23,7 +23,7 @@ from shoal.table import Table, read
 RESULTS = ROOT / "benchmarks" / "results" / "nominal.json"
 SCRATCH = ROOT / "out" / "bench" / "nominal.json"
 DIMS = (2, 4, 8, 16, 32)
-# The files, what is not a quasi-identifier in them, and how many records are drawn.
+# The files, their columns that are not quasi-identifiers, and the number of records drawn.
 FILES = {
     "adult": ("adult.csv.gz", ["fnlwgt", "education_num", "income", "split"], None),
     "gov_census": ("gov_census.csv.gz", [], 50_000),
@@ -32,7 +32,7 @@ FILES = {
 
 @dataclass(frozen=True)
 class Row:
-    """One table with at most so many coordinates a nominal column."""
+    """One table with a maximum number of coordinates per nominal column."""
 
     data: str
     n: int
@@ -47,7 +47,7 @@ class Row:
 
 
 def measure(data: str, table: Table, dropped: list[str], most_dims: int, k: int, method: str) -> Row:
-    """Anonymize a table with at most so many coordinates for each nominal column."""
+    """Anonymize a table with at most `most_dims` coordinates for each nominal column."""
     axes.MOST_DIMS = most_dims
     quasi = [name for name in table.names if name not in dropped]
     start = process_time()

@@ -34,7 +34,7 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 
 
 class Bench:
-    """What has been measured so far, and how thoroughly to go on."""
+    """Results so far, and how thoroughly to measure."""
 
     def __init__(self, quick: bool, folder: Path) -> None:
         self.quick = quick
@@ -44,7 +44,7 @@ class Bench:
     def race(
         self, section: str, problem: Problem, entries: Sequence[Entry], rounds: int, reference: Entry | None = None
     ) -> list[Row]:
-        """Measure the entries in turns and compare their labels with the reference's, by default the first entry."""
+        """Measure the entries interleaved and compare their labels with the reference's, by default the first entry."""
         effort = Effort(1, 0.2) if self.quick else Effort(rounds, 1.0)
         rows = race(section, problem, entries, reference or entries[0], effort, self.folder)
         self.results["rows"] += [asdict(row) for row in rows]
@@ -53,7 +53,7 @@ class Bench:
         return rows
 
     def fit(self, section: str, rows: Sequence[Row]) -> None:
-        """Note how the time of one contender grows over the sizes in the rows."""
+        """Record how the time of one contender grows over the sizes in the rows."""
         if len(rows) < 2:
             return
         few, many = min(row.n for row in rows), max(row.n for row in rows)
@@ -63,13 +63,13 @@ class Bench:
         self.results["growth"].append({**entry, "n_from": few, "n_to": many, "exponent": exponent})
 
     def claim(self, what: str, value: float, unit: str, **aim: float | None) -> dict[str, Any]:
-        """Note a number that stands for itself, and what a full run aims at: `at_least` or `at_most`."""
+        """Record a number and its goal in a full run: `at_least` or `at_most`."""
         claim = {"what": what, "value": value, "unit": unit, **({} if self.quick else aim)}
         self.results["claims"].append(claim)
         return claim
 
     def claim_faster(self, what: str, rows: Sequence[Row], slow: Entry, fast: Entry, aim: float | None = None) -> None:
-        """Note by how much one of the rows is faster than another, if both are there."""
+        """Record by how much one of the rows is faster than another, if both are there."""
         by_entry = {Entry(row.method, row.threads): row for row in rows}
         if slow in by_entry and fast in by_entry:
             a, b = by_entry[slow], by_entry[fast]
@@ -77,12 +77,12 @@ class Bench:
             claim["by_medians"] = a.median / b.median
 
     def missing(self, reason: str) -> None:
-        """Say and note what is left out."""
+        """Print and record what is left out."""
         say(f"Left out: {reason}.")
         self.results["missing"].append(reason)
 
     def at_hand(self, *sources: Source | Missing) -> list[Source]:
-        """Keep the data sets that were found, and say which were not."""
+        """Return the data sets that were found, and report those that were not."""
         for source in sources:
             if isinstance(source, Missing):
                 self.missing(f"{source.name}: {source.reason}")
@@ -132,7 +132,7 @@ def threads(bench: Bench) -> None:
 
 
 def million(bench: Bench) -> None:
-    """Partition a million records: that it finishes, in how much memory, and that threads do not move a record."""
+    """Partition a million records: time, memory, and the same cells for any number of threads."""
     problem = sample(gaussian(), 100_000 if bench.quick else 1_000_000)
     entries = [Entry(threads=count) for count in sorted({1, CORES})]
     for row in bench.race("million", problem, entries, rounds=1):
@@ -142,7 +142,7 @@ def million(bench: Bench) -> None:
 
 
 def importing(bench: Bench) -> None:
-    """Import shoal in a fresh process, and NumPy alone, which is the most of it."""
+    """Import shoal in a fresh process, and NumPy alone, which takes most of the time."""
     best: dict[str, float] = {}
     for _ in range(3 if bench.quick else 10):
         for module in ("numpy", "shoal"):
@@ -156,7 +156,7 @@ def importing(bench: Bench) -> None:
 
 
 def growing(bench: Bench) -> None:
-    """Fit how shoal's time grows with the number of records; small samples are compared with NumPy's cells."""
+    """Fit the growth of shoal's time with the number of records; small samples are compared with NumPy's cells."""
     for source in [gaussian(), *bench.at_hand(covertype(286_048), census(204_309), flights())]:
         largest = 200_000 if source.records is None else len(source.records)
         rows = []
@@ -174,7 +174,7 @@ def less_loss(bench: Bench) -> None:
     problems.append(sample(gaussian(), 10_000 if bench.quick else 200_000))
     for k in (10,) if bench.quick else (5, 10, 50):
         for problem in problems:
-            # Real records lie in heaps that a search can find; noise has none.
+            # Real records form clusters that a search can find; noise has none.
             aim = 11.0 if k == 10 and problem.data != "gaussian" else 0.0
             _compare_with_mdav(bench, problem._replace(k=k), aim)
     _compare_with_mdav(bench, sample(gaussian(), 10_000 if bench.quick else 100_000)._replace(k=3), 0.0)
@@ -193,7 +193,7 @@ def _compare_with_mdav(bench: Bench, problem: Problem, aim: float) -> None:
 
 
 def near_linear(bench: Bench) -> None:
-    """Fit how the time of the default method grows up to millions of records; a million beside exact MDAV; memory."""
+    """Fit the growth of the default method's time up to millions of records; a million beside exact MDAV; memory."""
     sizes = (10_000, 20_000, 40_000) if bench.quick else (100_000, 300_000, 1_000_000, 3_000_000)
     makers = [lambda n: sample(gaussian(), n)]
     makers += [lambda n, source=source: jittered(source, n) for source in bench.at_hand(flights())]
@@ -245,9 +245,9 @@ SECTIONS = {
 def main(quick: bool, only: tuple[str, ...], output: Path | None) -> None:
     """Measure shoal beside NumPy and beside brute force.
 
-    Progress goes to stderr as it comes, tables to stdout, and all numbers to a JSON file. A full run takes about eight
-    minutes and wants the machine for itself. Real data are looked for in the folder that SHOAL_DATA names, or in
-    shared/data in or beside the project.
+    Progress goes to stderr, tables to stdout, and all numbers to a JSON file. A full run takes about eight minutes and
+    needs an idle machine. Real data are searched in the folder that SHOAL_DATA names, or in shared/data in or beside
+    the project.
     """
     output = output or (SCRATCH if quick or only else RESULTS)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -257,7 +257,7 @@ def main(quick: bool, only: tuple[str, ...], output: Path | None) -> None:
         for name in only or SECTIONS:
             say(f"\n{name}: {SECTIONS[name].__doc__}")
             SECTIONS[name](bench)
-            # After each, so that an interrupted run keeps what it has.
+            # After each section, so that an interrupted run keeps its results.
             results = {**about, "minutes": (perf_counter() - start) / 60, **bench.results}
             output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     say(f"\nWritten to {output}\n")
@@ -265,7 +265,7 @@ def main(quick: bool, only: tuple[str, ...], output: Path | None) -> None:
 
 
 def circumstances(quick: bool) -> dict[str, Any]:
-    """Say what was measured, when and on what."""
+    """Return what was measured, when and on which machine."""
     return {
         "quick": quick,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -276,7 +276,7 @@ def circumstances(quick: bool) -> dict[str, Any]:
 
 
 def _git(*arguments: str) -> str | None:
-    """Ask git about the project; None where there is no git, or no repository."""
+    """Return the output of a git command; None where there is no git, or no repository."""
     try:
         asked = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

@@ -1,8 +1,8 @@
 """Measure a release from a CSV file to Parquet with its report, step by step, beside a bare read and write.
 
 The table is the 204,309 records of gov_census: nine numeric and eight nominal quasi-identifiers with 804 categories.
-Everything but the partition is set against reading the same CSV file and writing it as Parquet with pyarrow, in the
-same process, in turns. CPU seconds stand beside wall time, because they tell more on a busy machine.
+Everything but the partition is compared with reading the same CSV file and writing it as Parquet with pyarrow, in the
+same process, interleaved. CPU seconds are given beside wall time, because they are more reliable on a busy machine.
 """
 
 import gzip
@@ -32,13 +32,13 @@ RESULTS = ROOT / "benchmarks" / "results" / "release.json"
 
 
 class Clock:
-    """Adds up what the calls that it watches take."""
+    """Adds up the time of the calls that it wraps."""
 
     def __init__(self) -> None:
         self.wall = self.cpu = 0.0
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function, watched."""
+        """Return the function, timed."""
 
         def timed(*arguments: Any, **options: Any) -> Any:
             wall, cpu = perf_counter(), process_time()
@@ -54,14 +54,14 @@ class Clock:
 @click.command()
 @click.option("-k", "k", default=10, show_default=True)
 @click.option("--method", default="auto", show_default=True)
-@click.option("--rounds", default=3, show_default=True, help="Bare and full runs in turns; the best of each counts.")
+@click.option("--rounds", default=3, show_default=True, help="Interleaved bare and full runs; the best of each counts.")
 @click.option("--output", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
 def main(k: int, method: str, rounds: int, output: Path) -> None:
     """Measure the steps around the partition."""
     folder = data_folder()
     source = None if folder is None else folder / DATA
     if source is None or not source.exists():
-        click.echo(f"{DATA} is not here; point SHOAL_DATA at the folder that has it.")
+        click.echo(f"{DATA} not found; SHOAL_DATA may name the folder that has it.")
         sys.exit(1)
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "people.csv"

@@ -1,7 +1,7 @@
-"""Measure streams: tuples per second, side by side with plain Python, and what that costs in loss.
+"""Measure streams: tuples per second, beside plain Python, and the loss.
 
-The machine may be busy with other things, so seconds are those of the processor, the best of several rounds, and the
-contenders take turns. Wall-clock rates stand beside them.
+The machine may be busy, so times are processor seconds, the best of several rounds, and the contenders are
+interleaved. Wall-clock rates are given beside them.
 """
 
 import json
@@ -104,7 +104,7 @@ def write_lines(folder, n):
 
 
 def measure_command(form, n, folder, say):
-    """Run the command on a file and on an almost empty one: the difference is what the lines cost."""
+    """Run the command on a file and on an almost empty one: the difference is the time for the lines."""
     flags = ["--csv"] if form == "csv" else []
     roles = ["--quasi", "a,b,c,d,e", "--confidential", "diagnosis", "--drop", "id"]
     command = [sys.executable, "-m", "shoal.cli", "stream", "-k", str(K), "--delay", "100", *roles, *flags]
@@ -132,7 +132,7 @@ def measure_command(form, n, folder, say):
 
 
 def measure_worker(batch, n, say):
-    """Let a worker move n tuples from one Redis stream to another; seconds are those of the worker and of Redis."""
+    """Let a worker move n tuples from one Redis stream to another; times are those of the worker and of Redis."""
     if shutil.which("redis-server") is None:
         say("no redis-server on this machine: the worker is not measured")
         return {"batch": batch, "n": n, "per_second": None}
@@ -185,9 +185,9 @@ def redis_seconds(redis):
 
 
 def measure_memory(n, say):
-    """Push n tuples through a stream in a fresh process and read its peak memory, where the system tells it.
+    """Push n tuples through a stream in a fresh process and read its peak memory, where the system reports it.
 
-    The peak that getrusage tells would be that of this process, if it is higher.
+    The peak from getrusage would be that of this process, if it is higher.
     """
     if not Path("/proc/self/status").exists():
         return {"n": n, "peak_mb": None}
@@ -208,7 +208,7 @@ def measure_memory(n, say):
 @click.option("--quick", is_flag=True, help="Small sizes, to check that it works.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS, help="JSON file.")
 def main(quick, output):
-    """Measure streams and write the numbers down."""
+    """Measure streams and write the numbers to a JSON file."""
     scale = 20 if quick else 1
     rounds = 1 if quick else 3
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()

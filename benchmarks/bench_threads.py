@@ -2,7 +2,7 @@
 
 One command measures everything on the machine it runs on: 1, 2, 4, 8 and 16 threads, as far as there are cores; two
 cores of which another program keeps one busy; half of all cores kept busy; and many strata. Runs take turns. What could
-not be measured, for want of cores, is named in the result.
+not be measured, for lack of cores, is named in the result.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Task(NamedTuple):
         """Return the cells, made with `threads` threads."""
         if self.n_strata == 1:
             return partition(X, K, self.method, seed=1, threads=threads)
-        # Here, since it needs pyarrow, and the rest of this script does not.
+        # Imported here, since it needs pyarrow, and the rest of this script does not.
         from shoal.cells.strata import within
 
         strata = np.arange(len(X)) % self.n_strata
@@ -114,7 +114,7 @@ def measured(task: Task, threads: Sequence[int], situation: Situation, rounds: i
                 times[count].append(perf_counter() - start)
                 cells = labels if cells is None else cells
                 if not np.array_equal(labels, cells):
-                    raise SystemExit(f"{task}: {count} threads made other cells.")
+                    raise SystemExit(f"{task}: {count} threads made different cells.")
     rows = [
         {
             "situation": situation.name,

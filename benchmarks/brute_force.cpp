@@ -1,9 +1,9 @@
-// What shoal's kernel is measured against: MDAV by three tuned brute-force passes a round.
+// The baseline for shoal's kernel: MDAV by three tuned brute-force passes a round.
 //
 // Single precision, in chunks of 256 records held column by column, compiled for the machine it runs on. A pass stores
 // every distance and the least and greatest of each chunk; the k nearest are found by a shrinking limit. A removed
 // record is overwritten by the last one, so a pass sees only what remains.
-// It is a benchmark's yardstick, not part of shoal: ties and near ties fall as single precision has it.
+// It is a baseline, not part of shoal: ties and near ties are broken by single-precision rounding.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -91,7 +91,7 @@ class BruteForce {
         return i;
     }
 
-    // Removes the k nearest, and tells where the record at a position has gone; to 0 if it was one of them.
+    // Removes the k nearest, and returns the new position of the record at a position; 0 if it was one of them.
     std::size_t form_cell(std::size_t watched) {
         nearest_.clear();
         for (std::size_t start = 0; start < n_; start += chunk) {

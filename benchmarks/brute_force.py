@@ -14,16 +14,16 @@ from shoal.typing import Labels, Matrix
 SOURCE = Path(__file__).with_name("brute_force.cpp")
 LIBRARY = "brute_force.so"
 
-# What -ffast-math allows, spelled out: GCC links code into a library built with that flag which makes the whole
-# process lose its subnormal numbers.
+# The parts of -ffast-math, one by one: with the flag itself, GCC links start-up code into a library that disables
+# subnormal numbers in the whole process.
 _FAST = ("-fassociative-math", "-ffinite-math-only", "-fno-signed-zeros", "-fno-trapping-math", "-fno-math-errno")
 _ALWAYS = ("-std=c++20", "-O3", *_FAST, "-shared", "-fPIC")
-# The best first: not every compiler knows the preferred width, and some name the machine in another way.
+# The best first: not every compiler knows the preferred width, and some name the machine differently.
 _MACHINE = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
 
 
 def build(folder: Path) -> str | None:
-    """Compile into the folder and return how, or None where nothing compiles."""
+    """Compile into the folder and return the command used, or None if none works."""
     compiler = _compiler()
     for machine in _MACHINE if compiler else ():
         flags = [*_ALWAYS, *machine]
@@ -34,7 +34,7 @@ def build(folder: Path) -> str | None:
 
 
 def load(folder: Path) -> Callable[[Matrix, int], Labels]:
-    """Return what was built in the folder, as a function of the matrix and k."""
+    """Return the library built in the folder, as a function of the matrix and k."""
     function = ctypes.CDLL(str(folder / LIBRARY)).brute_force_mdav
     function.restype = None
     function.argtypes = [ctypes.c_void_p, *[ctypes.c_size_t] * 3, ctypes.c_void_p]

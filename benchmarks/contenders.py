@@ -1,4 +1,4 @@
-"""What is measured, by name. Every algorithm in shoal's registry is a contender by itself."""
+"""The contenders, by name. Every algorithm in shoal's registry is one."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,11 +26,11 @@ def shoal(algorithm: str = "mdav") -> str:
 
 
 def with_threads(name: str, threads: int) -> str:
-    """Name a contender and how many threads it may use."""
+    """Return the name of a contender with its number of threads."""
     return f"{name}, {threads} thread{'s' if threads > 1 else ''}"
 
 
-# Imported when asked for, so that a process holds only what it measures.
+# Imported on demand, so that a process loads only what it measures.
 def load(name: str, threads: int, folder: Path) -> Callable[[Matrix, int], Labels]:
     """Return the contender as a function of the matrix and k; only shoal's can use more than one thread."""
     if name == PLAIN:

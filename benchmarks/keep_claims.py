@@ -1,6 +1,6 @@
-"""Keep the claims of the papers: read result files, write ``src/shoal/reproduce/kept/`` and ``docs/claims.md``.
+"""Store the claims of the papers: read result files, write ``src/shoal/reproduce/kept/`` and ``docs/claims.md``.
 
-Run it after a reproduction whose numbers are to be kept has been copied to ``benchmarks/results/papers``:
+Run it after the results of a reproduction have been copied to ``benchmarks/results/papers``:
 
     python benchmarks/keep_claims.py
 """
@@ -40,7 +40,7 @@ SOURCES: dict[str, list[Source]] = {
     "streams": [Source("papers/streams.json", "shoal reproduce streams")],
     "records": [Source("records.json", "shoal reproduce records --bound")],
 }
-"""Where the claims of each paper come from: of a claim that the first file cannot answer, the next one's answer."""
+"""The result files of each paper: a claim that the first file cannot decide is decided by the next."""
 
 HEAD = """# What the papers say, and what holds here
 
@@ -55,7 +55,7 @@ Real data sets that are not shipped (census, covertype, Breast Cancer, Diabetes)
 
 
 def claims_of(paper: str) -> tuple[list[Source], dict[str, Any], list[Claim]]:
-    """Return the files that are there, the machine of the first, and every claim with the first answer."""
+    """Return the existing files, the machine of the first, and every claim with its first answer."""
     function = import_module(f"shoal.reproduce.{paper}").claims
     there = [source for source in SOURCES[paper] if (RESULTS / source.file).is_file()]
     contents = [json.loads((RESULTS / source.file).read_text(encoding="utf-8")) for source in there]
@@ -64,7 +64,7 @@ def claims_of(paper: str) -> tuple[list[Source], dict[str, Any], list[Claim]]:
 
 
 def merged(answers: Sequence[Sequence[Claim]]) -> list[Claim]:
-    """Take each claim from the first list that answers it, in the order of the first."""
+    """Take each claim from the first list that decides it, in the order of the first."""
     found = {(claim.where, claim.says): claim for claims in reversed(answers) for claim in claims}
     for claims in reversed(answers):
         found |= {(claim.where, claim.says): claim for claim in claims if claim.holds is not None}
@@ -88,14 +88,14 @@ def page() -> str:
 
 
 def times_table() -> str:
-    """Return table 5.2 of the thesis with ours beside."""
+    """Return table 5.2 of the thesis beside ours."""
     content = json.loads((RESULTS / SOURCES["incremental"][0].file).read_text(encoding="utf-8"))
     rows = [reference_times.Row(**row) for row in content["table_5_2"]]
     return f"\n```text\n{reference_times.as_text(rows)}```\n"
 
 
 def kept(paper: str) -> str:
-    """Return what is shipped of a paper."""
+    """Return the content of the shipped file of a paper."""
     sources, machine, claims = claims_of(paper)
     content = {
         "run": "; ".join(source.run for source in sources),
@@ -106,7 +106,7 @@ def kept(paper: str) -> str:
 
 
 def main() -> None:
-    """Write all of it."""
+    """Write the shipped files and the page."""
     for paper in PAPERS:
         (KEPT / f"{paper}.json").write_text(kept(paper), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")

@@ -1,7 +1,7 @@
 """Run one contender in a separate process, so that time and peak memory are those of the contender only.
 
-``one_run.py FOLDER CONTENDER THREADS K SECONDS`` reads ``matrix.npy`` in the folder, runs the contender until so many
-seconds are spent, at least once, writes ``labels.npy`` there and prints what it took, as JSON.
+``one_run.py FOLDER CONTENDER THREADS K SECONDS`` reads ``matrix.npy`` in the folder, runs the contender repeatedly
+for SECONDS, at least once, writes ``labels.npy`` there and prints times and memory as JSON.
 """
 
 import json

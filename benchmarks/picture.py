@@ -1,4 +1,4 @@
-"""Draw what every method loses and takes, from what bench_partition.py has measured: docs/img/methods.png."""
+"""Draw loss and time of every method, from the results of bench_partition.py: docs/img/methods.png."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ PICTURE = ROOT / "docs" / "img" / "methods.png"
 SECTION = "algorithms"
 OURS = shoal("")
 K = 10
-# One is made for one column, and so far off on many that the others would lie on one line; the other is MDAV here.
+# Left out: one is for a single column and would compress the scale of the others; the other equals MDAV here.
 LEFT_OUT = (shoal("univariate"), shoal("blocks"))
 
 

@@ -15,7 +15,7 @@ def plain_mdav(X: Matrix, k: int) -> Labels:
     rest, records, n_cells = X, np.arange(len(X)), 0
 
     def form_cell(point: Matrix) -> None:
-        """Make the k nearest to the point the next cell; of equally near ones the lowest record numbers."""
+        """Make the k nearest to the point the next cell; ties go to the lowest record numbers."""
         nonlocal rest, records, n_cells
         cell = np.argsort(distances(rest, point), kind="stable")[:k]
         labels[records[cell]] = n_cells

@@ -1,4 +1,4 @@
-"""Algorithm 3 of Domingo-Ferrer and Soria-Comas in plain Python: a list, a sort, no tricks."""
+"""Algorithm 3 of Domingo-Ferrer and Soria-Comas in plain Python: a list and a sort, without optimisation."""
 
 
 def plain_stream(tuples, k, delay, order_weight):

@@ -1,4 +1,4 @@
-"""What the contenders are given: seeded Gaussian records, and samples of real ones, columns standardised."""
+"""The inputs of the contenders: seeded Gaussian records, and samples of real ones, columns standardised."""
 
 import gzip
 from typing import NamedTuple
@@ -69,17 +69,17 @@ def _problem(source: Source, records: Matrix) -> Problem:
 
 
 def flights() -> Source | Missing:
-    """Return the 13 numeric columns of the flights that lack none of them."""
+    """Return the 13 numeric columns of the flights without missing values."""
     return _complete_records("flights", FLIGHTS, FLIGHTS_COLUMNS)
 
 
 def california() -> Source | Missing:
-    """Return the nine numeric columns of the blocks of houses that lack none of them."""
+    """Return the nine numeric columns of the housing blocks without missing values."""
     return _complete_records("california", CALIFORNIA, CALIFORNIA_COLUMNS)
 
 
 def jittered(source: Source, n: int) -> Problem:
-    """Return `n` records drawn from a source with replacement, each moved a little, so that there can be any number."""
+    """Return `n` records drawn from a source with replacement and slightly perturbed, so that any number can be had."""
     assert source.records is not None
     rng = np.random.default_rng([1, n])
     drawn = standardize(source.records[rng.integers(len(source.records), size=n)])
@@ -87,7 +87,7 @@ def jittered(source: Source, n: int) -> Problem:
 
 
 def _complete_records(name: str, file: str, columns: tuple[str, ...]) -> Source | Missing:
-    """Read some columns of the records that lack none of them."""
+    """Read some columns of the records without missing values in them."""
     folder = data_folder()
     if folder is None:
         return Missing(name, "no data folder found; SHOAL_DATA may name one")

@@ -1,7 +1,7 @@
 """Synthetic records by SmartNoise, run by a Python that has it: smartnoise_records.py IN.npy OUT.npy METHOD EPSILON.
 
-Records are shares of public ranges. SmartNoise wants categories: eight equal bins, released as their middles. Its
-neighbours differ by a record more or less, and replacing one is two such steps: so it gets half of epsilon.
+Records are shares of public ranges. SmartNoise needs categories: eight equal bins, released as their midpoints. Its
+neighbouring tables differ by adding or removing a record, and replacing one is two such steps: it gets half of epsilon.
 """
 
 import sys

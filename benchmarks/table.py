@@ -39,7 +39,7 @@ def everything(results: Results) -> str:
 
 
 def fill(page: str, content: str) -> str:
-    """Put the content between the markers of the page, in place of what is there."""
+    """Replace the text between the markers of the page by the content."""
     if page.count(START) != 1 or page.count(END) != 1:
         raise click.ClickException(f"The page must hold {START} and {END} once each, to know where the table goes.")
     before, rest = page.split(START)
@@ -53,15 +53,16 @@ def _measured(results: Results) -> str:
     commit = f"commit {results['commit'][:9]}" if results["commit"] else "no commit"
     changed = " with uncommitted changes" if results["uncommitted"] else ""
     quick = "A quick run on small samples, to check that it works. " if results["quick"] else ""
+    used = f"{machine['threads_at_most']} of " if machine["threads_at_most"] < machine["cores"] else ""
     return (
-        f"{quick}Measured {results['date'][:10]} at {commit}{changed}: {machine['cpu']}, {machine['cores']} cores, "
-        f"{machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}, shoal {machine['shoal']}. "
-        "Times are those of the best run."
+        f"{quick}Measured {results['date'][:10]} at {commit}{changed}: {machine['cpu']}, "
+        f"{used}{machine['cores']} cores, {machine['system']}, Python {machine['python']}, NumPy {machine['numpy']}, "
+        f"shoal {machine['shoal']}. Times are those of the best run."
     )
 
 
 def _contest(rows: Sequence[Row]) -> str:
-    """Lay out who was measured on what; the last of each group is shoal, with all the threads it got."""
+    """Format the measurements as a table; the last of each group is shoal, with all its threads."""
     lines = []
     for (_, problem), group in groupby(rows, key=lambda row: (row["section"], _problem(row))):
         contenders = list(group)
@@ -151,7 +152,7 @@ def _same_cells(row: Row) -> str:
         return "not compared"
     if row["same_as"] == with_threads(row["method"], row["threads"]):
         return "reference"
-    # Rounded down: 100 % is said of all records and of nothing less.
+    # Rounded down: 100 % means all records.
     return f"{floor(row['same_cells'] * 10_000) / 100:g} %"
 
 
@@ -165,7 +166,7 @@ def _digits(value: float) -> str:
 
 
 def _table(head: Sequence[str], lines: Iterable[Sequence[str]], right: int) -> str:
-    """Return a Markdown table whose last so many columns are aligned to the right; nothing if there are no lines."""
+    """Return a Markdown table whose last `right` columns are aligned to the right; nothing if there are no lines."""
     rule = ["---"] * (len(head) - right) + ["---:"] * right
     body = ["| " + " | ".join(cells) + " |" for cells in lines]
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|", *body]) if body else ""

@@ -51,7 +51,7 @@ def main(folder: Path) -> shoal.Release:
     die_in_the_middle(folder)
     shell("collect", "status", folder / "evening")
 
-    print("\n... and it goes on where it was, while ballots keep arriving:")
+    print("\n... and it resumes where it stopped, while ballots keep arriving:")
     working = subprocess.Popen([sys.executable, "-m", "shoal.cli", "collect", "resume", folder / "evening"])
     write(ballots(n_early, n_early + 500), folder / "on-time.csv")
     shell("collect", "add", folder / "evening", folder / "on-time.csv")
@@ -69,7 +69,7 @@ def main(folder: Path) -> shoal.Release:
 
 
 def die_in_the_middle(folder: Path) -> None:
-    """Begin the collection in a process that ends without a word in the middle of the partition."""
+    """Begin the collection in a process that is killed in the middle of the partition."""
     begun = subprocess.run([sys.executable, "-c", DIE, folder / "evening", folder / "early.parquet"], check=False)
     assert begun.returncode == 9
 

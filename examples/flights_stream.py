@@ -1,8 +1,8 @@
-"""Departures as they come, k-anonymous: no flight can be told from those of nine other aircraft.
+"""Departures as they arrive, k-anonymous: no flight can be distinguished from those of nine other aircraft.
 
 The subject is the aircraft (tailnum): it flies several times a day, so ten flights are not yet ten aircraft. The data
-are the flights of nycflights13 (SHOAL_DATA names their folder); without them the example makes up a stand-in and says
-so. The picture shows delay against loss against order.
+are the flights of nycflights13 (SHOAL_DATA names their folder); without them the example uses made-up data and says
+so. The picture shows loss and order for several delays.
 
     python examples/flights_stream.py [--output FOLDER]
 """
@@ -22,12 +22,10 @@ QUASI = ["dep_time", "dep_delay", "air_time", "distance"]
 
 
 def flights(n: int) -> pd.DataFrame:
-    """Return the first flights of the year that have no gaps."""
+    """Return the first flights of the year without missing values."""
     path = where("nycflights13_flights.csv.gz")
     if path is None:
-        print(
-            "The flights are not here (SHOAL_DATA names the folder of the data); a made-up stand-in takes their place."
-        )
+        print("The flights were not found (SHOAL_DATA names the data folder); made-up data are used instead.")
         return flights_like(n)
     columns = [*QUASI, "tailnum", "carrier", "dest"]
     return pd.read_csv(path, usecols=columns, nrows=2 * n).dropna()[columns].head(n).reset_index(drop=True)

@@ -44,14 +44,14 @@ def main():
         quasi_identifiers=["born", "zip", "admitted", "days", "pain", "cost"],
         by=["ward"],  # wards are compared, so cells do not mix them
         confidential=["diagnosis"],
-        missing="own-value",  # pain that nobody wrote down is alike in that
+        missing="own-value",  # a pain score that was not recorded counts as a value
         columns={"pain": {"order": LEVELS}, "days": {"round": 0, "top": 30}, "cost": {"round": -2}},
         seed=20310506,
     )
     release.write("release.parquet", report="report.html", force=True)
     print(f"{release.verdict.n_records:,} stays, {release.loss.il:.1f} % lost")
 
-    # Somebody who has nothing but the file can count it again.
+    # Anybody who has only the file can recount it.
     quasi = [*release.job.roles.quasi_identifiers, "ward"]
     verdict = shoal.audit("release.parquet", quasi_identifiers=quasi, confidential=["diagnosis"], k=5)
     verdict.require()

@@ -1,7 +1,7 @@
-"""Laboratory results as they come, k-anonymous: five people in every cell, though some are tested hundreds of times.
+"""Laboratory results as they arrive, k-anonymous: five people in every cell, though some are tested hundreds of times.
 
-The data are the readings of the NAFLD study (SHOAL_DATA names their folder); without them the example makes up a
-stand-in and says so. The day and the kind of test are quasi-identifiers, the value is confidential, and every cell
+The data are the readings of the NAFLD study (SHOAL_DATA names their folder); without them the example uses
+made-up data and says so. The day and the kind of test are quasi-identifiers, the value is confidential, and every cell
 holds at least three different values.
 
     python examples/laboratory_stream.py [--output FOLDER]
@@ -22,12 +22,10 @@ K = 5
 
 
 def readings(n: int) -> pd.DataFrame:
-    """Return some readings from the middle of the study, in order of time."""
+    """Return some readings from the middle of the study, in temporal order."""
     path = where("nafld_lab_stream.csv.gz")
     if path is None:
-        print(
-            "The readings are not here (SHOAL_DATA names the folder of the data); a made-up stand-in takes their place."
-        )
+        print("The readings were not found (SHOAL_DATA names the data folder); made-up data are used instead.")
         return laboratory_like(n)
     return pd.read_csv(path, skiprows=range(1, 100_001), nrows=n).dropna().reset_index(drop=True)
 

@@ -1,4 +1,4 @@
-"""Made-up data that look a little like the real ones, for machines that do not have those."""
+"""Made-up data that resemble the real ones, for machines without them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from shoal.reproduce.data_and_results import data_folder
 
 
 def where(file: str) -> Path | None:
-    """Return the path of a data file, if it is here."""
+    """Return the path of a data file, if it is available."""
     folder = data_folder()
     return folder / file if folder is not None and (folder / file).is_file() else None
 

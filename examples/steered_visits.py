@@ -1,8 +1,8 @@
-"""Steering: keep regions together and spread hospitals apart, without a promise; what it costs and what it reaches.
+"""Steering: keep regions together and spread hospitals over groups, without a guarantee; its cost and effect.
 
-Visits have a region, which readers compare, and a hospital, which a group of records should not give away. Strata
-(`by`) would forbid groups across regions and fail for small ones; l-diversity would promise different hospitals in
-every group. Steering only leads, and shows its price in the loss.
+Visits have a region, which readers compare, and a hospital, which a group of records should not reveal. Strata
+(`by`) would forbid groups across regions and fail for small ones; l-diversity would guarantee different hospitals in
+every group. Steering only influences the groups, at some cost in loss.
 """
 
 import numpy as np
@@ -40,4 +40,4 @@ for steer in ({}, {"region": 1}, {"region": 100}, {"hospital": -10}, {"region": 
 promised = shoal.anonymize(
     visits, k=5, steer={"region": 100}, models=[shoal.LDiversity("hospital", l=3)], seed=1, **roles
 )
-print(f"\nWith l-diversity beside it, kept to the letter: {promised.verdict.holds}, loss {promised.loss.il:.2f} %")
+print(f"\nWith l-diversity as well, guaranteed: {promised.verdict.holds}, loss {promised.loss.il:.2f} %")

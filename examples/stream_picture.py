@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def draw(runs: Sequence[dict[str, float]], title: str, path: Path, loss: str = "information loss (%)") -> None:
-    """Write a PNG, or say what that needs."""
+    """Write a PNG, or print what needs to be installed."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""A survey with design weights: which totals stay, who can be found, and how to publish the weights themselves."""
+"""A survey with design weights: which totals are kept, who can be found, and how to publish the weights themselves."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,7 @@ import shoal
 
 
 def survey(n=1500, seed=5):
-    """Invent people of two regions, of which one was asked ten times as often."""
+    """Invent people of two regions, one of them sampled ten times as densely."""
     rng = np.random.default_rng(seed)
     region = rng.choice(["city", "country"], n, p=[0.7, 0.3])
     weight = np.where(region == "city", 40.0, 400.0) * rng.uniform(0.8, 1.2, n)
@@ -40,7 +40,7 @@ def main():
     risk = weighted.risk.classes
     print(f"found, if known to have taken part: {risk.prosecutor_max:.1%} at most; if not: {risk.journalist_max:.2%}")
 
-    # The weights are needed, and tell people apart: grouped like any other column, they can be published.
+    # The weights are needed, and can identify people: grouped like any other column, they can be published.
     columns = ["age", "income", "weight"]
     published = shoal.anonymize(people, k=5, seed=1, quasi_identifiers=columns, weights="weight", **roles).table
     print(f"with published weights   {weighted_total(published, published['weight'].to_numpy()):>15,.0f}")

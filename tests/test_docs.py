@@ -5,7 +5,8 @@ import pytest
 from pages import run
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))]
+GUIDES = ["tutorial", "roles", "audit", "report", "models"]
+PAGES = [*(ROOT / "docs" / f"{name}.md" for name in GUIDES), *sorted((ROOT / "docs" / "howto").glob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -215,7 +215,7 @@ def test_models_are_advised_for_confidential_columns_and_can_be_kept():
     found = shoal.inspect(table)
 
     assert found.models() == ["--t-closeness", "salary=0.2", "--l-diversity", "diagnosis=2"]
-    assert "To promise more, add: --t-closeness salary=0.2 --l-diversity diagnosis=2" in str(found)
+    assert "To guarantee more, add: --t-closeness salary=0.2 --l-diversity diagnosis=2" in str(found)
     assert shoal.inspect(columns(age=range(N))).models() == []
 
 

@@ -283,7 +283,7 @@ def test_a_file_that_does_not_keep_the_models_is_not_written(people, tmp_path):
     release = shoal.anonymize(people, **roles("plain"))
     claiming = replace(release, job=release.job.model_copy(update={"models": (TCloseness("salary", t=0.01),)}))
 
-    with pytest.raises(GuaranteeError, match=r"The written file does not satisfy TCloseness"):
+    with pytest.raises(GuaranteeError, match=r"The written table does not satisfy TCloseness"):
         claiming.write(tmp_path / "release.csv")
     assert list(tmp_path.iterdir()) == []
 
@@ -332,7 +332,7 @@ def test_a_broken_promise_is_the_headline(people, tmp_path):
     claiming = replace(release, verdict=verdict)
     page = render(claiming, "html")
 
-    assert "Some groups tell more about salary and diagnosis than was promised" in page
+    assert "Some groups reveal more about salary and diagnosis than was promised" in page
     assert "Do not publish this table." in page
     assert json.loads(render(claiming, "json"))["verdict"]["models"][1]["reached"] is None
 
@@ -450,7 +450,7 @@ def test_texts_that_a_file_turns_into_one_number_are_found_by_the_recount(tmp_pa
     people = pa.table({"x": range(8), "d": ["1", "1.0"] * 4})
     release = shoal.anonymize(people, k=2, quasi_identifiers=["x"], confidential=["d"], models=[LDiversity("d", l=2)])
 
-    with pytest.raises(GuaranteeError, match="The written file does not satisfy"):
+    with pytest.raises(GuaranteeError, match="The written table does not satisfy"):
         release.write(tmp_path / "a.csv")
     assert list(tmp_path.iterdir()) == []
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from shoal.extras import install
 from shoal.models import MODELS
 from shoal.partition import ALGORITHMS
-from shoal.table import KINDS
+from shoal.table import DATABASES, KINDS
+from shoal.table.databases.database import Database
 
 DOCS = Path(__file__).parents[1] / "docs"
 _LIST = re.compile(r"(<!-- list: (\w+) -->\n)(.*?)(<!-- end of list -->)", re.DOTALL)
@@ -24,6 +25,22 @@ def formats() -> str:
         for kind in KINDS
     ]
     return "\n".join(["| format | endings | what comes back | needs |", "|---|---|---|---|", *rows])
+
+
+def databases() -> str:
+    """One row for each database."""
+    rows = [
+        f"| {each.title} | {' '.join(f'`{address}`' for address in _addresses(each))} | {each.comes_back} | "
+        f"`{install(each.extra)}` |"
+        for each in DATABASES
+    ]
+    return "\n".join(["| database | addresses | what comes back | needs |", "|---|---|---|---|", *rows])
+
+
+def _addresses(database: Database) -> list[str]:
+    if not database.endings:
+        return [f"{scheme}://HOST/NAME" for scheme in database.schemes]
+    return [*(f"FILE{ending}" for ending in database.endings), *(f"{scheme}:///FILE" for scheme in database.schemes)]
 
 
 def methods() -> str:
@@ -42,7 +59,7 @@ def _summary(thing: type) -> str:
     return (thing.__doc__ or "").strip().partition("\n")[0]
 
 
-LISTS = {"formats": formats, "methods": methods, "models": models}
+LISTS = {"formats": formats, "databases": databases, "methods": methods, "models": models}
 
 
 def filled(page: str) -> str:

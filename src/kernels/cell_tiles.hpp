@@ -1,4 +1,4 @@
-// Cells whose records change places: coordinates in float32 for looking, sums in float64 for deciding.
+// Cells whose records move or swap: coordinates in float32 for the search, sums in float64 for decisions.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace shoal {
 
 class CellTiles {
   public:
-    // With room for `n_spare` more cells, which are empty.
+    // With space for `n_spare` more cells, which are empty.
     CellTiles(Rows<const double> X, std::size_t k, std::span<std::int64_t> labels, Pool& pool, std::size_t n_spare = 0)
         : X_(X), labels_(labels), pool_(pool), n_dims_(X.dims()), width_((X.dims() + 7) / 8 * 8) {
         std::int64_t n = 0;
@@ -27,7 +27,7 @@ class CellTiles {
         n_cells_ = static_cast<std::size_t>(n) + n_spare;
         sizes_.assign(n_cells_, 0);
         for (const std::int64_t label : labels) ++sizes_[static_cast<std::size_t>(label)];
-        // Room for half as many records again, in whole lanes, and for what is there.
+        // Capacity for half as many records again, rounded up to whole lanes.
         const std::size_t largest = n_cells_ ? *std::max_element(sizes_.begin(), sizes_.end()) : 0;
         capacity_ = (std::max(largest, k + std::max<std::size_t>(k / 2, 2)) + 7) / 8 * 8;
         most_ = std::min(capacity_, std::max(largest, 2 * k - 1));
@@ -43,14 +43,14 @@ class CellTiles {
     std::size_t capacity() const { return capacity_; }
     std::uint32_t record(std::size_t cell, std::size_t slot) const { return records_[cell * capacity_ + slot]; }
     Rows<const float> centroids() const { return centroids(n_cells_); }
-    // Those of the first `n` cells.
+    // Centroids of the first `n` cells.
     Rows<const float> centroids(std::size_t n) const { return {centroids_.data(), n, width_}; }
 
     CellView view(std::size_t cell, bool gives) const {
         return {sizes_[cell], tile(cell), &own2_[cell * capacity_], &centroids_[cell * width_], radius_[cell], gives};
     }
 
-    // Sum of squared distances from the centroid, as float32 has it.
+    // Sum of squared distances from the centroid, in float32.
     double loss(std::size_t cell) const {
         double sum = 0;
         for (std::size_t i = 0; i < sizes_[cell]; ++i) sum += own2_[cell * capacity_ + i];
@@ -64,7 +64,7 @@ class CellTiles {
         return std::accumulate(losses.begin(), losses.end(), 0.0);
     }
 
-    // The same as float64 has it.
+    // The same in float64.
     double precise_loss(std::size_t cell) const {
         double sum = 0;
         for (std::size_t i = 0; i < sizes_[cell]; ++i) sum += distance2(record(cell, i), cell);
@@ -76,13 +76,13 @@ class CellTiles {
         return sum;
     }
 
-    // What rounding can make of a gain out of squares of this size: of the squares themselves, and, since coordinates
-    // and means of up to 1 are rounded too, of the differences squared. Less could be taken back and forth for ever.
+    // Rounding error of a gain computed from squares of this size: that of the squares themselves and, since
+    // coordinates and means of up to 1 are rounded too, of the differences. Smaller gains could alternate for ever.
     double rounding(double squares) const {
         return least_share * squares + coordinate_error * std::sqrt(static_cast<double>(n_dims_) * squares);
     }
 
-    // Squared distances of the records of a cell from a point, as float32 has them; `across` is room for a point.
+    // Squared distances of the records of a cell from a point, in float32; `across` is work space for a point.
     void distances_from(const float* point, std::size_t cell, const Loops& loops, float* across, float* out) const {
         const CellView from = view(cell, false);
         float apart2 = 0;
@@ -96,7 +96,7 @@ class CellTiles {
         for (std::size_t i = 0; i < from.size; ++i) out[i] = from.own2[i] - 2 * (out[i] - along) + apart2;
     }
 
-    // A coordinate of a record as the cells have it: seen from the mean, in units of the largest.
+    // A coordinate of a record as stored in the cells: relative to the mean, in units of the largest.
     double value(std::size_t record, std::size_t j) const { return (X_[record][j] * scale_ - mean_[j]) * unit_; }
 
     // Squared distances of a record from the mean of a cell, and of two records.
@@ -123,7 +123,7 @@ class CellTiles {
         return size / (size + 1) * distance2(record, cell);
     }
 
-    // Moves a record if float64 says that this lowers the loss.
+    // Moves a record if that lowers the loss in float64.
     bool move(std::size_t from, std::size_t slot, std::size_t to) {
         const auto size = static_cast<double>(sizes_[from]);
         const double leave = size / (size - 1) * distance2(record(from, slot), from);
@@ -132,7 +132,7 @@ class CellTiles {
         return true;
     }
 
-    // Swaps two records if float64 says that this lowers the loss.
+    // Swaps two records if that lowers the loss in float64.
     bool swap(std::size_t a, std::size_t slot_a, std::size_t b, std::size_t slot_b) {
         const std::uint32_t x = record(a, slot_a);
         const std::uint32_t y = record(b, slot_b);
@@ -158,7 +158,7 @@ class CellTiles {
         return true;
     }
 
-    // Moves a record whatever it costs; it gets the last slot.
+    // Moves a record unconditionally; it gets the last slot.
     void transfer(std::size_t from, std::size_t slot, std::size_t to) {
         const std::uint32_t moved = record(from, slot);
         add(from, moved, -1.0);
@@ -170,7 +170,7 @@ class CellTiles {
         settle(to);
     }
 
-    // Writes the labels; cells that have lost all their records leave no gap in the numbers.
+    // Writes the labels; empty cells leave no gap in the numbers.
     void write_labels() {
         std::vector<std::int64_t> numbers(n_cells_, 0);
         for (std::size_t c = 1; c < n_cells_; ++c) numbers[c] = numbers[c - 1] + (sizes_[c - 1] > 0);
@@ -182,12 +182,12 @@ class CellTiles {
 
   private:
     static constexpr double least_share = 1e-9;
-    // Sums are carried along: they round at every step.
+    // Sums are updated incrementally: they round at every step.
     static constexpr double coordinate_error = 1e-14;
 
     const float* tile(std::size_t cell) const { return &tiles_[cell * n_dims_ * capacity_]; }
 
-    // Values are seen from the mean and scaled so that the largest is about 1: offsets do not eat the digits of floats.
+    // Values are relative to the mean and scaled so that the largest is about 1: offsets do not cost digits of floats.
     void centre() {
         scale_ = unit_scale(X_.flat(), pool_);
         mean_ = mean_of_all();
@@ -224,7 +224,7 @@ class CellTiles {
         sums_.assign(n_cells_ * n_dims_, 0.0);
         centroids_.assign(n_cells_ * width_, 0.0f);
         radius_.assign(n_cells_, 0.0f);
-        // By far the largest: each thread clears, and so gets from the system, what it fills.
+        // By far the largest array: each thread clears, and so allocates, the part that it fills.
         tiles_ = std::make_unique_for_overwrite<float[]>(n_cells_ * n_dims_ * capacity_);
         const double time = 5.0 * static_cast<double>(capacity_ * n_dims_);
         pool_.split(n_cells_, time, [&](std::size_t, std::size_t from, std::size_t to) {

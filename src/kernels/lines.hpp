@@ -1,6 +1,6 @@
 // Lines of text as columns, and columns as lines: NDJSON (one object per line) and CSV (RFC 4180).
 //
-// A line that cannot be used is reported by its number and a code, with its place in the text; never by its content.
+// A line that cannot be used is reported by its number, a code and its position in the text; never by its content.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@
 
 namespace shoal {
 
-// What a column is read as.
+// How a column is parsed.
 enum class Reads : std::int64_t {
     number = 0,
     text = 1,    // one spelling per value, so that equal values are equal texts
-    passed = 2,  // as it stands
-    nothing = 3  // passed over
+    passed = 2,  // unchanged
+    nothing = 3  // skipped
 };
 
 enum class LineFault : std::int64_t { malformed = 0, missing_key = 1, unknown_key = 2, not_a_number = 3, not_utf8 = 4 };
 
-// Texts that lie one after the other.
+// Texts stored one after the other.
 struct Texts {
     std::vector<std::int64_t> offsets{0};
     std::vector<std::uint8_t> bytes;
@@ -42,15 +42,15 @@ struct Texts {
 };
 
 struct BadLine {
-    std::int64_t number;  // from the first line of the text on
+    std::int64_t number;  // counted from the first line of the text
     LineFault fault;
     std::int64_t begin;
     std::int64_t end;
 };
 
-// Some lines as columns.
+// Parsed lines, column by column.
 struct Parsed {
-    std::size_t n_bytes = 0;  // of whole lines
+    std::size_t n_bytes = 0;  // in complete lines
     std::size_t n_lines = 0;
     std::vector<std::int64_t> lines;   // the number of each good line
     std::vector<std::int64_t> begins;  // where each good line begins
@@ -59,7 +59,7 @@ struct Parsed {
     std::vector<BadLine> bad;
 };
 
-// What one line holds, column by column; overwritten by the next line.
+// The values of one line, column by column; overwritten by the next line.
 struct Fields {
     std::vector<double> numbers;
     std::vector<std::string> texts;
@@ -77,7 +77,7 @@ class LineReader {
         seen_.resize(names_.size());
     }
 
-    // Reads the whole lines of a text; at the end of the input the last one need not end.
+    // Parses the complete lines of a text; at the end of the input the last one may lack its line break.
     Parsed read(std::string_view text, bool is_end) {
         Parsed out;
         out.numbers.resize(names_.size());
@@ -141,7 +141,7 @@ class LineReader {
         return false;
     }
 
-    // A separator is no space: a record whose fields are all empty is a record.
+    // A separator is not white space: a record whose fields are all empty is a record.
     bool is_blank(std::string_view line) const {
         return std::ranges::all_of(line, [&](char c) { return is_space(c) && !(is_csv_ && c == separator_); });
     }
@@ -182,7 +182,7 @@ class LineReader {
         return true;
     }
 
-    // Takes the field at `at`, and puts `at` behind the separator; behind the end after the last field.
+    // Parses the field at `at`, and moves `at` behind the separator; behind the end after the last field.
     bool next_field(std::string_view line, std::size_t& at, std::string_view& field) {
         if (at > line.size()) return false;
         if (at < line.size() && line[at] == '"') {
@@ -247,7 +247,7 @@ class LineReader {
         return n_seen == names_.size() || fail(LineFault::missing_key);
     }
 
-    // Keys mostly come in the same order as on the line before.
+    // Keys are mostly in the same order as on the line before.
     bool find_column(std::string_view key, std::size_t expected, std::size_t& j) {
         std::string decoded;
         if (key.find('\\') != std::string_view::npos) {
@@ -282,7 +282,7 @@ class LineReader {
         return false;
     }
 
-    // JSON allows carriage returns between the parts of a nested value, and some readers take them for line breaks.
+    // JSON allows carriage returns between the parts of a nested value, and some readers treat them as line breaks.
     std::string_view on_one_line(std::string_view raw) {
         if (raw.find('\r') == std::string_view::npos) return raw;
         spelled_.assign(raw);
@@ -312,7 +312,7 @@ class LineReader {
         while (at != end && is_space(*at)) ++at;
     }
 
-    // Takes a string; `content` is what stands between the quotes.
+    // Parses a string; `content` is the text between the quotes.
     static bool take_string(const char*& at, const char* end, std::string_view& content) {
         if (at == end || *at != '"') return false;
         const char* begin = ++at;
@@ -332,8 +332,7 @@ class LineReader {
         return false;
     }
 
-    // Takes the digits behind \u, up to the last one; the two halves of a pair of surrogates come together or not at
-    // all.
+    // Parses the digits after \u, up to the last one; a surrogate is accepted only as part of a pair.
     static bool take_escape(const char*& at, const char* end) {
         const int first = take_hex(at, end);
         if (first < 0 || (first >= 0xdc00 && first < 0xe000)) return false;
@@ -376,7 +375,7 @@ class LineReader {
         return true;
     }
 
-    // Also says whether the last value was a number, and which.
+    // Also stores whether the last value was a number, and its value.
     bool skip_value(const char*& at, const char* end, int depth) {
         is_number_ = false;
         if (at == end || depth > 64) return false;
@@ -513,9 +512,9 @@ class LineReader {
     std::vector<Reads> reads_;
     bool is_csv_;
     char separator_;
-    bool open_ = false;  // a quote, where the last line looked at ends
+    bool open_ = false;  // whether the last line examined ends within quotes
     LineFault fault_ = LineFault::malformed;
-    bool is_number_ = false;  // the last value of JSON
+    bool is_number_ = false;  // the last JSON value
     double number_ = 0;
     Fields fields_;
     std::vector<int> seen_;
@@ -524,7 +523,7 @@ class LineReader {
     std::string spelled_;
 };
 
-// A column to be written: numbers, or texts with a byte each that says whether they are there.
+// A column to be written: numbers, or texts with a validity byte each.
 struct Written {
     const double* numbers = nullptr;
     const std::int64_t* offsets = nullptr;
@@ -556,7 +555,7 @@ class LineWriter {
             for (std::size_t j = 0; j < columns.size(); ++j) {
                 out += before_[j];
                 if (columns[j].numbers) {
-                    // All members of a cell publish the same.
+                    // All members of a cell have the same published values.
                     if (columns[j].numbers[i] != value[j]) {
                         value[j] = columns[j].numbers[i];
                         last[j] = number(value[j]);

@@ -1,7 +1,7 @@
-// What every cell must keep, judged from the confidential values of its records alone.
+// Privacy models as conditions on cells, decided from the confidential values of their records alone.
 //
-// Values are codes 0, 1, ... up to n_values - 1: ranks where the column is ordered. A cell is known by the ascending
-// codes of its records. Whole numbers decide wherever that is possible, so that a bound met exactly is met.
+// Values are codes 0, 1, ... up to n_values - 1: ranks where the column is ordered. A cell is given by the ascending
+// codes of its records. Integer arithmetic is used wherever possible, so that a bound met exactly counts as met.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Fraction {
     std::int64_t under;
 };
 
-// The codes that a swap or a move may add to a cell's sum without ruling it out.
+// The range of codes that a swap or a move may add to a cell's sum without being ruled out.
 struct Interval {
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
@@ -33,15 +33,15 @@ struct Interval {
 class Guarantee {
   public:
     virtual ~Guarantee() = default;
-    // How far a cell is from keeping it, in any unit that falls to 0, and 0 exactly if it is kept.
+    // By how much a cell violates the model, in any unit; exactly 0 if it is satisfied.
     virtual double excess(std::span<const Code> codes) const = 0;
-    // What to remember of a cell for the next question.
+    // Data of a cell that speed up the next query.
     virtual Wide memory(std::span<const Code>) const { return 0; }
-    // The excess after one code has taken the place of another, where that takes less than counting all.
+    // The excess after one code has replaced another, where that is cheaper than a recount.
     virtual std::optional<double> swapped(std::span<const Code>, Wide, Code, Code) const { return std::nullopt; }
-    // How much one code in the place of another can change the excess at most, times the size of the cell.
+    // Maximum change of the excess when one code replaces another, times the size of the cell.
     virtual double most_effect(Code, Code) const { return std::numeric_limits<double>::infinity(); }
-    // The sums of codes outside of which the excess of a cell of this size is above `excess`; a little too wide.
+    // The range of code sums outside of which the excess of a cell of this size is above `excess`; slightly too wide.
     virtual Interval sums(std::size_t, double) const { return {}; }
 };
 
@@ -86,7 +86,7 @@ class OrderedCloseness final : public Guarantee {
   private:
     // The sum over all values of |size * N_i - n * (records of the cell up to i)|: the distance is that, divided by
     // size * n * (n_values - 1). Between two neighbouring records of the cell the second part is constant and the first
-    // ascends, so their difference changes its sign once, at a place that is looked up; H sums N on both sides.
+    // ascends, so their difference changes its sign once, at a position that is looked up; H sums N on both sides.
     template <class Whole>
     Whole work(std::span<const Code> codes) const {
         const auto size = static_cast<Whole>(codes.size());
@@ -121,7 +121,7 @@ class OrderedCloseness final : public Guarantee {
         return std::max(static_cast<double>(work) / static_cast<double>(all) - t, 1e-12);
     }
 
-    // Up to this size of a cell, where the signs turn is looked up: a division less for every record.
+    // Up to this size of a cell, the position of the sign change is looked up, which saves a division per record.
     static constexpr std::size_t looked_up = 64;
 
     Fraction t_;
@@ -129,7 +129,7 @@ class OrderedCloseness final : public Guarantee {
     std::int64_t n_ = 0;
     std::int64_t total_ = 0;
     std::vector<std::int64_t> below_;  // sums of N_j over all j < i
-    std::vector<Code> at_;             // the code of the record at each place of the sorted table
+    std::vector<Code> at_;             // the code of the record at each position of the sorted table
     std::vector<Code> turns_;          // of size 1, of size 2, ...
 };
 
@@ -153,7 +153,7 @@ class NominalCloseness final : public Guarantee {
 
     double excess(std::span<const Code> codes) const override { return over(memory(codes), codes.size()); }
 
-    // What is too much in one place is missing in another: half the sum is that of the positive differences.
+    // Positive and negative differences cancel: half the absolute sum is the sum of the positive ones.
     Wide memory(std::span<const Code> codes) const override {
         Wide sum = 0;
         for_each_value(codes, [&](Code code, std::int64_t count) { sum += more(code, count, codes.size()); });
@@ -217,13 +217,13 @@ class EntropyDiversity final : public Guarantee {
         Wide sum = 0;  // of count * log(count)
         for_each_value(codes, [&](Code, std::int64_t count) { sum += static_cast<Wide>(count) * log_of(count); });
         const Wide missing = sum - static_cast<Wide>(size) * (log_of(size) - log_l_);
-        // The last place of the logarithms is not to be trusted.
+        // The last digit of logarithms is not reliable.
         if (missing <= 2 * static_cast<Wide>(size)) return 0;
         return static_cast<double>(missing) / static_cast<double>(static_cast<Wide>(size) * log_l_);
     }
 
   private:
-    // In units of 2^-40: whole numbers, so that a last bit in which mathematical libraries differ does not count.
+    // In integer units of 2^-40, so that last-bit differences between mathematical libraries do not matter.
     static std::int64_t fixed(double value) { return std::llround(std::ldexp(value, 40)); }
     static std::int64_t log_of(std::int64_t count) { return fixed(std::log(static_cast<double>(count))); }
 
@@ -274,7 +274,7 @@ class DeltaDisclosure final : public Guarantee {
     }
 
   private:
-    // Strictly between, with a margin for rounding.
+    // Strictly between the limits, with a margin for rounding.
     double off(double share, double expected) const {
         if (share <= low_ * expected * (1 + 1e-12)) return low_ * expected - share + 1e-12;
         if (share >= high_ * expected * (1 - 1e-12)) return share - high_ * expected + 1e-12;
@@ -286,8 +286,8 @@ class DeltaDisclosure final : public Guarantee {
     std::vector<double> shares_;
 };
 
-// A guarantee for which the records of a person with the same value count once. Codes are numbers of pairs of a value
-// and a person here, ascending by value.
+// A guarantee for which the records of a person with the same value count once. Here codes number pairs of a value and
+// a person, ascending by value.
 class PersonsOnce final : public Guarantee {
   public:
     // `values`: the value of each pair.

@@ -1,4 +1,4 @@
-// Pairs of neighbouring cells, in an order that several threads can go through and that does not depend on how many.
+// Pairs of neighbouring cells, in an order for parallel threads that does not depend on their number.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,12 @@ namespace shoal {
 
 struct Pair {
     std::uint32_t a, b;
-    std::uint32_t compared;  // the changes of both when they were last compared
+    std::uint32_t compared;  // change counters of both cells when they were last compared
 };
 
-// Cells belong to regions. First come the pairs within each region; then the regions meet in pairs, until each has met
-// each, in the order of a tournament or, where there are many, by the number of pairs. A game, all pairs of two regions
-// or of one, waits for the earlier games of both its regions, and for nothing else: games that are played at the same
-// time share no cell.
+// Cells belong to regions. First come the pairs within each region; then the pairs between two regions, in the order of
+// a round-robin tournament or, where there are many regions, by the number of pairs. A game, which is all pairs of two
+// regions or within one, waits only for the earlier games of its regions: games played at the same time share no cell.
 class Pairings {
   public:
     // `lists` holds the cells near each cell, as many for each; `order` puts cells that are near each other side by
@@ -37,7 +36,7 @@ class Pairings {
     }
     Pairings() = default;
 
-    // Calls play(thread, pair) for every pair, and rest(share done) now and then on the calling thread.
+    // Calls play(thread, pair) for every pair, and rest(share done) at intervals on the calling thread.
     template <class Play, class Rest>
     void tour(Pool& pool, const Play& play, const Rest& rest) {
         Schedule schedule(games_, n_regions_);
@@ -45,7 +44,7 @@ class Pairings {
         const double time = 500.0 * static_cast<double>(pairs_.size()) / static_cast<double>(games_.size() + 1);
         pool.each(games_.size(), time, [&](std::size_t thread, std::size_t n_before) {
             const Game& game = schedule.next();
-            // Whatever happens here, the others need not wait for ever.
+            // After an exception here, the other threads must not wait for ever.
             const Leave leave{schedule, game};
             if (stopped) return;
             try {
@@ -61,23 +60,23 @@ class Pairings {
 
   private:
     static constexpr std::uint32_t none = 0xffffffff;
-    // Fewer cells are done before a second thread is awake; more are worth more regions.
+    // Fewer cells are processed before a second thread has started; more justify more regions.
     static constexpr std::size_t worth_it = 1024;
     static constexpr std::size_t worth_more = 16384;
 
     struct Game {
         std::size_t a, b;              // its regions
-        std::uint32_t turn_a, turn_b;  // how many games they have had before
+        std::uint32_t turn_a, turn_b;  // number of earlier games of each
         std::span<Pair> pairs;
     };
 
-    // Hands out games whose regions have had all their earlier games: the first in order that is ready.
+    // Hands out games whose regions have finished all their earlier games: the first in order that is ready.
     class Schedule {
       public:
         Schedule(std::span<const Game> games, std::size_t n_regions)
             : games_(games), turns_(n_regions), taken_(games.size()) {}
 
-        // Called once for each game. Of those that are left one is ready, or will be when one that is played ends.
+        // Called once for each game. One of the remaining games is ready, or will be when a running one ends.
         const Game& next() {
             const Game* game = nullptr;
             Pool::wait_until([&] { return (game = take()) != nullptr; });
@@ -107,9 +106,9 @@ class Pairings {
 
         static constexpr std::size_t n_ahead = 512;
         std::span<const Game> games_;
-        std::vector<std::atomic<std::uint32_t>> turns_;  // games that each region has had
+        std::vector<std::atomic<std::uint32_t>> turns_;  // finished games of each region
         std::vector<std::atomic<bool>> taken_;
-        std::atomic<std::size_t> first_{0};  // all before it are taken
+        std::atomic<std::size_t> first_{0};  // all games before it are taken
     };
 
     struct Leave {
@@ -125,7 +124,7 @@ class Pairings {
         const std::size_t n_pieces = (n_cells + piece_size - 1) / piece_size;
         const std::size_t n_games = n_regions_ * n_regions_;
         std::vector<std::vector<Pair>> listed(n_pieces);
-        // Where the next pair of each piece goes in each game; at first how many it has there.
+        // Position of the next pair of each piece in each game; at first the number of its pairs there.
         std::vector<std::vector<std::size_t>> next(n_pieces, std::vector<std::size_t>(n_games, 0));
         const auto game = [&](const Pair& pair) { return number(regions[pair.a], regions[pair.b]); };
         const double time = 500.0 * piece_size;
@@ -147,7 +146,7 @@ class Pairings {
         });
     }
 
-    // The pairs of some cells. Where each of two cells has the other in its list, the lower number has the pair.
+    // The pairs of some cells. If two cells are in each other's lists, the pair belongs to the lower number.
     static std::vector<Pair> once_each(std::span<const std::uint32_t> lists, std::size_t n_cells, std::size_t from,
                                        std::size_t to, std::uint32_t compared) {
         std::vector<Pair> pairs;
@@ -167,8 +166,8 @@ class Pairings {
         return std::max(region, other) * n_regions_ + std::min(region, other);
     }
 
-    // Those that have pairs, round by round. Where there are many, those with most pairs come first after the regions
-    // by themselves: only a few games of a round are large, and many threads would wait for these.
+    // The games that have pairs, round by round. Where there are many, those with most pairs come first after the games
+    // within regions: only a few games of a round are large, and many threads would wait for these.
     void list_games() {
         games_.clear();
         for (std::size_t round = 0; round < n_regions_; ++round)
@@ -190,7 +189,7 @@ class Pairings {
         }
     }
 
-    // Round 0: each region by itself. Then the last stays where it is, and the others move round.
+    // Round 0: each region by itself. Then the last region stays fixed and the others rotate.
     std::vector<std::pair<std::size_t, std::size_t>> games_of(std::size_t round) const {
         std::vector<std::pair<std::size_t, std::size_t>> games;
         if (round == 0) {

@@ -7,7 +7,7 @@
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define SHOAL_X86 1
 #include <immintrin.h>
-// Clang drops a whole target attribute for one word that it does not know.
+// Clang ignores a whole target attribute if it does not know one word of it.
 #if defined(__clang__)
 #define SHOAL_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]]
 #else
@@ -20,8 +20,8 @@ namespace {
 
 // Written once, inlined into a function per instruction set, vectorised by the compiler in each.
 //
-// The far side comes from |x - p|^2 = |x|^2 + |p|^2 - 2 x.p, all seen from the middle: a box bounds the product better
-// than its farthest corner bounds the distance.
+// The upper bound comes from |x - p|^2 = |x|^2 + |p|^2 - 2 x.p, all relative to the middle: a box bounds the product
+// better than its farthest corner bounds the distance.
 [[gnu::always_inline]] inline void reach_loop(const Boxes& boxes, const Outlook& from, float* __restrict least2,
                                               float* __restrict greatest2) {
     constexpr std::size_t chunk = 256;
@@ -56,7 +56,7 @@ std::size_t select_generic(const float* least2, const float* greatest2, std::siz
     std::size_t n_selected = 0;
     for (std::size_t b = 0; b < n; ++b) {
         selected[n_selected] = static_cast<std::uint32_t>(b);
-        // Not less than, rather than at least: what is not a number is within reach.
+        // "Not less than" instead of "at least", so that NaN is within reach.
         n_selected += least2[b] <= near2 || !(greatest2[b] < far2);
     }
     return n_selected;
@@ -133,7 +133,7 @@ typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
     }
 }
 
-// Which of 64 numbers are within their limits; what is not a number is not.
+// Which of 64 numbers are within their limits; NaN is not.
 [[gnu::always_inline]] inline std::uint64_t bits_within(const float* sums, const float* limits, std::size_t step) {
     int any = 0;
     for (std::size_t i = 0; i < block_size; ++i) any |= sums[i] <= limits[i * step];
@@ -210,7 +210,7 @@ typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
     }
 }
 
-// Between cells a and b, w being the way from one centroid to the other: a record x of a that moves to b changes the
+// Between cells a and b, with w the vector from one centroid to the other: a record x of a that moves to b changes the
 // loss by nb/(nb+1) |x-cb|^2 - na/(na-1) |x-ca|^2; x and y that swap change it by 2 (y-x).w - |y-x|^2 (1/na + 1/nb).
 [[gnu::always_inline]] inline PairStep compare_loop(const CellView& a, const CellView& b, std::size_t width,
                                                     std::size_t capacity, float* room) {
@@ -234,7 +234,7 @@ typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
     PairStep best;
     if (!a.gives && !b.gives && 2 * apart * (apart - reach) >= (apart + reach) * (apart + reach) * share) return best;
 
-    // Products with w, seen from the own centroid.
+    // Products with w, relative to the cell's own centroid.
     products_loop(a.tile, capacity, a.size, {across, width}, lean_a);
     products_loop(b.tile, capacity, b.size, {across, width}, lean_b);
     float most_lean = -std::numeric_limits<float>::infinity();
@@ -406,7 +406,7 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
             highest = _mm256_max_epi32(highest, score[half]);
             lowest = _mm256_min_epi32(lowest, score[half]);
         }
-        // At least is not less than; there is only a greater-than.
+        // "At least" as "not less than", since there is only a greater-than instruction.
         const __m256i none = _mm256_and_si256(_mm256_cmpgt_epi32(near, highest), _mm256_cmpgt_epi32(lowest, far));
         if (_mm256_movemask_epi8(none) == -1) [[likely]]
             continue;
@@ -612,7 +612,7 @@ constexpr std::size_t n_sums = 4;
 
 [[gnu::target("avx512f")]] void screen_avx512(const Probes& probes, std::uint64_t which, const float* tile,
                                               std::uint64_t* hits) {
-    // Halfway the sums are looked at: where all are beyond the limit, so is the rest.
+    // The sums are checked halfway: where all are beyond the limit, the rest is skipped.
     const std::size_t halfway = probes.n_dims / 2 + 1;
     for (; which; which &= which - 1) {
         const auto probe = static_cast<std::size_t>(std::countr_zero(which));

@@ -1,4 +1,4 @@
-// The inner loops, compiled for several instruction sets; the machine picks at run time.
+// The inner loops, compiled for several instruction sets; one is chosen at run time.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct alignas(64) Line {
     std::uint8_t bytes[64];
 };
 
-// Records are coded in blocks of 64. A block is four lines of minus half the squared norms (one int32 per record), then
+// Codes come in blocks of 64 records. A block is four lines of minus half the squared norms (one int32 each), then
 // four groups of 16 records, each as `quads` lines of 16 x 4 codes: the four columns of a quad side by side.
 inline constexpr std::size_t block_size = 64;
 inline constexpr std::size_t group_size = 16;
@@ -46,7 +46,7 @@ struct Boxes {
     const float* outer;
 };
 
-// A point as the boxes see it: it lies in [low, high], and `outward` is where it is, seen from the middle.
+// A point for comparison with boxes: it lies in [low, high], and `outward` is its position relative to the middle.
 struct Outlook {
     std::span<const float> low;
     std::span<const float> high;
@@ -55,7 +55,7 @@ struct Outlook {
     float shift;   // middle . outward
 };
 
-// A cell as pairs of cells are compared: its records column by column, tile[j * capacity + i], and their squared
+// A cell for the comparison of pairs of cells: its records column by column, tile[j * capacity + i], and their squared
 // distances from the centroid. Capacities are multiples of 8.
 struct CellView {
     std::size_t size;
@@ -66,7 +66,7 @@ struct CellView {
     bool gives;  // whether it may become smaller and the other larger
 };
 
-// How many values minima are taken of at a time.
+// Number of values from which minima are taken at a time.
 inline constexpr std::size_t minima_block = 32;
 
 // The best step between two cells: records by their slots, `none` for one that stays; a gain of 0 if there is none.
@@ -77,7 +77,7 @@ struct PairStep {
     std::uint32_t from_b = none;
 };
 
-// Up to 64 points, how far each may reach, squared, and the same points column by column.
+// Up to 64 points, their squared reach, and the same points column by column.
 struct Probes {
     std::size_t n_dims;
     const float* points;
@@ -91,14 +91,14 @@ struct Loops {
     std::size_t (*scan)(const Line* blocks, std::size_t from, std::size_t to, const Sieve& sieve, Hits& hits);
     // For each box, the least and the greatest squared distance from the point that a record in it can have.
     void (*reach)(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2);
-    // Writes the numbers of the boxes that are near enough or reach far enough, and returns how many they are.
+    // Writes the numbers of the boxes that are near enough or reach far enough, and returns their count.
     std::size_t (*select)(const float* least2, const float* greatest2, std::size_t n, float near2, float far2,
                           std::uint32_t* selected);
-    // Squared distances of n points, held column by column, from `point`: the deciding arithmetic, many at a time.
+    // Squared distances of n points, stored column by column, from `point`: the deciding arithmetic, vectorised.
     void (*distances)(const double* columns, std::size_t stride, std::size_t n, std::span<const double> point,
                       double* out);
     // The step between two cells that lowers the sum of squared distances from the centroids most.
-    // `room` is for width + 2 * capacity floats.
+    // `room` is work space for width + 2 * capacity floats.
     PairStep (*compare)(const CellView& a, const CellView& b, std::size_t width, std::size_t capacity, float* room);
     // Squared distances of some rows, by their numbers, from a point; `width` is a multiple of 8.
     void (*gather)(const float* rows, std::size_t width, std::span<const std::uint32_t> numbers, const float* point,
@@ -114,9 +114,9 @@ struct Loops {
     void (*screen)(const Probes& probes, std::uint64_t which, const float* tile, std::uint64_t* hits);
     // Adds `weight` wherever a code is not `code`.
     void (*add_differing)(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out);
-    // Adds the squares of the weighted steps from `origin`.
+    // Adds the squares of the weighted differences from `origin`.
     void (*add_steps)(const double* positions, std::size_t n, double origin, double weight, double* out);
-    // The least of four values each, a quarter as many as there are: value i of a block goes into minimum i % 8.
+    // The minimum of every four values, so a quarter as many: value i of a block goes into minimum i % 8.
     void (*minima)(const double* values, std::size_t n_blocks, double* least);
 };
 

@@ -23,15 +23,15 @@ namespace shoal {
 
 using Piece = std::vector<std::uint32_t>;  // record numbers
 
-// What one thread needs to split one piece after the other.
+// The work space of one thread, which splits one piece after the other.
 //
-// The two farthest records each gather their k-1 nearest; the one farther from the centroid of the piece goes first,
-// the other takes from what that leaves. Every other record goes to the nearer of the two sides' centroids; those
+// Each of the two farthest records takes its k-1 nearest; the one farther from the centroid of the piece goes first,
+// the other takes from the rest. Every other record goes to the nearer of the two sides' centroids; those
 // equally near to both go last, in record order, to the side with fewer records, the first if equal. Of equally far
 // pairs the one with the lowest numbers is taken, of equally far or near records the one with the lowest number.
 class Splitter {
   public:
-    // `goes_on` is asked now and then; once it says no, the pieces no longer matter.
+    // `goes_on` is called at intervals; once it returns false, the pieces no longer matter.
     Splitter(Rows<const double> X, double scale, std::size_t k, const Loops& loops, std::function<bool()> goes_on)
         : X_(X),
           scale_(scale),
@@ -48,7 +48,7 @@ class Splitter {
         side_.assign(records_.size(), none);
         const std::size_t low = place_of(pair.low);
         const std::size_t high = place_of(pair.high);
-        // They are distinct, and laid out by distance, unless all are the same.
+        // Records are distinct, and sorted by distance, unless all are the same.
         const bool low_first = radius_.size() == 1 || squared_radius_[low] >= squared_radius_[high];
         side_[low] = low_first ? first : second;
         side_[high] = low_first ? second : first;
@@ -77,7 +77,7 @@ class Splitter {
     };
 
     // Column by column: first the distinct records, those farthest from the centroid in front, then those that repeat
-    // one with a lower number and so need not be looked at for the farthest pair.
+    // one with a lower number and so need not be considered for the farthest pair.
     void lay_out(const Piece& piece) {
         records_ = piece;
         // The loops run over whole chunks of 64, from any record.
@@ -125,7 +125,7 @@ class Splitter {
         }
     }
 
-    // Squared distances of the records at some places, all by default.
+    // Squared distances of the records at some positions, all by default.
     void measure(std::span<const double> point) { measure(point, 0, records_.size()); }
     void measure(std::span<const double> point, std::size_t from, std::size_t to) {
         loops_.distances(columns_.data() + from, stride_, to - from, point, distances_.data() + from);
@@ -140,8 +140,8 @@ class Splitter {
         return static_cast<std::size_t>(std::ranges::find(records_, record) - records_.begin());
     }
 
-    // No two records are farther apart than both are from the centroid, together. So a pair known to be far apart,
-    // found by going to and fro, rules out all pairs but those far out; these are measured.
+    // Two records are at most as far apart as the sum of their distances from the centroid. A pair that is far apart,
+    // found by alternating searches, rules out all pairs but those far out; these are measured.
     Pair farthest_pair() {
         const std::size_t n_distinct = radius_.size();
         Pair pair;
@@ -160,7 +160,7 @@ class Splitter {
         return pair;
     }
 
-    // Offers all pairs with the record at a place; returns the place of the one farthest from it.
+    // Considers all pairs with the record at a position; returns the position of the one farthest from it.
     std::size_t offer_all(std::size_t place, Pair& pair) {
         measure(coordinates(place), 0, radius_.size());
         std::size_t farthest = 0;
@@ -171,7 +171,7 @@ class Splitter {
         return farthest;
     }
 
-    // How many records, counted from the outermost, can be at least so far from the one at a place. The slack covers
+    // Number of records, counted from the outermost, that can be this far from the one at a position. The slack covers
     // all rounding; squares below 1e-290 may have lost digits and rule nothing out.
     std::size_t reaching(double distance, std::size_t place) const {
         if (distance < 1e-290) return radius_.size();
@@ -180,7 +180,7 @@ class Splitter {
         return static_cast<std::size_t>(end - radius_.begin());
     }
 
-    // The k-1 nearest to the record at a place, of those on no side yet, come to its side; and its centroid is taken.
+    // Adds the k-1 nearest unassigned records to the side of the record at a position, and computes its centroid.
     void gather(std::size_t place) {
         const Side side = side_[place];
         measure(coordinates(place));
@@ -228,7 +228,7 @@ class Splitter {
     std::size_t k_;
     const Loops& loops_;
     std::function<bool()> goes_on_;
-    Piece records_, copies_;  // the piece at hand
+    Piece records_, copies_;  // the current piece
     std::size_t stride_ = 0;
     std::vector<double> columns_, distances_, to_second_;
     std::vector<double> radius_, squared_radius_;  // of the distinct records from the centroid, descending
@@ -273,7 +273,7 @@ class Splits {
         }
     }
 
-    // A piece below 2k is a cell, known for now by its lowest record; others wait for a thread.
+    // A piece below 2k is a cell, for now identified by its lowest record; others wait for a thread.
     void put(Piece piece) {
         if (piece.size() < 2 * k_) {
             const std::uint32_t lowest = std::ranges::min(piece);
@@ -287,7 +287,7 @@ class Splits {
         changed_.notify_one();
     }
 
-    // Waits for a piece; says whether there is one, or ever will be.
+    // Waits for a piece; returns false if none is left and none can come.
     bool take(Piece& piece, const std::function<bool()>& goes_on) {
         std::unique_lock lock(mutex_);
         while (waiting_.empty() && n_open_ > 0 && !stopping_) {

@@ -1,8 +1,8 @@
-// A window on a stream: tuples wait for company until the oldest is due, and leave in cells.
+// A window on a stream: tuples wait until the oldest is due, and are released in cells.
 //
-// The oldest tuple that is due leaves with its k-1 nearest in the window (Algorithm 2 of Domingo-Ferrer and
-// Soria-Comas, with the position as one more coordinate, Algorithm 3), and with those nearest that add what a cell has
-// to hold: different subjects, different values. What would be lost for lack of company later joins now.
+// The oldest tuple that is due is released with its k-1 nearest in the window (Algorithm 2 of Domingo-Ferrer and
+// Soria-Comas, with the position as one more coordinate, Algorithm 3), and with the nearest that add what a cell needs:
+// different subjects, different values. Tuples that could not form a cell later join now.
 #pragma once
 
 #include <algorithm>
@@ -24,18 +24,18 @@
 
 namespace shoal {
 
-// What a cell is and when a tuple is due.
+// Conditions on cells, and when a tuple is due.
 struct StreamRules {
     std::size_t k;
     std::int64_t delay;              // a tuple is due after this number of later tuples; the largest number: never
     double max_age;                  // or at this age in seconds; infinity: never
-    double order_weight;             // what one position counts in distance
-    std::size_t max_cell;            // how many tuples that are close may make it; 0 for k
-    std::vector<double> codes;       // what a different code counts in squared distance, for each column of codes
-    std::vector<std::size_t> least;  // how many different tags a cell has to hold, for each column of tags
+    double order_weight;             // weight of one position in distances
+    std::size_t max_cell;            // maximum size when close tuples are added; 0 for k
+    std::vector<double> codes;       // squared distance of two different codes, for each column of codes
+    std::vector<std::size_t> least;  // minimum number of different tags in a cell, for each column of tags
 };
 
-// Tuples in order of arrival: coordinates, codes that are alike or not, tags that have to differ within a cell.
+// Tuples in order of arrival: coordinates, codes compared for equality, tags that have to differ within a cell.
 struct Tuples {
     Rows<const double> X;
     Rows<const std::uint64_t> codes;
@@ -43,7 +43,7 @@ struct Tuples {
     std::span<const double> times;
 };
 
-// What was measured on all tuples that have left.
+// Measured on all released tuples.
 struct StreamTally {
     std::int64_t n_in = 0;
     std::int64_t n_released = 0;
@@ -53,18 +53,18 @@ struct StreamTally {
     double clock = -std::numeric_limits<double>::infinity();
     double sse = 0;               // squared distances from the centroid of the cell, positions left out
     double sae = 0;               // the same distances, not squared
-    std::int64_t spread_sum = 0;  // last position less first, over cells
+    std::int64_t spread_sum = 0;  // last position minus first, over cells
     std::int64_t spread_max = 0;
-    std::int64_t moved_sum = 0;  // |rank on leaving - rank on arrival|
+    std::int64_t moved_sum = 0;  // |rank on release - rank on arrival|
     std::int64_t moved_max = 0;
-    std::int64_t waited_sum = 0;  // tuples that came while waiting
+    std::int64_t waited_sum = 0;  // tuples that arrived during the wait
     std::int64_t waited_max = 0;
     double seconds_sum = 0;
     double seconds_max = 0;
-    // Tuples by the number of binary digits of what they waited: none, 1, 2 to 3, 4 to 7, ...
+    // Tuples by the number of binary digits of their wait: none, 1, 2 to 3, 4 to 7, ...
     std::array<std::int64_t, 64> waited{};
-    // Of the coordinates alone: squared distances from the centroids, and, for each, the mean over all released tuples
-    // and the squared distances from it.
+    // For the coordinates only: squared distances from the centroids, and for each the mean over all released
+    // tuples and the squared distances from it.
     double sse_x = 0;
     std::vector<double> mean_x;
     std::vector<double> sst_x;
@@ -94,7 +94,7 @@ void for_each_figure(StreamTally& tally, F&& f) {
     f("sst_x", tally.sst_x);
 }
 
-// Rows are counted from the tuples that waited when the push began, in order of arrival, on through those pushed.
+// Rows number first the tuples that waited when the push began, in order of arrival, then those pushed.
 struct Departures {
     std::vector<std::int64_t> rows;   // cell after cell, in order of arrival within each
     std::vector<std::int64_t> sizes;  // of the cells
@@ -130,7 +130,7 @@ class Stream {
         return finish();
     }
 
-    // Lets time go by.
+    // Advances the time.
     Departures advance(double now) {
         begin();
         move_clock(now);
@@ -138,7 +138,7 @@ class Stream {
         return finish();
     }
 
-    // The end: nothing comes any more.
+    // The end of the stream.
     Departures flush() {
         begin();
         ended_ = true;
@@ -147,7 +147,7 @@ class Stream {
         return finish();
     }
 
-    // Gives the tuples that wait other coordinates, row by row in order of arrival.
+    // Replaces the coordinates of the waiting tuples, row by row in order of arrival.
     void recode(Rows<const double> X) {
         std::size_t row = 0;
         for (std::int64_t position = oldest_; position < next_; ++position) {
@@ -158,7 +158,7 @@ class Stream {
         }
     }
 
-    // The tuples that wait, in order of arrival: their numbers and the times at which they came.
+    // The waiting tuples in order of arrival: their numbers and arrival times.
     void waiting(std::vector<std::int64_t>& positions, std::vector<double>& times) const {
         for (std::int64_t position = oldest_; position < next_; ++position) {
             const std::uint32_t slot = slot_of(position);
@@ -168,7 +168,7 @@ class Stream {
         }
     }
 
-    // Goes on where another window stopped.
+    // Resumes where another window stopped.
     void restore(const Tuples& tuples, std::span<const std::int64_t> positions, const StreamTally& tally) {
         tally_ = tally;
         oldest_ = next_ = positions.empty() ? tally.n_in : positions[0];
@@ -181,7 +181,7 @@ class Stream {
 
   private:
     static constexpr std::uint32_t gone = 0xffffffff;
-    static constexpr std::size_t chunk = 64;  // what the loops read at a time
+    static constexpr std::size_t chunk = 64;  // number of values that the loops process at a time
 
     struct Near {
         double distance;
@@ -233,7 +233,7 @@ class Stream {
         next_ = position + 1;
     }
 
-    // Writes where a tuple is, with room for all from the oldest to it.
+    // Stores the slot of a tuple, growing the ring if needed.
     void note(std::int64_t position, std::uint32_t slot) {
         if (static_cast<std::size_t>(position - oldest_) >= ring_.size()) {
             std::vector<std::uint32_t> wider(2 * ring_.size(), gone);
@@ -263,7 +263,7 @@ class Stream {
         capacity_ = capacity;
     }
 
-    // The last slot moves into the gap, so that the scan meets no gaps.
+    // The last slot moves into the gap, so that scans see no gaps.
     void remove(std::uint32_t slot) {
         entry(static_cast<std::int64_t>(positions_[slot])) = gone;
         const auto last = static_cast<std::uint32_t>(--size_);
@@ -288,7 +288,7 @@ class Stream {
     }
     std::int64_t newest() const { return next_ - 1; }
 
-    // The oldest leaves: in a cell, if there is one for it.
+    // Removes the oldest tuple: in a cell, if one can be formed.
     void close() {
         const std::uint32_t due = slot_of(oldest_);
         measure(due);
@@ -301,7 +301,7 @@ class Stream {
             return;
         }
         members_.clear();
-        // From the back, so that no slot that is still to go is moved by one that goes.
+        // From the back, so that removing a slot does not move one that is still to be removed.
         std::sort(cell_.begin(), cell_.end(), std::greater<>());
         for (const std::uint32_t slot : cell_) leave(slot);
         while (size_ > 0 && oldest_is_lost()) leave(slot_of(oldest_));
@@ -331,10 +331,10 @@ class Stream {
         }
     }
 
-    // Writes the nearest so many to near_; in order, unless the k nearest are all that is asked for.
+    // Writes the `wanted` nearest to near_; in order, unless only the k nearest are needed.
     void nearest(std::size_t wanted) {
         const double limit = enough_within(wanted);
-        // Written without asking whether it counts, so one more than can be found.
+        // Written unconditionally, so one element more than can be found.
         if (found_.size() < size_ + 1) found_.resize(2 * size_ + 1);
         std::size_t n_found = 0;
         for (std::size_t start = 0; start < size_; start += minima_block) {
@@ -354,8 +354,8 @@ class Stream {
         if (n_tags_ > 0 || rules_.max_cell > rules_.k) std::sort(near_.begin(), near_.end());
     }
 
-    // A distance within which at least so many are, and hardly more: that of the last of them among the least of four,
-    // of sixteen, of sixty-four, as long as there are enough.
+    // A distance within which there are at least `wanted` tuples, and hardly more: the `wanted`-th of the minima of
+    // four, sixteen or sixty-four values, as long as there are enough.
     double enough_within(std::size_t wanted) {
         std::size_t n = (size_ + minima_block - 1) / minima_block * minima_block;
         std::fill(distance_.begin() + static_cast<std::ptrdiff_t>(size_),
@@ -400,7 +400,7 @@ class Stream {
         return std::nullopt;
     }
 
-    // Takes on whatever is not much nearer to one that stays than to the tuple that is due.
+    // Adds every tuple that is not much nearer to one that stays than to the tuple that is due.
     void extend() {
         constexpr double allowance = 1.5;  // in squared distance; see docs/streams.md
         for (const Near& near : near_) {
@@ -439,10 +439,10 @@ class Stream {
             if (!has_seen(j, tags_[slot * n_tags_ + j])) seen_[j].push_back(tags_[slot * n_tags_ + j]);
     }
 
-    // Whether the oldest can no longer find a cell, whatever comes before it is due.
+    // Whether the oldest can no longer form a cell, whatever arrives before it is due.
     bool oldest_is_lost() {
         const std::int64_t after = newest() - oldest_;
-        // Without a limit in tuples any number may still come.
+        // Without a limit in tuples any number may still arrive.
         const std::size_t comes = ended_ || is_due() ? 0 : static_cast<std::size_t>(rules_.delay - after);
         if (comes < rules_.k && size_ + comes < rules_.k) return true;
         for (std::size_t j = 0; j < n_tags_; ++j)
@@ -460,7 +460,7 @@ class Stream {
         return different_.size() >= least;
     }
 
-    // A tuple of the cell, out of the window.
+    // A tuple of the cell, copied from the window.
     struct Member {
         std::int64_t position;
         std::int64_t row;
@@ -503,8 +503,8 @@ class Stream {
         largest = std::max(largest, value);
     }
 
-    // Distances from the centroid. Of codes it is the vector of their shares f: a tuple is (1 - 2 f_v + sum f^2) / 2
-    // away.
+    // Distances from the centroid. For codes it is the vector of their shares f: the distance of a tuple is
+    // (1 - 2 f_v + sum f^2) / 2.
     void measure_loss() {
         const auto size = static_cast<double>(members_.size());
         loss_.assign(members_.size(), 0.0);
@@ -527,7 +527,7 @@ class Stream {
         }
     }
 
-    // Merges the cell into what is known of a column.
+    // Merges the cell into the mean and squared distances of a column.
     void measure_all(std::size_t j, double size, double mean, double within) {
         const auto before = static_cast<double>(tally_.n_released);
         const double apart = mean - tally_.mean_x[j];
@@ -564,13 +564,13 @@ class Stream {
     std::vector<std::int64_t> rows_;
     // The slot of each position from the oldest on, in a ring whose size is a power of two.
     std::vector<std::uint32_t> ring_;
-    std::int64_t oldest_ = 0;  // that waits; next_ if none does
+    std::int64_t oldest_ = 0;  // the oldest waiting; next_ if there is none
     std::int64_t next_ = 0;
     std::int64_t next_row_ = 0;
     bool ended_ = false;
     StreamTally tally_;
     Departures out_;
-    // Room for the work on one cell.
+    // Work space for one cell.
     std::vector<double> point_;
     std::vector<double> distance_;
     std::vector<std::uint32_t> found_;

@@ -4,6 +4,7 @@ An equivalence class is a set of records with the same published quasi-identifie
 does not use cells or labels: it counts what an intruder sees, in releases of shoal and of any other tool.
 """
 
+import warnings as python_warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -15,7 +16,7 @@ from shoal.arrays import as_k
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
 from shoal.columns.schema import Column, ColumnSettings, Role, Roles, Schema, as_names, as_settings
-from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.models import Codes, Model, Reached
 from shoal.models.model import worse
 from shoal.models.serialization import as_models
@@ -176,6 +177,7 @@ class Verdict:
 
 def audit(
     table: Any,
+    /,
     *,
     quasi_identifiers: Sequence[str] | str,
     k: int | None = None,
@@ -229,7 +231,10 @@ def audit(
     (True, 2, 1)
     """
     asked = Question.of(quasi_identifiers, k, confidential, models, subject, columns)
-    arrow = read(table, columns=asked.needed, **reading).arrow
+    source = read(table, columns=asked.needed, **reading)
+    for text in source.said:
+        python_warnings.warn(text, ShoalWarning, stacklevel=2)
+    arrow = source.arrow
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
     return recount(arrow, asked.schema(arrow.schema), asked.k, arrow[subject] if subject else None, asked.models)

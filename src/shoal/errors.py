@@ -35,6 +35,10 @@ class FileError(ShoalError):
     """A file cannot be read or written."""
 
 
+class DatabaseError(ShoalError):
+    """A database cannot be read or written. The message holds neither values nor secrets."""
+
+
 class OutageError(ShoalError):
     """Something outside that does not answer, and may answer later: a reader, a server."""
 

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
@@ -93,13 +93,18 @@ def replacing_all(
     force: bool = False,
     private: Iterable[str | os.PathLike[str]] = (),
     inputs: Iterable[str | os.PathLike[str]] = (),
+    *,
+    never: Iterable[str | os.PathLike[str]] = (),
+    commit: Callable[[], None] | None = None,
 ) -> Iterator[tuple[Path, ...]]:
     """Yield a temporary path for each of `paths`; rename them all when the block succeeds, the first of them last.
 
     Works like `replacing`; those in `private` stay readable by their owner alone, and none may be one of the `inputs`.
     All files are flushed to disk before the first is renamed. Renames happen while the folders are locked, so that if
     several processes write the same set, one complete set remains. If a rename fails (without `force`: because a file
-    was created meanwhile), those already done are undone and the replaced files restored.
+    was created meanwhile), those already done are undone and the replaced files restored. Those in `never` are not
+    replaced even with `force`. `commit` is called after the last rename, to publish what is not a file; if it raises,
+    the renames are undone.
 
     Temporary files left beside `paths` by a killed process are removed.
 
@@ -113,7 +118,8 @@ def replacing_all(
     ['release.csv', 'report.html']
     """
     closed = {Path(os.path.realpath(path)) for path in private}
-    targets = check_free(paths, force, inputs)
+    targets = check_free(paths, force, inputs, never=never)
+    kept = {Path(os.path.realpath(path)) for path in never}
     folders = {target.parent for target in targets}
     files: list[_Beside] = []
     try:
@@ -126,7 +132,7 @@ def replacing_all(
             for file in files:
                 _settle(file)
         with locked_folders(folders):
-            _publish_all(files, force)
+            _publish_all([(file, force and file.target not in kept) for file in files], commit)
     finally:
         for file in files:
             file.temporary.unlink(missing_ok=True)
@@ -149,7 +155,11 @@ def hidden_folder(target: Path) -> Iterator[Path]:
 
 
 def check_free(
-    paths: Iterable[str | os.PathLike[str]], force: bool = False, inputs: Iterable[str | os.PathLike[str]] = ()
+    paths: Iterable[str | os.PathLike[str]],
+    force: bool = False,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    *,
+    never: Iterable[str | os.PathLike[str]] = (),
 ) -> list[Path]:
     """Refuse the paths that `replacing_all` would refuse, before any work is done; return the resolved paths."""
     wanted = [Path(path) for path in paths]
@@ -159,7 +169,8 @@ def check_free(
                 f"The output {str(path)!r} is the same file as the input {os.fspath(read)!r}, which would be lost. "
                 "Choose another name for the output."
             )
-    targets = [_target(path, force) for path in wanted]
+    kept = {Path(path) for path in never}
+    targets = [_target(path, force and path not in kept) for path in wanted]
     # On some file systems names that differ only in case are the same file.
     if len({(target.parent, target.name.casefold()) for target in targets}) < len(targets):
         raise FileError(f"Two of the files to write are the same: {_named(targets)}. Give each its own path.")
@@ -241,12 +252,12 @@ def _settle(file: _Beside) -> None:
     _sync(file.temporary)
 
 
-def _publish_all(files: list[_Beside], force: bool) -> None:
-    """Rename all files or none: the first one last, so that if it exists the others do."""
+def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] | None) -> None:
+    """Rename all files or none, the first one last, so that if it exists the others do; each with its own `force`."""
     kept: list[Path | None] = []
     done: list[tuple[Path, Path | None]] = []
     try:
-        for file in reversed(files):
+        for file, force in reversed(files):
             with _refusing([file.target]):
                 kept.append(_second_name(file.target) if force else None)
                 if force:
@@ -254,6 +265,8 @@ def _publish_all(files: list[_Beside], force: bool) -> None:
                 else:
                     _claim(file)
                 done.append((file.target, kept[-1]))
+        if commit is not None:
+            commit()
     except BaseException:
         for target, older in done:
             _take_back(target, older)
@@ -262,7 +275,7 @@ def _publish_all(files: list[_Beside], force: bool) -> None:
         for older in kept:
             if older is not None:
                 older.unlink(missing_ok=True)
-    for folder in {file.target.parent for file in files}:
+    for folder in {file.target.parent for file, _ in files}:
         # Some file systems cannot flush a folder; the files themselves are already on disk.
         with suppress(OSError):
             _sync(folder)

@@ -20,7 +20,8 @@ from shoal.columns.schema import ColumnSettings, Number, Roles, Settings, Whole,
 from shoal.errors import FileError, ParameterError
 from shoal.models import MODELS, Model
 from shoal.models.serialization import as_model, settings_of
-from shoal.table import formats_in_words
+from shoal.table import databases_in_words, formats_in_words
+from shoal.table.databases import check_address
 
 Order = Literal["shuffle", "keep"]
 """Order of the records written: by a hash of the published values, or that of the input."""
@@ -78,6 +79,17 @@ Models = Annotated[
 """Privacy models, in the order of the registry."""
 
 
+def _address(path: str) -> str:
+    try:
+        return check_address(path)
+    except ParameterError as error:
+        raise PydanticCustomError("address", "{said}", {"said": str(error).rstrip(".")}) from None
+
+
+Address = Annotated[str, AfterValidator(_address)]
+"""Path of a file or address of a database, which holds no password."""
+
+
 class FieldSettings(Settings):
     """How the fields of one column of a CSV file are read."""
 
@@ -90,20 +102,33 @@ class FieldSettings(Settings):
 class Input(Settings):
     """The file to read, and how. Settings left out are detected."""
 
-    path: str = Field(description=f"{formats_in_words()} file")
+    path: Address = Field(description=f"{formats_in_words()} file, or {databases_in_words()} database")
     delimiter: str | None = Field(None, description="between the fields of a CSV file")
     encoding: str | None = Field(None, description="of a CSV file that is not UTF-8")
     decimal: str | None = Field(None, description="decimal point or comma of a CSV file")
     quote: str | None = Field(None, description="around fields of a CSV file that hold the delimiter")
-    null_values: tuple[str, ...] | None = Field(None, description="fields of a CSV file that stand for a missing value")
+    null_values: tuple[str, ...] | None = Field(
+        None, description="texts of a CSV, Excel or NDJSON file that mean missing"
+    )
     header: bool | None = Field(
         None, description="the first line of a CSV file is a header though it looks like a record"
     )
-    names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file without a header line")
+    names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file or sheet without a header")
     thousands: str | None = Field(None, description="mark between the thousands of numbers in a CSV file")
     date_format: str | None = Field(None, description="format of dates in a CSV file, such as %d.%m.%Y")
     fields: dict[str, FieldSettings] = Field({}, description="null_values, decimal, thousands, date_format of a column")
-    max_unpacked_gb: Number | None = Field(None, gt=0, description="GB that a .gz file may unpack to; 2 by default")
+    fill_keys: bool | None = Field(None, description="keys that some lines of an NDJSON file lack are missing values")
+    sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
+    header_row: Whole | None = Field(None, ge=1, description="row of a sheet that names the columns, as Excel counts")
+    catalog: str | None = Field(None, description="catalogue (.sas7bcat) with the labels of a SAS file")
+    format: str | None = Field(
+        None, description="of standard input (-), by extension: csv, csv.gz, ndjson, xlsx ..; detected by default"
+    )
+    max_unpacked_gb: Number | None = Field(
+        None, gt=0, description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default"
+    )
+    table: str | None = Field(None, description="table or view of a database, NAME or SCHEMA.NAME")
+    query: str | None = Field(None, description="SELECT statement for a database, in place of a table")
 
     def reading(self) -> dict[str, Any]:
         """Return the settings given for reading the file."""
@@ -118,7 +143,12 @@ BoundEffort = Literal["cheap", "strong"]
 class Output(Settings):
     """The files to write."""
 
-    path: str = Field(description=f"{formats_in_words()} file for the release")
+    path: Address = Field(description=f"{formats_in_words()} file for the release, or {databases_in_words()} database")
+    to_table: str | None = Field(None, description="new table of a database for the release, NAME or SCHEMA.NAME")
+    manifest: str | None = Field(None, description="JSON file for the internal manifest; by default beside the release")
+    to_format: str | None = Field(
+        None, description="of the release on standard output (-), by extension: csv, ndjson ..; by default as the input"
+    )
     order: Order = Field("shuffle", description="of the records: shuffle, or keep that of the input, which can leak")
     report: str | None = Field(None, description="HTML file for the report")
     form: Literal["internal", "public"] = Field("internal", description="of the report")

@@ -1,5 +1,6 @@
 """Preparing: a job is validated against its table, once, before the partition."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ def prepared(job: Job, table: Table) -> Prepared:
     original = prepare(table.load(list(needed)), schema, job.missing)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
-    ask(column_findings(schema, original, table.kind == "csv", table.labels), job.accept)
+    ask(column_findings(schema, original, table.has_fields, table.labels, table.mixed), job.accept)
     return Prepared(schema, original, weights)
 
 
@@ -78,20 +79,25 @@ def check_job(job: Job, schema: Schema) -> None:
 
 
 def column_findings(
-    schema: Schema, original: pa.Table, is_csv: bool, labels: ValueLabels | None = None
+    schema: Schema,
+    original: pa.Table,
+    has_fields: bool,
+    labels: ValueLabels | None = None,
+    mixed: Mapping[str, Mapping[str, int]] | None = None,
 ) -> list[Finding]:
     """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
     found = []
     for column in schema.quasi:
         about = description_of(labels, column.name)
-        view = ColumnView(column.name, original[column.name], is_csv, about)
+        types = (mixed or {}).get(column.name, {})
+        view = ColumnView(column.name, original[column.name], has_fields, about, mixed=types)
         found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
     return found
 
 
 def _is_settled(finding: Finding, column: Column) -> bool:
     """Return whether the settings of a column resolve a finding."""
-    if finding.name in ("numbers-as-text", "dates-as-text"):
+    if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
     if finding.name in ("codes", "labelled-values"):
         return column.settings.kind is not None

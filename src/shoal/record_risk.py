@@ -14,7 +14,7 @@ from shoal.table import read
 
 
 def record_risk(
-    table: Any, *, quasi_identifiers: Sequence[str] | str, subject: str | None = None, **reading: Any
+    table: Any, /, *, quasi_identifiers: Sequence[str] | str, subject: str | None = None, **reading: Any
 ) -> pa.Table:
     """Say for each record how large its class is, and how likely a guess in it is right.
 

@@ -29,15 +29,15 @@ from shoal.cells.grouping import group
 from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import ALIASES, Role, Schema, as_names
 from shoal.columns.space import Space
-from shoal.disk.disk_release import DiskRelease, execute_on_disk
+from shoal.disk.disk_release import DiskRelease, check_parts, execute_on_disk
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
-from shoal.files import check_free
 from shoal.job import BoundEffort, Engine, Job, Order, Output
 from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
+from shoal.placing import Files, TableInTheMaking, check_free_files
 from shoal.preparing import Prepared, check_bound, check_late, column_findings, prepared
 from shoal.progress import OneTotal
 from shoal.report.codebook import codebook
@@ -45,11 +45,11 @@ from shoal.report.notebook import to_summary
 from shoal.reviewing import accepted_columns, warnings_of
 from shoal.spark.jobs import execute_on_spark, run_on_spark
 from shoal.spark.release import SparkRelease
-from shoal.table import Table, inputs_of, read
-from shoal.table.batches import Batches, open_batches
+from shoal.table import Table, read
+from shoal.table.batches import open_batches
 from shoal.table.clean import publishable
 from shoal.typing import Labels, Matrix, Progress, Seed, Vector
-from shoal.writing import Files, recount_file, write_release, write_table, written_order
+from shoal.writing import recount_table, write_release, written_order
 
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
@@ -113,9 +113,10 @@ def anonymize(
 
     Parameters
     ----------
-    table : path or frame
-        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation.
-        Not changed.
+    table : path, address, frame or connection
+        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation; a
+        database, by its address or an ADBC or DuckDB connection, with ``reading={"table": ...}`` or
+        ``reading={"query": ...}``. Not changed.
     k : int
         Smallest equivalence class: minimum number of records per published combination of quasi-identifiers.
     quasi_identifiers : sequence of str
@@ -364,14 +365,17 @@ def run(
         return run_on_spark(job, given, reading, save_job=save_job, force=force, threads=threads)
     if job.output is not None:
         inputs = [given] if isinstance(given, str | os.PathLike) else []
-        check_free(output_files(job.output, save_job).paths, force, inputs)
+        check_free_files(output_files(job.output, save_job), force, inputs)
     if job.chosen_engine == "disk":
-        return _run_on_disk(job, open_batches(given, **reading), save_job, force, threads, progress)
+        return _run_on_disk(job, given, reading, save_job, force, threads, progress)
     release = execute_job(job, read(given, **reading), threads=threads, progress=progress)
     if job.output is not None:
         out = job.output
         release.write(
             out.path,
+            to_table=out.to_table,
+            manifest=out.manifest,
+            to_format=out.to_format,
             report=out.report,
             form=out.form,
             json=out.json_file,
@@ -386,7 +390,8 @@ def run(
 
 def _run_on_disk(
     job: Job,
-    source: Batches,
+    given: Any,
+    reading: dict[str, Any],
     save_job: str | os.PathLike[str] | None,
     force: bool,
     threads: int | None,
@@ -394,18 +399,21 @@ def _run_on_disk(
 ) -> DiskRelease:
     """Make a release in blocks, write it where the job says, and remove the scratch folder."""
     out = job.output
-    target = None if out is None else Path(os.path.realpath(out.path))
-    release = execute_on_disk(job, source, threads=threads, progress=progress, target=target)
-    if out is not None:
+    files = None if out is None else output_files(out, save_job)
+    if files is not None:
+        check_parts(files)
+    target = Path(os.path.realpath(files.table)) if files is not None and isinstance(files.table, Path) else None
+    release = execute_on_disk(job, open_batches(given, **reading), threads=threads, progress=progress, target=target)
+    if out is not None and files is not None:
         with release:
-            told = {"report": out.report, "form": out.form, "json": out.json_file, **out.said()}
-            release.write(out.path, **told, order=out.order, save_job=save_job, force=force)
+            release.write_files(files, order=out.order, force=force, said=out.said())
     return release
 
 
 def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
     """Return the files that a job writes."""
-    return Files.of(output.path, output.report, output.json_file, save_job, output.form)
+    files = (output.report, output.json_file, save_job)
+    return Files.of(output.path, *files, output.form, output.to_table, output.manifest, output.to_format)
 
 
 @dataclass(frozen=True)
@@ -484,27 +492,17 @@ class Release:
         """Cell number of each record, in the order of the input; not published."""
         return self.cells.labels
 
-    @property
-    def inputs(self) -> list[Path]:
-        """The file that was read, if any."""
-        return inputs_of(self.source)
-
     def rows(self, order: Order) -> NDArray[np.int64] | None:
         """Return the record number of each row of the written table; None for the order of the input."""
         return written_order(self, order)
 
-    def write_table(self, path: Path, rows: NDArray[np.int64] | None) -> None:
-        """Write the published table to a path of `shoal.files.replacing_all`; used by `write`."""
-        write_table(self, path, rows)
+    def write_table(self, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
+        """Write the published table; used by `write`."""
+        table.write(self, rows)
 
-    def recount_table(self, path: Path, rows: NDArray[np.int64] | None) -> None:
+    def recount_table(self, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
         """Recount the guarantees on a written table; raise if they do not hold."""
-        recount_file(self, path, rows)
-
-    def check_input(self) -> str:
-        """Return the SHA-256 of the input; raise if it has changed."""
-        self.source.check_unchanged()
-        return self.source.sha256
+        recount_table(self, table, rows)
 
     @cached_property
     def risk(self) -> Risk:
@@ -512,10 +510,17 @@ class Release:
         alike = None if self.verdict.withdrawn else self.labels
         return table_risk(self.original, self.replaced, self.schema, self.space, self.X, alike, self.weights)
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What the reader says about the file that its records do not show, such as hidden rows."""
+        return self.source.said
+
     @cached_property
     def findings(self) -> list[Finding]:
         """Findings about the quasi-identifiers that are accepted or need no answer."""
-        return column_findings(self.schema, self.original, self.source.kind == "csv", self.source.labels)
+        return column_findings(
+            self.schema, self.original, self.source.has_fields, self.source.labels, self.source.mixed
+        )
 
     @cached_property
     def codebook(self) -> list[dict[str, Any]]:
@@ -577,6 +582,9 @@ class Release:
         self,
         path: str | os.PathLike[str],
         *,
+        to_table: str | None = None,
+        manifest: str | os.PathLike[str] | None = None,
+        to_format: str | None = None,
         report: str | os.PathLike[str] | None = None,
         form: Form = "internal",
         json: str | os.PathLike[str] | None = None,
@@ -596,7 +604,17 @@ class Release:
         path : path
             File for the published table, in one of the formats of `shoal.table.FORMATS`. Written beside it are
             ``PATH.public.json``, which may be published with the data, and ``PATH.internal.json``, which reproduces
-            the release and must be kept private.
+            the release and must be kept private. Or the address or file of a database; its table ``shoal_manifest``
+            then holds the public manifest. Or ``"-"``, standard output.
+        to_table : str, optional
+            New table of the database, as NAME or SCHEMA.NAME. It is written, read back, recounted and committed in one
+            transaction. With `force` it replaces an older table, but never one that was read.
+        manifest : path, optional
+            File for the internal manifest; by default beside the file, for a server ``TABLE.internal.json`` in the
+            current folder. Standard output requires it, and the public manifest is written beside it.
+        to_format : str, optional
+            Format on standard output, by its extension without the dot, such as ``"csv"``; by default that of the
+            input file.
         report : path, optional
             HTML file for the report.
         form : {"internal", "public"}
@@ -622,7 +640,7 @@ class Release:
         Returns
         -------
         list of Path
-            The files, the table first.
+            The files, the table first unless it is in a database.
 
         Raises
         ------
@@ -632,7 +650,7 @@ class Release:
         GuaranteeError
             If the file, read back, does not satisfy the guarantees of the verdict.
         """
-        files = Files.of(path, report, json, save_job, form)
+        files = Files.of(path, report, json, save_job, form, to_table, manifest, to_format)
         if bound is not None and (form == "public" or not files.reports):
             raise ParameterError(
                 "The bound on the loss is shown only in the internal report. Request that report, or leave it out."

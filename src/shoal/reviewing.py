@@ -55,6 +55,10 @@ class Reviewable(Protocol):
         """Findings about the quasi-identifiers that are accepted or need no answer."""
 
     @property
+    def said(self) -> Sequence[str]:
+        """What the reader of the input says about it."""
+
+    @property
     def contributions(self) -> Sequence[Contribution]:
         """Columns with published values that depend on a single record."""
 
@@ -66,6 +70,7 @@ def warnings_of(release: Reviewable) -> list[str]:
         if release.verdict.withdrawn is None
         else ["Random aggregation was requested, so the release is not k-anonymous; the verdict explains the reason."]
     )
+    found += release.said
     if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
         found.append(
             f"The seed is below {SMALL_SEED:,} and can be found by brute force; it reveals the random part of every "

@@ -22,7 +22,7 @@ def test_a_mean_in_which_one_record_has_all_the_weight_is_told():
 
     assert release.table["x"].to_pylist()[:3] == [2.0] * 3
     assert release.warnings == (
-        "In 1 of 2 cells the published value of column 'x' rests on one record: it has all of the weight.",
+        "In 1 of 2 cells the published value of column 'x' comes from one record: it has all of the weight.",
     )
 
 
@@ -31,7 +31,7 @@ def test_a_mean_of_a_single_value_that_is_there_is_told():
     release = quiet(table, k=2, quasi_identifiers=["x", "y"], missing="own-value")
 
     assert release.table["x"].to_pylist()[:2] == [1.0, 1.0]
-    assert "In 1 of 2 cells the published value of column 'x' rests on one record: the others miss it." in (
+    assert "In 1 of 2 cells the published value of column 'x' comes from one record: the others have no value." in (
         release.warnings
     )
 
@@ -42,7 +42,7 @@ def test_a_category_that_a_single_record_of_the_table_has_is_not_published_unles
     table = pa.table({"x": np.r_[np.arange(9.0), rng.uniform(500, 900, 41)], "town": towns})
     roles = {"k": 3, "quasi_identifiers": ["x", "town"]}
 
-    with pytest.raises(QuestionError, match="one record has alone"):
+    with pytest.raises(QuestionError, match="only one record has"):
         quiet(table, **roles)
     accepted = quiet(table, **roles, accept="single-record-values")
     withheld = quiet(table, **roles, columns={"town": {"aggregate": "withhold"}})

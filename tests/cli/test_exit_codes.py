@@ -16,7 +16,7 @@ def raising(error):
     ("error", "code", "words"),
     [
         (GuaranteeError("Too few\nrecords."), 2, "Error: Too few records.\n"),
-        (click.UsageError("No such thing"), 2, "Error: No such thing. `shoal --help` shows what can be said.\n"),
+        (click.UsageError("No such thing"), 2, "Error: No such thing. See `shoal --help` for the options.\n"),
         (KeyboardInterrupt(), 130, "Stopped.\n"),
         (click.Abort(), 130, "Stopped.\n"),
         (MemoryError(), 2, "Error: There is not enough memory for this table. Nothing was written.\n"),

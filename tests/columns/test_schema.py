@@ -86,7 +86,7 @@ def test_two_columns_of_one_name_are_refused():
         ({"zip": {"kind": "numeric"}}, "'zip' is declared numeric, but it holds text"),
         ({"disease": {"kind": "numeric"}}, "'disease' is declared numeric, but it holds text"),
         ({"age": {"kind": "date"}}, "'age' is declared date, but it holds int64"),
-        ({"zip": {"kind": "ordinal"}}, "nothing says in which order"),
+        ({"zip": {"kind": "ordinal"}}, "order of its categories is not known"),
         ({"age": {"kind": "nominal", "order": [1, 2]}}, "An order is given for column 'age', which is nominal"),
         ({"zip": {"round": 2}}, "'round' is set for column 'zip', which is nominal"),
         ({"born": {"top": 3}}, "'top' is set for column 'born', which is date"),

@@ -124,7 +124,7 @@ def test_the_internal_page_compares_and_the_public_one_does_not():
         assert part in internal
         assert part not in public
     assert "not for publication" in internal
-    assert "may travel with the data" in public
+    assert "may accompany the data" in public
 
 
 def test_a_verdict_that_fails_says_so_in_red_and_first():

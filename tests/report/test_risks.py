@@ -26,7 +26,7 @@ def test_no_number_is_told_twice_and_none_is_left_out():
     further = dict(further_rows(RISK))
 
     assert further["new, </script>"] == "50.0%"
-    assert further["Rank of the own published record among the nearest, in the middle"] == "17"
+    assert further["Median rank of the own published record among the nearest"] == "17"
     assert further["Originals whose own published record is among the 2 nearest"] == "30.0%"
     assert not any("_" in name or " / " in name for name in further)
     assert not any("dld" in name or "intervals" in name for name in further)

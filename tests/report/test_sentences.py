@@ -37,7 +37,7 @@ def told(**settings):
         "one household (house)",
         "Survey weights (weight)",
         "confidential: illness",
-        "because it was said so: wave",
+        "as requested: wave",
         "over 3 columns",
     ],
 )

@@ -252,14 +252,14 @@ def compared(socket, n):
 
 
 def soak(seconds, kills, seed, rate):
-    """Run until the time is up or there were enough kills; return what there is to report."""
+    """Run until the time is up and there were enough kills, or for twice that time; return what there is to report."""
     folder = Path(tempfile.mkdtemp(prefix="soak"))
     server = Server(folder)
     begin = time.monotonic()
     try:
         producer, chaos = Producer(server.socket, rate), Chaos(server, random.Random(seed))
         producer.start()
-        while time.monotonic() - begin < seconds and chaos.n_kills < kills:
+        while (spent := time.monotonic() - begin) < seconds or (chaos.n_kills < kills and spent < 2 * seconds):
             time.sleep(chaos.rng.uniform(0, 1.2 * seconds / kills))
             chaos.strike()
             chaos.replace()

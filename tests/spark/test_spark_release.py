@@ -15,6 +15,7 @@ import shoal
 import shoal.spark
 from block_tables import ROLES, batches, job, multiset, people
 from shoal.blocks import blueprint
+from shoal.disk.recounting import audit_on_disk
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.spark import engine, writing
 from shoal.spark.release import execute_job
@@ -144,19 +145,6 @@ def test_a_folder_is_split_by_published_columns_only(release, split, words, tmp_
         release.write(str(tmp_path / "release"), partition_by=split)
 
 
-def test_the_same_job_file_runs_on_spark_and_on_disk(spark, lake, tmp_path):
-    file = tmp_path / "job.toml"
-    told = {"input": {"path": str(lake)}, "output": {"path": str(tmp_path / "release.parquet")}, "engine": "spark"}
-    file.write_text(shoal.Job.of(**{**VISITS.model_dump(), **told}).to_toml())
-    shoal.run(file)
-    other = tmp_path / "disk.toml"
-    other.write_text(file.read_text().replace('"spark"', '"disk"').replace("release.parquet", "disk.parquet"))
-    shoal.run(other)
-    both = [pq.read_table(tmp_path / name) for name in ("release.parquet", "disk.parquet")]
-
-    assert multiset(both[0]) == multiset(both[1])
-
-
 def test_a_partitioned_lake_becomes_a_partitioned_release(spark, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     data_lake = importlib.import_module("data_lake")
@@ -221,11 +209,17 @@ def test_values_that_a_worker_refuses_are_refused_on_the_driver(spark):
 
 
 @pytest.mark.parametrize("spark", ["local[1]"], indirect=True)
-def test_one_core_publishes_the_same_records(spark, lake, on_disk):
-    shuffled = spark.read.parquet(str(lake)).repartition(5, "note")
+def test_one_core_runs_the_same_job_file_and_writes_the_same_records(spark, lake, on_disk, tmp_path):
+    file, path = tmp_path / "job.toml", tmp_path / "release.parquet"
+    told = {"input": {"path": str(lake)}, "output": {"path": str(path)}, "engine": "spark"}
+    file.write_text(shoal.Job.of(**{**VISITS.model_dump(), **told}).to_toml())
+    release = shoal.run(file, save_job=tmp_path / "saved.toml")
+    audited = audit_on_disk(path, quasi_identifiers=list(release.verdict.quasi_identifiers), k=5)
 
-    with execute_job(VISITS, shuffled) as release:
-        assert multiset(collected(release)) == multiset(on_disk)
+    assert multiset(pq.read_table(path)) == multiset(on_disk)
+    assert audited.holds
+    assert audited.sizes == release.verdict.sizes
+    assert shoal.Job.load(tmp_path / "saved.toml").seed == 7
 
 
 @pytest.mark.parametrize("spark", ["cluster"], indirect=True)

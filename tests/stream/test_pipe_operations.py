@@ -366,5 +366,5 @@ def test_what_fails_says_what_becomes_of_those_that_wait(tmp_path, monkeypatch):
 
 def test_other_ends_than_files_are_no_quarrel():
     assert Ends("/dev/null", "/dev/null").check() is None
-    with pytest.raises(ParameterError, match="packed"):
+    with pytest.raises(ParameterError, match="compressed"):
         Ends("/dev/null", "out.gz", checkpoint=io).check()

@@ -338,7 +338,7 @@ def test_a_level_that_is_not_in_the_list_is_refused_without_being_shown():
     [
         ({"x": [1.0]}, "'y'|y are not in the batch"),
         ({"x": [1.0], "y": ["a"], "z": [1]}, "z have no role"),
-        ({"x": ["text"], "y": ["a"]}, "schema has changed in mid-stream"),
+        ({"x": ["text"], "y": ["a"]}, "schema has changed"),
     ],
 )
 def test_a_schema_that_changes_in_mid_stream_is_refused_and_the_stream_goes_on(later, words):
@@ -511,13 +511,16 @@ def test_time_that_is_not_finite_is_refused():
 
 
 def test_threads_may_share_a_stream_and_every_tuple_leaves_once_in_a_cell_of_k():
-    stream = Stream(3, delay=10, quasi_identifiers=["x"], other=["number"], ranges={"x": (0, 1)})
+    aside = []
+    keep = {"on_side": lambda tuples, reasons: aside.extend(tuples["number"].to_pylist())}
+    stream = Stream(3, delay=10, quasi_identifiers=["x"], other=["number"], ranges={"x": (0, 1)}, **keep)
     x = np.random.default_rng(8).random(2000)
     batches = [pa.table({"x": x[i : i + 25], "number": np.arange(i, i + 25)}) for i in range(0, 2000, 25)]
     with ThreadPoolExecutor(4) as threads:
         released = pa.concat_tables([*threads.map(stream.push, batches), stream.flush()])
 
-    assert sorted(released["number"].to_pylist()) == list(range(2000))
+    assert sorted(released["number"].to_pylist() + aside) == list(range(2000))
+    assert len(aside) < 3  # in some orders of the batches, fewer than k tuples are left at the end
     assert min(released.group_by("x").aggregate([([], "count_all")])["count_all"].to_pylist()) >= 3
     assert balanced(stream)
 

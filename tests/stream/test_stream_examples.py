@@ -20,6 +20,6 @@ def test_the_example_runs_without_its_data_and_says_so(name, tmp_path):
     )
 
     assert done.returncode == 0, done.stderr
-    assert "stand-in" in done.stdout
+    assert "made-up data" in done.stdout
     assert done.stdout.count("smallest cell") == 12
     assert (tmp_path / f"{name}.png").exists()

@@ -69,7 +69,9 @@ def test_a_slice_and_several_chunks_are_bare(hiding, nested):
     assert SECRET.encode() not in as_file(pa.table({"a": found}))
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet", ".arrow", ".sav", ".zsav", ".dta"])
+@pytest.mark.parametrize(
+    "ending", [".csv", ".csv.gz", ".csv.zst", ".ndjson", ".xlsx", ".parquet", ".arrow", ".sav", ".zsav", ".dta", ".xpt"]
+)
 @pytest.mark.parametrize("hiding", HIDING)
 def test_no_file_holds_a_value_that_no_record_has(tmp_path, ending, hiding):
     tables = [pa.table({"a": hiding(text), "b": range(3)}) for text in (SECRET, HARMLESS)]

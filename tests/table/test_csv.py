@@ -346,7 +346,7 @@ def test_what_csv_cannot_hold_is_refused_and_leaves_no_file(tmp_path):
 def test_an_archive_that_holds_far_more_than_it_seems_is_refused_before_it_fills_memory(tmp_path, monkeypatch):
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 5_000_000))
-    monkeypatch.setattr("shoal.table.csv.MAX_UNPACKED_GB", 0.001)
+    monkeypatch.setattr("shoal.table.unpacking.MAX_UNPACKED_GB", 0.001)
     tracemalloc.start()
     with pytest.raises(FileError, match=r"unpacks to more than 0\.001 GB.*max_unpacked_gb"):
         read(path)

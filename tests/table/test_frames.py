@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 from hypothesis import given
 
+import shoal
 from shoal import ParameterError, SchemaError
 from shoal.table import read, write
 from strategies import arrow_tables
@@ -218,9 +220,39 @@ def test_other_holders_of_records_are_taken_too():
     ]
 
 
-def test_a_lazy_frame_is_refused_with_the_way_to_collect_it():
-    with pytest.raises(ParameterError, match=r"collect\(\)"):
-        read(pl.LazyFrame({"a": [1]}))
+@pytest.mark.parametrize("kind", ["polars lazy", "pyarrow dataset"])
+def test_a_frame_that_is_not_in_memory_comes_back_as_one(kind):
+    source = pl.LazyFrame(ONE) if kind == "polars lazy" else pyarrow.dataset.dataset(ONE)
+    table = read(source)
+
+    assert table.kind == kind
+    assert table.arrow == ONE
+    assert type(table.like(ONE)) is type(source)
+    assert read(table.like(ONE)).arrow == ONE
+
+
+@pytest.mark.parametrize("kind", ["polars lazy", "pyarrow dataset"])
+def test_of_a_frame_that_is_not_in_memory_only_the_wanted_columns_are_read(kind, tmp_path):
+    pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}).write_parquet(tmp_path / "ab.parquet")
+    source = pl.scan_parquet(tmp_path / "ab.parquet") if kind == "polars lazy" else pyarrow.dataset.dataset(tmp_path)
+
+    assert read(source, columns=["a"]).arrow == pa.table({"a": [1, 2]})
+    with pytest.raises(SchemaError, match="no column 'c'"):
+        read(source, columns=["c"])
+
+
+def test_a_pandas_frame_of_arrow_types_is_released_with_arrow_types():
+    ages = [20, 21, 40, 44]
+    frame = pd.DataFrame(
+        {
+            "age": pd.array(ages, dtype=pd.ArrowDtype(pa.int16())),
+            "ill": pd.array(list("abab"), dtype=pd.ArrowDtype(pa.string())),
+        }
+    )
+    release = shoal.anonymize(frame, k=2, quasi_identifiers=["age"], confidential=["ill"])
+
+    assert release.table.dtypes.to_dict() == {"age": pd.ArrowDtype(pa.float64()), "ill": pd.ArrowDtype(pa.string())}
+    assert release.table["age"].tolist() == [20.5, 20.5, 42.0, 42.0]
 
 
 @pytest.mark.parametrize("source", [[1], {"a": [1]}, np.ones((2, 2)), None, 5, pd.Series([1]), pl.Series([1])])

@@ -109,7 +109,7 @@ class Collection:
         with self._store.changing():
             self._store.save(arrays={**made, "centroids": sums / sizes[:, None], "sizes": sizes})
 
-    def add(self, table: Any, *, allow_overlap: bool = False, **reading: Any) -> None:
+    def add(self, table: Any, /, *, allow_overlap: bool = False, **reading: Any) -> None:
         """Add late records.
 
         Parameters

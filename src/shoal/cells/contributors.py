@@ -1,7 +1,7 @@
-"""Contributors: on how many records each published value rests.
+"""Contributors: the number of records behind each published value.
 
-A cell of k records can still publish the value of one of them: where the others miss the value, where one record has
-all of the survey weight, or where no two agree in a category. Counted on what is published, not on how it was made.
+A cell of k records can still publish the value of one of them: where the others have none, where one record has all of
+the survey weight, or where no two agree in a category. Counted on the published table.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ _BY_CATEGORY = ("mode", "withhold")
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one record alone gives to the published values of a column.
+    """Published values of a column that come from one record each.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class Contribution:
     n_cells : int
         Cells that publish a value of the column.
     single : int
-        Those of them whose value rests on one record.
+        Those of them whose value comes from one record.
     of_one_person : int
         Those of them whose category belongs to a single record of the whole table.
     because : str
-        Why a single record can decide.
+        Why a single record decides the value.
     by_category : bool
         Whether it is a category that no two records of the cell share.
     """
@@ -50,15 +50,15 @@ class Contribution:
 
     @property
     def is_telling(self) -> bool:
-        """Whether somebody should look at it: always of numbers, of categories where most cells are like that."""
+        """Whether to warn: always for numbers, for categories if it is so in most cells."""
         return not self.by_category or 2 * self.single > self.n_cells
 
     @property
     def sentence(self) -> str:
         """What was found, in numbers."""
         return (
-            f"In {self.single:,} of {self.n_cells:,} cells the published value of column {self.column!r} rests on one "
-            f"record: {self.because}."
+            f"In {self.single:,} of {self.n_cells:,} cells the published value of column {self.column!r} comes from "
+            f"one record: {self.because}."
         )
 
 
@@ -70,7 +70,7 @@ def contributions(
     weights: Vector | None,
     whole: Distributions | None = None,
 ) -> list[Contribution]:
-    """Count for each quasi-identifier the cells whose published value rests on one record, if there are any.
+    """Count for each quasi-identifier the cells whose published value comes from one record, if there are any.
 
     `whole` are the columns of categories in the whole table, if `original` is a part of it.
 
@@ -98,7 +98,7 @@ def single_value_findings(found: Iterable[Contribution], schema: Schema) -> list
         Finding(
             SINGLE_VALUES,
             one.column,
-            f"{one.of_one_person:,} of {one.n_cells:,} cells would publish a text that one record has alone",
+            f"{one.of_one_person:,} of {one.n_cells:,} cells would publish a text that only one record has",
             "Whoever knows the text knows the person, whatever k is",
             (
                 Remedy("column", one.column, {"aggregate": "withhold"}),
@@ -129,10 +129,10 @@ def _contribution(
         because = "no two of its records agree in the category"
     else:
         giving, of_one = np.asarray(values.is_valid()), np.zeros(len(labels), dtype=bool)
-        because = "the others miss it"
+        because = "the others have no value"
     if weights is not None and (weights[giving] == 0).any():
         giving = giving & (weights > 0)
-        because = "it has all of the weight" if because == "the others miss it" else because
+        because = "it has all of the weight" if because == "the others have no value" else because
     single = shown & (sizes > 1) & (np.bincount(labels[giving], minlength=n_cells) == 1)
     n_of_one = len(np.unique(labels[of_one & single[labels]]))
     return Contribution(column.name, int(shown.sum()), int(single.sum()), n_of_one, because, by_category)
@@ -141,7 +141,7 @@ def _contribution(
 def _agreeing(
     values: pa.ChunkedArray, published: pa.ChunkedArray, whole: Distribution | None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell which records have the category that their cell publishes, and which of them are alone with it."""
+    """Return which records have the category that their cell publishes, and which of them are the only ones."""
     categories = sorted_categories(values)
     codes = category_codes(values, categories)
     agrees = (codes == category_codes(decoded(published), categories)) & np.asarray(values.is_valid())

@@ -4,13 +4,15 @@ A command is a file of this folder with a click command called ``command``, and 
 when it is asked for, so that ``shoal --help`` is quick. `shoal.cli.exit_codes` decides how a command ends.
 """
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
 import click
 
+from shoal.addresses import check_no_password, scheme_of
 from shoal.cli.exit_codes import ended
 from shoal.errors import did_you_mean
 from shoal.extras import DISTRIBUTION
@@ -18,18 +20,18 @@ from shoal.extras import DISTRIBUTION
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",
     "anonymize": "Make a file k-anonymous: the release, its report, its manifests.",
-    "audit": "Recount what a published file keeps.",
+    "audit": "Recount the guarantees of a published file.",
     "attack": "Try attacks on a published file whose originals are at hand.",
-    "run": "Carry out a job file.",
+    "run": "Run a job file.",
     "dp": "Publish a file with differential privacy.",
-    "compare": "Try several k and methods: how much risk for how much loss.",
-    "plan": "Say when to start on what has arrived, to be ready in time.",
-    "collect": "Begin before all records have arrived; publish once.",
+    "compare": "Try several k and methods: risk and loss of each.",
+    "plan": "Say when to start a release, to be ready in time.",
+    "collect": "Start before all records have arrived; publish once.",
     "stream": "Make a stream of lines k-anonymous, within a bounded delay.",
-    "worker": "The same between two Redis Streams, surviving any crash.",
+    "worker": "Make a Redis Stream k-anonymous; survives any crash.",
     "demo": "Make a release of a bundled sample, with its report.",
-    "bound": "Say what no partition of a bundled set can lose less than.",
-    "reproduce": "Measure a paper's tables and figures again.",
+    "bound": "Compute a lower bound of the loss for a bundled data set.",
+    "reproduce": "Reproduce the tables and figures of a paper.",
 }
 """What each command does, in a line; ``shoal --help`` shows it without importing the command."""
 
@@ -46,10 +48,19 @@ class Commands(click.Group):
         **extra: Any,
     ) -> Any:
         """Run the command line; refusals, Ctrl-C and failures become a message and an exit code."""
-        run = partial(super().main, args, prog_name, complete_var, standalone_mode=False, **extra)
+        words = sys.argv[1:] if args is None else list(args)
+        run = partial(self._run, super().main, words, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
             return run()
         raise SystemExit(ended(run))
+
+    def _run(self, run: Callable[..., Any], words: Sequence[str], *rest: Any, **extra: Any) -> Any:
+        """Run a command; an address with a password is refused before anything can repeat it."""
+        for word in words:
+            for part in (word, word.partition("=")[2], word.removeprefix("-o")):
+                if scheme_of(part) not in ("redis", "rediss"):  # `shoal worker` refuses those itself
+                    check_no_password(part)
+        return run(words, *rest, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the commands."""
@@ -62,14 +73,14 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one was meant, perhaps."""
+        """Find the command, or suggest a similar one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             hint = did_you_mean(args[0], known=COMMANDS) or f" Commands: {', '.join(COMMANDS)}."
             ctx.fail(f"There is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands with their lines, without importing them."""
+        """List the commands with their one-line help, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

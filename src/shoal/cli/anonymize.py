@@ -8,7 +8,7 @@ from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.cli.execute import run_and_tell
 from shoal.job import BoundEffort, Engine, Job, Order
-from shoal.table import formats_in_words
+from shoal.table import databases_in_words, formats_in_words
 
 _EXAMPLES = """\b
 Examples:
@@ -20,13 +20,24 @@ Examples:
       -o release.parquet --save-job job.toml
   shoal anonymize people.csv -k 10 --quasi age,zip --confidential salary,diagnosis --drop name \\
       --t-closeness salary=0.1 --l-diversity diagnosis=3,kind=entropy -o release.parquet
+  shoal anonymize postgresql://db.example.org/census --table people -k 10 --quasi age,zip --drop name \\
+      -o postgresql://db.example.org/census --to-table release
 """
 
 
 @click.command("anonymize", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
 @click.option("-k", "k", type=int, required=True, help="Smallest cell size, at least 2.")
-@click.option("-o", "--output", metavar="FILE", help=f"The release: {formats_in_words()} by its ending.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help=f"The release: {formats_in_words()} by its ending, a {databases_in_words()} database with --to-table, or - "
+    "for standard output with --manifest.",
+)
+@click.option("--to-table", metavar="TABLE", help="New table of the database for the release: NAME or SCHEMA.NAME.")
+@click.option("--manifest", metavar="FILE", help="File for the internal manifest; by default beside the release.")
+@click.option("--to-format", metavar="FORMAT", help="Of the release on standard output: csv, ndjson, parquet ..")
 @options.roles()
 @options.models
 @click.option("--report", metavar="FILE", help="HTML file for the report.")
@@ -34,23 +45,23 @@ Examples:
 @click.option(
     "--internal/--public",
     default=None,
-    help="Form of the report; the public one tells nothing of the original.  [default: internal]",
+    help="Form of the report; the public one shows nothing of the original.  [default: internal]",
 )
 @click.option(
     "--bound",
     type=click.Choice(get_args(BoundEffort)),
-    help="Say in the report what no release can lose less than: cheap for any number of records, strong for some "
+    help="Add a lower bound of the loss to the report: cheap for any number of records, strong for some "
     "thousands, within a minute.",
 )
-@click.option("--title", help="Of the report.")
-@click.option("--author", help="Who answers for the release, in the report.")
-@click.option("--date", help="In the report; never taken from the clock, so that a job repeats exactly.")
+@click.option("--title", help="Title of the report.")
+@click.option("--author", help="Who is responsible for the release; shown in the report.")
+@click.option("--date", help="Date in the report; never taken from the clock, so that a job repeats exactly.")
 @click.option(
     "--order",
     type=click.Choice(get_args(Order)),
     default="shuffle",
     show_default=True,
-    help="Of the records; that of the input can tell who is who.",
+    help="Order of the published records; that of the input can reveal who is who.",
 )
 @options.method
 @click.option(
@@ -69,23 +80,23 @@ Examples:
 @options.columns()
 @options.reading
 @click.option("--save-job", metavar="FILE", help="Write the job, with its seed, to a file that `shoal run` repeats.")
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 @click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; write nothing.")
 def command(file: str, k: int, output: str | None, **given: Any) -> None:
     """Make FILE k-anonymous.
 
     Every column needs a role: --quasi for what somebody could know about a person (grouped and replaced), --drop for
-    what names a person, --confidential and --other for what is published as it is. `shoal inspect FILE` proposes them.
-    A list has commas, or the option is repeated; a name with a comma in it stands in double quotes: --quasi '"a,b",c'.
+    what names a person, --confidential and --other for what is published unchanged. `shoal inspect FILE` proposes them.
+    Separate names by commas, or repeat the option; a name with a comma goes in double quotes: --quasi '"a,b",c'.
 
-    Models promise more about a confidential column than k does, and are kept to the letter or refused: --t-closeness
-    salary=0.1. What else a model takes stands after a comma: --l-diversity diagnosis=2,kind=recursive,c=3.
+    Models guarantee more about a confidential column than k does; a model that cannot be met is refused: --t-closeness
+    salary=0.1. Further settings of a model follow after a comma: --l-diversity diagnosis=2,kind=recursive,c=3.
 
-    Beside the release appear RELEASE.public.json, which may travel with it, and RELEASE.internal.json, which repeats it
-    and stays with you.
+    RELEASE.public.json and RELEASE.internal.json are written beside the release: the first may accompany it, the second
+    repeats it and must not be published. In a database, the table shoal_manifest holds the first; the second is a file.
     """
     if output is None:
-        raise click.UsageError("Say where the release goes: -o release.parquet")
+        raise click.UsageError("Name the output file: -o release.parquet")
     if given["internal"] is not None and not (given["report"] or given["json_file"]):
         raise click.UsageError("--internal and --public are forms of a report; ask for one: --report report.html")
     if given["bound"] and (given["internal"] is False or not (given["report"] or given["json_file"])):
@@ -111,6 +122,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         input={"path": file, **options.reading_of(given)},
         output={
             "path": output,
+            "to_table": given["to_table"],
+            "manifest": given["manifest"],
+            "to_format": given["to_format"],
             "order": given["order"],
             "report": given["report"],
             "form": "public" if given["internal"] is False else "internal",

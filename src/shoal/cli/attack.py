@@ -1,4 +1,4 @@
-"""``shoal attack``: what intruders would get out of a release."""
+"""``shoal attack``: what intruders would learn from a release."""
 
 import json
 from typing import Any, get_args
@@ -20,14 +20,18 @@ from shoal.columns.axes import Scaling
 @click.argument("file", metavar="RELEASE")
 @click.option("--original", metavar="FILE", required=True, help="The table that the release was made from.")
 @click.option("--second", metavar="FILE", help="Another release of the same people, to intersect with.")
-@click.option("--manifest", metavar="FILE", help="Tells who became what.  [default: RELEASE.internal.json, if there]")
+@click.option(
+    "--manifest",
+    metavar="FILE",
+    help="Gives the original record of each published one.  [default: RELEASE.internal.json, if it exists]",
+)
 @click.option("--same-order", is_flag=True, help="The records of the release are in the order of the original.")
 @options.roles("quasi_identifiers", "confidential")
 @options.columns("kind", "order", "weight")
 @click.option(
     "--scaling", type=click.Choice(get_args(Scaling)), default="zscore", show_default=True, help="Of columns."
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Repeats the draw of those that are tried.")
+@click.option("--seed", type=click.IntRange(min=0), help="Repeats the random sample of records that are attacked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--release-reading",
@@ -37,10 +41,10 @@ from shoal.columns.axes import Scaling
 )
 @options.reading
 def command(file: str, as_json: bool, **given: Any) -> None:
-    """Try attacks on RELEASE, and say what share of the people each would find out about.
+    """Try attacks on RELEASE, and report the share of the people for whom each succeeds.
 
-    The options about reading are for the original. Shares are for the originals published as they are, and for the
-    release. What is printed describes the originals too: do not publish it.
+    The reading options are for the original. Shares are given for the originals as if published unchanged, and for the
+    release. The output describes the originals too: do not publish it.
     """
     roles = options.taken(given, "role")
     with showing("reading and attacking", ""):

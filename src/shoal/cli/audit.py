@@ -1,8 +1,7 @@
-"""``shoal audit``: what a published file keeps, recounted."""
+"""``shoal audit``: the guarantees of a published file, recounted."""
 
 import json
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,12 +9,12 @@ import click
 from shoal.auditing import Diversity, Verdict, audit
 from shoal.cli import options
 from shoal.cli.execute import models_in_words, verdict_in_words
-from shoal.cli.printing import counted, facts
+from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.disk.recounting import audit_on_disk
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
-from shoal.table import format_of, write_into
+from shoal.table import output_format_of, shown, write_into
 
 
 @click.command(
@@ -27,14 +26,16 @@ from shoal.table import format_of, write_into
     "  shoal audit people.csv --quasi age,zip -k 10 --list --risks risks.csv",
 )
 @click.argument("file", metavar="FILE")
-@click.option("-k", "k", type=click.IntRange(min=1), help="What every class has to have; without it, only counted.")
+@click.option(
+    "-k", "k", type=click.IntRange(min=1), help="Required size of every class; without it, sizes are only counted."
+)
 @options.roles("quasi_identifiers", "confidential", "subject")
 @options.models
 @options.columns("kind", "order")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--list", "as_list", is_flag=True, help="Name the records below k: their number, from 0, and class size.")
+@click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
-@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--memory", metavar="SIZE", help="Count a file larger than memory in parts, within so much, such as 2GB.")
 @options.reading
 def command(
@@ -47,22 +48,22 @@ def command(
     memory: str | None,
     **given: Any,
 ) -> int:
-    """Recount what a published FILE keeps, from shoal or from another tool.
+    """Recount the guarantees of a published FILE, made by shoal or by another tool.
 
-    A class is a set of records with the same quasi-identifiers, missing being a value. Ends with exit code 0 if every
-    class has k records and keeps every model that is named, 1 if not, 2 if it cannot be counted.
+    A class is a set of records with the same quasi-identifiers, where missing counts as a value. The exit code is 0 if
+    every class has k records and satisfies every model named, 1 if not, 2 if it cannot be counted.
     """
     if as_list and k is None:
-        raise click.UsageError("--list names the records in classes smaller than k. Say what k is: -k 10")
+        raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
     if memory is not None and (as_list or risks):
         raise click.UsageError("--list and --risks need all records in memory. Leave out --memory, or them.")
     if risks is not None:
-        format_of(risks)
+        output_format_of(risks)
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
-    with showing(f"reading and counting {Path(file).name}", ""):
-        counted_by = audit if memory is None else partial(audit_on_disk, memory=memory)
+    counted_by = audit if memory is None else partial(audit_on_disk, memory=memory)
+    with warned() as texts, showing(f"reading and counting {shown(file)}", ""):
         verdict = counted_by(
             file,
             quasi_identifiers=roles.pop("quasi_identifiers", ()),
@@ -73,6 +74,8 @@ def command(
             **options.reading_of(given),
         )
         found = record_risk(file, **of_records, **options.reading_of(given)) if as_list or risks else None
+    for text in texts:
+        click.echo(f"Warning: {text}", err=True)
     listed = below(found, k).select(["record", "size"]).to_pylist() if as_list and found is not None and k else []
     if as_json:
         content = verdict.to_dict() | ({"below_k": listed} if as_list else {})
@@ -88,7 +91,7 @@ def command(
 
 
 def _tell(verdict: Verdict) -> None:
-    """Print the verdict first, then what it rests on."""
+    """Print the verdict first, then the counts."""
     lines = {
         "verdict": verdict_in_words(verdict),
         "records": f"{verdict.n_records:,}",

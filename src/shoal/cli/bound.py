@@ -1,4 +1,4 @@
-"""``shoal bound``: what no partition of a bundled set can lose less than."""
+"""``shoal bound``: a lower bound of the loss for a bundled data set."""
 
 from time import perf_counter
 
@@ -11,11 +11,11 @@ from shoal.cli.printing import facts
 @click.argument("data", type=click.Choice(["census", "tarragona", "eia"]))
 @click.option("-k", "k", type=int, default=5, show_default=True, help="Smallest cell size, at least 2.")
 @click.option("--effort", type=click.Choice(["cheap", "strong"]), default="cheap", show_default=True, help="How hard.")
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="When a strong bound is cut short.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit of a strong bound.")
 def command(data: str, k: int, effort: str, seconds: float) -> None:
-    """Say what no partition of a bundled set can lose less than.
+    """Compute a loss that no partition of a bundled data set can be below.
 
-    Columns are standardized; MDAV's loss stands beside the bound.
+    Columns are standardized; MDAV's loss is shown beside the bound.
     """
     from shoal import datasets
     from shoal.arrays import standardize

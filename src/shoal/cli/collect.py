@@ -1,9 +1,8 @@
-"""``shoal collect``: a release in the making, begun before all records have arrived."""
+"""``shoal collect``: a release that is started before all records have arrived."""
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -15,10 +14,10 @@ from shoal.cli.execute import tell
 from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.errors import ShoalWarning
-from shoal.files import check_free
 from shoal.job import Order
+from shoal.placing import Files, check_free_files
+from shoal.table import shown
 from shoal.table.clean import printable
-from shoal.writing import Files
 
 _EXAMPLES = """\b
 Examples:
@@ -35,8 +34,8 @@ Examples:
 def command() -> None:
     """Start before all records have arrived; publish once.
 
-    `begin` keeps what has arrived in a folder that only you can read, and makes its cells. `add` keeps what comes
-    later. `finish` joins it and makes the one release; `shoal plan` says when to begin.
+    `begin` stores the records that have arrived in a folder that only you can read, and makes their cells. `add` stores
+    later records. `finish` joins them and makes the one release; `shoal plan` says when to begin.
     """
 
 
@@ -48,7 +47,9 @@ def command() -> None:
 @options.models
 @click.option("--job", metavar="JOB.toml", help="Take k, roles, models and all other settings from a job file.")
 @click.option("--variant", type=click.Choice(list(VARIANTS)), help="How late records join.  [default: reopen]")
-@click.option("--inertial", is_flag=True, help="Prefer small cells, as the inertial coefficient does (NN variants).")
+@click.option(
+    "--inertial", is_flag=True, help="Prefer small cells by the inertial coefficient (nearest-neighbour variants)."
+)
 @options.method
 @options.making
 @options.columns()
@@ -57,7 +58,7 @@ def _begin(folder: str, file: str, **given: Any) -> None:
     """Begin the collection FOLDER with the records of FILE."""
     job = options.job_of(given, beside=("variant", "inertial", "threads"))
     reading = (job.input.reading() if job.input else {}) | options.reading_of(given)
-    with _telling(), showing(f"reading {Path(file).name}", "grouping records", "writing") as meter:
+    with _telling(), showing(f"reading {shown(file)}", "grouping records", "writing") as meter:
         begin(
             folder,
             file,
@@ -73,7 +74,7 @@ def _begin(folder: str, file: str, **given: Any) -> None:
 
 @command.command("resume")
 @click.argument("folder", metavar="FOLDER")
-@click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default.")
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")
 def _resume(folder: str, threads: int | None) -> None:
     """Make the cells of the base if `begin` was interrupted."""
     collection = Collection.open(folder)
@@ -85,12 +86,12 @@ def _resume(folder: str, threads: int | None) -> None:
 @command.command("add")
 @click.argument("folder", metavar="FOLDER")
 @click.argument("file", metavar="FILE")
-@click.option("--allow-overlap", is_flag=True, help="Take records that are equal to others: they are about others.")
+@click.option("--allow-overlap", is_flag=True, help="Accept records that equal earlier ones, as different people.")
 @options.reading
 def _add(folder: str, file: str, allow_overlap: bool, **given: Any) -> None:
-    """Keep the records of FILE, which have arrived since."""
+    """Add the records of FILE, which have arrived since."""
     collection = Collection.open(folder)
-    with _telling(), showing(f"reading {Path(file).name}", "", ""):
+    with _telling(), showing(f"reading {shown(file)}", "", ""):
         collection.add(file, allow_overlap=allow_overlap, **options.reading_of(given))
     _tell(collection)
 
@@ -98,28 +99,33 @@ def _add(folder: str, file: str, allow_overlap: bool, **given: Any) -> None:
 @command.command("status")
 @click.argument("folder", metavar="FOLDER")
 def _status(folder: str) -> None:
-    """Say how far the collection is."""
+    """Show the state of the collection."""
     _tell(Collection.open(folder))
 
 
 @command.command("finish", epilog=_EXAMPLES)
 @click.argument("folder", metavar="FOLDER")
-@click.option("-o", "--output", metavar="FILE", required=True, help="The release, by its ending.")
-@click.option("-k", "k", type=int, help="If given, must be the one of the beginning.")
+@click.option("-o", "--output", metavar="FILE", required=True, help="The release; the ending decides the format.")
+@click.option("--to-table", metavar="TABLE", help="New table of the database for the release: NAME or SCHEMA.NAME.")
+@click.option("--manifest", metavar="FILE", help="File for the internal manifest; by default beside the release.")
+@click.option("-k", "k", type=int, help="If given, must be the k given to `begin`.")
 @click.option("--report", metavar="FILE", help="HTML file for the report.")
 @click.option("--json", "json_file", metavar="FILE", help="JSON file with what the report says.")
 @click.option("--order", type=click.Choice(get_args(Order)), default="shuffle", show_default=True, help="Of records.")
-@click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default.")
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
     """Join the late records and write the one release."""
-    files = Files.of(output, given["report"], given["json_file"]).paths
-    check_free(files, force)
+    files = Files.of(
+        output, given["report"], given["json_file"], to_table=given["to_table"], manifest=given["manifest"]
+    )
+    check_free_files(files, force)
     collection = Collection.open(folder)
     with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
-        writing = {"report": given["report"], "json": given["json_file"], "order": given["order"], "force": force}
+        writing = {name: given[name] for name in ("report", "order", "to_table", "manifest")}
+        writing |= {"json": given["json_file"], "force": force}
         release = collection.finish(k, output=output, threads=threads, progress=meter, **writing)
-    tell(release, files)
+    tell(release, files.places)
 
 
 def _tell(collection: Collection) -> None:

@@ -1,6 +1,5 @@
 """``shoal compare``: several k and methods, as a table and as the risk-utility map."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +11,7 @@ from shoal.cli.progress import showing
 from shoal.comparison import compare
 from shoal.files import check_free
 from shoal.partition import ALGORITHMS
+from shoal.table import shown
 
 
 @click.command(
@@ -27,7 +27,7 @@ from shoal.partition import ALGORITHMS
     "--methods",
     default="all",
     show_default=True,
-    help=f"Methods to try: all that are quick enough, or some of {', '.join(ALGORITHMS)}.",
+    help=f"Methods to try: all that are fast enough, or some of {', '.join(ALGORITHMS)}.",
 )
 @click.option(
     "--rho",
@@ -39,19 +39,19 @@ from shoal.partition import ALGORITHMS
 @options.roles()
 @options.models
 @options.making
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="What the methods take: effort=best.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Options of the methods: effort=best.")
 @options.columns()
 @options.reading
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
-@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the table.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def command(file: str, k: list[int], methods: str, output: str | None, **given: Any) -> None:
-    """Try several k and methods on FILE, and mark the choices that no other one dominates.
+    """Try several k and methods on FILE, and mark the undominated choices.
 
     Every column needs a role, as for `shoal anonymize`. Nothing of the table is written.
     """
     if output is not None:
         check_free([output], given["force"], [file])
-    with showing(f"reading {Path(file).name}", "comparing", "finishing") as meter:
+    with showing(f"reading {shown(file)}", "comparing", "finishing") as meter:
         found = compare(
             file,
             k=k,

@@ -19,7 +19,7 @@ _MEASURES = datasets.eia(n_columns=10).columns
     metavar="FOLDER",
     default="demo",
     show_default=True,
-    help="Where the files go; those of an older demo go.",
+    help="Folder for the files; those of an older demo are replaced.",
 )
 def command(k: int, output: str) -> None:
     """Make a release of a bundled sample, with its report.
@@ -31,7 +31,7 @@ def command(k: int, output: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        raise FileError(f"The folder {output!r} cannot be made.") from None
+        raise FileError(f"The folder {output!r} cannot be created.") from None
     job = Job.of(
         k=k,
         seed=1,

@@ -1,4 +1,4 @@
-"""Dialect: messages that name arguments of Python, told in options of the command line or in keys of a job."""
+"""Dialect: translates messages that name Python arguments into options of the command line or keys of a job."""
 
 import re
 from collections.abc import Iterator
@@ -20,25 +20,29 @@ _FLAGS = {
             *("header", "names", "encoding", "decimal", "quote", "delimiter", "thousands", "date_format", "missing"),
             *("confidential", "other", "by", "subject", "household", "weights", "rho", "seed", "accept", "aggregate"),
             *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling", "engine", "memory"),
+            *("fill_keys", "sheet", "header_row", "catalog", "format", "table", "query", "to_table", "manifest"),
+            "to_format",
         )
     },
 }
 _LISTS = {"order": "COLUMN=A,B,.."}
-_ARGUMENT = re.compile(rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|(?=[ .,;)]|$))")
+_ARGUMENT = re.compile(
+    rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|\d+|(?=[ .,;)]|$))"
+)
 
 
 @contextmanager
 def speaking_of_keys() -> Iterator[None]:
-    """Have messages speak of keys: what is carried out is a job file."""
+    """Have messages name keys within the context, because a job file is run."""
     try:
         yield
     except ShoalError as error:
-        error.dialect = "key"  # the message is made where the command ends, outside this block
+        error.dialect = "key"  # the message is composed where the command ends, outside this block
         raise
 
 
 def in_options(error: ShoalError) -> str:
-    """Return the message of an error as the command line, or the job that it carries out, names settings."""
+    """Return the message of an error with settings named as on the command line or, for a job, as keys."""
     dialect: Dialect = "key" if error.dialect == "key" else "option"
     if isinstance(error, QuestionError):
         return error.told(dialect)
@@ -46,7 +50,7 @@ def in_options(error: ShoalError) -> str:
 
 
 def translated(text: str, dialect: Dialect) -> str:
-    """Return a text with the arguments of Python in it told as options or as keys.
+    """Return a text with Python arguments replaced by options or keys.
 
     Examples
     --------
@@ -68,7 +72,7 @@ def _as_option(found: re.Match[str]) -> str:
         return f"no {flag}"
     if value.startswith("["):
         return f"{flag} {_LISTS.get(name, 'A,B,..')}" if value == "[...]" else f"{flag} {value[1:-1].strip(chr(39))}"
-    return f"{flag} {value[1:-1]}" if len(value) > 2 else f"{flag} {value}"
+    return f"{flag} {value[1:-1]}" if value[0] in "\"'" and len(value) > 2 else f"{flag} {value}"
 
 
 def _as_key(found: re.Match[str]) -> str:

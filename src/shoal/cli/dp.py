@@ -21,22 +21,34 @@ Examples:
 
 @click.command("dp", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
-@click.option("--epsilon", type=float, required=True, help="How much the release may depend on one record.")
-@click.option("-o", "--output", metavar="FILE", required=True, help="The release, in a format by its ending.")
-@click.option("--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="What a numeric column can hold; public.")
-@click.option("--categories", multiple=True, metavar="COLUMN=A,B,..", help="What a nominal column can hold; public.")
+@click.option(
+    "--epsilon", type=float, required=True, help="Privacy budget: how much the release may depend on one record."
+)
+@click.option("-o", "--output", metavar="FILE", required=True, help="The release; the ending decides the format.")
+@click.option(
+    "--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Range of a numeric column; must be public knowledge."
+)
+@click.option(
+    "--categories",
+    multiple=True,
+    metavar="COLUMN=A,B,..",
+    help="Categories of a nominal column; must be public knowledge.",
+)
 @click.option("--drop", multiple=True, callback=typed.names, metavar="A,B,..", help="Columns that are not published.")
 @click.option(
-    "--share", multiple=True, metavar="COLUMN=NUMBER", help="Of epsilon, beside the others' 1; marginals only."
+    "--share",
+    multiple=True,
+    metavar="COLUMN=NUMBER",
+    help="Share of epsilon, relative to 1 for other columns; marginals only.",
 )
-@click.option("--joint", is_flag=True, help="Publish whole records of a few kinds, not each column for itself.")
+@click.option("--joint", is_flag=True, help="Publish joint records of coarse cells, not each column by itself.")
 @options.reading
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **given: Any) -> None:
     """Publish FILE with epsilon-differential privacy, by noise from OpenDP.
 
-    Every column is published for itself, or, with --joint, together with the others. Bounds and categories have to be
-    known without looking at the data. There is no seed: a second run is a second release, and costs epsilon again.
+    Every column is published by itself or, with --joint, together with the others. Bounds and categories have to be
+    known without looking at the data. There is no seed: a second run is a second release and spends epsilon again.
     """
     from shoal import dp
 
@@ -50,7 +62,7 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
     }
     shares = {name: value[0] for name, value in _per_column(given["share"], "--share").items()}
     if joint and shares:
-        raise ParameterError("--share is for marginals; a joint release shares epsilon by itself.")
+        raise ParameterError("--share is for marginals; a joint release divides epsilon itself.")
     with showing("reading and adding noise", ""):
         release = (
             dp.joint(file, epsilon, **settings) if joint else dp.marginals(file, epsilon, shares=shares, **settings)

@@ -1,8 +1,7 @@
-"""Releasing: a job is carried out and told about, in the same way for every command that makes a release."""
+"""Execute: run a job and report the result, in the same way for every command that makes a release."""
 
 import warnings
 from collections.abc import Iterable
-from pathlib import Path
 
 import click
 
@@ -13,43 +12,52 @@ from shoal.cli.progress import showing
 from shoal.columns.schema import Role, Schema
 from shoal.disk.disk_release import DiskRelease, check_disk_job
 from shoal.errors import ParameterError, ShoalWarning
-from shoal.files import check_free
 from shoal.job import Input, Job
+from shoal.placing import check_free_files
 from shoal.preparing import prepared
 from shoal.release import Release, output_files, run
 from shoal.report.sentences import reached_in_words
 from shoal.spark.jobs import planned, spark_files
 from shoal.spark.release import SparkRelease
-from shoal.table import read
+from shoal.table import read, shown
 from shoal.table.batches import open_batches
 from shoal.table.clean import printable
+from shoal.table.standard_input import DASH
 
 
 def run_and_tell(
     job: Job, *, force: bool = False, dry_run: bool = False, save_job: str | None = None, threads: int | None = None
 ) -> None:
-    """Make and write the release of a job and say what came of it, or only say what would be done."""
+    """Make and write the release of a job and report the result, or only say what would be done."""
     if job.input is None or job.output is None:
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
         )
-    on_spark = job.chosen_engine == "spark"
-    files = spark_files(job.output, save_job) if on_spark else output_files(job.output, save_job).paths
+    if job.chosen_engine == "spark":
+        places = spark_files(job.output, save_job)
+    else:
+        files = output_files(job.output, save_job)
+        places = files.places
+        if dry_run:
+            check_free_files(files, force, [job.input.path])
     if dry_run:
-        if not on_spark:
-            check_free(files, force, [job.input.path])
-        tell_plan(job, files)
+        tell_plan(job, places)
         return
-    name = Path(job.input.path).name
+    name = shown(job.input.path)
     # The warnings are printed with the rest.
     with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         warnings.simplefilter("ignore", ShoalWarning)
         release = run(job, force=force, save_job=save_job, threads=threads, progress=meter)
-    tell(release, files)
+    tell(release, places, err=_is_taken(job))
 
 
-def tell(release: Release | DiskRelease | SparkRelease, files: Iterable[Path | str]) -> None:
-    """Print what was made, on standard error what to look at before it is published."""
+def _is_taken(job: Job) -> bool:
+    """Return whether standard output is for the release, so that all else goes to standard error."""
+    return job.output is not None and job.output.path == DASH
+
+
+def tell(release: Release | DiskRelease | SparkRelease, places: Iterable[str], *, err: bool = False) -> None:
+    """Print the result, and on standard error what to check before publishing."""
     job, verdict = release.job, release.verdict
     facts(
         {
@@ -60,15 +68,16 @@ def tell(release: Release | DiskRelease | SparkRelease, files: Iterable[Path | s
             **models_in_words(verdict),
             "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
-            "written": ", ".join(map(str, files)),
-        }
+            "written": ", ".join(places),
+        },
+        err=err,
     )
     for text in release.warnings:
         click.echo(f"Warning: {text}", err=True)
 
 
 def bound_in_words(release: Release | DiskRelease | SparkRelease) -> str:
-    """Say what no release can lose less than, where that was asked for."""
+    """Return the lower bound of the loss in words, where it was asked for."""
     effort = release.job.output.bound if release.job.output is not None else None
     if effort is None or not isinstance(release, Release):
         return ""
@@ -76,7 +85,7 @@ def bound_in_words(release: Release | DiskRelease | SparkRelease) -> str:
 
 
 def verdict_in_words(verdict: Verdict) -> str:
-    """Say what the recount found."""
+    """Return the result of the recount in words."""
     if verdict.withdrawn is not None:
         return f"not k-anonymous: {verdict.withdrawn}"
     if verdict.k_holds and verdict.broken:
@@ -98,15 +107,15 @@ def verdict_in_words(verdict: Verdict) -> str:
 
 
 def models_in_words(verdict: Verdict) -> dict[str, str]:
-    """Say for each model what was found, under its name and column."""
+    """Return for each model what was found, under its name and column."""
     return {
         f"{found.model.name}: {printable(found.model.column)}": reached_in_words(found.to_dict(), "class")
         for found in verdict.models
     }
 
 
-def tell_plan(job: Job, files: Iterable[Path | str]) -> None:
-    """Print what would be done, having checked all that can be checked before cells are made."""
+def tell_plan(job: Job, places: Iterable[str]) -> None:
+    """Print what would be done, after all checks that are possible before cells are made."""
     assert job.input is not None
     plans = {"memory": _memory_plan, "disk": _disk_plan, "spark": _spark_plan}
     schema, lines = plans[job.chosen_engine](job, job.input)
@@ -117,13 +126,13 @@ def tell_plan(job: Job, files: Iterable[Path | str]) -> None:
     helpers = {"subject": job.roles.subject, "household": job.roles.household, "weights": job.roles.weights}
     lines |= {title: name for title, name in helpers.items() if name}
     lines |= {f"{model.name}: {printable(model.column)}": model.promise for model in job.models}
-    facts({**lines, "would write": ", ".join(map(str, files))})
-    click.echo("Nothing was written.")
+    facts({**lines, "would write": ", ".join(places)}, err=_is_taken(job))
+    click.echo("Nothing was written.", err=_is_taken(job))
 
 
 def _memory_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
     """Return the schema and what would be read and grouped, having read the table."""
-    with showing(f"reading {Path(given.path).name}", "") as _:
+    with showing(f"reading {shown(given.path)}", "") as _:
         table = read(given.path, **given.reading())
     schema, original, _ = prepared(job, table)
     bounds = constraints_of(original, schema, job.k, job.models)

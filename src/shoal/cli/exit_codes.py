@@ -1,4 +1,4 @@
-"""Ending: how a command ends, whatever happens: a message of one paragraph and an exit code, never a traceback.
+"""Exit codes: every command ends with an exit code and, if needed, a message of one paragraph, never a traceback.
 
 | code | meaning |
 |---|---|
@@ -30,13 +30,13 @@ _CODES = {InputError: INPUT, RecountError: FAULT, OutageError: OUTAGE}
 
 
 def ended(work: Callable[[], Any]) -> int:
-    """Do the work and return the exit code, having said why if it is not 0."""
+    """Do the work and return the exit code; if it is not 0, print the reason."""
     try:
         with _leaving_nothing_when_terminated():
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
-        from shoal.cli.dialect import in_options  # not before: it brings in tables, which help does without
+        from shoal.cli.dialect import in_options  # imported late: it loads tables, which help does not need
 
         return _say(in_options(error), code_of(error))
     except click.UsageError as error:
@@ -58,7 +58,7 @@ def code_of(error: ShoalError) -> int:
 
 @contextmanager
 def _leaving_nothing_when_terminated() -> Iterator[None]:
-    """Have SIGTERM end the work as Ctrl-C does, so that files in the making are removed."""
+    """Let SIGTERM end the work as Ctrl-C does, so that unfinished files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -74,7 +74,7 @@ def _refuse_usage(error: click.UsageError) -> int:
         error.show()
         return REFUSED
     command = error.ctx.command_path if error.ctx else "shoal"
-    return _say(f"{error.format_message().rstrip('.')}. `{command} --help` shows what can be said.", REFUSED)
+    return _say(f"{error.format_message().rstrip('.')}. See `{command} --help` for the options.", REFUSED)
 
 
 def _say(text: str, code: int, title: str = "Error: ") -> int:
@@ -83,14 +83,14 @@ def _say(text: str, code: int, title: str = "Error: ") -> int:
 
 
 def _fault(error: Exception) -> str:
-    """Name the kind and the place of an error. Its text is left out, because it may hold values of the table."""
+    """Describe an unexpected error by type and place. Its text is left out, because it may hold values of the table."""
     places = [
         f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
         for frame in traceback.extract_tb(error.__traceback__)
         if "shoal" in Path(frame.filename).parts
     ]
     return (
-        f"shoal failed where it should not have ({type(error).__name__}), and that is a fault of shoal. Please report "
+        f"shoal failed unexpectedly ({type(error).__name__}), and that is a fault of shoal. Please report "
         f"it with these places: {', '.join(places[-4:])}. The text of the error is left out, because it may hold "
         "values of the table."
     )

@@ -1,7 +1,6 @@
 """``shoal inspect``: what is in a file, without showing a value of it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -9,6 +8,7 @@ import click
 from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.inspection import inspect
+from shoal.table import shown
 
 
 @click.command(
@@ -17,21 +17,23 @@ from shoal.inspection import inspect
     "  shoal inspect people.csv -k 5 --job > job.toml",
 )
 @click.argument("file", metavar="FILE")
-@click.option("-k", "k", type=int, help="For the proposed command or job; by default what the records allow.")
+@click.option(
+    "-k", "k", type=int, help="The k of the proposed command or job; by default one that suits the number of records."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--job", "as_job", is_flag=True, help="Print a job file with the proposed roles, to correct and run.")
-@click.option("--show-values", is_flag=True, help="Name the values that findings are about: values of the table.")
+@click.option("--show-values", is_flag=True, help="Show the values that findings are about; they come from the table.")
 @options.reading
 def command(file: str, k: int | None, as_json: bool, as_job: bool, show_values: bool, **given: Any) -> None:
-    """Say what is in FILE and what may be misread in it, and propose a role for each column.
+    """Show what is in FILE and what may be misread, and propose a role for each column.
 
     For each column: kind, missing and different values, and the share of the records that it alone makes unique. Then
-    what a reader may get wrong, such as codes that would be averaged, with the options that settle it. No value is
-    shown unless asked for. The proposals go by names and counts; a person decides.
+    what may be misread, such as codes that would be averaged, with the options that settle it. No value is shown unless
+    asked for. The proposals are based on names and counts; a person decides.
     """
     if as_json and as_job:
         raise click.UsageError("Ask for --json or for --job, not for both")
-    with showing(f"reading {Path(file).name}", "counting columns", "counting combinations") as meter:
+    with showing(f"reading {shown(file)}", "counting columns", "counting combinations") as meter:
         found = inspect(file, show_values=show_values, progress=meter, **options.reading_of(given))
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=1, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""Options that commands share. They come from the models that a job is made of, so that none is forgotten here."""
+"""Options that commands share. They are generated from the models that make up a job, so that none is missing here."""
 
 from collections.abc import Callable, Iterable
 from types import UnionType
@@ -26,7 +26,7 @@ FLAGS = {
     "missing_codes": ("--missing-code",),
     "order": ("--order-of",),
 }
-"""What a setting is called on the command line, if not by its name."""
+"""Option names of settings that differ from the name of the setting."""
 
 _NEUTER = (None, (), False)
 
@@ -42,7 +42,7 @@ def roles(*wanted: str) -> Callable[[F], F]:
 
 
 def reading(function: F) -> F:
-    """Add the options that say how a CSV file is read."""
+    """Add the options that say how a file is read."""
     wanted = [name for name in Input.model_fields if name not in ("path", "fields")]
     for name in reversed(wanted):
         if name in FieldSettings.model_fields:
@@ -59,9 +59,9 @@ def reading(function: F) -> F:
 
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what was said about how to read the file, as `shoal.table.read` and a job take it."""
+    """Return the reading options given, as `shoal.table.read` and a job take them."""
     said = taken(given, "reading")
-    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb",) if name in said}
+    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
     fields: dict[str, dict[str, Any]] = {}
     for name in [name for name in said if name in FieldSettings.model_fields]:
         for entry in said.pop(name):
@@ -77,11 +77,11 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def release_reading_of(given: Iterable[str]) -> dict[str, Any]:
-    """Return how a file that is no input of a job is read, from ``NAME=VALUE``."""
+    """Return reading options, given as ``NAME=VALUE``, of a file that is not the input of a job."""
     found = method_options(given)
     unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
     if unknown:
-        raise click.BadParameter(f"{unknown[0]!r} is no way to read a file.", param_hint="--release-reading")
+        raise click.BadParameter(f"{unknown[0]!r} is not a reading option.", param_hint="--release-reading")
     lists = ("null_values", "names")
     return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
 
@@ -92,7 +92,7 @@ def columns(*wanted: str) -> Callable[[F], F]:
 
 
 def models(function: F) -> F:
-    """Add an option for each privacy model: ``--t-closeness COLUMN=T``, and what has a default after a comma."""
+    """Add an option for each privacy model: ``--t-closeness COLUMN=T``, with optional settings after a comma."""
     for name, model in reversed(MODELS.items()):
         column, bound, *others = settings_in(model)
         further = f"[,{others[0].name}=..]" if others else ""
@@ -107,7 +107,7 @@ def models(function: F) -> F:
 
 
 def _promise(model: type[Model]) -> str:
-    """Say what a model promises: the first line of its description, and what else can be set."""
+    """Return the help of a model: the first line of its description, and its optional settings."""
     sentence = (model.__doc__ or "").strip().splitlines()[0].replace("`", "").split(". ")[0].rstrip(".")
     others = ", ".join(setting.name for setting in settings_in(model)[2:])
     return f"{sentence}." + (f" Further settings: {others}." if others else "")
@@ -139,21 +139,21 @@ def _model(name: str, text: str) -> Model:
 
 
 def making(function: F) -> F:
-    """Add the options that say how cells are made, the method left out."""
+    """Add the options that say how cells are made, except the method."""
     for add in (
         click.option(
             "--accept",
             multiple=True,
             metavar="[COLUMN=]FINDING",
-            help="Release a column as it is, though a finding asks how it is meant (docs/howto/findings.md).",
+            help="Release a column as it is although a finding questions how it was read (docs/howto/findings.md).",
         ),
         click.option(
             "--steer",
             multiple=True,
             metavar="COLUMN=WEIGHT",
-            help="Lead equal values of a column into the same groups, or with a negative weight apart. Not promised.",
+            help="Bring equal values of a column into the same cells, or into others if negative. Not guaranteed.",
         ),
-        click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default."),
+        click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default."),
         click.option("--seed", type=click.IntRange(min=0), help="Repeats the release; by default a random one."),
         click.option(
             "--missing",
@@ -167,7 +167,7 @@ def making(function: F) -> F:
             type=click.Choice(get_args(Scaling)),
             default="zscore",
             show_default=True,
-            help="What makes columns comparable.",
+            help="How columns are scaled.",
         ),
     ):
         function = add(function)
@@ -175,9 +175,9 @@ def making(function: F) -> F:
 
 
 def method(function: F) -> F:
-    """Add the option for the method, and for what the method itself takes."""
+    """Add the option for the method, and for the method's own options."""
     function = click.option(
-        "--option", "options", multiple=True, metavar="NAME=VALUE", help="What the method itself takes: effort=best."
+        "--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the method: effort=best."
     )(function)
     return click.option(
         "--method",
@@ -211,7 +211,7 @@ def _sentence(text: str) -> str:
 
 
 def _plain(annotation: Any) -> dict[str, Any]:
-    """Say how click takes a setting: a list of names, a switch or a text."""
+    """Return how click parses a setting: as a list of names, a flag or a text."""
     if _holds(annotation, tuple):
         return {"multiple": True, "callback": typed.names, "metavar": "A,B,.."}
     if _holds(annotation, bool):
@@ -220,14 +220,14 @@ def _plain(annotation: Any) -> dict[str, Any]:
 
 
 def _of_columns(annotation: Any) -> dict[str, Any]:
-    """Say how click takes a setting of columns: the names for which it is so, or ``COLUMN=VALUE``."""
+    """Return how click parses a setting of columns: as a list of names for a flag, or as ``COLUMN=VALUE``."""
     if _holds(annotation, bool):
         return {"multiple": True, "callback": typed.names, "metavar": "A,B,.."}
     return {"multiple": True, "metavar": "COLUMN=A,B,.." if _holds(annotation, tuple) else "COLUMN=VALUE"}
 
 
 def _holds(annotation: Any, wanted: type) -> bool:
-    """Tell whether a type is the wanted one, perhaps among others or with checks of its own."""
+    """Return whether a type is the wanted one, possibly in a union or with checks."""
     if get_origin(annotation) is Annotated:
         return _holds(get_args(annotation)[0], wanted)
     if annotation is wanted or get_origin(annotation) is wanted:
@@ -237,7 +237,7 @@ def _holds(annotation: Any, wanted: type) -> bool:
 
 
 def taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Return what was given under a prefix, without it."""
+    """Return the options with a prefix, without the prefix."""
     mine = {name.removeprefix(f"{prefix}__"): value for name, value in given.items() if name.startswith(f"{prefix}__")}
     return {name: value for name, value in mine.items() if value not in _NEUTER}
 
@@ -257,7 +257,7 @@ def column_settings(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _setting(annotation: Any, value: str) -> Any:
-    """Return a value as the setting wants it; one that it cannot be is left for the job to refuse."""
+    """Return a value in the type of the setting; one that does not fit is left for the job to refuse."""
     if _holds(annotation, bool):
         return True
     if _holds(annotation, tuple):
@@ -266,7 +266,7 @@ def _setting(annotation: Any, value: str) -> Any:
 
 
 def method_options(given: Iterable[str]) -> dict[str, Any]:
-    """Return what was given for the method itself."""
+    """Return the options of the method."""
     found: dict[str, Any] = {}
     for text in given:
         name, value = typed.option(text)
@@ -277,7 +277,7 @@ def method_options(given: Iterable[str]) -> dict[str, Any]:
 
 
 def steering_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the weights of steering columns; one that is no number is left for the job to refuse."""
+    """Return the weights of steering columns; one that is not a number is left for the job to refuse."""
     found: dict[str, Any] = {}
     for text in given.get("steer", ()):
         column, weight = typed.column_and_value(text, "--steer")
@@ -293,7 +293,7 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) 
     Raises
     ------
     click.UsageError
-        If options say what the job file says too; those in `beside` and those about reading are no part of a job.
+        If options set what the job file sets too; those in `beside` and reading options are allowed.
     """
     if given["job"] is not None:
         context = click.get_current_context()
@@ -306,10 +306,10 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) 
             and not (parameter.name or "").startswith("reading__")
         }
         if mine:
-            raise click.UsageError(f"--job is given, and {', '.join(sorted(mine))} beside it. Say it once.")
+            raise click.UsageError(f"--job is given, and {', '.join(sorted(mine))} beside it. Use one or the other.")
         return Job.load(given["job"])
     if given["k"] is None:
-        raise click.UsageError("Say how many records hide together, -k 10, or name a job file: --job job.toml")
+        raise click.UsageError("Give the smallest cell size, -k 10, or name a job file: --job job.toml")
     return Job.of(
         k=given["k"],
         **{name: given[name] for name in ("method", "scaling", "missing", "seed") if name in given},

@@ -1,4 +1,4 @@
-"""Given: what a user types, made into plain values: lists of names, settings of columns, options of methods."""
+"""Parsing: what a user types becomes plain values: lists of names, settings of columns, options of methods."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ import click
 
 
 def names(ctx: click.Context, parameter: click.Parameter, given: Iterable[str]) -> tuple[str, ...]:
-    """Return the names in one or several lists with commas; a name with a comma stands in double quotes.
+    """Return the names in one or several comma-separated lists; a name with a comma is in double quotes.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def names(ctx: click.Context, parameter: click.Parameter, given: Iterable[str]) 
 
 
 def split(text: str) -> list[str]:
-    """Split a list at its commas; double quotes keep a comma together, and spaces around names do not count.
+    """Split a list at its commas, but not within double quotes; spaces around names are dropped.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def split(text: str) -> list[str]:
 
 
 def column_and_value(text: str, flag: str) -> tuple[str, str]:
-    """Split ``COLUMN=VALUE``; a column with an equals sign in its name stands in double quotes.
+    """Split ``COLUMN=VALUE``; a column with an equals sign in its name is in double quotes.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def values(text: str) -> list[Any]:
 
 
 def number(text: str) -> int | float | str:
-    """Return a number, whole if it is written so; a text that is none comes back as it is.
+    """Return a number, an integer if written as one; a text that is not a number is returned unchanged.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def number(text: str) -> int | float | str:
 
 
 def _plainly(text: str) -> bool:
-    """Tell whether a number is written as a number, and not as a code such as 007 or 1_000."""
+    """Return whether a number is written as a number, and not as a code such as 007 or 1_000."""
     digits = text.lstrip("+-")
     return "_" not in digits and not (len(digits) > 1 and digits[0] == "0" and digits[1].isdigit())
 
@@ -115,7 +115,7 @@ def option(text: str) -> tuple[str, Any]:
 
 
 def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) -> list[int]:
-    """Return a list of whole numbers with commas."""
+    """Return a comma-separated list of whole numbers."""
     try:
         return [int(part) for part in given.split(",")]
     except ValueError:

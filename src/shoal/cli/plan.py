@@ -1,8 +1,7 @@
-"""``shoal plan``: when to start on what has arrived, so that the release is ready in time."""
+"""``shoal plan``: when to start with the records that have arrived, so that the release is ready in time."""
 
 import json
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import click
@@ -24,6 +23,7 @@ from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.errors import ParameterError
 from shoal.files import replacing
+from shoal.table import shown
 
 _EXAMPLES = """\b
 Examples:
@@ -44,11 +44,17 @@ _NO_PART_OF_A_JOB = (
 
 
 @click.command("plan", epilog=_EXAMPLES)
-@click.option("--collection", metavar="DURATION", help="How long records arrive, evenly: 10h, 45min, 2days.")
 @click.option(
-    "--arrived", metavar="T=SHARE,..", help="When how much has arrived, from 0 to the end: 0h=0,8h=30%,10h=100%."
+    "--collection",
+    metavar="DURATION",
+    help="Duration of the collection, with evenly arriving records: 10h, 45min, 2days.",
 )
-@click.option("--deadline", metavar="DURATION|CLOCK", help="After the end of the collection; a clock time with --ends.")
+@click.option(
+    "--arrived", metavar="T=SHARE,..", help="Share of the records that has arrived by each time: 0h=0,8h=30%,10h=100%."
+)
+@click.option(
+    "--deadline", metavar="DURATION|CLOCK", help="Deadline after the end of the collection; a clock time with --ends."
+)
 @click.option("--ends", metavar="CLOCK", help="When the collection ends: 20:00, or 2026-11-03T20:00.")
 @click.option(
     "--variant",
@@ -60,9 +66,17 @@ _NO_PART_OF_A_JOB = (
     type=click.FloatRange(min=0, min_open=True),
     help="With --takes and a nearest-neighbour variant: late records take alpha nu (1 - nu) of it.  [default: 0.4]",
 )
-@click.option("--takes", metavar="DURATION", help="How long the ordinary job takes on everything, by MDAV: n squared.")
-@click.option("--measure", metavar="FILE", help="Measure instead, for about a minute, on records like those to come.")
-@click.option("--records", type=click.IntRange(min=2), help="How many records there will be (with --measure).")
+@click.option(
+    "--takes",
+    metavar="DURATION",
+    help="Duration of the ordinary job on all records, by MDAV, which takes time n squared.",
+)
+@click.option(
+    "--measure",
+    metavar="FILE",
+    help="Measure the durations instead, for about a minute, on records like those to come.",
+)
+@click.option("--records", type=click.IntRange(min=2), help="Expected number of records (with --measure).")
 @click.option("-k", "k", type=int, help="Smallest cell size (with --measure).")
 @options.roles()
 @options.models
@@ -70,10 +84,10 @@ _NO_PART_OF_A_JOB = (
 @click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="For measuring.")
 @options.reading
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-@click.option("--svg", metavar="FILE", help="Draw the time line.")
-@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@click.option("--svg", metavar="FILE", help="SVG file for the timeline.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def command(**given: Any) -> None:
-    """Say when to start, on what share of the records.
+    """Say when to start, and with what share of the records.
 
     With a deadline: the plan that loses least and is ready in time. Without: the one that is ready first. --takes plans
     by the rule of the literature, for two steps of MDAV or, with --variant, for nearest neighbours; --measure plans by
@@ -83,7 +97,7 @@ def command(**given: Any) -> None:
     ends = None if given["ends"] is None else _clock(given["ends"], now)
     deadline = None if given["deadline"] is None else _deadline(given["deadline"], ends)
     if ends is not None and ends < now:
-        # It is over: all that can be done starts now.
+        # The collection has ended: start now.
         deadline = deadline and deadline - (now - ends).total_seconds()
         ends = now
     head_start = None if ends is None else (ends - now).total_seconds()
@@ -141,13 +155,13 @@ def _refuse_past(deadline: float, ends: datetime, earliest: Plan) -> None:
 
 
 def _clock(text: str, day: datetime) -> datetime:
-    """Read a time of the day, or a date with one."""
+    """Parse a time of day, or a date and time."""
     try:
         if "T" in text or " " in text:
             return datetime.fromisoformat(text)
         moment = datetime.strptime(text, "%H:%M:%S" if text.count(":") == 2 else "%H:%M")
     except ValueError:
-        raise ParameterError(f"{text!r} is no time. Write 20:00, 20:00:30 or 2026-11-03T20:00.") from None
+        raise ParameterError(f"{text!r} is not a time. Write 20:00, 20:00:30 or 2026-11-03T20:00.") from None
     return day.replace(hour=moment.hour, minute=moment.minute, second=moment.second, microsecond=0)
 
 
@@ -166,7 +180,7 @@ def _times(given: dict[str, Any]) -> Times:
 
 
 def _by_rule(seconds: float, variant: str, alpha: float | None) -> Times:
-    """Return the times by the thesis's rule for a variant."""
+    """Return the durations of a variant by the thesis's rule."""
     if variant == "reopen":
         raise click.UsageError("There is no rule for the times of reopen. Choose another --variant, or --measure FILE.")
     if variant != "two-step":
@@ -177,16 +191,16 @@ def _by_rule(seconds: float, variant: str, alpha: float | None) -> Times:
 
 
 def _measured(given: dict[str, Any]) -> Measured:
-    """Rehearse the evening with the records of a file."""
+    """Measure the durations with the records of a file."""
     from shoal.batches.rehearsal import rehearse
 
     if given["records"] is None or (given["k"] is None and given["job"] is None):
-        raise click.UsageError("--measure needs --records, how many there will be, and -k with roles, or --job.")
+        raise click.UsageError(
+            "--measure needs --records, the expected number of records, and -k with roles, or --job."
+        )
     job = options.job_of(given, beside=_NO_PART_OF_A_JOB)
     reading = (job.input.reading() if job.input else {}) | options.reading_of(given)
-    with showing(
-        f"reading {Path(given['measure']).name}", "", f"measuring for about {spoken(given['seconds'])}"
-    ) as meter:
+    with showing(f"reading {shown(given['measure'])}", "", f"measuring for about {spoken(given['seconds'])}") as meter:
         meter(1, 1)
         return rehearse(
             given["measure"],

@@ -1,21 +1,37 @@
-"""Text: what commands print, the same on a terminal and in a file."""
+"""Printing: what commands print, the same on a terminal and in a file."""
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import click
 
+from shoal.errors import ShoalWarning
 from shoal.table.clean import printable
 
 
-def facts(lines: Mapping[str, str]) -> None:
-    """Print titles and what there is to say about each, aligned."""
+def facts(lines: Mapping[str, str], *, err: bool = False) -> None:
+    """Print titles and texts in two aligned columns."""
     width = max(18, *(len(title) + 2 for title in lines))
     for title, value in lines.items():
-        click.echo(f"{title:<{width}}{printable(value)}")
+        click.echo(f"{title:<{width}}{printable(value)}", err=err)
+
+
+@contextmanager
+def warned() -> Iterator[list[str]]:
+    """Collect the warnings of shoal, each once, in a list that is complete when the block ends."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ShoalWarning)
+        yield texts
+    for one in caught:
+        if not issubclass(one.category, ShoalWarning):
+            warnings.showwarning(one.message, one.category, one.filename, one.lineno)
+    texts += dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, ShoalWarning))
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Say how many of something there are.
+    """Return a count with its noun.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Progress: what takes more than a second shows how far it is: a bar on a terminal, plain lines elsewhere."""
+"""Progress of work that takes more than a second: a bar on a terminal, plain lines elsewhere."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ _BETWEEN_LINES = 5.0
 
 
 class Meter(ABC):
-    """Takes ``meter(done, total)`` calls. Before the first call it names what is begun, after the last what is left."""
+    """Shows the progress of ``meter(done, total)`` calls, a stage before the first one and a stage after the last."""
 
     def __init__(self, before: str, during: str, after: str) -> None:
         self._before, self._during, self._after = before, during, after
@@ -29,11 +29,11 @@ class Meter(ABC):
         self._timer.daemon = True
 
     def __call__(self, done: int, total: int) -> None:
-        """Take note of how far the work is."""
+        """Record the progress."""
         with self._lock:
             finished = done >= total
             self._stage = self._after if finished else self._during
-            # Never backwards: a method may count its parts in units of their own.
+            # Never backwards: a method may count its parts in different units.
             self._share = None if finished else max(done / total, self._share or 0.0)
             if self._shown:
                 self._show()
@@ -65,7 +65,7 @@ class Meter(ABC):
 
     @abstractmethod
     def _end(self) -> None:
-        """Take back what was shown, if that can be."""
+        """Erase what was shown, where possible."""
 
 
 class Lines(Meter):
@@ -82,11 +82,11 @@ class Lines(Meter):
         self._said = (self._stage, monotonic())
 
     def _end(self) -> None:
-        """Leave the lines: a log is kept."""
+        """Keep the lines, since a log is kept."""
 
 
 class Bar(Meter):
-    """A bar that moves, and goes when the work is done."""
+    """A bar that is erased when the work is done."""
 
     _bar: Any = None
     _task: Any = None
@@ -114,6 +114,6 @@ def _rich_bar() -> Any:
 
 @contextmanager
 def showing(before: str, during: str, after: str = "finishing") -> Iterator[Meter]:
-    """Show how far some work is, once it has taken a second."""
+    """Show the progress of some work, once it has taken a second."""
     with (Bar if sys.stderr.isatty() else Lines)(before, during, after) as meter:
         yield meter

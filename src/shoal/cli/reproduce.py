@@ -1,4 +1,4 @@
-"""``shoal reproduce``: a paper's tables and figures, measured again."""
+"""``shoal reproduce``: reproduces the tables and figures of a paper."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ Examples:
 
 
 class Papers(click.Group):
-    """The reproductions, each imported when it is asked for."""
+    """The reproductions, each imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name the papers."""
         return list(PAPERS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the paper's file; every paper can print the claims that are kept."""
+        """Import the command of a paper, with the option to print its stored claims."""
         if cmd_name not in PAPERS:
             return None
         command = paper_command(cmd_name)
@@ -49,7 +49,7 @@ def _claims_option(paper: str) -> click.Option:
         is_eager=True,
         expose_value=False,
         callback=print_claims,
-        help="Print every checked claim of the kept run (yes, no, not testable, and why) and exit.",
+        help="Print every checked claim of the stored run (yes, no, not testable, and why) and exit.",
     )
 
 
@@ -71,4 +71,4 @@ def _print_list(ctx: click.Context, parameter: click.Parameter, asked: bool) -> 
     help="Name each paper, its tables and figures and how long they take, and exit.",
 )
 def command() -> None:
-    """Measure a paper's tables and figures again."""
+    """Reproduce the tables and figures of a paper."""

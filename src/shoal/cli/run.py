@@ -1,4 +1,4 @@
-"""``shoal run``: a job file, carried out."""
+"""``shoal run``: runs a job file."""
 
 import click
 
@@ -9,11 +9,11 @@ from shoal.job import Job
 
 @click.command("run", epilog="\b\nExamples:\n  shoal run job.toml\n  shoal run job.toml --dry-run")
 @click.argument("job", metavar="JOB.toml")
-@click.option("--threads", type=click.IntRange(min=1), help="How many threads may work; all cores by default.")
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads; all cores by default.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 @click.option("--dry-run", is_flag=True, help="Check everything and say what would be done; write nothing.")
 def command(job: str, threads: int | None, force: bool, dry_run: bool) -> None:
-    """Carry out a job file.
+    """Run a job file.
 
     `shoal anonymize ... --save-job JOB.toml` writes one. With the same seed and input, the release is the same byte for
     byte. Paths in the file are relative to the current folder.

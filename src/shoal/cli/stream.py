@@ -37,24 +37,36 @@ Examples:
 
 
 def rules(function: F) -> F:
-    """Add the options that say what is done with tuples."""
+    """Add the options of the stream itself."""
     for add in reversed(
         (
             click.option("-k", "k", type=click.IntRange(min=2), help="Smallest cell."),
             click.option(
                 "--job", metavar="JOB.toml", help="Take k, roles, models and all of [stream] from a job file."
             ),
-            click.option("--delay", type=click.IntRange(min=1), help="A tuple leaves when so many have come after it."),
-            click.option("--max-age", type=float, metavar="SECONDS", help="Or when it is so old."),
             click.option(
-                "--order-weight", type=float, default=0.0, show_default=True, help="What one position counts."
+                "--delay",
+                type=click.IntRange(min=1),
+                help="Release a tuple before more than N others have arrived after it.",
             ),
-            click.option("--max-cell", type=int, help="How large tuples that are close may make a cell."),
+            click.option("--max-age", type=float, metavar="SECONDS", help="Maximum age of a tuple."),
             click.option(
-                "--range", "ranges", multiple=True, metavar="COLUMN=LOW:HIGH", help="What one unit of distance is."
+                "--order-weight",
+                type=float,
+                default=0.0,
+                show_default=True,
+                help="Weight of one position in the stream.",
+            ),
+            click.option("--max-cell", type=int, help="Maximum size of a cell that grows by close tuples."),
+            click.option(
+                "--range",
+                "ranges",
+                multiple=True,
+                metavar="COLUMN=LOW:HIGH",
+                help="Range that counts as one unit of distance.",
             ),
             click.option(
-                "--adapt", type=float, default=0.0, show_default=True, help="By what share learned ranges move."
+                "--adapt", type=float, default=0.0, show_default=True, help="Share by which learned ranges move."
             ),
             click.option("--diverse", multiple=True, hidden=True, expose_value=False, callback=_renamed),
             options.models,
@@ -65,21 +77,21 @@ def rules(function: F) -> F:
                 type=click.Choice(MISSING_POLICIES),
                 default="error",
                 show_default=True,
-                help="What a missing value is.",
+                help="What to do with missing quasi-identifiers.",
             ),
             click.option(
                 "--on-error",
                 type=click.Choice(ERROR_POLICIES),
                 default="fail",
                 show_default=True,
-                help="What becomes of what cannot be used.",
+                help="What to do with tuples that cannot be used.",
             ),
             click.option("--seed", type=click.IntRange(min=0), help="Accepted everywhere; nothing here is random."),
             click.option(
                 "--metrics",
                 type=click.IntRange(0, 65535),
                 metavar="PORT",
-                help="Answer /metrics, /health and /ready on this port of 127.0.0.1.",
+                help="Serve /metrics, /health and /ready on this port of 127.0.0.1.",
             ),
         )
     ):
@@ -95,29 +107,33 @@ def _renamed(context: click.Context, parameter: click.Parameter, value: Any) -> 
 @click.command("stream", epilog=EXAMPLES)
 @rules
 @click.option("-i", "--input", "source", help="File to read, also gzip or zstd; stdin by default.")
-@click.option("-o", "--output", help="File to write, packed if it ends in .gz or .zst; stdout by default.")
+@click.option("-o", "--output", help="File to write, compressed if it ends in .gz or .zst; stdout by default.")
 @click.option("--csv", "is_csv", is_flag=True, help="Lines are CSV with a header, not NDJSON.")
 @click.option("--delimiter", default=",", show_default=True, help="Of CSV.")
 @click.option("--side", help="File for tuples that cannot be released, with the reason. They are unprotected.")
-@click.option("--checkpoint", type=click.Path(file_okay=False, path_type=Path), help="Folder to go on from.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the state of a stopped stream, to resume from.",
+)
 @click.option("--checkpoint-every", type=click.IntRange(min=1), default=1_000_000, show_default=True, metavar="TUPLES")
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 @click.option(
     "--drain",
     type=click.FloatRange(min=0),
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long, once stopped, what was read may take to be delivered.",
+    help="Time after a stop within which what was read has to be delivered.",
 )
-@click.option("--stats", is_flag=True, help="Say on stderr how it goes.")
-@click.option("--log", "log_form", type=click.Choice(["text", "json"]), help="Write events to stderr, one a line.")
+@click.option("--stats", is_flag=True, help="Show progress on stderr.")
+@click.option("--log", "log_form", type=click.Choice(["text", "json"]), help="Write events to stderr, one per line.")
 def command(**given: Any) -> int:
     """Make a stream of lines k-anonymous.
 
-    Every tuple waits until it is due, and leaves with its nearest in a cell of at least k that look the same. What
-    cannot be released safely goes to the side output and is counted. SIGTERM and Ctrl-C end the stream: everything
-    that was read is released, or, with a checkpoint, kept for the next run.
+    Every tuple waits until it is due, and is released with its nearest neighbours in a cell of at least k that look the
+    same. Tuples that cannot be released safely go to the side output and are counted. SIGTERM and Ctrl-C end the
+    stream: everything that was read is released or, with a checkpoint, kept for the next run.
     """
     stream = stream_of(job_of(given, beside=_OF_A_RUN), LINE)
     form = Form.CSV if given["is_csv"] else Form.NDJSON
@@ -149,7 +165,7 @@ _OF_A_RUN = (*_FILES, "is_csv", "delimiter", "drain", "stats")
 
 
 class _Seen:
-    """A command that is watched from outside: its monitor, and its exit code."""
+    """A command with a monitor and an exit code."""
 
     def __init__(self, monitor: Monitor) -> None:
         self.monitor = monitor
@@ -158,7 +174,7 @@ class _Seen:
 
 @contextmanager
 def observed(form: Any, port: int | None) -> Iterator[_Seen]:
-    """Write events to stderr, answer on a port, and, where events are JSON, make an event of a refusal too."""
+    """Write events to stderr, serve the monitor's port and, where events are JSON, report a refusal as an event too."""
     with logging_to_stderr(form) if form else nullcontext():
         seen = _Seen(Monitor(port))
         try:
@@ -175,7 +191,7 @@ def observed(form: Any, port: int | None) -> Iterator[_Seen]:
 def job_of(given: dict[str, Any], beside: tuple[str, ...], **further: Any) -> Job:
     """Return the job of ``--job``, or the one that the options describe; `further` goes into its table [stream].
 
-    What is in `beside` is said about one run, and not about the stream.
+    The options in `beside` are about one run, not about the stream.
     """
     if given["job"] is not None:
         return options.job_of(given, beside=("metrics", "log_form", *beside))
@@ -206,7 +222,7 @@ def _tell(summary: Summary, seconds: float, live: bool) -> None:
 
 
 def _conclude(ending: Ending, pipe: Pipe, stats: bool) -> None:
-    """Say what has become of every tuple, where there is something to say."""
+    """Report what happened to the tuples, where there is something to report."""
     summary = pipe.stream.summary()
     if stats:
         if sys.stderr.isatty():
@@ -216,8 +232,10 @@ def _conclude(ending: Ending, pipe: Pipe, stats: bool) -> None:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in summary.reasons.items())
         click.echo(f"{summary.n_side:,} of {summary.n_in:,} tuples could not be released ({reasons}).", err=True)
     if ending is Ending.CLOSED:
-        click.echo(f"Nobody reads any more; {summary.n_buffered:,} tuples that waited were not released.", err=True)
-        # Python would stumble over the closed pipe again when it ends.
+        click.echo(
+            f"The reader of the output is gone; {summary.n_buffered:,} tuples that waited were not released.", err=True
+        )
+        # Python would fail on the closed pipe again at exit.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
     if ending is Ending.STOPPED:
         where = f"{summary.n_buffered:,} tuples wait in the checkpoint" if pipe.ends.checkpoint else "all is released"

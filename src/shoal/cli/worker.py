@@ -22,7 +22,7 @@ Examples:
   shoal worker --from visits --to visits-safe --side visits-aside -k 10 --delay 1000 --quasi age --subject id
 """
 URL, USER, PASSWORD = "SHOAL_REDIS_URL", "SHOAL_REDIS_USERNAME", "SHOAL_REDIS_PASSWORD"
-_ANSWER = 5.0  # seconds in which Redis answers, or it counts as an outage
+_ANSWER = 5.0  # seconds without an answer from Redis that count as an outage
 
 
 @click.command("worker", epilog=EXAMPLES)
@@ -30,9 +30,9 @@ _ANSWER = 5.0  # seconds in which Redis answers, or it counts as an outage
     "--redis",
     "url",
     envvar=URL,
-    help=f"Where Redis is, by default redis://localhost:6379; or {URL}. A password comes from {PASSWORD}.",
+    help=f"Address of Redis, by default redis://localhost:6379; or {URL}. A password comes from {PASSWORD}.",
 )
-@click.option("--from", "source", help="Stream to read; each entry has a JSON object in its field data.")
+@click.option("--from", "source", help="Stream to read; each entry holds a JSON object in its field `data`.")
 @click.option("--to", "target", help="Stream to write.")
 @click.option("--side", help="Stream for tuples that cannot be released, with the reason. They are unprotected.")
 @click.option("--group", default="shoal", show_default=True, help="Consumer group; one worker at a time serves it.")
@@ -45,7 +45,7 @@ _ANSWER = 5.0  # seconds in which Redis answers, or it counts as an outage
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="After which another worker takes the place of one that is not heard of.",
+    help="Time after which another worker takes over from one that no longer responds.",
 )
 @click.option(
     "--patience",
@@ -53,7 +53,7 @@ _ANSWER = 5.0  # seconds in which Redis answers, or it counts as an outage
     default=900.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long an outage of Redis is waited out.",
+    help="Maximum time to wait out an outage of Redis.",
 )
 @click.option(
     "--to-length",
@@ -69,15 +69,15 @@ _ANSWER = 5.0  # seconds in which Redis answers, or it counts as an outage
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How events are written to stderr, one a line.",
+    help="Format of the events on stderr, one per line.",
 )
 @rules
 def command(**given: Any) -> int:
     """Make a Redis Stream k-anonymous.
 
-    What is released, what goes aside and the state are committed together, so that a crash at any moment neither loses
-    nor doubles a tuple. Start the worker again, and it goes on; start a second one, and it stands by. SIGTERM and
-    Ctrl-C end it after the step that is under way: what waits is in Redis.
+    Released tuples, side output and state are committed together, so that a crash at any moment neither loses nor
+    duplicates a tuple. A worker that is started again resumes; a second one stands by. SIGTERM and Ctrl-C end it after
+    the current step; waiting tuples are kept in Redis.
     """
     try:
         from shoal.stream.redis_worker import ID, Limits, Names, Worker
@@ -103,13 +103,13 @@ def command(**given: Any) -> int:
 
 
 def _places(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what the options say of Redis, as a job does."""
+    """Return the Redis options as the table of a job."""
     names = {name: field.alias or name for name, field in RedisSettings.model_fields.items() if name != "url"}
     return {alias: given[name] for name, alias in names.items() if given[name] is not None}
 
 
 def _connection(url: str) -> "Redis":
-    """Connect without retries: the worker decides itself what to do after an outage."""
+    """Connect without retries: the worker itself handles outages."""
     from redis import Redis
     from redis.backoff import NoBackoff
     from redis.retry import Retry

@@ -1,4 +1,4 @@
-"""Axes: how one column becomes coordinates, so that every column has the same spread.
+"""Axes: how one column becomes coordinates, so that all columns have the same variance.
 
 A number, a rank or a date becomes one coordinate. A nominal column becomes a few, placed so that two categories are as
 far apart as any two others: exactly where the dimensions allow it (`docs/space.md` says what happens where not).
@@ -19,13 +19,13 @@ from shoal.errors import SchemaError
 from shoal.typing import Matrix, Vector
 
 Scaling = Literal["zscore", "minmax", "none"]
-"""What makes columns comparable: unit variance, range 1, or nothing."""
+"""How columns are scaled: to unit variance, to range 1, or not at all."""
 
 Codes = NDArray[np.int64]
 Numbers = NDArray[np.int64] | NDArray[np.uint64] | Vector
 
 MOST_DIMS = 16
-"""A nominal column takes at most so many coordinates; `benchmarks/bench_nominal.py` measured what that costs."""
+"""Maximum number of coordinates of a nominal column; `benchmarks/bench_nominal.py` measures what that costs."""
 
 
 def fit_axis(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NumberAxis | NominalAxis":
@@ -54,17 +54,17 @@ class NumberAxis:
 
     column: Column
     order: pa.Array | None  # the categories of an ordinal column
-    pivot: int | float  # taken away first, so that a large offset costs no digits
+    pivot: int | float  # subtracted first, so that a large offset costs no digits
     exponent: int  # then scaled by this power of two, so that nothing overflows when squared
     shift: float
     spread: float  # 0 if all present values are equal
-    mean: float  # of the present values, in the end
-    apart: float  # how far missing values lie from the others; 0 if none was missing
-    is_constant: bool  # whether all records have the same value, so that the column carries no distance
+    mean: float  # of the present values, after scaling
+    apart: float  # distance of missing values from the others; 0 if none was missing
+    is_constant: bool  # whether all records have the same value, so that the column does not affect distances
 
     @staticmethod
     def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NumberAxis":
-        """Measure where the values lie and how far they spread."""
+        """Measure centre and scale of the values."""
         order = categories_in_order(values, column) if column.kind is Kind.ORDINAL else None
         present = _numbers(values, order).present
         n_missing = len(values) - len(present)
@@ -115,7 +115,7 @@ class NumberAxis:
         return X
 
     def lookup(self, values: pa.ChunkedArray) -> "Lookup":
-        """Return the coordinates of all records, as they are."""
+        """Return the coordinates of all records."""
         return Lookup(self.encode(values), None)
 
 
@@ -185,7 +185,7 @@ def less(numbers: Numbers, pivot: int | float) -> Vector:
 
 
 def _shift_and_spread(numbers: Vector, scaling: Scaling) -> tuple[float, float]:
-    """Return what to subtract from numbers and what to divide them by."""
+    """Return the offset and the divisor of the numbers."""
     if scaling == "none":
         return 0.0, 1.0
     if len(numbers) == 0 or numbers.min() == numbers.max():
@@ -197,24 +197,24 @@ def _shift_and_spread(numbers: Vector, scaling: Scaling) -> tuple[float, float]:
 
 
 def _missing_apart(deviations: Vector, scaling: Scaling) -> float:
-    """Return how far missing values lie from the others: 1 where the others do not differ."""
+    """Return the distance of missing values from the others: 1 where the others do not differ."""
     if scaling == "minmax" or len(deviations) == 0:
         return 1.0
-    return float(np.sqrt(2 * np.square(deviations).mean())) or 1.0  # squares of very small numbers vanish
+    return float(np.sqrt(2 * np.square(deviations).mean())) or 1.0  # squares of very small numbers underflow
 
 
 @dataclass(frozen=True)
 class NominalAxis:
-    """Categories: points that are equally far from one another, missing being one of the categories.
+    """Categories: points at equal distances from one another, where missing is one of the categories.
 
-    Under z-score they are so far apart that the column has unit variance in all its coordinates together, as a numeric
-    column has; else they are 1 apart.
+    With z-score their distance is such that the column has unit variance over all its coordinates together, as a
+    numeric column has; otherwise it is 1.
     """
 
     column: Column
     categories: pa.Array  # sorted; the last is null where values were missing
     points: Matrix  # of shape (n_categories, n_dims)
-    apart: float  # how far two categories are meant to be from one another
+    apart: float  # intended distance of two categories
 
     @staticmethod
     def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NominalAxis":
@@ -233,12 +233,12 @@ class NominalAxis:
 
     @property
     def n_dims(self) -> int:
-        """As many as the points have."""
+        """Number of coordinates of the points."""
         return int(self.points.shape[1])
 
     @property
     def is_constant(self) -> bool:
-        """Whether all records have the same value, so that the column carries no distance."""
+        """Whether all records have the same value, so that the column does not affect distances."""
         return len(self.categories) <= 1
 
     def codes(self, values: pa.ChunkedArray) -> Codes:
@@ -269,7 +269,7 @@ def sorted_categories(values: pa.ChunkedArray) -> pa.Array:
 
 
 def category_codes(values: pa.ChunkedArray, categories: pa.Array) -> Codes:
-    """Return the place of each value among the categories, -1 where it has none; shape (n_records,)."""
+    """Return the index of each value among the categories, -1 if it is not one of them; shape (n_records,)."""
     found = pc.index_in(decoded(values), value_set=categories)
     return np.asarray(found.fill_null(-1), dtype=np.int64)
 
@@ -277,8 +277,8 @@ def category_codes(values: pa.ChunkedArray, categories: pa.Array) -> Codes:
 def _places(shares: Vector) -> Matrix:
     """Return points for categories, 1 apart from one another, in at most `MOST_DIMS` dimensions.
 
-    So many more categories than dimensions cannot all be equally far apart: the frequent ones are, exactly; the others
-    lie in random directions, the same in every run, and are so far apart on average.
+    More categories than dimensions cannot all be equally far apart: the frequent ones are, exactly; the others lie in
+    random directions, the same in every run, and are 1 apart on average.
     """
     n = len(shares)
     n_dims = min(max(n - 1, 1), MOST_DIMS)
@@ -296,7 +296,7 @@ def _simplex(n_points: int, n_dims: int) -> Matrix:
     """Return points that are exactly 1 apart from one another, around the origin."""
     points = np.zeros((n_points, n_dims))
     for i in range(1, n_points):
-        # The new point lies above the middle of those before it, 1 away from each of them.
+        # The new point lies above the centre of the earlier ones, 1 away from each of them.
         points[i] = points[:i].mean(axis=0)
         points[i, i - 1] += np.sqrt(1 - np.square(points[0] - points[i]).sum())
     return np.asarray(points - points.mean(axis=0))

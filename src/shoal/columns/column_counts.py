@@ -1,4 +1,4 @@
-"""Facts: what can be counted about one column without showing any of its values."""
+"""Column counts: facts about one column that show none of its values."""
 
 from dataclasses import dataclass
 
@@ -23,11 +23,11 @@ class Facts:
     name : str
     type : pyarrow.DataType
     kind : Kind or None
-        What shoal takes its values for; None if they have no distance.
+        Kind of the values; None if they have no distance.
     n_records, missing, distinct : int
         Records, those without a value, and different values among the others.
     alone : int
-        Records that are the only ones with their value, missing being a value.
+        Records that are the only ones with their value, where missing counts as a value.
     length : float
         Mean length of a text; 0 if the column holds none.
     dense : bool
@@ -61,7 +61,7 @@ class Facts:
 
 
 def count(name: str, values: pa.ChunkedArray) -> tuple[Facts, Codes | None]:
-    """Count a column; return the codes of its values too, or None if they cannot be told apart."""
+    """Count a column; return the codes of its values too, or None if they cannot be compared."""
     kind = natural_kind(values.type)
     n = len(values)
     if kind is None:

@@ -1,4 +1,4 @@
-"""Classes: records that agree in some columns, a missing value being a value like any other."""
+"""Equivalence classes: records that agree in some columns, where missing counts as a value."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from shoal.typing import Labels
 def class_ids(table: pa.Table) -> Labels:
     """Return a number for each record, the same for records that look the same in all columns; shape (n_records,).
 
-    Numbers go from 0 without gaps. What a reader of the table can tell apart is apart: null and NaN, 0 and -0.
+    Numbers start at 0 without gaps. What a reader of the table can distinguish is different: null and NaN, 0 and -0.
     """
     ids, n_ids = np.zeros(table.num_rows, dtype=np.int64), 1
     for column in table.columns:
@@ -30,7 +30,7 @@ def _renumbered(ids: Labels) -> tuple[Labels, int]:
 
 
 def value_codes(values: pa.ChunkedArray) -> Labels:
-    """Return a number for each value, from 0 and without gaps, null being a value; shape (n_records,)."""
+    """Return a number for each value, from 0 without gaps, where null counts as a value; shape (n_records,)."""
     if pa.types.is_nested(values.type):
         # Arrow does not number lists and structures.
         seen: dict[str, int] = {}
@@ -39,7 +39,7 @@ def value_codes(values: pa.ChunkedArray) -> Labels:
 
 
 def identity_codes(values: pa.ChunkedArray) -> Labels:
-    """Return a number for each person or household; names that look alike are one, and so are all missing ones."""
+    """Return a number for each person or household; names that look alike are the same, and so are all missing ones."""
     return value_codes(as_seen(one_missing(decoded(values))))
 
 

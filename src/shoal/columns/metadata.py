@@ -1,7 +1,7 @@
-"""Metadata: what a labelled file says about its columns becomes their settings, unless somebody says otherwise.
+"""Metadata: settings of columns taken from a labelled file, unless the user sets them.
 
 The measurement level gives the kind, values declared missing become missing codes, and a column whose values all have
-labels is one of categories.
+labels is nominal.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,11 +20,12 @@ Load = Callable[[list[str]], pa.Table]
 
 
 def description_of(labels: ValueLabels | None, name: str) -> Description | None:
-    """Return what a file says about one column, if anything."""
+    """Return the description of one column in the file, if any."""
     if labels is None:
         return None
-    found = Description(labels.values.get(name, {}), tuple(labels.missing.get(name, ())), labels.measures.get(name))
-    return found if found.values or found.missing or found.measure else None
+    ranges, special = tuple(labels.missing.get(name, ())), name in labels.special
+    found = Description(labels.values.get(name, {}), ranges, labels.measures.get(name), special)
+    return None if found == Description() else found
 
 
 def described_schema(
@@ -41,7 +42,7 @@ def described_schema(
         if about is None or column.role is Role.IDENTIFIER:
             continue
         found = _settings(column.name, column.type, column.settings, about, load, column.role is Role.QUASI)
-        if about.missing and column.role is Role.QUASI:
+        if (about.missing or about.has_special) and column.role is Role.QUASI:
             declared.add(column.name)
         if found:
             described[column.name] = ColumnSettings(**{**column.settings.model_dump(exclude_unset=True), **found})
@@ -63,7 +64,7 @@ def described_kind(view: ColumnView) -> Kind | None:
 def _settings(
     name: str, type_: pa.DataType, given: ColumnSettings, about: Description, load: Load, is_quasi: bool
 ) -> dict[str, Any]:
-    """Return what the file says and nobody has said otherwise."""
+    """Return the settings from the file that the user has not set."""
     found: dict[str, Any] = {}
     values = load([name])[name]
     if given.kind is None and given.order is None and natural_kind(type_) is Kind.NUMERIC:

@@ -1,4 +1,4 @@
-"""Words: what the name of a column tells, in English, German, French, Spanish, Italian, Portuguese, Dutch and Polish.
+"""Name topics: what the name of a column suggests, in eight European languages.
 
 A short word has to be a word of the name; a long one may be a part of it, since some languages write words together.
 """
@@ -7,11 +7,11 @@ import re
 import unicodedata
 from enum import Enum
 
-_PART = 6  # from so many letters on, a word counts inside another one
+_PART = 6  # minimum length at which a word counts inside another one
 
 
 class Topic(Enum):
-    """What a name is about; the value says it in words."""
+    """What a name suggests; the value is the explanation."""
 
     PERSON = "it names or reaches a person"
     NUMBER = "it numbers or names persons or records"
@@ -88,7 +88,7 @@ PLACES = _words(
     "state province gemeinde kreis departement municipio provincia comune gmina powiat sex gender geschlecht sexe sexo "
     "sesso race raca ethnicity marital nationality country citizenship occupation industry religion"
 )
-"""Names whose numbers are codes: 10115 is no less than 20095."""
+"""Names whose numbers are codes: postcode 10115 is not less than 20095."""
 
 
 COUNTS = _words(
@@ -107,7 +107,7 @@ _NO_ENDINGS = frozenset({"paid", "covid", "aid", "bid", "grid", "valid", "prepai
 
 
 def topics_of(name: str) -> set[Topic]:
-    """Return what a name is about.
+    """Return the topics of a name.
 
     Examples
     --------
@@ -122,12 +122,12 @@ def topics_of(name: str) -> set[Topic]:
 
 
 def is_code(name: str) -> bool:
-    """Tell whether numbers under this name are codes rather than amounts."""
+    """Return whether numbers under this name are codes rather than amounts."""
     return _has(name, PLACES)
 
 
 def is_count(name: str) -> bool:
-    """Tell whether whole numbers under this name count something."""
+    """Return whether whole numbers under this name are counts."""
     return not COUNTS.isdisjoint(words_of(name))
 
 
@@ -138,7 +138,7 @@ def _has(name: str, words: frozenset[str]) -> bool:
 
 
 def words_of(name: str) -> list[str]:
-    """Split a name into words: small letters without accents, numbers left out.
+    """Split a name into words: lower case without accents, numbers left out.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Prepare: what is done to columns before records become points.
+"""Prepare: recoding of columns before records become points.
 
-Declared codes become missing values, extremes are coded, and what would silently spoil distances is refused: missing
-values without a policy, infinities, categories that no order names.
+Declared codes become missing values, extremes are top- or bottom-coded, and what would distort distances is refused:
+missing values without a policy, infinities, categories that are not in the order.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ Missing = Literal["error", "own-value"]
 
 
 def prepare(table: pa.Table, schema: Schema, missing: Missing = "error", first_record: int | None = 0) -> pa.Table:
-    """Return the table with its quasi-identifiers coded as asked, or say which column cannot be used as it is.
+    """Return the table with its quasi-identifiers recoded as set, or raise for a column that cannot be used.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def prepare(table: pa.Table, schema: Schema, missing: Missing = "error", first_r
 
 
 def _prepared(values: pa.ChunkedArray, column: Column, first_record: int | None) -> pa.ChunkedArray:
-    """Return one column, coded as its settings say."""
+    """Return one column, recoded by its settings."""
     values = _with_plain_categories(values) if pa.types.is_dictionary(values.type) else one_missing(values)
     if column.settings.fold:
         values = _folded(values)
@@ -76,7 +76,7 @@ def _folded(values: pa.ChunkedArray) -> pa.ChunkedArray:
     texts, counts = found.field("values"), np.asarray(found.field("counts"))
     keys = pc.utf8_lower(pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " ")))
     groups = np.asarray(keys.dictionary_encode().indices)
-    # The most frequent of each group first, of equally frequent ones the first in the alphabet.
+    # The most frequent of each group first; ties in alphabetical order.
     rank = np.asarray(pc.rank(texts, tiebreaker="first")).astype(np.int64)
     order = np.lexsort((rank, -counts, groups))
     first = order[np.searchsorted(groups[order], groups)]
@@ -84,7 +84,7 @@ def _folded(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def one_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the values with null in place of NaN and 0 in place of -0, which would be one more thing to see."""
+    """Return the values with null instead of NaN and 0 instead of -0, which would reveal a difference."""
     if not pa.types.is_floating(values.type):
         return values
     values = decoded(values)
@@ -94,7 +94,7 @@ def one_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def as_seen(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return texts as a reader sees them: without blanks around them, accents in one form, and an empty one missing.
 
-    Most readers of a CSV file take `""` for missing, SPSS and Stata have no other missing text and cut blanks off.
+    Most CSV readers treat `""` as missing; SPSS and Stata have no other missing text and strip blanks.
     """
     values = decoded(values)
     if not is_text(values.type):
@@ -106,16 +106,18 @@ def as_seen(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _with_plain_categories(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of categories with one list of them, in which each stands once and none is missing."""
+    """Return a dictionary column with one dictionary, in which each category occurs once and none is missing."""
     categories = listed_categories(values)
     indices = pc.index_in(one_missing(decoded(values)), value_set=categories).combine_chunks()
-    if len(categories) <= np.iinfo(values.type.index_type.to_pandas_dtype()).max:  # chunks may list more in all
+    if (
+        len(categories) <= np.iinfo(values.type.index_type.to_pandas_dtype()).max
+    ):  # chunks may list more categories in total
         indices = indices.cast(values.type.index_type)
     return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, categories, ordered=values.type.ordered)])
 
 
 def listed_categories(values: pa.ChunkedArray) -> pa.Array:
-    """Return the categories that a column of them lists, used or not, in its order."""
+    """Return the categories of a dictionary column, used or not, in its order."""
     lists = pa.chunked_array([chunk.dictionary for chunk in values.chunks], values.type.value_type)
     return pc.unique(one_missing(lists)).drop_null()
 
@@ -133,7 +135,7 @@ def _without_codes(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
 
 
 def _as_values(entries: tuple[str | int | float, ...], type_: pa.DataType) -> pa.Array:
-    """Return what a user wrote as values of a type; Arrow raises where one cannot be."""
+    """Return what a user wrote as values of a type; Arrow raises where that is impossible."""
     # One by one, since a user may write -9 and "NA" side by side.
     return pa.concat_arrays([pa.array([], type_), *(pa.array([entry]).cast(type_) for entry in entries)])
 
@@ -185,7 +187,7 @@ def refuse_missing(n_missing: Mapping[str, int], n_records: int, schema: Schema)
 
 
 def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of categories as the values that they stand for, and in a type that Arrow computes on."""
+    """Return a dictionary column decoded, in a type that Arrow can compute on."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
@@ -212,5 +214,5 @@ def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
 
 
 def date_units(values: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return dates that are all present as the numbers that Arrow stores them as, in units of their type."""
+    """Return dates, none missing, as the integers in which Arrow stores them, in units of their type."""
     return np.asarray(values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64()).cast(pa.int64()))

@@ -1,7 +1,7 @@
 """Schema: what each column is for (its role) and what its values are (its kind).
 
-Nothing is guessed about roles: a column that nobody named is an error, because publishing it may identify people and
-dropping it in silence may ruin the study.
+Roles are never guessed: a column without a role is an error, because publishing it may identify people and dropping
+it silently may ruin the study.
 """
 
 import operator
@@ -26,7 +26,7 @@ class Role(StrEnum):
     QUASI = "quasi-identifier"  # grouped and replaced
     BY = "by"  # a quasi-identifier that no cell mixes, so it is published as it is
     CONFIDENTIAL = "confidential"  # published as it is, protected by the models
-    OTHER = "other"  # published as it is, by explicit word
+    OTHER = "other"  # published as it is, on request
 
 
 class Kind(StrEnum):
@@ -57,7 +57,7 @@ def _number(value: object) -> float:
 
 
 def _entry(value: object) -> str | int | float:
-    """Take a text or a number as it is: a code of True or "1" is not the number 1."""
+    """Accept a text or a number unchanged: a code of True or "1" is not the number 1."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -65,20 +65,20 @@ def _entry(value: object) -> str | int | float:
     return operator.index(value) if hasattr(value, "__index__") else float(value)
 
 
-# Whole numbers and numbers of Python or NumPy; no texts or truth values that could be taken for some.
+# Integers and floats of Python or NumPy; no texts or booleans that could be converted.
 Whole = Annotated[int, BeforeValidator(_whole)]
 Number = Annotated[float, BeforeValidator(_number)]
 Entry = Annotated[str | int | float, BeforeValidator(_entry)]
 
 
 class Settings(BaseModel):
-    """Something a user wrote down: an unknown key is an error, and nothing changes it afterwards."""
+    """Base of everything that a user sets: unknown keys are an error, and it is immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ColumnSettings(Settings):
-    """What a user says about one column beyond its role; everything has a default.
+    """Settings of one column beyond its role; everything has a default.
 
     Examples
     --------
@@ -88,19 +88,19 @@ class ColumnSettings(Settings):
 
     kind: Kind | None = Field(None, description="numeric, ordinal, nominal or date; by default what the type says")
     order: tuple[Entry, ...] | None = Field(None, description="categories of an ordinal column, lowest first")
-    missing_codes: tuple[Entry, ...] = Field((), description="values that stand for a missing one")
-    weight: Number = Field(1.0, gt=0, le=1e6, description="how much the column counts in distances")
+    missing_codes: tuple[Entry, ...] = Field((), description="values that mean missing")
+    weight: Number = Field(1.0, gt=0, le=1e6, description="weight of the column in distances")
     aggregate: Aggregation | None = Field(
         None,
-        description="mean, median, mode, or withhold: a mode of one record is missing; by default as the kind says",
+        description="mean, median, mode, or withhold (missing where one record has the mode); by default by kind",
     )
     round: Whole | None = Field(
         None, ge=-12, le=12, description="decimals of the published value; 0 keeps whole numbers"
     )
     top: Number | None = Field(
-        None, allow_inf_nan=False, description="larger values become this one before anything else"
+        None, allow_inf_nan=False, description="larger values are replaced by this one, before anything else"
     )
-    bottom: Number | None = Field(None, allow_inf_nan=False, description="smaller values become this one")
+    bottom: Number | None = Field(None, allow_inf_nan=False, description="smaller values are replaced by this one")
     fold: bool = Field(
         False, strict=True, description="texts that differ only in case or blanks become the most frequent of them"
     )
@@ -133,17 +133,21 @@ class Column:
 
 
 class Roles(Settings):
-    """Who said what about which column, as a user wrote it down."""
+    """The roles of columns, as a user gave them."""
 
     identifiers: tuple[str, ...] = Field((), description="dropped")
     quasi_identifiers: tuple[str, ...] = Field((), description="grouped and replaced")
     by: tuple[str, ...] = Field((), description="never mixed in a cell, published as they are")
     confidential: tuple[str, ...] = Field((), description="published as they are, protected by the models")
-    other: tuple[str, ...] = Field((), description="published as they are, by explicit word")
-    subject: str | None = Field(None, description="says which records belong to one person; dropped unless named above")
-    household: str | None = Field(None, description="says which records form a household; dropped unless named above")
+    other: tuple[str, ...] = Field((), description="published as they are, on request")
+    subject: str | None = Field(
+        None, description="identifies the person of a record; dropped unless it has another role"
+    )
+    household: str | None = Field(
+        None, description="identifies the household of a record; dropped unless it has another role"
+    )
     household_level: tuple[str, ...] | None = Field(
-        None, description="quasi-identifiers that stay equal within a household; by default those that are"
+        None, description="quasi-identifiers that stay equal within a household; by default those that are equal"
     )
     weights: str | None = Field(None, description="survey weights; not published unless named in other")
 
@@ -158,7 +162,7 @@ class Roles(Settings):
         }
 
     def helpers(self) -> tuple[str, ...]:
-        """Return the columns that are used without being published for it."""
+        """Return the columns that are used for another purpose than a role: subject, household, weights."""
         return tuple(name for name in (self.subject, self.household, self.weights) if name is not None)
 
 
@@ -173,7 +177,7 @@ ALIASES = {
     "weightVar": "weights",
     "hhId": "household",
 }
-"""Names that users of other tools know, and ours."""
+"""Names of roles in other tools, and ours."""
 
 
 @dataclass(frozen=True)
@@ -198,16 +202,16 @@ class Schema:
         roles: Roles,
         settings: Mapping[str, ColumnSettings] | None = None,
     ) -> "Schema":
-        """Match the roles and settings with the columns of a table, or say what does not fit.
+        """Match the roles and settings with the columns of a table, or raise if they do not fit.
 
         Parameters
         ----------
         types : pyarrow.Schema
             Names and types of the columns.
         roles : Roles
-            What the user said the columns are for.
+            Roles given by the user.
         settings : mapping of str to ColumnSettings, optional
-            What the user said about single columns.
+            Settings given by the user for single columns.
 
         Raises
         ------
@@ -264,7 +268,7 @@ class Schema:
 
 
 def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
-    """Return the role of each column, or say which columns have none, two, or do not exist."""
+    """Return the role of each column, or raise for columns that have none, two, or do not exist."""
     role_of: dict[str, Role] = {}
     for role, given in roles.named().items():
         _check_known(names, given, f"{role} columns")
@@ -328,7 +332,7 @@ def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings)
 
 
 def natural_kind(type_: pa.DataType) -> Kind | None:
-    """Say which kind the values of a type are taken for, if any."""
+    """Return the kind of the values of a type, if there is one."""
     types = pa.types
     if types.is_dictionary(type_):
         return Kind.ORDINAL if type_.ordered else Kind.NOMINAL
@@ -342,12 +346,12 @@ def natural_kind(type_: pa.DataType) -> Kind | None:
 
 
 def is_text(type_: pa.DataType) -> bool:
-    """Tell whether the values are text, in whichever of Arrow's forms."""
+    """Return whether the values are text, in any of Arrow's types."""
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
 
 
 def value_type(type_: pa.DataType) -> pa.DataType:
-    """Return the type of the values that categories stand for, or the type itself."""
+    """Return the value type of a dictionary type, or the type itself."""
     return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
@@ -360,7 +364,7 @@ def _check_kind(column: Column, natural: Kind | None) -> None:
         )
     if column.kind is Kind.ORDINAL and column.settings.order is None and natural is Kind.NOMINAL:
         raise SchemaError(
-            f"Column {column.name!r} is declared ordinal, but nothing says in which order its categories stand. Give "
+            f"Column {column.name!r} is declared ordinal, but the order of its categories is not known. Give "
             "them, lowest first: order=[...]."
         )
 
@@ -370,7 +374,7 @@ def _plain(type_: pa.DataType) -> str:
 
 
 def _check_settings(column: Column) -> None:
-    """Refuse settings that would not do anything, or not what they say."""
+    """Refuse settings that would have no effect, or not the expected one."""
     given = column.settings.model_fields_set
     numbers = {"round", "top", "bottom", "keep_zeros"}
     if column.role is not Role.QUASI:
@@ -399,7 +403,7 @@ def _check_settings(column: Column) -> None:
 
 
 def as_settings(settings: Mapping[str, Any] | None) -> dict[str, ColumnSettings]:
-    """Return the settings of columns as such, whether they came as plain mappings or not."""
+    """Return the settings of columns as `ColumnSettings`, whether given as plain mappings or not."""
     return {
         name: given if isinstance(given, ColumnSettings) else validated(ColumnSettings, given, f"columns.{name}")
         for name, given in (settings or {}).items()
@@ -410,7 +414,7 @@ S = TypeVar("S", bound=Settings)
 
 
 def validated(model: type[S], content: object, where: str = "") -> S:
-    """Return the settings, or raise `ParameterError` with the first thing that is wrong, in our words."""
+    """Return the settings, or raise `ParameterError` for the first error, in our words."""
     try:
         return model.model_validate(content)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Space: where records become points, so that distance means something.
+"""Space: records become points whose distances measure dissimilarity.
 
 `Space` turns the quasi-identifiers of a table into the matrix that every algorithm works on.
 """
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from shoal.columns.schema import Schema
 
 
-_AT_ONCE = 8192  # records whose coordinates stay in the cache while one column after the other is written
+_AT_ONCE = 8192  # number of records whose coordinates fit the cache while columns are written one by one
 
 
 @dataclass(frozen=True)
 class Space:
-    """Where the records of a table lie: one axis for each quasi-identifier, fixed once and for all.
+    """The coordinates of a table: one axis for each quasi-identifier, fixed by `fit`.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Space:
         schema : Schema
             Its roles, kinds and settings.
         scaling : {"zscore", "minmax", "none"}
-            What makes columns comparable: unit variance, range 1, or nothing.
+            How columns are scaled: to unit variance, to range 1, or not at all.
 
         Notes
         -----
@@ -77,5 +77,5 @@ class Space:
 
     @property
     def constant(self) -> list[str]:
-        """The names of columns that carry no distance, because all records have the same value."""
+        """The names of columns that do not affect distances, because all records have the same value."""
         return [axis.column.name for axis in self.axes if axis.is_constant]

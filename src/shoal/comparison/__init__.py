@@ -1,4 +1,4 @@
-"""Comparison: several k and methods side by side, how much risk for how much loss, and which choices are worth a look.
+"""Comparison: risk and loss of several k and methods side by side, and which choices are undominated.
 
 A choice is dominated if another one, or a mixture of two others, has neither more loss nor more risk, and less of one
 of them. A mixture stands for the k between theirs.
@@ -40,11 +40,11 @@ class Choice:
     marketer : float
         Share of the records that somebody who knows all quasi-identifiers would find on average: classes per record.
     n_classes, smallest : int
-        How many classes the release has, and the records in the smallest.
+        Number of classes of the release, and the number of records in the smallest.
     rho : float
-        How far random aggregation goes; 0 is the mean of the cell.
+        Strength of random aggregation; 0 is the mean of the cell.
     k_anonymous : bool
-        Whether the release is: not with random aggregation, whatever its k.
+        Whether the release is k-anonymous; never true with random aggregation, whatever its k.
     undominated : bool
         Whether no other choice, and no mixture of two others, is better in one of loss and risk without being worse in
         the other.
@@ -63,7 +63,7 @@ class Choice:
 
     @property
     def words(self) -> list[str]:
-        """What stands beside the numbers."""
+        """The remark beside the numbers."""
         return ["undominated"] * self.undominated + ["not k-anonymous"] * (not self.k_anonymous)
 
     @property
@@ -74,7 +74,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A choice that was left out, and why; `k` is None if it is the method, whatever k."""
+    """A choice that was left out, and why; `k` is None if the method was left out for every k."""
 
     method: str
     k: int | None
@@ -83,7 +83,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What several choices cost and what they protect.
+    """Loss and risk of several choices.
 
     Attributes
     ----------
@@ -91,14 +91,14 @@ class Comparison:
     choices : tuple of Choice
         In the order of k and then of methods.
     skipped : tuple of Skipped
-        What was asked for and not done, with the reason.
+        Choices that were asked for and not made, with the reason.
     warnings : tuple of str
-        What somebody should look at before publishing any of them.
+        What to check before publishing any of them.
     seed : int
         Repeats every choice.
     models : tuple of str
-        What was asked for about confidential columns, in sentences: every choice keeps it, or only aims at it where
-        nothing is promised.
+        The privacy models asked for, in sentences: every choice satisfies them, or only aims at them where
+        nothing is guaranteed.
     """
 
     n_records: int
@@ -115,11 +115,11 @@ class Comparison:
 
     @property
     def undominated(self) -> tuple[Choice, ...]:
-        """The choices worth a look, the lowest risk first."""
+        """The undominated choices, the lowest risk first."""
         return tuple(sorted((c for c in self.choices if c.undominated), key=lambda choice: (choice.risk, choice.loss)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
+        """Return everything as plain values, for JSON."""
         return {
             "records": self.n_records,
             "risk": RISK,
@@ -132,23 +132,23 @@ class Comparison:
         }
 
     def to_json(self) -> str:
-        """Return all of it as JSON."""
+        """Return everything as JSON."""
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n"
 
     def to_svg(self) -> str:
-        """Return the risk-utility map as a picture that needs nothing else."""
+        """Return the risk-utility map as a self-contained picture."""
         from shoal.comparison.picture import svg
 
         return svg(self)
 
     def to_html(self) -> str:
-        """Return the map and the table as a page that needs nothing else."""
+        """Return the map and the table as a self-contained page."""
         from shoal.comparison.page import html
 
         return html(self)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the map to an .svg, .html or .json file, whole or not at all, readable by its owner alone."""
+        """Write the map to an .svg, .html or .json file, atomically, readable by its owner only."""
         forms = {".svg": self.to_svg, ".html": self.to_html, ".json": self.to_json}
         form = forms.get(Path(path).suffix.lower())
         if form is None:
@@ -170,7 +170,7 @@ class Comparison:
         if self.recommended is not None:
             lines.append(
                 f"Recommended: {self.recommended.method} with k = {self.recommended.k}, nearest to the least loss and "
-                "the least risk among the undominated choices. What law or a contract asks for goes first."
+                "the least risk among the undominated choices. Requirements of law or contract take precedence."
             )
         return "\n".join([*lines, f"Risk: {RISK}."])
 
@@ -186,7 +186,7 @@ def compare(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Comparison:
-    """Make a release for each k and method, and say what each loses and protects.
+    """Make a release for each k and method, and measure its loss and risk.
 
     Parameters
     ----------
@@ -195,19 +195,19 @@ def compare(
     k : sequence of int
         Cell sizes to try.
     methods : sequence of str or "all"
-        Methods to try. "all" leaves out those that are slow for so many records or cannot be used here, and says so; a
-        method that is named is tried whatever it takes.
+        Methods to try. "all" leaves out those that are slow for this number of records or cannot be used here,
+        and reports them; a method that is named is always tried.
     rho : float or sequence of float, optional
-        How far random aggregation goes, one release for each: 0 is microaggregation, above 0 a release is **not**
+        Strength of random aggregation, one release for each: 0 is microaggregation, above 0 a release is **not**
         k-anonymous, and its line says so (section 4.5 of the paper tunes rho in this way: ``docs/random.md``).
     seed : int, optional
         Repeats every choice; a random one by default.
     reading : dict, optional
         How to read a file; see `shoal.table.read`.
     progress : callable, optional
-        Called now and then as ``progress(done, total)``.
+        Called at intervals as ``progress(done, total)``.
     **settings
-        Roles and all else that `shoal.anonymize` takes.
+        Roles and all other arguments of `shoal.anonymize`.
 
     Returns
     -------
@@ -232,13 +232,14 @@ def compare(
     [(5, 9.0884), (10, 14.1559)]
     """
     sizes, names = _as_sizes(k), _as_methods(methods)
-    source = read(table, **(reading or {})).arrow
+    found = read(table, **(reading or {}))
+    source = found.arrow
     wanted, skipped = _affordable(names, source.num_rows) if methods == "all" else (names, [])
     seed = secrets.randbits(63) if seed is None else seed
     rhos = [rho] if rho is None or isinstance(rho, int | float | str) else list(rho)
     plan = [(size, method, each) for size in sizes for method in wanted for each in rhos]
     choices: list[Choice] = []
-    noted: dict[str, None] = {}
+    noted: dict[str, None] = dict.fromkeys(found.said)
     models: tuple[str, ...] = ()
     for place, (size, method, each) in enumerate(plan):
         told = _part(progress, place, len(plan))
@@ -258,7 +259,7 @@ def compare(
 
 
 def _may_skip(error: ShoalError, methods: Sequence[str] | str) -> bool:
-    """Tell a finding, a k that the table cannot meet, from a mistake: a setting that a named method does not take."""
+    """Return whether an error is a result (a k that the table cannot meet), not a mistake (an unknown option)."""
     return isinstance(error, GuaranteeError) or methods == "all"
 
 
@@ -284,15 +285,15 @@ def _as_methods(methods: Sequence[str] | str) -> list[str]:
 
 
 def _affordable(names: Iterable[str], n_records: int) -> tuple[list[str], list[Skipped]]:
-    """Part the methods into those that are quick enough for so many records, and the others."""
+    """Split the methods into those that are fast enough for this number of records, and the others."""
     slow = {name: limit for name in names if (limit := ALGORITHMS[name].largest) and n_records > limit}
-    reason = "slow for {:,} records (more than {:,}); name it in methods to try it all the same"
+    reason = "slow for {:,} records (more than {:,}); name it in methods to try it anyway"
     skipped = [Skipped(name, None, reason.format(n_records, limit)) for name, limit in slow.items()]
     return [name for name in names if name not in slow], skipped
 
 
 def _quietly(source: Any, **settings: Any) -> Release:
-    """Make a release; its warnings are collected for all of them together."""
+    """Make a release; the warnings of all releases are collected together."""
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", ShoalWarning)
         release = anonymize(source, **settings)
@@ -334,7 +335,7 @@ def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:
 
 
 def _front(points: Iterable[tuple[float, float]]) -> set[tuple[float, float]]:
-    """Return the points that neither another one nor a mixture of two others is better than: the lower convex hull."""
+    """Return the points that no other point and no mixture of two others dominates: the lower convex hull."""
     front: list[tuple[float, float]] = []
     for x, y in sorted(set(points)):
         if front and y >= front[-1][1]:
@@ -346,13 +347,13 @@ def _front(points: Iterable[tuple[float, float]]) -> set[tuple[float, float]]:
 
 
 def _is_above(point: tuple[float, float], left: tuple[float, float], right: tuple[float, float]) -> bool:
-    """Tell whether a point lies above the line between two others, one on either side of it."""
+    """Return whether a point lies above the line between two others, one on either side of it."""
     run, rise = right[0] - left[0], right[1] - left[1]
     return (point[1] - left[1]) * run > rise * (point[0] - left[0])
 
 
 def _recommended(choices: Sequence[Choice]) -> Choice | None:
-    """Return the choice nearest to no loss and no risk, each measured on the range of the undominated choices."""
+    """Return the choice nearest to the least loss and risk, each scaled to the range of the undominated choices."""
     kept = [choice for choice in choices if choice.undominated and choice.k_anonymous]
     if len(kept) < 2:
         return kept[0] if kept else None
@@ -365,6 +366,6 @@ def _recommended(choices: Sequence[Choice]) -> Choice | None:
 
 
 def _within(values: Sequence[float], value: float) -> float:
-    """Return where a value lies between the smallest and the largest of some."""
+    """Return the position of a value between the smallest (0) and the largest (1) of some values."""
     low, high = min(values), max(values)
     return (value - low) / (high - low) if high > low else 0.0

@@ -1,4 +1,4 @@
-"""Page: the risk-utility map and its table as one HTML file, without scripts and without anything from elsewhere."""
+"""Page: the risk-utility map and its table as one self-contained HTML file without scripts."""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -44,7 +44,7 @@ def html(comparison: "Comparison") -> str:
 <style>{_STYLE}</style>
 </head>
 <body>
-<h1>How much risk for how much loss</h1>
+<h1>Risk and loss of each choice</h1>
 <p>{comparison.n_records:,} records, {len(comparison.choices)} choices of k and method. A choice is undominated if no
 other one, and no mixture of two others, is better in loss or risk without being worse in the other.
 {_recommendation(comparison)}</p>
@@ -57,7 +57,7 @@ other one, and no mixture of two others, is better in loss or risk without being
 </tbody>
 </table>
 </div>
-<p>Loss: share of the variance of the quasi-identifiers that the release no longer tells. Risk: {escape(RISK)}.</p>
+<p>Loss: share of the variance of the quasi-identifiers that the release has lost. Risk: {escape(RISK)}.</p>
 {told}
 </body>
 </html>

@@ -1,4 +1,4 @@
-"""Picture: the risk-utility map as SVG that needs nothing else, light or dark as the reader's screen is."""
+"""Picture: the risk-utility map as self-contained SVG, light or dark as the reader's screen is."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 820, 500
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 640, 56, 438
 
-# Colour and shape together tell methods apart, also for those who see few colours.
+# Colour and shape together distinguish methods, also for colour-blind readers.
 _COLOURS = 6
 _CORNERS: dict[str, list[tuple[float, float]]] = {
     "square": [(-5, -5), (5, -5), (5, 5), (-5, 5)],
@@ -39,7 +39,7 @@ STYLE = """
 
 
 class Scale(NamedTuple):
-    """Where numbers stand along an axis."""
+    """Positions of numbers along an axis."""
 
     ticks: list[float]
     place: Callable[[float], float]
@@ -112,7 +112,7 @@ def _point(choice: "Choice", methods: list[str], x: Scale, y: Scale) -> Markup:
 
 
 def _mark(number: int, x: float, y: float) -> Markup:
-    """Draw the mark of a method."""
+    """Draw the marker of a method."""
     fill = f"var(--c{number % _COLOURS})"
     shape = _SHAPES[(number // _COLOURS) % len(_SHAPES)]
     if shape == "circle":
@@ -121,7 +121,7 @@ def _mark(number: int, x: float, y: float) -> Markup:
 
 
 def _numbers(choices: "Sequence[Choice]", x: Scale, y: Scale) -> list[Markup]:
-    """Write each k once, below its choice of least loss: nothing dominates that one, so there is room."""
+    """Write each k once, below its choice of least loss: that one is undominated, so there is room."""
     best = {choice.k: choice for choice in sorted(choices, key=lambda choice: -choice.loss)}
     return [
         text(f"k = {k}", x.place(100 * choice.risk), y.place(choice.loss) + 21, text_anchor="middle")

@@ -7,7 +7,7 @@ those of a sample.
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from shoal.errors import GuaranteeError, ParameterError, ShoalWarning
 from shoal.job import Job, Order
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss
+from shoal.placing import Files, FileTable, TableInTheMaking
 from shoal.preparing import check_job, check_late
 from shoal.report.codebook import codebook
 from shoal.report.facts import Form
@@ -43,7 +44,7 @@ from shoal.table.batches import Batches, open_batches
 from shoal.table.clean import publishable
 from shoal.table.published_order import record_hashes
 from shoal.typing import Progress
-from shoal.writing import Files, require_of_file, write_release
+from shoal.writing import require_of_written, write_release
 
 
 def execute_on_disk(
@@ -95,6 +96,14 @@ def check_disk_job(job: Job, source: Batches) -> Schema:
     check_limits(job, schema, "disk")
     Budget.of(job.memory, None)
     return schema
+
+
+def check_parts(files: Files) -> None:
+    """Refuse places and formats that a release made in blocks cannot be written to."""
+    if not isinstance(files.table, Path) or format_of(files.table)[1].write_parts is None:
+        raise ParameterError(
+            f'{files.title!r} cannot be written in parts. Write a CSV, Parquet or Arrow file, or use engine="memory".'
+        )
 
 
 def _kept_seed(folder: Path) -> int:
@@ -212,6 +221,11 @@ class DiskRelease:
         return self.columns
 
     @property
+    def said(self) -> tuple[str, ...]:
+        """What the reader of the input says about it: nothing."""
+        return ()
+
+    @property
     def findings(self) -> Sequence[Finding]:
         """Findings about the quasi-identifiers in the sample."""
         return self._made.blueprint.findings
@@ -283,20 +297,29 @@ class DiskRelease:
         there is no bound on the loss. The format has to be one that is written in parts: CSV, Parquet or Arrow.
         """
         files = Files.of(path, report, json, save_job, form)
-        if format_of(files.table)[1].write_parts is None:
-            raise ParameterError(
-                f'{files.table.name!r} cannot be written in parts. Write CSV, Parquet or Arrow, or use engine="memory".'
-            )
-        said = {"title": title, "author": author, "date": date}
-        write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
-        for text in self.warnings:
-            python_warnings.warn(text, ShoalWarning, stacklevel=3)
+        self.write_files(
+            files,
+            order=order,
+            force=force,
+            said={"title": title, "author": author, "date": date},
+            before=before_publishing,
+        )
         return files.paths
 
-    @property
-    def inputs(self) -> list[Path]:
-        """The files that were read."""
-        return list(self.source.paths)
+    def write_files(
+        self,
+        files: Files,
+        *,
+        order: Order = "shuffle",
+        force: bool = False,
+        said: Mapping[str, Any],
+        before: Callable[[], None] | None = None,
+    ) -> None:
+        """Write all files of the release, or none; the last step of `write`."""
+        check_parts(files)
+        write_release(self, files, order, force=force, said=said, before_publishing=before)
+        for text in self.warnings:
+            python_warnings.warn(text, ShoalWarning, stacklevel=4)
 
     @property
     def labels(self) -> None:
@@ -309,12 +332,13 @@ class DiskRelease:
             raise ParameterError("The engine 'disk' does not keep the order of the input. Leave the order out.")
         return None
 
-    def write_table(self, path: Path, rows: NDArray[np.int64] | None) -> None:
+    def write_table(self, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
         """Write the published table in parts, and the persons of its rows to the scratch folder."""
-        ending, kind = format_of(path)
+        assert isinstance(table, FileTable)
+        ending, kind = format_of(table.path)
         assert kind.write_parts is not None
         with ExitStack() as stack:
-            kind.write_parts(self._publishable(stack), path, ending, self.source.reading)
+            kind.write_parts(self._publishable(stack), table.path, ending, self.source.reading)
 
     def _publishable(self, stack: ExitStack) -> Iterator[pa.Table]:
         names, persons = [column.name for column in self.schema.published], None
@@ -330,18 +354,19 @@ class DiskRelease:
     def _persons(self) -> Path:
         return self._scratch / "persons.arrow"
 
-    def recount_table(self, path: Path, rows: NDArray[np.int64] | None) -> None:
+    def recount_table(self, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
         """Recount the guarantees on the written file; raise if they do not hold."""
-        written = open_batches(path, **({"header": True} if format_of(path)[1].name == "csv" else {}))
+        assert isinstance(table, FileTable)
+        written = open_batches(table.path, **format_of(table.path)[1].own_reading)
         n_records = self._made.blueprint.n_records
         if written.n_records != n_records:
             raise GuaranteeError(
-                f"The written file, read back, has {written.n_records:,} records instead of the {n_records:,} of the "
+                f"The written table, read back, has {written.n_records:,} records instead of the {n_records:,} of the "
                 "release. Nothing was released. Choose another format."
             )
         batches = written.read([column.name for column in self._counted.columns])
         self._verdict = self._recounted(self._with_persons(batches) if self._subject else batches)
-        require_of_file(self._verdict, self.job)
+        require_of_written(self._verdict, self.job)
 
     def _with_persons(self, batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Add the persons of the written rows to batches of them."""
@@ -353,11 +378,6 @@ class DiskRelease:
         folder = self._scratch / f"recount-{secrets.token_hex(4)}"
         asked = Asked(self._counted, self.job.k, self.job.models)
         return recount_batches(batches, self._made.blueprint.n_records, asked, folder, self._budget.buffer)
-
-    def check_input(self) -> str:
-        """Return the SHA-256 of the input; raise if it has changed."""
-        self.source.check_unchanged()
-        return self.source.sha256
 
 
 class _Column:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from shoal.dp.budget import Spent, total
 from shoal.extras import versions
 from shoal.files import replacing_all, sha256
-from shoal.table import Table, format_of, inputs_of, write_into
+from shoal.table import Table, inputs_of, output_format_of, write_into
 
 NOTES = (
     "Two tables with the same number of records that differ in one record, in any of its values, give any outcome of "
@@ -89,7 +89,7 @@ class DpRelease:
         import json
 
         path = Path(path)
-        format_of(path)
+        output_format_of(path)
         targets = [path, path.with_name(f"{path.name}.public.json")]
         with replacing_all(targets, force, inputs=inputs_of(self.source)) as (table, manifest):
             write_into(self.published, table)

@@ -1,6 +1,6 @@
 """Inspection: what is in a table, column by column, and which roles the columns may have. Never a value.
 
-The counts say what each column tells about people; the proposals are a first draft for a person to correct.
+The counts show how identifying each column is; the proposals are a first draft for a person to correct.
 """
 
 import os
@@ -25,12 +25,12 @@ from shoal.table.clean import printable
 from shoal.typing import Labels, Progress
 
 _SIZES = {10: 50, 5: 25, 3: 12, 2: 4}
-"""The k that is proposed from so many records on."""
+"""The proposed k, by the minimum number of records."""
 
 _OUTPUT = {"path": "release.parquet", "report": "report.html"}
 
 _KEPT = 16
-"""Columns among which combinations are sought: those with most different values."""
+"""Number of columns among which combinations are searched: those with most different values."""
 
 _KEYS = {
     Role.IDENTIFIER: "identifiers",
@@ -38,7 +38,7 @@ _KEYS = {
     Role.CONFIDENTIAL: "confidential",
     Role.OTHER: "other",
 }
-_FEW = 20  # so many numbers are codes or counts rather than amounts
+_FEW = 20  # up to this number of different values they are codes or counts rather than amounts
 _FLAGS = {"identifiers": "--drop", "quasi_identifiers": "--quasi", "confidential": "--confidential", "other": "--other"}
 
 
@@ -53,7 +53,7 @@ class InspectedColumn:
     proposal : Proposal
         The role and the reason for it.
     findings : tuple of Finding
-        What its reader may have got wrong.
+        What may have been misread.
     """
 
     facts: Facts
@@ -91,11 +91,13 @@ class Inspection:
     combinations : tuple of Combination
         Pairs and triples of columns that make most records unique, though none of them does so alone.
     complete : bool
-        Whether all such pairs were looked at, and the triples that grow from the worst of them.
+        Whether all such pairs were examined, and the triples that extend the worst of them.
     path : str or None
         The file that was inspected.
     reading : dict
-        How it was to be read.
+        The reading options given.
+    said : tuple of str
+        What its reader says that the records do not show, such as hidden rows.
     """
 
     n_records: int
@@ -105,6 +107,7 @@ class Inspection:
     complete: bool
     path: str | None
     reading: dict[str, Any]
+    said: tuple[str, ...] = ()
 
     def roles(self) -> dict[str, Any]:
         """Return the proposed roles, as `shoal.anonymize` takes them."""
@@ -129,16 +132,16 @@ class Inspection:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What a reader of the table may have got wrong, column by column."""
+        """What may have been misread, column by column."""
         return tuple(finding for column in self.columns for finding in column.findings)
 
     @property
     def proposed_k(self) -> int:
-        """A k that the number of records allows: 10, or less where they are few; 0 where there are too few."""
+        """A k that suits the number of records: 10, or less for small tables; 0 if there are too few records."""
         return next((k for k, least in _SIZES.items() if self.n_records >= least), 0)
 
     def reads(self) -> dict[str, Any]:
-        """Return how to read the file: as it was read, and as the findings propose where they leave no doubt."""
+        """Return the reading options: those given, and those that findings propose where there is no doubt."""
         fields = {name: dict(settings) for name, settings in self.reading.get("fields", {}).items()}
         for finding in self.findings:
             remedy = finding.remedies[0] if finding.remedies else None
@@ -148,7 +151,7 @@ class Inspection:
         return {**self.reading, **({"fields": fields} if fields else {})}
 
     def job(self, k: int | None = None) -> Job:
-        """Return a job with the proposed roles, to correct and carry out.
+        """Return a job with the proposed roles, to correct and run.
 
         Raises
         ------
@@ -202,7 +205,7 @@ class Inspection:
         return shlex.join([*words, "-o", _OUTPUT["path"], "--report", _OUTPUT["report"]])
 
     def models(self) -> list[str]:
-        """Return options that protect the proposed confidential columns beyond k: mild ones, to begin with."""
+        """Return options that protect the proposed confidential columns beyond k, with weak settings to start from."""
         words: list[str] = []
         for column in self.columns:
             facts, proposal = column.facts, column.proposal
@@ -213,33 +216,36 @@ class Inspection:
         return words
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
+        """Return everything as plain values, for JSON."""
         return {
             "records": self.n_records,
             "columns": [column.to_dict() for column in self.columns],
             "unique_share_of_quasi_identifiers": self.together,
             "combinations": [{"columns": list(c.columns), "unique_share": c.unique} for c in self.combinations],
             "combinations_complete": self.complete,
+            "said": list(self.said),
             "command": self.command() if self.proposed_k else None,
         }
 
     def to_text(self, k: int | None = None) -> str:
-        """Return all of it as text, with the command that makes a release."""
+        """Return everything as text, with the command that makes a release."""
         told = [*_table(self), "", *_sentences(self), "", *_findings(self)]
         if not self.proposed_k:
             return "\n".join([*told, "There are too few records for a release, so none is proposed."])
         advice = ["To make a release of it, correct this and run it:", "", f"  {printable(self.command(k))}"]
         if self.models():
             more = printable(shlex.join(self.models()))
-            advice += ["", f"k alone lets a class share one confidential value. To promise more, add: {more}"]
+            advice += ["", f"With k alone, a class may share one confidential value. To guarantee more, add: {more}"]
         return "\n".join([*told, *advice])
 
     def __str__(self) -> str:
         return self.to_text()
 
 
-def inspect(table: Any, *, show_values: bool = False, progress: Progress | None = None, **reading: Any) -> Inspection:
-    """Count what is in a table, say what may be misread, and propose a role for each column.
+def inspect(
+    table: Any, /, *, show_values: bool = False, progress: Progress | None = None, **reading: Any
+) -> Inspection:
+    """Count what is in a table, list what may be misread, and propose a role for each column.
 
     Parameters
     ----------
@@ -301,17 +307,19 @@ def inspect(table: Any, *, show_values: bool = False, progress: Progress | None 
         complete=complete,
         path=os.fspath(table) if isinstance(table, str | os.PathLike) else None,
         reading=dict(reading),
+        said=source.said,
     )
 
 
 def _view(source: Table, name: str, show_values: bool) -> ColumnView:
-    """Return one column as findings look at it; of a Parquet file no more than one is in memory."""
+    """Return one column as the findings take it; of a Parquet file at most one is in memory."""
     values = source.load([name])[name]
-    return ColumnView(name, values, source.kind == "csv", description_of(source.labels, name), show_values)
+    described, mixed = description_of(source.labels, name), source.mixed.get(name, {})
+    return ColumnView(name, values, source.has_fields, described, show_values, mixed)
 
 
 def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Finding]:
-    """Add what tells of a role. What identifies is dropped, so it makes no difference how it would be read."""
+    """Add findings about the role. An identifier is dropped, so findings about its reading do not matter."""
     is_explained = any(finding.name == "near-unique-text" for finding in findings)
     if about_role is None or (is_explained and about_role.name == "identifier"):
         return findings
@@ -319,16 +327,16 @@ def _with_role(findings: list[Finding], about_role: Finding | None) -> list[Find
 
 
 def _proposal(facts: Facts, view: ColumnView, findings: list[Finding]) -> Proposal:
-    """Return the role of a column, and its kind where the file or a finding tells it."""
+    """Return the role of a column, and its kind where the file or a finding gives it."""
     names = {finding.name for finding in findings}
-    proposal = propose(facts, misread=bool(names & {"numbers-as-text", "dates-as-text"}))
+    proposal = propose(facts, misread=bool(names & {"mixed-types", "numbers-as-text", "dates-as-text"}))
     kind = described_kind(view) or (Kind.NOMINAL if "codes" in names else None)
     is_quasi = proposal.role is Role.QUASI and proposal.kind is None
     return replace(proposal, kind=kind) if is_quasi and kind and not view.description else proposal
 
 
 def reading_options(reading: dict[str, Any]) -> list[str]:
-    """Return what was said about reading a file as options of the command line.
+    """Return reading options as options of the command line.
 
     Examples
     --------
@@ -340,7 +348,7 @@ def reading_options(reading: dict[str, Any]) -> list[str]:
         flag = "--null-value" if name == "null_values" else f"--{name.replace('_', '-')}"
         if name == "fields":
             words += [word for column, settings in value.items() for word in _field_options(column, settings)]
-        elif name == "header":
+        elif isinstance(value, bool):
             words += [flag] if value else []
         else:
             words += [flag, ",".join(map(as_listed, value)) if isinstance(value, list | tuple) else str(value)]
@@ -362,14 +370,14 @@ def _field_options(column: str, settings: dict[str, Any]) -> list[str]:
 
 
 def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: int, codes: NDArray[np.int32]) -> None:
-    """Keep a column's codes while it is among those with most different values."""
+    """Keep the codes of a column while it is among those with most different values."""
     kept[name] = (distinct, codes)
     if len(kept) > _KEPT:
         del kept[min(kept, key=lambda other: kept[other][0])]
 
 
 def as_listed(name: str) -> str:
-    """Write a name so that a list with commas can hold it, and a setting with an equals sign.
+    """Quote a name where needed for a comma-separated list or a NAME=VALUE setting.
 
     Examples
     --------
@@ -413,14 +421,15 @@ def _sentences(inspection: Inspection) -> list[str]:
         f"The {n_quasi} proposed quasi-identifiers together make {inspection.together:.1%} of the records unique.",
     ]
     for columns, unique in inspection.combinations:
-        lines.append(f"Already {' and '.join(map(printable, columns))} make {unique:.1%} unique.")
+        lines.append(f"{' and '.join(map(printable, columns))} alone make {unique:.1%} unique.")
+    lines += map(printable, inspection.said)
     if not inspection.complete:
-        lines.append("Not all pairs and triples of columns were looked at: there are too many records.")
+        lines.append("Not all pairs and triples of columns were examined: there are too many records.")
     return lines
 
 
 def _findings(inspection: Inspection) -> list[str]:
-    """Return what may be misread as lines of text: first what a release would ask about, then what is worth a look."""
+    """Return what may be misread as lines of text: first what a release would refuse, then what to check."""
     asked = [finding for finding in inspection.findings if finding.question]
     noted = [finding for finding in inspection.findings if not finding.question]
     lines: list[str] = []

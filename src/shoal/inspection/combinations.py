@@ -1,4 +1,4 @@
-"""Combinations: few columns that together make most records unique, none of which does so alone."""
+"""Combinations: pairs and triples of columns that make most records unique, though no column does so alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations as choose
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from shoal.typing import Labels
 
 MOST = 0.5
-"""What counts as most records."""
+"""The share that counts as most records."""
 
 WORK = 40_000_000
-"""Combinations times records that are looked at, at most: some seconds."""
+"""Limit on combinations times records examined, which takes a few seconds."""
 
 _SHOWN = 5
 
@@ -37,9 +37,9 @@ def revealing(codes: Mapping[str, NDArray[np.int32]]) -> tuple[list[Combination]
     Returns
     -------
     found : list of Combination
-        Five of each length at most.
+        At most five pairs and five triples.
     complete : bool
-        Whether all pairs, and the triples that grow from the worst pairs, were looked at.
+        Whether all pairs, and the triples that extend the worst pairs, were examined.
     """
     if len(codes) < 2:
         return [], True
@@ -58,14 +58,14 @@ def revealing(codes: Mapping[str, NDArray[np.int32]]) -> tuple[list[Combination]
 
 
 def _most(columns: Sequence[str], widths: Mapping[str, int], n_records: int) -> float:
-    """Return a share that columns cannot exceed: each combination of their values makes one record unique at most."""
+    """Return an upper bound of the share: each combination of values makes at most one record unique."""
     return prod(widths[name] for name in columns) / max(n_records, 1)
 
 
 def _worst_pairs(
     codes: Mapping[str, NDArray[np.int32]], pairs: Sequence[tuple[str, ...]], widths: Mapping[str, int]
 ) -> list[Combination]:
-    """Measure the pairs that may make most records unique, or be among the worst of the others; the worst first."""
+    """Measure the pairs that may make most records unique or be among the next worst; the worst first."""
     n_records = len(codes[pairs[0][0]]) if pairs else 0
     found: dict[tuple[str, ...], float] = {}
     others: list[float] = []
@@ -80,7 +80,7 @@ def _worst_pairs(
 
 
 def _holds_one(columns: Sequence[str], pairs: Iterable[Combination]) -> bool:
-    """Tell whether one of the pairs is among the columns, so that they tell nothing new."""
+    """Return whether the columns contain one of the pairs, so that they add nothing new."""
     return any(set(pair.columns) <= set(columns) for pair in pairs)
 
 
@@ -98,7 +98,7 @@ def _measured(codes: Mapping[str, NDArray[np.int32]], wanted: Iterable[tuple[str
 
 
 def joined(parts: Sequence[NDArray[np.int32]] | Sequence[Labels]) -> Labels:
-    """Return one number per record that is the same for records which agree in all parts; not without gaps."""
+    """Return one number per record, equal for records that agree in all parts; numbers may have gaps."""
     ids = parts[0].astype(np.int64)
     for part in parts[1:]:
         width = int(part.max(initial=0)) + 1
@@ -109,10 +109,10 @@ def joined(parts: Sequence[NDArray[np.int32]] | Sequence[Labels]) -> Labels:
 
 
 def unique_share(ids: Labels) -> float:
-    """Return the share of the records that are the only ones with their number."""
+    """Return the share of the records whose number occurs once."""
     if not len(ids):
         return 0.0
-    if ids.max() < 8 * len(ids):  # counting takes less time than sorting while there are about as many numbers
+    if ids.max() < 8 * len(ids):  # counting is faster than sorting unless the numbers are much larger than their count
         return float(np.count_nonzero(np.bincount(ids) == 1) / len(ids))
     ordered = np.sort(ids)
     new = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])

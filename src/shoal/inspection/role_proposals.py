@@ -1,6 +1,6 @@
 """Proposal: which role a column may have, by its name and its counts, and why.
 
-In doubt a column is proposed as a quasi-identifier, because what is grouped does least harm. A person decides.
+In doubt a column is proposed as a quasi-identifier, the safest role. A person decides.
 """
 
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ _NEAR_UNIQUE = 0.9  # different values per record
 _OFTEN = 0.05  # a number or name that fewer than 20 records share
 _FREE_TEXT = 40  # letters
 _MOST = 0.5
-_SOME = 0.1  # of the records: published as it is, a column that makes more of them unique identifies
+_SOME = 0.1  # of the records: a column that makes more of them unique would identify if published unchanged
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A role, the reason for it, and what else may be said about the column.
+    """A role, the reason for it, and other proposals for the column.
 
     Attributes
     ----------
     role : Role
     reason : str
     helper : {"weights", "household", None}
-        What the column is used for without being published.
+        The use of a column that is not published.
     kind : Kind or None
-        What to take the values for, if not what their type says.
+        The kind of the values, if it differs from what their type suggests.
     is_shared : bool
-        Whether it is a number of persons that several records share.
+        Whether it is a person number that several records share.
     """
 
     role: Role
@@ -43,17 +43,17 @@ class Proposal:
 
 
 def propose(facts: Facts, misread: bool = False) -> Proposal:
-    """Return the role that a column may have; the counts of a misread one, numbers or dates as text, tell nothing."""
+    """Propose a role for a column; the counts of a misread column (numbers or dates as text) are not used."""
     if facts.kind is None:
         return Proposal(Role.IDENTIFIER, f"its values ({facts.type}) have no distance and cannot be grouped")
     if facts.distinct <= 1:
-        return Proposal(Role.OTHER, "it says the same of every record")
+        return Proposal(Role.OTHER, "every record has the same value")
     topics = topics_of(facts.name)
     return _by_name(facts, topics) or (None if misread else _by_counts(facts)) or _quasi(facts, topics)
 
 
 def finding_of(facts: Facts, proposal: Proposal) -> Finding | None:
-    """Return what the name or the counts of a column tell about its role, if that is no quasi-identifier."""
+    """Return the role that the name or the counts of a column suggest, if it is not quasi-identifier."""
     name, role = facts.name, proposal.helper
     if role is None and proposal.role is Role.IDENTIFIER and facts.kind is not None:
         role = "subject" if proposal.is_shared else "identifiers"
@@ -65,9 +65,9 @@ def finding_of(facts: Facts, proposal: Proposal) -> Finding | None:
 
 _CONSEQUENCES = {
     "weights": "With it means are weighted, so that weighted totals are kept; it is not published",
-    "household": "Without it records of one household can be told to belong together",
+    "household": "Without it records of one household can be recognised as belonging together",
     "subject": "Without it k counts records, and all records of a cell may belong to one person",
-    "identifiers": "Published, it would tell who a record is",
+    "identifiers": "Published, it would identify the person of a record",
 }
 
 
@@ -93,14 +93,14 @@ def _name_says(topic: Topic) -> str:
 
 
 def _can_number(facts: Facts) -> bool:
-    """Amounts with decimals number nobody."""
+    """Return whether it may be a number of persons; amounts with decimals are not."""
     return is_text(facts.type) or pa.types.is_integer(facts.type) or pa.types.is_dictionary(facts.type)
 
 
 def _by_counts(facts: Facts) -> Proposal | None:
-    """Propose an identifier if nearly every record has a value of its own that nobody can take for an amount."""
+    """Propose an identifier if nearly every record has its own value and the values are not amounts."""
     if is_text(facts.type) and facts.variety >= _NEAR_UNIQUE:
-        return Proposal(Role.IDENTIFIER, "nearly every record has a text of its own")
+        return Proposal(Role.IDENTIFIER, "nearly every record has its own text")
     if facts.length >= _FREE_TEXT and facts.variety >= _MOST:
         return Proposal(Role.IDENTIFIER, "long texts, mostly different: free text can name people")
     if facts.dense and facts.distinct == facts.present and facts.present >= 20:
@@ -114,9 +114,9 @@ def _quasi(facts: Facts, topics: set[Topic]) -> Proposal:
     if Topic.KNOWN in topics:
         reason = _name_says(Topic.KNOWN)
     elif Topic.PRIVATE in topics:
-        reason = f"{_name_says(Topic.PRIVATE)}, but published as it is it would identify"
+        reason = f"{_name_says(Topic.PRIVATE)}, but published unchanged it would identify"
     elif facts.unique > _MOST:
-        reason = "most records have a value of their own: who knows it knows the record"
+        reason = "most records have their own value: whoever knows it can find the record"
     else:
-        reason = "nothing tells what it is; in doubt it is grouped"
+        reason = "nothing indicates its role; in doubt it is grouped"
     return Proposal(Role.QUASI, reason, kind=kind)

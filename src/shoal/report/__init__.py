@@ -1,6 +1,6 @@
 """Report: a release becomes one page, one JSON text or a few lines on a terminal.
 
-`gather` makes the facts, a format sets them; a new format is a function of the facts and a line in `FORMATS`.
+`gather` collects the facts, a format presents them; a new format is a function of the facts and a line in `FORMATS`.
 """
 
 import json
@@ -15,7 +15,7 @@ __all__ = ["FORMATS", "Form", "ReleaseLike", "gather", "render"]
 
 
 def to_html(facts: Mapping[str, Any]) -> str:
-    """Return the facts as a page; what that needs is imported here, since the other formats do without."""
+    """Return the facts as a page; imported here, since the other formats do not need Jinja."""
     from shoal.report.html import to_html
 
     return to_html(facts)
@@ -31,7 +31,7 @@ FORMATS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "json": to_json,
     "terminal": to_text,
 }
-"""What a report can be written as."""
+"""The formats of a report."""
 
 
 def render(release: ReleaseLike, format: str = "html", form: Form = "internal", **said: Any) -> str:
@@ -44,8 +44,8 @@ def render(release: ReleaseLike, format: str = "html", form: Form = "internal", 
     format : {"html", "json", "terminal"}
         One of `FORMATS`.
     form : {"internal", "public"}
-        The internal form compares with the original and can repeat the release; it stays in the house. The public form
-        may travel with the data: it shows nothing that depends on the original beyond what the release itself shows.
+        The internal form compares with the original and can repeat the release; it is not for publication. The public
+        form may accompany the data: it shows nothing that depends on the original beyond what the release shows.
     **said
         ``bound``, ``title``, ``author``, ``date``, ``file``, ``sha256``; see `gather`.
 
@@ -61,8 +61,8 @@ def render(release: ReleaseLike, format: str = "html", form: Form = "internal", 
 
     Notes
     -----
-    Plots come from aggregates only: what they tell about holds at least k records, axis ends come from the released
-    data, and no value of a single record is in any form.
+    Plots show aggregates only: every bin and bar holds at least k records, axis ends come from the released data, and
+    no form contains a value of a single record.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Associations: how columns move together, before and after."""
+"""Associations: correlations of columns, before and after."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from shoal.typing import Vector
 Matrix = NDArray[np.float64]
 
 MOST_COLUMNS = 12
-"""A map of correlations shows at most so many columns: those whose correlations changed most."""
+"""Maximum number of columns in a map of correlations: those whose correlations changed most."""
 
 _BATCH = 1 << 15
 
@@ -25,18 +25,18 @@ def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> di
     Parameters
     ----------
     schema : Schema
-        Says which columns are numbers or dates.
+        Gives the kinds of the columns.
     before, after : pyarrow.Table
         The same records, original and released; `before` needs to have the quasi-identifiers only.
     k : int
-        A correlation that fewer than 2 k records tell of is left out.
+        A correlation over fewer than 2 k records is left out.
 
     Returns
     -------
     dict or None
         ``columns`` and the matrices ``before`` and ``after``, lists of lists with None where there is no correlation,
-        rounded to three digits; ``left_out`` counts the columns that changed least and are not shown. Columns that
-        were constant are not either. None if there are fewer than two columns.
+        rounded to three digits; ``left_out`` counts the columns that changed least and are not shown. Constant columns
+        are left out too. None if there are fewer than two columns.
 
     Notes
     -----
@@ -91,7 +91,7 @@ def _correlation(columns: list[Vector], least: int) -> Matrix:
     with np.errstate(invalid="ignore", divide="ignore"):
         covariance = products / n - totals * totals.T / n**2
         variance = squares / n - totals**2 / n**2
-        variance = np.where(variance > 1e-12, variance, np.nan)  # of columns with unit variance: rounding, not spread
+        variance = np.where(variance > 1e-12, variance, np.nan)  # of columns with unit variance: below is rounding
         found = covariance / np.sqrt(variance * variance.T)
     found[n < least] = np.nan
     return np.asarray(np.clip(found, -1, 1))
@@ -117,7 +117,7 @@ def _centred(values: pa.ChunkedArray) -> Vector:
     if pa.types.is_temporal(values.type):
         present = date_units(values.drop_null())
         numbers = np.full(len(values), np.nan)
-        # From the first one first, so that a long time since 1970 costs no digits.
+        # Relative to the first value, so that large times since 1970 lose no digits.
         numbers[np.asarray(values.is_valid())] = present - (present[0] if len(present) else 0)
     else:
         numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))

@@ -1,7 +1,7 @@
-"""Binning: which bins a histogram has, so that none of them tells about fewer than k records.
+"""Binning: the bins of a histogram, none of them with fewer than k records.
 
 The grid comes from the released values alone: round numbers between the k-th smallest and the k-th largest of them, so
-that no extreme is told. Where the original has fewer than k records in a bin, the bin joins its neighbour.
+that no extreme value is shown. Where the original has fewer than k records in a bin, the bin joins its neighbour.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from shoal.typing import Vector
 Counts = NDArray[np.int64]
 
 MOST_BINS = 24
-"""About so many bins before some of them join."""
+"""Approximate number of bins before some of them are joined."""
 
 _MOST_DECADES = 7
 _CALENDAR = (("s", (1, 5, 15, 30)), ("m", (1, 5, 15, 30)), ("h", (1, 3, 6, 12)), ("D", (1, 7)), ("M", (1, 3, 6)))
@@ -25,14 +25,14 @@ _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "D": 86400, "M": 2629746, "Y": 3155
 
 @dataclass(frozen=True)
 class Grid:
-    """Edges of bins that are drawn equally wide, and what stands at each.
+    """Edges of bins that are drawn equally wide, and their labels.
 
     Attributes
     ----------
     edges : ndarray of shape (n_bins + 1,)
-        Ascending; what lies beyond the first or the last belongs to the first or the last bin.
+        Ascending; values beyond the ends belong to the first or the last bin.
     labels : tuple of str
-        What stands at each edge.
+        The label of each edge.
     scale : {"linear", "whole", "log", "date"}
         Whether bins are equally wide in the values too; whole numbers begin half a step before their labels.
     """
@@ -71,7 +71,7 @@ def number_grid(values: Vector, k: int, whole: bool) -> Grid | None:
     if grid is None:
         return None
     counts = grid.counts(values)
-    # Nearly everything in two neighbouring bins of many: the picture would be a post in an empty plain.
+    # Nearly everything in two neighbouring bins of many: a linear histogram would show nothing else.
     if len(counts) > 8 and (counts[1:] + counts[:-1]).max() > 0.85 * counts.sum():
         return _logarithmic(values, *ends, whole) or grid
     return grid
@@ -109,7 +109,7 @@ def round_step(least: float, whole: bool = False) -> float:
         return 1.0
     power = 10.0 ** np.floor(np.log10(least))
     factors = (1, 2, 5, 10) if whole and power < 10 else (1, 2, 2.5, 5, 10)
-    # Of the smallest numbers there are, the powers of ten are 0 or far apart.
+    # Near the smallest float64 numbers, powers of ten are 0 or far apart.
     return float(next((factor * power for factor in factors if factor * power >= least * (1 - 1e-12)), least))
 
 
@@ -117,7 +117,7 @@ def _logarithmic(values: Vector, low: float, high: float, whole: bool) -> Grid |
     """Return edges at 1, 2, 5, 10, 20, ... on either side of zero as far as the values go."""
     sizes = np.abs(values[values != 0])
     top = max(abs(low), abs(high))
-    # A tenth of the values may lie below the first mark: of very small ones there is nothing to see.
+    # A tenth of the values may lie below the first edge, so that very small ones take no bins.
     start = 10.0 ** np.floor(np.log10(max(float(np.quantile(sizes, 0.1)), top / 10**_MOST_DECADES)))
     n_decades = int(np.ceil(np.log10(top / start))) + 1
     mantissas = (1, 2, 5) if n_decades > 3 else (1, 1.5, 2, 3, 4, 5, 7)
@@ -155,7 +155,7 @@ def date_grid(seconds: Vector, k: int) -> Grid | None:
 
 
 def _calendar_step(least: float) -> tuple[str, int]:
-    """Return the shortest step of a clock or calendar that is at least so many seconds."""
+    """Return the shortest step of a clock or calendar of at least this number of seconds."""
     for unit, steps in _CALENDAR:
         for step in steps:
             if step * _UNIT_SECONDS[unit] >= least:
@@ -172,7 +172,7 @@ class Histogram:
     grid : Grid
         Where the edges may be.
     starts : ndarray of shape (n_bins + 1,)
-        Which edges of the grid the bins begin at; the last one is where they end.
+        Indices of the grid edges at which bins begin; the last one is where they end.
     sides : dict of str to ndarray of shape (n_bins,)
         Records in each bin, before and after or after alone.
     """
@@ -209,7 +209,7 @@ def joined(grid: Grid, sides: dict[str, Vector], k: int) -> Histogram | None:
     sides : dict of str to ndarray of shape (n_values,)
         Values before and after, or after alone; ascending.
     k : int
-        What each bin has to hold.
+        Minimum number of records in each bin.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def joined(grid: Grid, sides: dict[str, Vector], k: int) -> Histogram | None:
         if (held >= k).all():
             starts.append(place + 1)
             held = np.zeros_like(held)
-    # The rest goes to the last bin that is full.
+    # The rest joins the last bin with k records.
     starts[-1] = counts.shape[1]
     if len(starts) < 3:
         return None

@@ -1,4 +1,4 @@
-"""Codebook: what each published column is called, holds and went through, for those who receive the release."""
+"""Codebook: name, label, kind and treatment of each published column, for those who receive the release."""
 
 from typing import Any
 
@@ -17,10 +17,10 @@ def codebook(schema: Schema, labels: ValueLabels | None, published: pa.Table, sc
     schema : Schema
         Roles, kinds and settings of the columns.
     labels : ValueLabels or None
-        What the file of the original says about its columns.
+        Labels that the original file gives to columns and values.
     published : pyarrow.Table
-        Published columns; only those that the file describes are needed. Labels of values that do not occur in them
-        are left out.
+        Published columns; only labelled ones are needed. Labels of values that do not occur in them are
+        left out.
     scattered : bool
         Whether numbers were scattered by random aggregation.
     """

@@ -1,7 +1,7 @@
-"""Distributions: what a column looks like before and after, told in groups of at least k records.
+"""Distributions: the values of a column before and after, in groups of at least k records.
 
-Numbers and dates become histograms, categories become bars. No bin, bar or remainder tells about fewer than k records,
-in the internal report either: a plot must not carry what the release hides.
+Numbers and dates become histograms, categories become bars. No bin, bar or remainder stands for fewer than k records,
+in the internal report either: a plot must not disclose what the release protects.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from shoal.report.formatting import significant
 from shoal.typing import Vector
 
 MOST_BARS = 15
-"""A bar chart has at most so many bars, besides the one of all other categories."""
+"""Maximum number of bars in a chart, besides the one of all other categories."""
 
 MISSING = "(missing)"
 
@@ -25,7 +25,7 @@ _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 def distribution(column: Column, before: pa.ChunkedArray | None, after: pa.ChunkedArray, k: int) -> dict[str, Any]:
-    """Tell what one column looks like.
+    """Return the distribution of one column.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def distribution(column: Column, before: pa.ChunkedArray | None, after: pa.Chunk
     after : pyarrow.ChunkedArray
         The released values.
     k : int
-        Every group that is told of holds at least so many records.
+        Minimum number of records in every group shown.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def distribution(column: Column, before: pa.ChunkedArray | None, after: pa.Chunk
 
 
 def _count(count: int, k: int) -> int | None:
-    """Return a count of records, or None if it tells about some, but fewer than k."""
+    """Return a count of records, or None if it is above 0 but below k."""
     return count if count == 0 or count >= k else None
 
 
@@ -74,7 +74,7 @@ def as_numbers(values: pa.ChunkedArray) -> Vector:
     if pa.types.is_temporal(present.type):
         return np.sort(_seconds(present))
     numbers = np.sort(np.asarray(present.cast(pa.float64(), safe=False)))
-    # Only confidential and other columns can have infinities and NaN, which stand at the ends now.
+    # Only confidential and other columns can have infinities and NaN, which are at the ends after sorting.
     return (
         numbers
         if np.isfinite(numbers[:1]).all() and np.isfinite(numbers[-1:]).all()
@@ -90,7 +90,7 @@ def _seconds(values: pa.ChunkedArray) -> Vector:
 
 
 def is_moment(type_: pa.DataType) -> bool:
-    """Tell whether values are points in time, not times of day or lengths of time."""
+    """Return whether values are points in time, not times of day or durations."""
     return bool(pa.types.is_date(type_) or pa.types.is_timestamp(type_))
 
 
@@ -140,7 +140,7 @@ def _bars(column: Column, sides: dict[str, pa.ChunkedArray], k: int) -> dict[str
 
 
 def _value_counts(values: pa.ChunkedArray) -> dict[str, int]:
-    """Count the records of each category, by what it is called."""
+    """Count the records of each category, by its name."""
     counted = pc.value_counts(decoded(values))
     names, counts = counted.field(0), counted.field(1).to_pylist()
     result: dict[str, int] = {}
@@ -160,9 +160,9 @@ def _order(column: Column, values: pa.ChunkedArray) -> list[str]:
 
 
 def _told(names: list[str], counts: dict[str, dict[str, int]], k: int) -> list[str]:
-    """Return the categories with a bar of their own: the most frequent ones, so that all others together are k too.
+    """Return the categories with their own bar: the most frequent ones, such that all others together have k records.
 
-    A category is told of if it has k records where it is counted first; after that it may have none.
+    A category is shown if it has k records on the first side counted; on the other it may have none.
     """
     first, *more = counts.values()
     may = [
@@ -175,7 +175,7 @@ def _told(names: list[str], counts: dict[str, dict[str, int]], k: int) -> list[s
     totals = [sum(found.values()) for found in counts.values()]
 
     def hidden(n_kept: int) -> list[int]:
-        """Count what the other categories have together."""
+        """Count the records of the other categories together."""
         told = by_size[:n_kept]
         return [
             total - sum(found.get(name, 0) for name in told)

@@ -1,4 +1,4 @@
-"""Facts: everything that a report says, as one plain dict. The formats only set it.
+"""Facts: everything that a report states, as one plain dict. The formats only present it.
 
 The public form holds nothing that depends on the original beyond what the release itself shows.
 """
@@ -21,18 +21,18 @@ from shoal.report.distributions import distribution
 from shoal.report.sentences import explanation, headline, kind_in_words, treatment, what_was_done
 
 Form = Literal["internal", "public"]
-"""For those who hold the original, or for everybody."""
+"""Internal: for those who hold the original. Public: for everybody."""
 
 MOST_SIZES = 24
-"""A picture of the group sizes has about so many bars."""
+"""Approximate number of bars in the picture of group sizes."""
 
 
 class ReleaseLike(Protocol):
-    """What a report needs to know of a release; `shoal.release.Release` has it."""
+    """The part of a release that a report needs; `shoal.release.Release` has it."""
 
     @property
     def job(self) -> Job:
-        """What was asked for."""
+        """The job: what was asked for."""
 
     @property
     def schema(self) -> Schema:
@@ -44,23 +44,23 @@ class ReleaseLike(Protocol):
 
     @property
     def columns(self) -> Columns:
-        """What is published for them, in the same order."""
+        """The published records, in the same order."""
 
     @property
     def verdict(self) -> Verdict:
-        """What the published table keeps."""
+        """The audit of the published table."""
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """Loss as `TableLoss.to_dict` tells it; where known, risk as `Risk.to_dict` does, and utility."""
+        """Loss as returned by `TableLoss.to_dict`; where known, risk as returned by `Risk.to_dict`, and utility."""
 
     @property
     def codebook(self) -> Sequence[Mapping[str, Any]]:
-        """What each published column is called, holds and went through."""
+        """Name, label, kind and treatment of each published column."""
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What somebody should look at before publishing."""
+        """What to check before publishing."""
 
 
 def gather(
@@ -74,18 +74,18 @@ def gather(
     file: str | None = None,
     sha256: str | None = None,
 ) -> dict[str, Any]:
-    """Gather what a report says.
+    """Collect the facts of a report.
 
     Parameters
     ----------
     release : ReleaseLike
-        What to report on.
+        The release to report on.
     form : {"internal", "public"}
-        The internal form compares with the original and repeats the release; the public one may travel with it.
+        The internal form compares with the original and repeats the release; the public one may accompany it.
     bound : float, optional
-        The information loss in percent that no release can be below; internal form only.
+        Lower bound of the information loss of any release, in percent; internal form only.
     title, author, date : str, optional
-        What stands on top. Without a date the report has none, so that the same release gives the same bytes.
+        Shown at the top. Without a date the report has none, so that the same release gives the same bytes.
     file, sha256 : str, optional
         Name and SHA-256 of the published file.
 
@@ -139,7 +139,7 @@ def gather(
 
 
 def _least(verdict: Verdict) -> int:
-    """Return how many records a group in a picture has to hold: what was asked for, or else what was found."""
+    """Return the minimum number of records of a group in a picture: the k asked for, or else the k found."""
     return max(verdict.k or verdict.smallest, 2)
 
 
@@ -158,7 +158,7 @@ def _columns(release: ReleaseLike) -> list[dict[str, str | None]]:
 
 
 def _distributions(release: ReleaseLike, published: Columns, form: Form) -> list[dict[str, Any]]:
-    """Tell what each published column looks like; before and after where it was replaced and the form allows it."""
+    """Return the distribution of each published column; also before, where it was replaced and the form allows it."""
     least = _least(release.verdict)
     return [
         distribution(
@@ -172,7 +172,7 @@ def _distributions(release: ReleaseLike, published: Columns, form: Form) -> list
 
 
 def class_sizes(verdict: Verdict) -> list[dict[str, int | bool]]:
-    """Count the groups by size; sizes next to one another share a bar where there are many.
+    """Count the groups by size; neighbouring sizes share a bar where there are many.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def class_sizes(verdict: Verdict) -> list[dict[str, int | bool]]:
     sizes = np.array(list(verdict.sizes), dtype=np.int64)
     numbers = np.array(list(verdict.sizes.values()), dtype=np.int64)
     k = verdict.k or int(sizes.min())
-    # All but the largest few decide how wide the bars are; those share the last one. Cells up to 2k - 1 are usual.
+    # The width of the bars ignores the largest few sizes, which share the last bar. Sizes up to 2k - 1 are usual.
     usual = max(sizes[np.searchsorted(np.cumsum(numbers), 0.98 * numbers.sum())], min(sizes.max(), 2 * k - 1))
     step = int(round_step((usual - sizes.min() + 1) / MOST_SIZES, whole=True))
     # Counted from k, so that no bar stands for sizes on both sides of it.
@@ -200,7 +200,7 @@ def class_sizes(verdict: Verdict) -> list[dict[str, int | bool]]:
 
 
 def job_text(job: Job, form: Form) -> str:
-    """Return the job as TOML: all of it, or what may be published, without seed and places of files."""
+    """Return the job as TOML: all of it, or what may be published, without seed and file paths."""
     if form == "internal":
         return job.to_toml()
     return job.model_copy(update={"input": None, "output": None}).to_toml(with_seed=False)
@@ -211,7 +211,7 @@ def _versions() -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return values that JSON knows: keys as text, numbers of NumPy as Python's, None for what is not finite."""
+    """Return values that JSON can hold: keys as text, NumPy numbers as Python numbers, None for what is not finite."""
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""Figures: what the facts hold as counts, drawn as SVG.
+"""Figures: the counts among the facts, drawn as SVG.
 
-Colours come from the page, so that a figure is light or dark with it. Nothing rests on colour alone: before is an
-outline and after is filled, a negative correlation has its sign. Names are cut short; whole ones show when pointed at.
+Colours come from the page, so that a figure follows its light or dark mode. No information is in colour alone: before
+is an outline and after is filled, a negative correlation has its sign. Long names are cut; tooltips show them in full.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from shoal.report.formatting import counted, number, percent, shortened, shown, 
 from shoal.report.svg import drawing, element, line, path, rect, text
 
 CARD = 340
-"""Width of a picture in a column of its own, in units that are about a pixel."""
+"""Width of a full-width picture, in units of about one pixel."""
 
 _SIDES = {"before": "before", "after": "published"}
 _GOLDEN_ANGLE = 2.399963
 
 
 def distribution_figure(distribution: Mapping[str, Any]) -> Markup | None:
-    """Return the picture of one column, or None if there is none to draw."""
+    """Return the picture of one column, or None if there is nothing to draw."""
     draw = {"histogram": histogram, "bars": bars}.get(distribution["figure"])
     return draw(distribution) if draw else None
 
 
 def histogram(distribution: Mapping[str, Any], height: int = 148) -> Markup:
-    """Draw counts in bins: what is published as filled bars, what was before as an outline over them."""
+    """Draw counts in bins: published values as filled bars, the original as an outline over them."""
     bins = distribution["bins"]
     sides = [side for side in _SIDES if side in bins[0]]
     shares = {side: _shares([bin[side] for bin in bins]) for side in sides}
@@ -51,13 +51,13 @@ def histogram(distribution: Mapping[str, Any], height: int = 148) -> Markup:
             for point in ((lefts[i], top("before", i)), (lefts[i + 1], top("before", i)))
         ]
         drawn.append(path([(lefts[0], bottom), *steps, (lefts[-1], bottom)], class_="before"))
-    # On top of all, invisible, as high as the picture: what is pointed at tells its numbers.
+    # Invisible rectangles on top, as high as the picture, which carry the tooltips.
     drawn += [
         rect(lefts[i], 4, lefts[i + 1] - lefts[i], bottom - 4, _bin_title(bins, shares, i), class_="touch")
         for i in range(len(bins))
     ]
     marks = [*(bin["from"] for bin in bins), bins[-1]["to"]]
-    # The end of the last bin is not in it: of whole numbers, it would be one too many.
+    # The upper edge of the last bin is not part of it: for whole numbers it would be one too many.
     n_marks = len(marks) - (distribution["scale"] == "whole")
     return drawing(
         CARD,
@@ -134,7 +134,7 @@ def _bar_row(name: str, shares: Mapping[str, float], most: float, y: float, pitc
         text(told, CARD - 2, y + pitch / 2 + 4, class_="tick", text_anchor="end"),
     ]
     middle, touch = y + pitch / 2, rect(0, y, CARD, pitch, title, class_="touch")
-    if style:  # many categories together would make the bars of single ones look like nothing: told in numbers only
+    if style:  # many categories together would dwarf the bars of single ones: shown as numbers only
         return [*drawn, touch]
     if "before" in shares:
         drawn.append(rect(left, middle - 7, max(room * shares["before"] / most, 1), 5, class_="before"))
@@ -147,7 +147,7 @@ def _bar_row(name: str, shares: Mapping[str, float], most: float, y: float, pitc
 def class_size_figure(
     sizes: Sequence[Mapping[str, Any]], k: int | None, width: int = 1040, height: int = 250
 ) -> Markup:
-    """Draw how many groups there are of each size; those below k stand out."""
+    """Draw the number of groups of each size; those below k are highlighted."""
     tallest = max(bar["classes"] for bar in sizes)
     left, bottom = 48.0, height - 38.0
     step = (width - left - 8) / len(sizes)
@@ -192,20 +192,20 @@ def _count_marks(tallest: int) -> list[float]:
 
 
 def _centred_labels(places: Sequence[float], labels: Sequence[str], y: float) -> list[Markup]:
-    """Return as many labels as fit side by side, each below its place; the last one is among them."""
+    """Return as many labels as fit side by side, each below its bar; the last one is among them."""
     chosen: list[Markup] = []
     edge = float("inf")
     for place, label in zip(reversed(places), reversed(labels), strict=True):
         half = 3.3 * len(label)
         if place + half + 6 <= edge:
-            # The last one may be long: it ends where the picture does.
+            # The last one may be long: it is aligned with the end of the picture.
             chosen.append(text(label, place, y, class_="tick", text_anchor="middle" if chosen or half < 24 else "end"))
             edge = place - (half if len(chosen) > 1 or half < 24 else 2 * half)
     return chosen
 
 
 def correlation_figures(correlations: Mapping[str, Any]) -> list[tuple[str, Markup]]:
-    """Draw the correlations before, after, and what has changed, each with its caption."""
+    """Draw the correlations before, after, and their change, each with its caption."""
     names, before, after = (correlations[key] for key in ("columns", "before", "after"))
     change = [
         [None if b is None or a is None else round(a - b, 3) for b, a in zip(*rows, strict=True)]
@@ -269,7 +269,7 @@ def _cell(x: float, y: float, size: float, value: float | None, full: float, nam
 
 
 def share_bar(share: float, title: str, style: str = "after") -> Markup:
-    """Draw a share of 1 as a bar that is as wide as the place it stands in."""
+    """Draw a share of 1 as a bar across the width of its container."""
     return element(
         "svg",
         element("title", title),
@@ -284,7 +284,7 @@ def share_bar(share: float, title: str, style: str = "after") -> Markup:
 
 
 def gauge(loss: float, bound: float) -> Markup:
-    """Draw the information loss beside what no release of these records can be below, both in percent."""
+    """Draw the information loss beside its lower bound, both in percent."""
     full = max(loss, bound, 1e-12) * 1.12
     start, room = 6.0, CARD - 12.0
     at_bound, at_loss = (start + room * value / full for value in (bound, loss))
@@ -304,10 +304,10 @@ def gauge(loss: float, bound: float) -> Markup:
 
 
 def shoal_figure(n_fish: int, holds: bool) -> Markup:
-    """Draw as many fish as hide one another, one of them being the one looked for; sixty stand for more."""
+    """Draw one fish for each record of the smallest group, one of them highlighted; at most sixty."""
     n_drawn = min(max(n_fish, 1), 60)
     spread = 13.5 if n_drawn > 12 else 17.0
-    # A sunflower's seeds: evenly spread whatever their number.
+    # Arranged like the seeds of a sunflower: evenly spread whatever their number.
     places = [
         (1.75 * spread * sqrt(i + 0.4) * cos(i * _GOLDEN_ANGLE), spread * sqrt(i + 0.4) * sin(i * _GOLDEN_ANGLE))
         for i in range(n_drawn)

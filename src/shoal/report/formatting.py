@@ -1,17 +1,17 @@
-"""Wording: numbers and names as a report shows them. Names come from the table's header, so they are never trusted."""
+"""Formatting: numbers and names as a report shows them. Names come from the table, so they are not trusted."""
 
 import math
 import unicodedata
 from collections.abc import Sequence
 
-# What reorders the text around it, or is not text at all: shown as a replacement mark, since a name that moves the
-# words beside it, or speaks to a terminal, can make a report say something else.
+# Characters that reorder the text around them, or are not printable, are shown as a replacement mark: a name with such
+# characters, or with terminal escapes, could change what a report seems to say.
 _REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029")
 _SUFFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def shown(text: str) -> str:
-    r"""Return a name without anything that could act on what surrounds it.
+    r"""Return a name without characters that could affect the text around it.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def shown(text: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return a name that is at most so many letters wide, cut in the end; wide letters count twice.
+    """Return a name cut to at most this number of characters; wide characters count twice.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 
 def _isolated(name: str) -> str:
-    """Keep a name that is written from right to left from turning the sentence around it."""
+    """Isolate a name that is written from right to left, so that it does not reorder the sentence."""
     if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in name):
         return f"\u2068{name}\u2069"
     return name
@@ -87,7 +87,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share of 1 in percent, with as many digits as tell something.
+    """Return a share of 1 in percent, with the significant digits only.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def lost(il: float) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Return a number to so many significant digits.
+    """Return a number with this number of significant digits.
 
     Examples
     --------
@@ -134,12 +134,12 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def significant(value: float, digits: int = 4) -> float:
-    """Round to so many significant digits."""
+    """Round to this number of significant digits."""
     return float(f"{value:.{digits - 1}e}")
 
 
 def tick(value: float) -> str:
-    """Return the number at a mark of an axis, short.
+    """Return the number at a tick of an axis, in short form.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def tick(value: float) -> str:
 
 
 def visible(toml: str) -> str:
-    r"""Return a TOML text with what reorders text written as escapes: the same job, and nothing hides in it.
+    r"""Return a TOML text with reordering characters written as escapes: the same job, with nothing hidden.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""HTML: the facts as one page that needs nothing but itself.
+"""HTML: the facts as one self-contained page.
 
-Everything from the table's header goes through autoescaping. The page forbids itself the network and every script but
-its own, by a policy that carries the script's hash.
+All names of columns go through autoescaping. A content security policy forbids network access and every script but
+the page's own, which it names by hash.
 """
 
 import base64
@@ -23,7 +23,7 @@ from shoal.report.sentences import reached_in_words
 _NARROW = 340
 
 MOST_ROWS = 12
-"""A table or gallery shows about so many columns; the others are one click away."""
+"""Approximate number of columns that a table or gallery shows; the others are one click away."""
 
 
 def to_html(facts: Mapping[str, Any]) -> str:
@@ -78,12 +78,12 @@ def _template() -> Template:
 
 
 def _breakable(text: str) -> Markup:
-    """Return a name that a line may break after its underscores, points and hyphens, and not within a word."""
+    """Return a name with line breaks allowed after underscores, points and hyphens, and not within a word."""
     return Markup(re.sub(r"([_.\-/])(?=\w)", r"\1<wbr>", str(escape(shortened(text, 80)))))
 
 
 def _folded(rows: Sequence[Any]) -> list[tuple[bool, Sequence[Any]]]:
-    """Part many rows into those that are shown and those that are one click away."""
+    """Split many rows into those that are shown and those that are one click away."""
     rows = list(rows)
     most = len(rows) if len(rows) <= MOST_ROWS + 3 else MOST_ROWS
     return [(folded, part) for folded, part in ((False, rows[:most]), (True, rows[most:])) if part]
@@ -105,7 +105,7 @@ def _pictures(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _most_changed(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the published columns as they come, or where there are many, those that lost most first."""
+    """Return the published columns in table order, or where there are many, those that lost most first."""
     columns = list(facts["distributions"])
     lost_by = (facts.get("loss") or {}).get("columns", {})
     if len(columns) <= MOST_ROWS:
@@ -114,7 +114,7 @@ def _most_changed(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _loss_rows(loss: Mapping[str, Any] | None, utility: Mapping[str, Any]) -> list[tuple[str, Any, Markup, str]]:
-    """Return the loss of each column with its bar and with what analysts will notice, the largest first."""
+    """Return the loss of each column with its bar and its effect on analyses, the largest first."""
     if loss is None:
         return []
     columns = sorted(loss["columns"].items(), key=lambda item: -item[1]["il"])

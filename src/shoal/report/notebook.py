@@ -1,4 +1,4 @@
-"""Notebook: a release in a few lines of HTML, for the end of a cell. The colours are those of the notebook."""
+"""Notebook: a release in a few lines of HTML, as the output of a notebook cell, in the notebook's colours."""
 
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -10,7 +10,7 @@ from shoal.report.risks import risk_rows
 from shoal.report.sentences import headline, reached_in_words
 
 _MOST = 4
-"""So many risks are shown: those that the report shows first."""
+"""Number of risks shown: those that the report shows first."""
 
 
 def to_summary(verdict: Verdict, measures: Mapping[str, Any], warnings: Iterable[str]) -> str:
@@ -19,16 +19,16 @@ def to_summary(verdict: Verdict, measures: Mapping[str, Any], warnings: Iterable
     Parameters
     ----------
     verdict : Verdict
-        What the published table keeps.
+        The audit of the published table.
     measures : mapping
-        Loss and risk, as `Release.measures` has them.
+        Loss and risk, as in `Release.measures`.
     warnings : iterable of str
-        What somebody should look at before publishing.
+        What to check before publishing.
 
     Returns
     -------
     str
-        HTML without styles or scripts of its own. Names of columns are text in it, whatever they hold.
+        HTML without styles or scripts. Names of columns are escaped.
     """
     rows = [
         ("records", f"{verdict.n_records:,} in {verdict.n_classes:,} groups, the smallest of {verdict.smallest:,}"),

@@ -15,7 +15,7 @@ _KNOWN = {
         "Somebody who may be in the data",
         "largest chance that one guess finds the right record (journalist)",
     ),
-    ("classes", "marketer"): ("Everybody at once", "share that is found when each record is guessed (marketer)"),
+    ("classes", "marketer"): ("Everybody at once", "share of right guesses when every record is guessed (marketer)"),
     ("linkage", "linked"): ("Known values, nearest record", "originals whose nearest published record is their own"),
     ("linkage", "dld"): (
         "Published record, nearest original",
@@ -25,19 +25,22 @@ _KNOWN = {
         "The same, two tries",
         "published records whose own original is one of the two nearest",
     ),
-    ("matching", "linked"): ("All matched at once", "share that is found when blocks are matched one to one"),
-    ("uniqueness", "population"): ("Unique in the population", "estimated share of original records without an equal"),
+    ("matching", "linked"): ("All matched at once", "share of right matches when blocks are matched one to one"),
+    ("uniqueness", "population"): (
+        "Unique in the population",
+        "estimated share of original records, unique also there",
+    ),
 }
 _FURTHER: dict[tuple[str, ...], str] = {
-    ("linkage", "median_rank"): "Rank of the own published record among the nearest, in the middle",
+    ("linkage", "median_rank"): "Median rank of the own published record among the nearest",
     ("linkage", "n_ranked"): "Records whose rank was measured",
-    ("classes", "prosecutor_mean"): "Chance to find somebody known to be in the data, on average",
+    ("classes", "prosecutor_mean"): "Average chance to find somebody known to be in the data",
     ("classes", "prosecutor_above"): "Records with a chance above the threshold, known to be in the data",
-    ("classes", "journalist_mean"): "Chance to find somebody who may be in the data, on average",
+    ("classes", "journalist_mean"): "Average chance to find somebody who may be in the data",
     ("classes", "journalist_above"): "Records with a chance above the threshold, who may be in the data",
     ("classes", "n_highest"): "Records with the largest chance",
     ("classes", "threshold"): "Threshold of the chance to be found",
-    ("classes", "population"): "What stands for the population",
+    ("classes", "population"): "Source of the population counts",
     ("matching", "n_tried"): "Records that were matched",
     ("matching", "n_blocks"): "Blocks that were matched",
 }
@@ -62,7 +65,7 @@ class RiskRow:
 
 
 def risk_rows(risk: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[RiskRow]:
-    """Return the risks that the page shows first: those that it has words for.
+    """Return the risks that the page shows first: those with an explanation.
 
     Parameters
     ----------
@@ -82,12 +85,12 @@ def risk_rows(risk: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[RiskR
     alone = (risk.get("uniqueness") or {}).get("sample")
     if alone is not None:
         now = verdict["class_sizes"].get("1", 0) / verdict["records"]
-        meaning = "records that look like no other one in what somebody could know"
+        meaning = "records that agree with no other in what somebody could know"
         rows.append(RiskRow("Unique records", meaning, alone, now))
     for (group, key), (name, meaning) in _KNOWN.items():
         earlier, later = ((side.get(group) or {}).get(key) for side in (before, after))
         if key == "prosecutor_max" and earlier is None and alone:
-            earlier = 1.0  # a record that is alone is found
+            earlier = 1.0  # a record alone in its class is unique
         if group == "uniqueness":
             earlier, later = later, None
         if earlier is not None or later is not None:
@@ -96,13 +99,13 @@ def risk_rows(risk: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[RiskR
 
 
 def interval_rows(risk: Mapping[str, Any]) -> list[tuple[str, float, float]]:
-    """Return for each column how often its original value lies close to the published one, by rank and by spread."""
+    """Return for each column how often its original value is close to the published one, by rank and by deviation."""
     intervals = _sides(risk)[1].get("intervals") or {}
     return [(name, found["by_rank"], found["by_sd"]) for name, found in intervals.items()]
 
 
 def further_rows(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return every other number, in words where there are some, else by the name that it has in the JSON form."""
+    """Return every other number, named in words where there are some, else by its key in the JSON form."""
     shown = {*_KNOWN, ("uniqueness", "sample")}
     return [
         (_FURTHER.get(keys) or _in_words(keys), _told(keys[-1], value))
@@ -112,7 +115,7 @@ def further_rows(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _in_words(keys: tuple[str, ...]) -> str:
-    """Return the name of a number that has no words of its own."""
+    """Return a name for a number without an explanation."""
     if keys[:2] == ("linkage", "within") and len(keys) == 3 and keys[2].isdigit():
         return f"Originals whose own published record is among the {keys[2]} nearest"
     return ", ".join(shortened(key, 40).replace("_", " ") for key in keys)
@@ -137,7 +140,7 @@ def _told(key: str, value: Any) -> str:
 
 
 def moved(utility: Mapping[str, Any], name: str) -> str:
-    """Say what `shoal.metrics.utility` found to have changed in a column, if it was measured.
+    """Describe the change of a column that `shoal.metrics.utility` measured, if it did.
 
     Examples
     --------

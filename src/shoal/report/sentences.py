@@ -1,6 +1,6 @@
-"""Words: what was done and what was found, in sentences that need no statistics to read.
+"""Sentences: what was done and what was found, for readers without statistics.
 
-Everything here follows from the job and from the released table, so that both forms of the report may say it.
+Everything here follows from the job and from the released table, so that both forms of the report may contain it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,8 +18,8 @@ _REPRESENTATIVE: dict[Aggregation, str] = {
     "withhold": "the most frequent value of the group, or none where only one record has it",
 }
 _SCALING = {
-    "zscore": "every column was first brought to the same spread, so that none counts more because of its unit",
-    "minmax": "every column was first brought to the same range, so that none counts more because of its unit",
+    "zscore": "every column was first scaled to the same standard deviation, so that its unit does not matter",
+    "minmax": "every column was first scaled to the same range, so that its unit does not matter",
     "none": "columns were compared in their own units",
 }
 
@@ -42,7 +42,7 @@ def headline(verdict: Verdict) -> str:
         return f"Some groups hold fewer than {verdict.k:,} people"
     if verdict.broken:
         columns = listed(list(dict.fromkeys(found.model.column for found in verdict.broken)))
-        return f"Some groups tell more about {columns} than was promised"
+        return f"Some groups reveal more about {columns} than was promised"
     if verdict.subject_asked and verdict.subjects is not None:
         return f"Every person hides among at least {verdict.subjects:,}"
     if verdict.k is None:
@@ -51,7 +51,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def explanation(verdict: Verdict) -> str:
-    """Say in a few sentences what the verdict rests on."""
+    """Explain the verdict in a few sentences."""
     if verdict.withdrawn is not None or not verdict.models:
         return _counted(verdict)
     if verdict.broken and verdict.k_holds:
@@ -67,7 +67,7 @@ def _broken(verdict: Verdict) -> str:
 
 
 def _counted(verdict: Verdict) -> str:
-    """Say what was counted, the models left out."""
+    """Say what was counted, without the models."""
     if verdict.withdrawn is not None:
         return f"{verdict.withdrawn[:1].upper()}{verdict.withdrawn[1:]}"
     found = (
@@ -84,12 +84,12 @@ def _counted(verdict: Verdict) -> str:
         return f"{found}. The smallest group has {counted(verdict.smallest, 'record')}; {asked}."
     return (
         f"{found}. The smallest group has {counted(verdict.smallest, 'record')} where {asked}, and "
-        f"{counted(verdict.n_below, 'record')} stand in groups that are too small. Do not publish this table."
+        f"{counted(verdict.n_below, 'record')} are in groups that are too small. Do not publish this table."
     )
 
 
 def what_was_done(job: Job, schema: Schema, verdict: Verdict) -> list[str]:
-    """Tell the steps, one sentence or two each.
+    """Return the steps, one or two sentences each.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def _grouped(job: Job, schema: Schema) -> Iterable[str]:
         ("led into different groups where equal in", [name for name, weight in job.steer.items() if weight < 0]),
     ):
         if names:
-            yield f"Records were {words} {listed(names)}, as far as that goes: nothing is promised about it."
+            yield f"Records were {words} {listed(names)}, where possible: nothing is promised about it."
 
 
 def _kept_together(schema: Schema) -> Iterable[str]:
@@ -190,7 +190,7 @@ def _replaced(job: Job, schema: Schema) -> Iterable[str]:
     if job.rho:
         yield (
             "Scattered: within a group every record now shows values of its own, drawn at random around the mean of "
-            f"the group; a value of {number(job.rho)} (rho) says how far, where 1 is the whole range of the group."
+            f"the group; rho = {number(job.rho)} sets how far, where 1 is the whole range of the group."
         )
         return
     ways = {way: [column.name for column in schema.quasi if column.aggregate == way] for way in _REPRESENTATIVE}
@@ -210,7 +210,7 @@ def _as_they_are(schema: Schema) -> Iterable[str]:
         )
     other = [column.name for column in schema.having(Role.OTHER)]
     if other:
-        yield f"Published unchanged, because it was said so: {listed(other)}."
+        yield f"Published unchanged, as requested: {listed(other)}."
 
 
 def _promised(job: Job) -> Iterable[str]:
@@ -220,7 +220,7 @@ def _promised(job: Job) -> Iterable[str]:
 
 
 def reached_in_words(found: Mapping[str, Any], noun: str = "group") -> str:
-    """Say what a model reaches, from `Reached.to_dict`.
+    """Describe what a model reaches, from `Reached.to_dict`.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def reached_in_words(found: Mapping[str, Any], noun: str = "group") -> str:
 
 
 def treatment(column: Column, scattered: bool = False) -> str:
-    """Say in a few words what happened to a column."""
+    """Describe in a few words how a column was treated."""
     if column.role is Role.IDENTIFIER:
         return "removed"
     if column.role is not Role.QUASI:
@@ -259,7 +259,7 @@ def treatment(column: Column, scattered: bool = False) -> str:
 
 
 def kind_in_words(kind: Kind) -> str:
-    """Say what a kind is."""
+    """Return the name of a kind."""
     return {
         Kind.NUMERIC: "number",
         Kind.ORDINAL: "ordered category",

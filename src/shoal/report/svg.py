@@ -1,4 +1,4 @@
-"""SVG: elements as text, everything escaped, numbers short. The drawings are in `figures`, comparisons and plans."""
+"""SVG: elements as text, everything escaped, numbers short. Used by `figures`, comparisons and plans."""
 
 from markupsafe import Markup, escape
 
@@ -6,7 +6,7 @@ Child = Markup | str
 
 
 def element(tag: str, *children: Child, **attributes: object) -> Markup:
-    """Return an element; a trailing underscore of an attribute goes, the others become hyphens.
+    """Return an element; in names of attributes a trailing underscore is dropped, others become hyphens.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def _written(value: object) -> str:
 
 
 def drawing(width: float, height: float, title: str, description: str, *children: Child, class_: str = "") -> Markup:
-    """Return a picture that says what it shows to those who cannot see it."""
+    """Return a picture with a title and a description for screen readers."""
     return element(
         "svg",
         element("title", title),
@@ -42,7 +42,7 @@ def drawing(width: float, height: float, title: str, description: str, *children
 
 
 def rect(x: float, y: float, width: float, height: float, title: str | None = None, **attributes: object) -> Markup:
-    """Return a rectangle, with a text that shows when it is pointed at."""
+    """Return a rectangle, with a tooltip."""
     children = () if title is None else (element("title", title),)
     place = {"x": float(x), "y": float(y), "width": float(max(width, 0)), "height": float(max(height, 0))}
     return element("rect", *children, **place, **attributes)
@@ -65,6 +65,6 @@ def path(points: list[tuple[float, float]], **attributes: object) -> Markup:
 
 
 def file_of(width: float, height: float, *children: Child, **attributes: object) -> str:
-    """Return the text of an SVG file that needs nothing else."""
+    """Return the text of a self-contained SVG file."""
     about = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width} {height}", "role": "img"}
     return f"{element('svg', *children, **about, **attributes)}\n"

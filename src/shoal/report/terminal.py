@@ -35,7 +35,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
         yield "below k", f"{verdict['records_below_k']:,} records"
     for found in verdict["models"]:
         yield _title(found["model"]), f"{shortened(found['column'], 30)}: {reached_in_words(found)}"
-    # The worst first: what a group tells most about.
+    # The worst first: the columns that a group reveals most about.
     confidential = sorted(verdict["confidential"].items(), key=lambda item: -item[1]["t"])
     for name, found in confidential[:_MOST]:
         yield (

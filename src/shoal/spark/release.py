@@ -259,6 +259,11 @@ class SparkRelease:
         return self._measures.utility
 
     @property
+    def said(self) -> tuple[str, ...]:
+        """What the reader of the input says about it: nothing."""
+        return ()
+
+    @property
     def findings(self) -> Sequence[Finding]:
         """Findings about the quasi-identifiers that are accepted or need no answer."""
         return self._blueprint.findings

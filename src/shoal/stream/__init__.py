@@ -1,8 +1,8 @@
-"""Streams: tuples in, k-anonymous tuples out, within a bounded delay, and nothing lost unsaid.
+"""Streams: tuples in, k-anonymous tuples out, within a bounded delay; every tuple is accounted for.
 
-A tuple waits in a window until it is due; then it leaves in a cell with its nearest. `Stream` is the object to push
-batches through, `shoal.stream.pipe` the loop behind ``shoal stream``, `shoal.stream.redis_worker` the same on Redis
-Streams.
+A tuple waits in a window until it is due; then it is released in a cell with its nearest neighbours. `Stream` is the
+object to push batches through, `shoal.stream.pipe` the loop behind ``shoal stream``, `shoal.stream.redis_worker` the
+same on Redis Streams.
 """
 
 from shoal.stream.flow import Reason, Stream

@@ -1,4 +1,4 @@
-"""Batches at the border: a matrix or any frame in, the same kind out."""
+"""Conversion of batches: a matrix or any frame in, the same kind out."""
 
 from typing import Any
 
@@ -14,17 +14,17 @@ __all__ = ["Back", "as_arrow"]
 
 
 def as_arrow(batch: Any) -> tuple[pa.Table, Back]:
-    """Return a batch as an Arrow table, and how to give one back as what came in.
+    """Return a batch as an Arrow table, and a function that converts a table back to the kind of the batch.
 
     The columns of a matrix are named by their numbers.
     """
     if isinstance(batch, np.ndarray):
         return _of_matrix(batch), _as_matrix
     if dependencies.is_pandas_dataframe(batch) and type(batch.index).__name__ == "RangeIndex" and not batch.index.name:
-        # A batch is often a slice of a frame: where it was cut out is no column.
+        # A batch is often a slice of a frame; its index must not become a column.
         batch = batch.reset_index(drop=True)
     frame = from_frame(batch)
-    # Tuples that still wait have left their categories in the columns of those that are released.
+    # The dictionaries of released columns may still hold categories of tuples that wait.
     return frame.arrow, lambda released: frame.back(publishable(released))
 
 

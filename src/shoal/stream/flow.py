@@ -1,7 +1,7 @@
 """Stream: push batches in, get k-anonymous ones back.
 
-The window (`shoal.kernels.Window`) decides who leaves with whom; this file holds the rows that wait, publishes one
-value per cell and column, and recounts every promise on what is about to leave.
+The window (`shoal.kernels.Window`) decides which tuples form a cell; this file holds the rows that wait, publishes one
+value per cell and column, and recounts every guarantee on the tuples to be released.
 """
 
 import threading
@@ -69,7 +69,7 @@ T = TypeVar("T")
 
 
 def _one_at_a_time(method: Callable[Concatenate["Stream", P], T]) -> Callable[Concatenate["Stream", P], T]:
-    """Let threads that share a stream wait for one another: rows and window have to change together."""
+    """Serialize calls of threads that share a stream, since rows and window have to change together."""
 
     @wraps(method)
     def alone(stream: "Stream", /, *args: P.args, **options: P.kwargs) -> T:
@@ -89,46 +89,46 @@ class Stream:
     quasi_identifiers : sequence of str, optional
         Columns that are replaced by one value per cell. By default all that have no other role.
     delay : int, optional
-        A tuple leaves at the latest when so many others have come after it; at least ``k - 1``.
+        A tuple is released before more than this number of others have arrived after it; at least ``k - 1``.
     max_age : float, optional
-        A tuple leaves at the latest when it is so many seconds old. The clock moves with `push` and `advance` only.
+        Maximum age of a tuple in seconds. Time advances with `push` and `advance` only.
     order_weight : float
-        What one position in the stream counts in distance, where every column has range 1. 0 lets tuples change places
-        as they like within the delay; from ``sqrt(m / (2 * k - 1))`` on, with m columns, none does.
+        Weight of one position in the stream, in distances where every column has range 1. With 0 tuples change places
+        freely within the delay; from ``sqrt(m / (2 * k - 1))`` on, with m columns, the order is kept.
     subject : str, optional
-        The column that says whom a tuple is about. It is not released unless it has another role too.
+        The column that identifies the person a tuple is about. It is not released unless it has another role too.
     max_cell : int, optional
-        How large a cell may become by taking on tuples that are close to it. By default cells are of k, and larger
-        only where a tuple would be lost otherwise.
+        Maximum size to which a cell may grow by adding tuples that are close to it. By default cells have k tuples, and
+        more only where a tuple could not be released otherwise.
     ranges : mapping of str to pair, optional
         Declared lowest and highest values; one unit of distance is a range. Columns that are not named learn theirs
         from the tuples that wait when the first one is due.
     adapt : float
-        By what share learned ranges move, every 10,000 tuples, towards what those held. 0 freezes them.
+        Share by which learned ranges move, every 10,000 tuples, towards the range of those. 0 freezes them.
     columns : mapping of str to mapping, optional
         Settings of single columns, as in `shoal.anonymize`: ``kind``, ``order`` (levels, lowest first) and ``weight``.
     confidential, other, identifiers : sequence of str
-        Columns published as they are, the same by explicit word, and dropped.
+        Columns published unchanged (confidential and other), and columns that are dropped.
     models : LDiversity or sequence of such, optional
-        How many different values of a confidential column a cell has to hold; distinct l-diversity.
+        Minimum number of different values of a confidential column in each cell (distinct l-diversity).
     missing : {"error", "own-value"}
-        What a missing quasi-identifier is.
+        How missing quasi-identifiers are treated.
     on_error : {"fail", "side"}
-        Whether a tuple that cannot be used ends the push, with nothing taken in, or goes to the side output.
+        Whether a tuple that cannot be used makes the push fail as a whole, or goes to the side output.
     tracked : sequence of str
-        Columns that say where a tuple came from, such as the number of its line: only the side output gets them.
+        Columns that give the origin of a tuple, such as its line number; they appear in the side output only.
     on_side : callable, optional
         Called with tuples that could not be released, in the kind of frame that was pushed, and their reasons. They
         are unprotected. Without it they are counted only.
     clock : callable
-        What tells the time where `push` is not told.
+        The source of the time where `push` is called without `now`.
     seed : int, optional
         Accepted as everywhere in shoal; nothing here is random.
 
     Attributes
     ----------
     notes : dict
-        Whatever the caller wants to find again after `load`, in plain values.
+        Data of the caller, in plain values, which `save` and `load` keep.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class Stream:
         self._layout: Layout | None = None
 
     def _settle(self, layout: Layout) -> None:
-        """Make what depends on the columns, once they are known."""
+        """Set up what depends on the columns, once they are known."""
         self._layout = layout
         self._ranges = layout.ranges()
         self._window = Window(
@@ -203,20 +203,20 @@ class Stream:
         )
         self._outside = np.zeros(len(layout.placed), dtype=np.int64)
         self._n_entered = 0
-        # The rows that wait: in the window, or, until the ranges are known, for it.
+        # The rows that wait: in the window or, until the ranges are known, to enter it.
         self._waiting = layout.schema.empty_table()
         self._early = np.empty(0)
 
     @_one_at_a_time
     def push(self, batch: Any, now: ArrayLike | None = None) -> Any:
-        """Take tuples in and return what is released.
+        """Take in tuples and return those that are released.
 
         Parameters
         ----------
         batch : matrix, Arrow table or batch, pandas or polars frame
             Tuples in order of arrival, with the columns of the first batch.
         now : float or array_like of shape (n_tuples,), optional
-            When they came, in seconds. By default the clock is asked, where `max_age` needs it.
+            Time of arrival, in seconds. By default the clock is read, where `max_age` needs it.
 
         Returns
         -------
@@ -226,14 +226,14 @@ class Stream:
         Raises
         ------
         SchemaError
-            If a column is missing, new, of another type, or holds what cannot be used. Nothing was taken in.
+            If a column is missing, new, of another type, or holds an unusable value. The batch is not taken in.
         """
         table, self._back = as_arrow(batch)
         return self._back(self.push_table(table, now))
 
     @_one_at_a_time
     def push_table(self, table: pa.Table, now: ArrayLike | None = None) -> pa.Table:
-        """Take the tuples of an Arrow table in and return what is released, without a look at other frames."""
+        """Take in the tuples of an Arrow table and return those that are released, without conversion of frames."""
         layout = self._layout or Layout.of(table.schema, self.rules)
         table = layout.conform(table)
         times = self._times(now, table.num_rows)
@@ -249,7 +249,7 @@ class Stream:
 
     @_one_at_a_time
     def advance(self, now: float) -> Any:
-        """Let time go by and return what is due then, in the kind of frame that was pushed last."""
+        """Advance the time and return the tuples due by then, in the kind of frame that was pushed last."""
         if self._layout is None:
             raise ParameterError("Nothing has been pushed yet, so nothing can be due.")
         if not np.isfinite(now):
@@ -272,29 +272,29 @@ class Stream:
 
     @_one_at_a_time
     def count_side(self, reasons: Sequence[str]) -> None:
-        """Count what came but is no tuple at all, and went to the side output elsewhere."""
+        """Count input that could not be parsed as tuples and that the caller has sent to the side output."""
         self._n_in += len(reasons)
         self._reasons.update(reasons)
 
     @property
     def n_in(self) -> int:
-        """Number of tuples that have come."""
+        """Number of tuples received."""
         return self._n_in
 
     @property
     @_one_at_a_time
     def oldest(self) -> float | None:
-        """When the tuple came that has waited longest; None where none waits."""
+        """Arrival time of the tuple that has waited longest; None if none waits."""
         times = self.positions()[1]
         return float(times[0]) if len(times) else None
 
     def __len__(self) -> int:
-        """Count the tuples that wait."""
+        """Return the number of tuples that wait."""
         return 0 if self._layout is None else int(self._waiting.num_rows)
 
     @_one_at_a_time
     def summary(self) -> Summary:
-        """Say what the stream has done so far."""
+        """Return what the stream has done so far."""
         if self._layout is None:
             return Summary.of(Window(0, self.rules.k).tally(), self._n_in, 0, dict(self._reasons), {}, None)
         names = [column.name for column in self._layout.placed]
@@ -303,14 +303,14 @@ class Stream:
 
     @_one_at_a_time
     def dump(self) -> bytes:
-        """Return everything that is needed to go on, as bytes, `notes` included; see `save`."""
+        """Return everything needed to resume, as bytes, `notes` included; see `save`."""
         positions, times = self.positions()
         kept = {"rules": self.rules.plain(), "notes": self.notes, **self.progress()}
         kept |= {"positions": positions.tolist(), "times": times.tolist()}
         return state.pack(kept, pa.table({}) if self._layout is None else self._waiting)
 
     def progress(self) -> dict[str, Any]:
-        """Return what a stream has counted, measured and learned, in plain values: all but the rows that wait."""
+        """Return counts, measures and learned ranges in plain values: the whole state but the rows that wait."""
         kept: dict[str, Any] = {"n_in": self._n_in, "reasons": dict(self._reasons), "smallest": self._smallest}
         if self._layout is not None:
             kept |= {
@@ -322,9 +322,9 @@ class Stream:
         return kept
 
     def positions(self) -> tuple[Labels, Vector]:
-        """Return which tuples wait, by their numbers among all that could be used, and when they came."""
+        """Return the numbers of the tuples that wait, counted among usable tuples, and their arrival times."""
         if self._layout is None or self._learning:
-            # As long as the ranges are unknown nobody leaves.
+            # As long as the ranges are unknown no tuple is released.
             return np.arange(len(self)), self._early
         return self._window.waiting()
 
@@ -337,7 +337,7 @@ class Stream:
     def restore(
         cls, content: bytes, *, on_side: OnSide | None = None, clock: Callable[[], float] = time.time
     ) -> "Stream":
-        """Go on from what `dump` returned, as if nothing had happened."""
+        """Resume from the bytes that `dump` returned."""
         kept, waiting = state.unpack(content)
         stream = cls.__new__(cls)
         stream._begin(as_rules(**kept["rules"]), on_side, clock)
@@ -346,7 +346,7 @@ class Stream:
         return stream
 
     def resume(self, progress: dict[str, Any], waiting: pa.Table, positions: Labels, times: Vector) -> None:
-        """Take over from another stream of the same rules what `progress`, `waiting` and `positions` said."""
+        """Take over the state of another stream with the same rules: its `progress`, `waiting` and `positions`."""
         self._n_in = progress["n_in"]
         self._reasons.update(progress["reasons"])
         self._smallest = progress["smallest"]
@@ -364,18 +364,18 @@ class Stream:
         self._window.restore(tuples, positions, progress["tally"])
 
     def save(self, path: str | Path) -> None:
-        """Write everything that is needed to go on into a file: beside it first, then in its place."""
+        """Write everything needed to resume into a file, atomically."""
         state.write(Path(path), self.dump())
 
     @classmethod
     def load(
         cls, path: str | Path, *, on_side: OnSide | None = None, clock: Callable[[], float] = time.time
     ) -> "Stream":
-        """Go on where a saved stream stopped, as if it never had."""
+        """Resume a saved stream where it stopped."""
         return cls.restore(state.read(Path(path)), on_side=on_side, clock=clock)
 
     def _times(self, now: ArrayLike | None, n_tuples: int) -> Vector:
-        """Return when each tuple came; without an age to watch, the clock is not asked."""
+        """Return the arrival time of each tuple; the clock is read only if `max_age` is set."""
         if now is None:
             now = self.clock() if self.rules.max_age is not None else 0.0
         times = np.asarray(now, dtype=np.float64)
@@ -384,12 +384,12 @@ class Stream:
         return np.ascontiguousarray(np.broadcast_to(times, (n_tuples,)))
 
     def _refuse(self, faults: "list[_Fault]") -> None:
-        """Raise for tuples that cannot be used, where that was asked for."""
+        """Raise if there are tuples that cannot be used and `on_error` is "fail"."""
         if faults and self.rules.on_error == "fail":
             said = "; ".join(str(fault) for fault in faults)
             first = min(faults, key=lambda fault: fault.first)
             raise TupleError(
-                f"Tuples that cannot be used: {said}. Nothing of this batch was taken in. Mend them, or let such "
+                f"Tuples that cannot be used: {said}. Nothing of this batch was taken in. Correct them, or let such "
                 'tuples go to the side output (on_error="side").',
                 first.first,
                 first.name,
@@ -416,7 +416,7 @@ class Stream:
         return not self._ranges.known
 
     def _take_in(self, batch: _Batch) -> pa.Table:
-        """Let tuples enter the window, or wait for it as long as the ranges are unknown."""
+        """Add tuples to the window; as long as the ranges are unknown, they wait outside."""
         assert self._layout is not None
         if not self._learning:
             return self._enter(batch)
@@ -426,7 +426,7 @@ class Stream:
         return self._layout.released.empty_table() if first is None else self._learn(first + 1)
 
     def _first_due(self) -> int | None:
-        """Return the number of the tuple at whose arrival the first one is due, if it is here."""
+        """Return the number of the tuple whose arrival makes the first one due, if it has arrived."""
         due = []
         if self.rules.delay is not None and len(self) > self.rules.delay:
             due.append(self.rules.delay)
@@ -439,7 +439,7 @@ class Stream:
         return min(due, default=None)
 
     def _learn(self, n_tuples: int) -> pa.Table:
-        """Take the ranges from the first so many tuples, and let all of them enter the window."""
+        """Learn the ranges from the first `n_tuples` tuples, and add all waiting tuples to the window."""
         assert self._layout is not None
         first = self._waiting.slice(0, n_tuples)
         self._ranges.learn(self._layout.values(self._layout.read(first)))
@@ -448,7 +448,7 @@ class Stream:
         return self._enter(batch)
 
     def _enter(self, batch: _Batch) -> pa.Table:
-        """Let tuples enter the window; where ranges adapt, they move between epochs."""
+        """Add tuples to the window; ranges that adapt are updated between epochs."""
         assert self._layout is not None
         if not self.rules.adapt:
             return self._enter_together(batch)
@@ -478,7 +478,7 @@ class Stream:
         return self._leave(together, self._window.push(tuples))
 
     def _leave(self, together: pa.Table, gone: Departures) -> pa.Table:
-        """Keep the rows that wait, send some to the side, and return the cells, published and recounted."""
+        """Keep the rows that wait, send some to the side output, and return the cells, aggregated and recounted."""
         assert self._layout is not None
         self._waiting = together.take(gone.kept)
         reasons = [Reason.TOO_FEW_TUPLES, *(self._reason(name) for name in self._layout.tags)]
@@ -507,7 +507,7 @@ def _publish(layout: Layout, members: pa.Table, sizes: Labels) -> pa.Table:
 
 
 def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Labels) -> None:
-    """Count every promise again, on what is about to leave."""
+    """Recount every guarantee on the tuples to be released."""
     wrong = []
     if sizes.min() < layout.rules.k:
         wrong.append(f"a cell has fewer than k={layout.rules.k} tuples")
@@ -528,7 +528,7 @@ def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Label
 
 
 def _changes(column: pa.Array) -> NDArray[np.bool_]:
-    """Tell for each value but the first whether it differs from the one before."""
+    """Return for each value but the first whether it differs from the one before."""
     plain = pa.types.is_float64(column.type) and not column.null_count
     values = column.to_numpy() if plain else keys_of(column)
     return np.asarray(values[1:] != values[:-1])

@@ -1,4 +1,4 @@
-"""Values as 64-bit keys, to be told apart without being kept."""
+"""Values as 64-bit keys, which distinguish values without storing them."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ MISSING = np.uint64(0x6D697373696E6721)
 def keys_of(column: pa.Array) -> Keys:
     """Return a key for each value: equal values have equal keys, in every batch, process and machine.
 
-    Texts that share a key by chance count as one value. A cell is then taken to hold fewer different values than it
+    Texts that share a key by chance count as one value. A cell then seems to hold fewer different values than it
     does, so a guarantee counted by keys holds for the values.
     """
     if pa.types.is_dictionary(column.type):
@@ -31,7 +31,7 @@ def keys_of(column: pa.Array) -> Keys:
 
 
 def tags_of(column: pa.Array) -> Keys:
-    """Return keys for what has to differ within a cell: values that look alike have the same."""
+    """Return keys for values that have to differ within a cell: values that look alike get the same key."""
     seen = as_seen(pa.chunked_array([column])).combine_chunks()
     return keys_of(seen.chunk(0) if isinstance(seen, pa.ChunkedArray) else seen)
 
@@ -48,7 +48,7 @@ def _of_values(column: pa.Array) -> Keys:
     if pa.types.is_integer(kind):
         return _filled(column, 0).astype(np.int64 if pa.types.is_signed_integer(kind) else np.uint64).view(np.uint64)
     if pa.types.is_floating(kind):
-        # Adding 0.0 makes -0.0 equal to 0.0; all that are not a number are one value.
+        # Adding 0.0 turns -0.0 into 0.0; all NaN count as one value.
         values = _filled(column, np.nan).astype(np.float64) + 0.0
         return np.where(np.isnan(values), MISSING, values.view(np.uint64))
     if pa.types.is_temporal(kind):

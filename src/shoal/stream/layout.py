@@ -18,11 +18,11 @@ from shoal.typing import Labels, Matrix, Vector
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns wait in the window, how the quasi-identifiers are read, and what has to differ in a cell."""
+    """The columns that wait in the window, how quasi-identifiers are read, and what has to differ in a cell."""
 
     rules: Rules
     schema: pa.Schema
-    """Of the tuples that wait: every column but the identifiers."""
+    """Schema of the tuples that wait: every column but the identifiers."""
 
     @classmethod
     def of(cls, schema: pa.Schema, rules: Rules) -> "Layout":
@@ -56,18 +56,18 @@ class Layout:
 
     @cached_property
     def tags(self) -> dict[str, int]:
-        """How many different values of which columns a cell has to hold."""
+        """Minimum number of different values in a cell, by column."""
         subject = {self.rules.subject: self.rules.k} if self.rules.subject else {}
         return {**subject, **self.rules.diverse}
 
     @property
     def placed(self) -> tuple[Quasi, ...]:
-        """The columns that have a place on a line: all but the nominal ones."""
+        """The columns with numeric positions: all but the nominal ones."""
         return tuple(column for column in self.quasi if column.placed)
 
     @property
     def code_weights(self) -> tuple[float, ...]:
-        """What a different code counts: for nominal columns, and for present against missing."""
+        """The distance of two different codes: of nominal columns, and of present against missing."""
         told = [column for column in self.quasi if not column.placed or self.rules.missing == "own-value"]
         return tuple(self._weight(column) ** 2 for column in told)
 
@@ -75,7 +75,7 @@ class Layout:
         return float(self.rules.weights.get(column.name, 1.0))
 
     def ranges(self) -> Ranges:
-        """Return the declared ranges; the others are still to be learned."""
+        """Return the declared ranges; the others are learned later."""
         bounds = np.full((2, len(self.placed)), np.nan)
         for j, column in enumerate(self.placed):
             if isinstance(column, Ordinal):
@@ -100,16 +100,16 @@ class Layout:
         return {column.name: column.read(whole(table.column(column.name))) for column in self.quasi}
 
     def values(self, read: dict[str, Encoded]) -> list[Vector]:
-        """Return the columns that have a place, NaN where missing."""
+        """Return the columns with numeric positions, NaN where missing."""
         return [_there(read[column.name].values) for column in self.placed]
 
     def coordinates(self, values: list[Vector], n_tuples: int, ranges: Ranges) -> tuple[Matrix, Labels]:
-        """Return values on their ranges, weighted, a missing one in the middle; and how many lay outside, by column."""
+        """Return values scaled and weighted, missing ones at mid-range; and the number outside the range, by column."""
         weights = np.array([self._weight(column) for column in self.placed])
         return kernels.place(values, n_tuples, ranges.low, ranges.high, weights)
 
     def codes(self, read: dict[str, Encoded], n_tuples: int) -> Keys:
-        """Return what is alike or not, shape (n_tuples, n_codes)."""
+        """Return the codes, which are only compared for equality, shape (n_tuples, n_codes)."""
         codes: list[Keys] = []
         for column in self.quasi:
             encoded = read[column.name]
@@ -121,11 +121,11 @@ class Layout:
         return _beside(codes, n_tuples)
 
     def keys(self, table: pa.Table) -> Keys:
-        """Return what has to differ within a cell, shape (n_tuples, n_tags)."""
+        """Return the keys that have to differ within a cell, shape (n_tuples, n_tags)."""
         return _beside([tags_of(whole(table.column(name))) for name in self.tags], table.num_rows)
 
     def tuples(self, table: pa.Table, ranges: Ranges, times: np.ndarray) -> Tuples:
-        """Return tuples as the window sees them."""
+        """Return tuples as the arrays that the window takes."""
         read = self.read(table)
         n = table.num_rows
         X, _ = self.coordinates(self.values(read), n, ranges)
@@ -135,7 +135,7 @@ class Layout:
 def _refuse(schema: pa.Schema, roles: list[str], dropped: tuple[str, ...]) -> None:
     """Refuse columns without a role, roles without a column, and columns that occur twice.
 
-    A column to be dropped may be absent: misspelt, it would be one without a role.
+    A column to be dropped may be absent: if its name is misspelt, the real column has no role and is refused.
     """
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:
@@ -156,7 +156,7 @@ def _cast(field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise SchemaError(
-            f"Column {field.name!r} was {field.type} and is now {column.type}: the schema has changed in mid-stream. "
+            f"Column {field.name!r} was {field.type} and is now {column.type}: the schema has changed. "
             "Start a new stream for the new schema."
         ) from None
 

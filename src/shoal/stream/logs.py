@@ -1,4 +1,4 @@
-"""Logs: what happens to a stream, one event a line, as text or as JSON; names, ids and counts, never values."""
+"""Logs: the events of a stream, one per line, as text or as JSON; names, ids and counts, never values."""
 
 import json
 import logging
@@ -33,7 +33,7 @@ def _plain(value: Any) -> str:
 
 @contextmanager
 def logging_to_stderr(form: LogForm) -> Iterator[None]:
-    """Write the events of streams to stderr for a while."""
+    """Write the events of streams to stderr within the context."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Event(form))
     logger = logging.getLogger("shoal.stream")

@@ -1,7 +1,7 @@
-"""Monitor: what a stream looks like from outside: metrics, health and readiness on a port of this machine.
+"""Monitor: metrics, health and readiness of a stream on a port of this machine.
 
-``/metrics`` is Prometheus text, ``/health`` says whether the loop turns, ``/ready`` whether it is at work. Figures are
-counts, sizes and seconds, never values. Only this machine can ask.
+``/metrics`` is Prometheus text, ``/health`` says whether the loop is alive, ``/ready`` whether it is working. Figures
+are counts, sizes and seconds, never values. Only this machine can connect.
 """
 
 import json
@@ -21,8 +21,8 @@ from shoal.stream.summary import Summary
 log = getLogger("shoal.stream")
 
 STUCK = 60.0
-"""Seconds without a turn of the loop after which it is not healthy."""
-_OFTEN = 1.0  # seconds between two looks at the stream
+"""Seconds without an iteration of the loop after which it is unhealthy."""
+_OFTEN = 1.0  # seconds between two readings of the stream
 
 
 class Status(StrEnum):
@@ -37,17 +37,17 @@ class Status(StrEnum):
 
 @dataclass
 class Figures:
-    """What is known of a stream, and of the loop around it."""
+    """The figures of a stream, and of the loop around it."""
 
     status: Status = Status.STARTING
     summary: Summary | None = None
     oldest: float | None = None
-    """When the tuple came that has waited longest, by the clock of the stream."""
+    """Arrival time of the tuple that has waited longest, by the clock of the stream."""
     n_steps: int = 0
     step_seconds: float = 0.0
     longest_step: float = 0.0
     gauges: dict[str, int] = field(default_factory=dict)
-    """What else there is, by name: the lag of a worker, the entries that were lost."""
+    """Further figures by name: the lag of a worker, the entries that were lost."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values: those of the summary, and the others."""
@@ -56,16 +56,16 @@ class Figures:
 
 
 class Monitor:
-    """Collects figures with every turn of a loop, and shows them.
+    """Collects figures in every iteration of a loop, and serves them.
 
     Parameters
     ----------
     port : int, optional
-        Where to answer, on the loopback address; 0 takes a free one. Without it nobody can ask.
+        Port on the loopback address; 0 takes a free one. Without it nothing is served.
     log_every : float
-        Seconds between two log entries ``progress``.
+        Seconds between two ``progress`` log entries.
     clock : callable
-        What tells the time to streams.
+        The clock of the streams.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class Monitor:
 
     @property
     def port(self) -> int | None:
-        """Where it answers."""
+        """The port on which it listens."""
         return None if self._server is None else self._server.server_port
 
     def turn(self, status: Status, stream: Stream, seconds: float | None = None, **gauges: int) -> None:
-        """Take note of a turn of the loop: what it does, and how many seconds a step took, if there was one."""
+        """Record an iteration of the loop: its state, and the seconds that a step took, if there was one."""
         now = time.monotonic()
         self._turned = now
         figures = self.figures
@@ -101,19 +101,19 @@ class Monitor:
             log.info("progress", extra={"facts": self.figures.to_dict()})
 
     def look(self, stream: Stream, **gauges: int) -> None:
-        """Take the figures of a stream."""
+        """Read the figures of a stream."""
         self.figures.summary = stream.summary()
         self.figures.oldest = stream.oldest
         self.figures.gauges = gauges
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop serving."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
 
     def _answer(self, path: str) -> tuple[int, str, str]:
-        """Return code, type and text of an answer."""
+        """Return status code, content type and text of a response."""
         if path == "/metrics":
             return 200, "text/plain; version=0.0.4; charset=utf-8", exposition(self.figures, self._clock())
         still = time.monotonic() - self._turned
@@ -123,11 +123,11 @@ class Monitor:
         if path == "/ready":
             is_ready = still < STUCK and self.figures.status is Status.WORKING
             return (200 if is_ready else 503), "application/json", json.dumps(said)
-        return 404, "text/plain", "Ask for /metrics, /health or /ready.\n"
+        return 404, "text/plain", "Available: /metrics, /health and /ready.\n"
 
 
 def exposition(figures: Figures, now: float) -> str:
-    """Return figures as Prometheus reads them (text format 0.0.4)."""
+    """Return figures in the text format 0.0.4 of Prometheus."""
     lines: list[str] = []
 
     def say(name: str, kind: str, text: str, *values: tuple[str, float | None]) -> None:
@@ -135,9 +135,9 @@ def exposition(figures: Figures, now: float) -> str:
         lines.extend(f"shoal_{name}{labels} {value:.10g}" for labels, value in values if value is not None)
 
     statuses = [(f'{{status="{status}"}}', float(figures.status is status)) for status in Status]
-    say("status", "gauge", "What the loop is doing: 1 for the one that holds.", *statuses)
-    say("steps_total", "counter", "Steps that were committed, or batches that were written.", ("", figures.n_steps))
-    say("step_seconds_total", "counter", "Seconds that steps took, in all.", ("", figures.step_seconds))
+    say("status", "gauge", "State of the loop: 1 for the current one.", *statuses)
+    say("steps_total", "counter", "Steps committed, or batches written.", ("", figures.n_steps))
+    say("step_seconds_total", "counter", "Total seconds of all steps.", ("", figures.step_seconds))
     say("step_seconds_max", "gauge", "Seconds of the longest step.", ("", figures.longest_step))
     for name, (text, kind) in _GAUGES.items():
         if name in figures.gauges:
@@ -148,21 +148,21 @@ def exposition(figures: Figures, now: float) -> str:
 
 
 _GAUGES = {
-    "lag_entries": ("Entries of the source that were not read yet.", "gauge"),
-    "pending_entries": ("Entries that were read and are not committed.", "gauge"),
-    "lost_entries_total": ("Entries that were removed from the source before they were read.", "counter"),
+    "lag_entries": ("Entries of the source not yet read.", "gauge"),
+    "pending_entries": ("Entries read but not yet committed.", "gauge"),
+    "lost_entries_total": ("Entries removed from the source before they were read.", "counter"),
 }
 
 
 def _say_summary(say: Callable[..., None], summary: Summary, age: float | None) -> None:
-    say("tuples_in_total", "counter", "Tuples that have come.", ("", summary.n_in))
-    say("tuples_released_total", "counter", "Tuples that were released.", ("", summary.n_released))
+    say("tuples_in_total", "counter", "Tuples received.", ("", summary.n_in))
+    say("tuples_released_total", "counter", "Tuples released.", ("", summary.n_released))
     reasons = [(f'{{reason="{reason}"}}', count) for reason, count in sorted(summary.reasons.items())]
-    say("tuples_side_total", "counter", "Tuples that went to the side output, by reason.", *reasons)
+    say("tuples_side_total", "counter", "Tuples sent to the side output, by reason.", *reasons)
     say("tuples_waiting", "gauge", "Tuples that wait in the window.", ("", summary.n_buffered))
     say("oldest_tuple_age_seconds", "gauge", "Age of the tuple that has waited longest.", ("", age or 0.0))
-    say("cells_total", "counter", "Cells that were released.", ("", summary.n_cells))
-    say("smallest_cell", "gauge", "Tuples of the smallest cell that was released.", ("", summary.smallest_cell))
+    say("cells_total", "counter", "Cells released.", ("", summary.n_cells))
+    say("smallest_cell", "gauge", "Size of the smallest released cell, in tuples.", ("", summary.smallest_cell))
     say("information_loss_percent", "gauge", "Information loss so far.", ("", summary.il))
 
 
@@ -178,7 +178,7 @@ def _server(port: int, answer: Callable[[str], tuple[int, str, str]]) -> Threadi
             self.wfile.write(content)
 
         def log_message(self, format: str, *arguments: Any) -> None:
-            """Leave the log to what the stream does."""
+            """Do not log requests; the log is for events of the stream."""
 
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), Handler)

@@ -1,4 +1,4 @@
-"""Of a job: the stream that a job file, or the options of a command, describe."""
+"""The stream that a job file, or the options of a command, describe."""
 
 from shoal.errors import ParameterError
 from shoal.job import Job
@@ -16,12 +16,12 @@ def stream_of(job: Job, tracked: str) -> Stream:
     job : Job
         With k, roles, columns, models and missing as for a release.
     tracked : str
-        The column that says where a tuple came from.
+        The column that gives the origin of a tuple.
 
     Raises
     ------
     ParameterError
-        If the job has no such table, or says something that a stream cannot do.
+        If the job has no such table, or sets a key that a stream does not support.
     """
     if job.stream is None:
         raise ParameterError(

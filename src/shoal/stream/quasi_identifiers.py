@@ -1,7 +1,7 @@
-"""Quasi-identifiers on a stream: how a column becomes coordinates and codes, and what a cell publishes of it.
+"""Quasi-identifiers of a stream: how a column becomes coordinates and codes, and how it is aggregated.
 
-Every column has range 1 in distance: numbers and dates by their range, ordered levels by rank, and of nominal values
-two are alike (0) or not (1). Nothing grows with the number of different values.
+Every column has range 1 in distance: numbers and dates by their range, ordered levels by rank; two nominal values
+are equal (0) or not (1). Memory does not grow with the number of different values.
 """
 
 from dataclasses import dataclass
@@ -38,11 +38,11 @@ class Numeric:
     placed = True
 
     def released(self, kind: pa.DataType) -> pa.DataType:
-        """Say the type of what is published."""
+        """Return the type of the published column."""
         return pa.float64()
 
     def read(self, column: pa.Array) -> Encoded:
-        """Take the numbers, as float64."""
+        """Read the numbers, as float64."""
         return Encoded(as_floats(self.name, column), None)
 
     def publish(self, column: pa.Array, values: Encoded, sizes: Labels) -> pa.Array:
@@ -61,17 +61,17 @@ class Date:
     placed = True
 
     def released(self, kind: pa.DataType) -> pa.DataType:
-        """Say the type of what is published."""
+        """Return the type of the published column."""
         return self.unit
 
     def read(self, column: pa.Array) -> Encoded:
-        """Take the number of units since the epoch."""
+        """Read the number of units since the epoch."""
         return Encoded(as_floats(self.name, self._counted(column)), None)
 
     def publish(self, column: pa.Array, values: Encoded, sizes: Labels) -> pa.Array:
         """Give every member of a cell the mean, rounded to a whole unit."""
         counted = self._counted(column)
-        # Nanoseconds since 1970 have more digits than a float64: only the way from the first of the batch is averaged.
+        # Nanoseconds since 1970 have more digits than a float64: offsets from the first of the batch are averaged.
         origin = next((value for value in counted.to_pylist() if value is not None), 0)
         means = _means(as_floats(self.name, pc.subtract(counted, origin)), sizes)
         whole = pc.add(pc.round(means).cast(pa.int64()), origin)
@@ -93,11 +93,11 @@ class Ordinal:
     placed = True
 
     def released(self, kind: pa.DataType) -> pa.DataType:
-        """Say the type of what is published."""
+        """Return the type of the published column."""
         return _plain(kind)
 
     def read(self, column: pa.Array) -> Encoded:
-        """Take the rank of each level, from 0 to 1; a level that is not in the list is infinite."""
+        """Read the rank of each level, from 0 to 1; a level that is not in the list becomes infinite."""
         ranks = pc.index_in(column.cast(pa.string()), pa.array(self.levels, pa.string()))
         found = np.array(ranks.to_numpy(zero_copy_only=False), dtype=np.float64)
         unknown = np.asarray(pc.and_(pc.is_valid(column), pc.is_null(ranks)).to_numpy(zero_copy_only=False))
@@ -122,15 +122,15 @@ class Nominal:
     placed = False
 
     def released(self, kind: pa.DataType) -> pa.DataType:
-        """Say the type of what is published."""
+        """Return the type of the published column."""
         return _plain(kind)
 
     def read(self, column: pa.Array) -> Encoded:
-        """Take a key for each value."""
+        """Read a key for each value."""
         return Encoded(None, keys_of(column))
 
     def publish(self, column: pa.Array, values: Encoded, sizes: Labels) -> pa.Array:
-        """Give every member of a cell its most frequent value, of equally frequent ones the first in order."""
+        """Give every member of a cell its most frequent value; ties go to the first in sorted order."""
         assert values.keys is not None
         plain = column.cast(_plain(column.type))
         winners = kernels.most_frequent(values.keys, _ranks(plain), sizes)
@@ -141,7 +141,7 @@ Quasi = Numeric | Date | Ordinal | Nominal
 
 
 def as_quasi(name: str, type_: pa.DataType, rules: Rules) -> Quasi:
-    """Choose how a column is treated: as told, else by its type, as everywhere in shoal."""
+    """Choose the treatment of a column: as declared, else by its type, as everywhere in shoal."""
     if name in rules.ordinal:
         return Ordinal(name, rules.ordinal[name])
     natural = Kind.NOMINAL if _is_bytes(type_) else natural_kind(type_)
@@ -161,21 +161,21 @@ def as_quasi(name: str, type_: pa.DataType, rules: Rules) -> Quasi:
 
 
 def _is_bytes(type_: pa.DataType) -> bool:
-    """Tell whether the values are texts as they stand in a line."""
+    """Return whether the values are the unparsed texts of lines."""
     return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or "view" in str(type_))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type without a dictionary: a released column carries no category that it does not use."""
+    """Return the type without a dictionary, since a released column must not carry categories it does not use."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def as_floats(name: str, column: pa.Array) -> Vector:
-    """Return numbers as float64, NaN where missing; not to be written to."""
+    """Return numbers as float64, NaN where missing; the array is read-only."""
     if pa.types.is_float64(column.type) and not column.null_count:
         return np.asarray(column.to_numpy())
     try:
-        # A decimal or a very large integer loses digits here, which distance can do without.
+        # A decimal or a very large integer loses digits here, which do not matter for distances.
         numbers = pc.cast(column, pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise SchemaError(f"Column {name!r} is of type {column.type} and cannot be read as numbers.") from None
@@ -183,7 +183,7 @@ def as_floats(name: str, column: pa.Array) -> Vector:
 
 
 def sum_is_finite(values: Vector) -> bool:
-    """Tell at little cost that all values are finite; the sum of finite ones may overflow too."""
+    """Return, cheaply, whether all values are finite; the sum of finite values may overflow too."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(values.sum()))
 
@@ -212,7 +212,7 @@ def _lower_median(cell: Vector) -> Vector:
 
 
 def _ranks(column: pa.Array) -> Labels:
-    """Return the place of each value among the different ones, missing last."""
+    """Return the position of each value among the different ones, missing last."""
     coded = column.dictionary_encode()
     order = pc.sort_indices(coded.dictionary).to_numpy()
     places = np.empty(len(order) + 1, dtype=np.int64)
@@ -224,5 +224,5 @@ def _ranks(column: pa.Array) -> Labels:
 
 
 def indicator(values: Vector) -> Keys:
-    """Tell present from missing, as codes."""
+    """Return codes that separate present from missing values."""
     return np.where(np.isnan(values), MISSING, np.uint64(0))

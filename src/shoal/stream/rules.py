@@ -1,4 +1,4 @@
-"""Rules: what was asked of a stream, checked once, and written into its checkpoints."""
+"""Rules: the options of a stream, validated once, and stored in its checkpoints."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,7 +87,7 @@ class Rules:
         self._check_mentioned()
 
     def _check_mentioned(self) -> None:
-        """Refuse an option about a column that has no such role: it would be silent."""
+        """Refuse an option for a column without the role it needs, since it would have no effect."""
         if self.quasi_identifiers is not None:
             for name in (*self.ranges, *self.columns):
                 if name not in self.quasi_identifiers:
@@ -96,25 +96,25 @@ class Rules:
             if name not in self.confidential:
                 raise ParameterError(f"l-diversity names column {name!r}, which is not among the confidential ones.")
         if len(self.diverse) < len(self.models):
-            raise ParameterError("Several models are about the same column. Say once how many values a cell holds.")
+            raise ParameterError("Several models name the same column. Give each column one l.")
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """What columns count in distance."""
+        """The weights of columns in distances."""
         return {name: setting.weight for name, setting in self.columns.items()}
 
     @cached_property
     def ordinal(self) -> dict[str, tuple[str, ...]]:
-        """The levels of columns that have some, lowest first."""
+        """The levels of ordinal columns, lowest first."""
         return {name: tuple(map(str, setting.order)) for name, setting in self.columns.items() if setting.order}
 
     def of_kind(self, kind: Kind) -> tuple[str, ...]:
-        """Return the columns that are declared to be of a kind."""
+        """Return the columns declared to be of a kind."""
         return tuple(name for name, setting in self.columns.items() if setting.kind is kind)
 
     @cached_property
     def diverse(self) -> dict[str, int]:
-        """How many different values of which columns a cell has to hold."""
+        """Minimum number of different values in a cell, by column."""
         return {model.column: model.l for model in self.models if isinstance(model, LDiversity)}
 
     def plain(self) -> dict[str, Any]:
@@ -143,16 +143,16 @@ def as_rules(k: int, **options: Any) -> Rules:
 
 
 RENAMED = {
-    "weights": 'columns={"age": {"weight": 2}} says what a column counts in distance',
-    "nominal": 'columns={"zip": {"kind": "nominal"}} says what values are',
-    "ordinal": 'columns={"school": {"order": ["low", "high"]}} says the levels of a column',
+    "weights": 'columns={"age": {"weight": 2}} sets the weight of a column in distances',
+    "nominal": 'columns={"zip": {"kind": "nominal"}} sets the kind of a column',
+    "ordinal": 'columns={"school": {"order": ["low", "high"]}} sets the levels of a column',
     "diverse": 'models=[LDiversity("diagnosis", l=3)] asks for different confidential values',
 }
-"""Words that a stream had of its own, and those of `shoal.anonymize`."""
+"""Former arguments of a stream, and those of `shoal.anonymize` that replace them."""
 
 
 def refuse_unknown(names: Iterable[str]) -> None:
-    """Refuse arguments that a stream does not have, with the word to use."""
+    """Refuse arguments that a stream does not have, naming the one to use."""
     for name in names:
         if name in RENAMED:
             raise ParameterError(f"{name}= is no longer an argument of a stream: {RENAMED[name]}.")
@@ -168,7 +168,7 @@ def _check_setting(name: str, setting: ColumnSettings) -> None:
             f"{', '.join(unused)} is set for column {name!r}, but a stream takes only kind, order and weight."
         )
     if setting.order is not None and (len(set(setting.order)) != len(setting.order) or not setting.order):
-        raise ParameterError(f"The levels of column {name!r} are named once each, lowest first.")
+        raise ParameterError(f"The levels of column {name!r} must each be named once, lowest first.")
     if setting.kind is Kind.ORDINAL and setting.order is None:
         raise ParameterError(
             f'Column {name!r} is ordinal; say its levels, lowest first: columns={{{name!r}: {{"order": [...]}}}}, on '
@@ -211,7 +211,7 @@ def _pair(name: str, pair: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def _is_finite(end: object) -> bool:
-    """Tell whether an end of a range is finite, as a date or a text is."""
+    """Return whether an end of a range is finite; dates and texts always are."""
     try:
         return not isinstance(end, Real) or math.isfinite(end)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""State: a stopped stream as bytes and as a file, with a version and a checksum, so that damage is noticed.
+"""State: a stopped stream as bytes and as a file, with a version and a checksum, so that damage is detected.
 
 The bytes are a line with name and version, a line with the SHA-256 of the rest, the length of a JSON text, that text,
 and the tuples that wait as an Arrow stream. They hold unprotected tuples: keep them as you keep the input.
@@ -18,7 +18,7 @@ TITLE = b"shoal stream, version 2\n"
 
 
 def pack(kept: dict[str, Any], waiting: pa.Table) -> bytes:
-    """Return what is kept, and the tuples that wait, as bytes."""
+    """Return the state, and the tuples that wait, as bytes."""
     text = json.dumps(kept, default=str).encode()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, waiting.schema) as stream:
@@ -29,7 +29,7 @@ def pack(kept: dict[str, Any], waiting: pa.Table) -> bytes:
 
 
 def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:
-    """Return what `pack` was given, or say why that is not possible."""
+    """Return the arguments of `pack`, or raise if the bytes are damaged or of another version."""
     title, rest = content[: len(TITLE)], content[len(TITLE) :]
     checksum, body = rest[:65], rest[65:]
     if title != TITLE:
@@ -37,14 +37,14 @@ def unpack(content: bytes) -> tuple[dict[str, Any], pa.Table]:
             raise FileError("The checkpoint was written by another version of shoal; finish that stream with that one.")
         raise FileError("This is not a checkpoint of a stream.")
     if sha256(body).hexdigest().encode() + b"\n" != checksum:
-        raise FileError("The checkpoint is damaged: its checksum does not fit. Use an older one or start again.")
+        raise FileError("The checkpoint is damaged: its checksum does not match. Use an older one or start again.")
     length = int.from_bytes(body[:8], "little")
     kept: dict[str, Any] = json.loads(body[8 : 8 + length])
     return kept, pa.ipc.open_stream(body[8 + length :]).read_all()
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file, for its owner alone: the old one stays until the new one is on the disk."""
+    """Write a file readable by its owner only; the old one stays until the new one is on disk."""
     with replacing(path, force=True, private=True) as beside:
         beside.write_bytes(content)
 

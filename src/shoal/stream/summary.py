@@ -14,30 +14,30 @@ class Summary:
     n_buffered: int
     n_cells: int
     smallest_cell: int | None
-    """Tuples of the smallest cell that was released; None as long as there is none."""
+    """Size of the smallest released cell; None as long as there is none."""
     reasons: dict[str, int]
-    """How many tuples went to the side output, by reason."""
+    """Number of tuples sent to the side output, by reason."""
     n_outside: dict[str, int]
-    """How many values lay outside the range of their column; they count in distance as if on the border."""
+    """Number of values outside the range of their column; distances treat them as lying at its end."""
     n_clock_held: int
-    """How often the clock went backwards; it was held."""
+    """How often the clock went backwards; the last time was used instead."""
     mse: float
     """Mean squared distance of released tuples from their centroids, every column of range 1."""
     mae: float
     il: float | None
-    """Information loss in percent: squared distances from the centroids by those from the mean of all, over
+    """Information loss in percent: squared distances from the centroids divided by those from the mean of all, over
     numbers, dates and ordered levels; None as long as there are none."""
     spread_max: int
-    """Within a cell, last position less first."""
+    """Last position in a cell minus the first."""
     spread_mean: float
     displacement_max: int
-    """How far a tuple was moved: its rank on leaving less its rank on arrival."""
+    """How far a tuple was moved: its rank on release minus its rank on arrival."""
     displacement_mean: float
     delay_max: int
-    """How many tuples came while one waited."""
+    """Number of tuples that arrived while one waited."""
     delay_mean: float
     delay_counts: dict[str, int]
-    """How many tuples waited for none, 1, 2 to 3, 4 to 7, ... others."""
+    """Number of tuples that waited for none, 1, 2 to 3, 4 to 7, ... others."""
     seconds_max: float
     seconds_mean: float
 
@@ -81,6 +81,6 @@ class Summary:
 
 
 def _counts(waited: list[int]) -> dict[str, int]:
-    """Name the bins that hold something by their limits."""
+    """Name the bins that are not empty by their limits."""
     limits = ["0", "1", *(f"{2 ** (digits - 1)}-{2**digits - 1}" for digits in range(2, len(waited)))]
     return {limit: count for limit, count in zip(limits, waited, strict=True) if count}

@@ -6,7 +6,7 @@ one file in this folder and one entry in `KINDS`.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,31 +18,43 @@ from shoal.errors import FileError, ParameterError
 from shoal.files import replacing, sha256
 from shoal.table.clean import as_permutation, check_wanted, plain, publishable, reordered
 from shoal.table.csv import CSV, Reading
-from shoal.table.format import Format
+from shoal.table.databases import DATABASES, Place, place_of, read_database, shared
+from shoal.table.databases.connection import Connection, Origin
+from shoal.table.databases.database import Database
+from shoal.table.excel import EXCEL
+from shoal.table.format import Format, Notes
 from shoal.table.frames import Back, from_frame, without_types
+from shoal.table.labelled import ValueLabels
+from shoal.table.ndjson import NDJSON
 from shoal.table.parquet_arrow import ARROW, PARQUET, parquet_types, read_parquet
 from shoal.table.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
+from shoal.table.sas import SAS
 from shoal.table.source import Stamp, check_stamp, sha256_of_records
-from shoal.table.spss_stata import SPSS, STATA, ValueLabels
+from shoal.table.spss_stata import SPSS, STATA
+from shoal.table.standard_input import DASH, standard_input
 
 __all__ = [
+    "DATABASES",
     "FORMATS",
     "KINDS",
     "Reading",
     "Table",
     "ValueLabels",
+    "databases_in_words",
     "format_of",
     "formats_in_words",
     "inputs_of",
+    "output_format_of",
     "read",
     "rewrite_parquet",
     "rewrite_parquet_into",
+    "shown",
     "write",
     "write_into",
 ]
 
 
-KINDS = (CSV, PARQUET, ARROW, SPSS, STATA)
+KINDS = (CSV, NDJSON, EXCEL, PARQUET, ARROW, SPSS, STATA, SAS)
 """File formats: one line here, one file in this folder."""
 
 FORMATS = {ending: kind for kind in KINDS for ending in kind.endings}
@@ -60,17 +72,24 @@ class Table:
     n_records : int
         Number of records.
     kind : str
-        csv, parquet, arrow, sav or dta for files; pandas, polars, pyarrow, duckdb ... for frames.
+        csv, parquet, arrow, sav or dta for files; postgresql, sqlite or duckdb for databases; pandas, polars, pyarrow,
+        duckdb ... for frames.
     path : Path or None
         Path of the file.
     reading : Reading or None
         Options with which a CSV file was read.
     labels : ValueLabels or None
-        Labels from an SPSS or Stata file.
+        Labels from an SPSS, Stata or SAS file; comments on the columns of a table in a database.
+    said : tuple of str
+        What the reader says about the file that its records do not show, such as hidden rows.
+    mixed : mapping of str to (mapping of str to int)
+        Columns that hold values of several types, and the number of values of each.
     index : tuple of str
         Columns that came from the index of a pandas frame.
     stamp : Stamp or None
         Size, modification time and inode of the file when it was opened.
+    origin : Origin or None
+        The database and the tables in it that were read.
     """
 
     types: pa.Schema
@@ -79,8 +98,11 @@ class Table:
     path: Path | None = None
     reading: Reading | None = None
     labels: ValueLabels | None = None
+    said: tuple[str, ...] = ()
+    mixed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     index: tuple[str, ...] = ()
     stamp: Stamp | None = None
+    origin: Origin | None = None
     _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
     _back: Back | None = field(default=None, kw_only=True)
 
@@ -89,6 +111,11 @@ class Table:
         """Return a table whose records are in memory."""
         records = plain(arrow)
         return Table(records.schema, int(records.num_rows), kind, _load=records.select, **about)
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether the texts of a column can be read in another way, as numbers or dates."""
+        return any(kind.name == self.kind and "fields" in kind.options for kind in KINDS)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,7 +136,7 @@ class Table:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of the file's bytes, or of the records of a frame; computed on first use."""
+        """SHA-256 of the file's bytes, or of the records of a frame or database; computed on first use."""
         if self.path is None:
             return sha256_of_records(self.arrow)
         found = sha256(self.path)
@@ -124,7 +151,8 @@ class Table:
     def check_unchanged(self) -> None:
         """Raise if a file has changed since it was opened, or a frame since its SHA-256 was computed."""
         self._check_stamp()
-        if self.path is None and sha256_of_records(self.arrow) != self.sha256:
+        # What a database returned is one snapshot, which nothing else can change.
+        if self.path is None and self.origin is None and sha256_of_records(self.arrow) != self.sha256:
             raise FileError(
                 "The frame has changed since it was passed in. Nothing was written. Start again, and do not modify the "
                 "frame until the release is written."
@@ -163,15 +191,23 @@ def read(
     thousands: str | None = None,
     date_format: str | None = None,
     fields: Mapping[str, Any] | None = None,
+    fill_keys: bool | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    catalog: str | None = None,
+    format: str | None = None,
     max_unpacked_gb: float | None = None,
+    table: str | None = None,
+    query: str | None = None,
 ) -> Table:
-    r"""Read a table: a file by its path, or a frame.
+    r"""Read a table: a file by its path, a database by its address, or a frame.
 
     Parameters
     ----------
-    source : path or frame
+    source : path, address, frame or connection
         A file (CSV, also with .gz; Parquet; Arrow; SPSS and Stata with the extra `spss`), a pandas, polars or pyarrow
-        frame, a DuckDB relation, or anything with the Arrow C stream interface.
+        frame, a DuckDB relation, or anything with the Arrow C stream interface; a database, by its address or file
+        (``postgresql://host/db``, ``people.db``, ``people.duckdb``) or by an ADBC or DuckDB connection.
     columns : sequence of str, optional
         Columns to read, in this order. Other columns of a Parquet file are not read.
     delimiter : str, optional
@@ -198,6 +234,10 @@ def read(
         values of a column apply to quoted fields as well.
     max_unpacked_gb : float, optional
         Largest size, in GB (10^9 bytes), to which a .gz file may decompress; 2 by default.
+    table : str, optional
+        Table or view of a database, as NAME or SCHEMA.NAME.
+    query : str, optional
+        SELECT statement for a database, in place of `table`. One that writes is refused.
 
     Returns
     -------
@@ -210,7 +250,9 @@ def read(
     SchemaError
         If two columns have the same name or a requested column is missing.
     ParameterError
-        If `source` is not a table, or an option does not apply to it.
+        If `source` is not a table, an option does not apply to it, or an address holds a password.
+    DatabaseError
+        If a database does not answer, does not have the table, or does not permit reading it.
 
     Examples
     --------
@@ -225,10 +267,16 @@ def read(
         **{"delimiter": delimiter, "encoding": encoding, "decimal": decimal, "quote": quote},
         **{"null_values": null_values, "header": header, "names": names, "max_unpacked_gb": max_unpacked_gb},
         **{"thousands": thousands, "date_format": date_format, "fields": fields or None},
+        **{"fill_keys": fill_keys, "sheet": sheet, "header_row": header_row, "catalog": catalog, "format": format},
+        **{"table": table, "query": query},
     }
     given = {name: value for name, value in options.items() if value is not None}
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(source), columns, given)
+        place = place_of(source)
+        return _read_file(source, columns, given) if place is None else _read_place(place, columns, given)
+    connection = shared(source)
+    if connection is not None:
+        return _read_connection(*connection, columns, given)
     _refuse_unused(given, frozenset(), type(source).__name__)
     frame = from_frame(source, columns)
     return Table.of(frame.arrow, frame.kind, index=frame.index, _back=frame.back)
@@ -275,21 +323,23 @@ def write(
     >>> path.read_text()
     'city,size\nTurin,0.5\n,2.0\n'
     """
-    format_of(path)
+    output_format_of(path)
     with replacing(path, force, inputs=inputs_of(like)) as temporary:
         write_into(arrow, temporary, like=like, order=order)
 
 
 def inputs_of(table: Table | None) -> list[Path]:
     """Return the file that a table was read from, which must not be overwritten; an empty list for a frame."""
-    return [] if table is None or table.path is None else [table.path]
+    if table is None:
+        return []
+    return [*([] if table.path is None else [table.path]), *([] if table.origin is None else table.origin.files)]
 
 
 def write_into(
     arrow: pa.Table, path: str | os.PathLike[str], *, like: Table | None = None, order: ArrayLike | None = None
 ) -> None:
     """Write a table directly to `path`, overwriting it: for a path from `shoal.files.replacing_all`."""
-    ending, kind = format_of(path)
+    ending, kind = output_format_of(path)
     ordered = arrow if order is None else reordered(arrow, as_permutation(order, arrow.num_rows))
     try:
         kind.write(publishable(ordered), Path(path), ending, like and (like.reading or like.labels))
@@ -301,11 +351,39 @@ def write_into(
 
 def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
     """Return the extension of a file and its format; raise if the extension is unknown."""
+    place = place_of(path)
+    if place is not None:
+        raise FileError(
+            f"{str(place.address)!r} is a database, and this is written to a file. Give the path of a file."
+        )
     name = Path(path).name.lower()
     for ending in sorted(FORMATS, key=len, reverse=True):
         if name.endswith(ending):
             return ending, FORMATS[ending]
-    raise FileError(f"{Path(path).name!r} does not end in a known file extension. Extensions: {', '.join(FORMATS)}.")
+    hint = next((hint for ending, hint in _HINTS.items() if name.endswith(ending)), "")
+    raise FileError(
+        f"{Path(path).name!r} does not end in a known file extension.{hint} Extensions: {', '.join(FORMATS)}."
+    )
+
+
+_HINTS = {
+    **dict.fromkeys((".xls", ".xlsb", ".ods"), " Save it as .xlsx in a spreadsheet program."),
+    ".json": " If it has one JSON object a line, name it .ndjson.",
+    ".sas7bcat": " It is a catalogue: read the table, and give this file with catalog=.",
+    ".por": " Save it as .sav in SPSS.",
+}
+
+
+def output_format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
+    """Return the extension of a file and its format; raise if files of this extension are not written."""
+    ending, kind = format_of(path)
+    if ending in kind.read_only:
+        written = [each for each in kind.endings if each not in kind.read_only]
+        raise FileError(
+            f"{Path(path).name!r} cannot be written: {ending} files are read only. Choose another extension, for "
+            f"instance {' or '.join(written)}."
+        )
+    return ending, kind
 
 
 def formats_in_words() -> str:
@@ -314,13 +392,41 @@ def formats_in_words() -> str:
     Examples
     --------
     >>> formats_in_words()
-    'CSV, Parquet, Arrow, SPSS or Stata'
+    'CSV, NDJSON, Excel, Parquet, Arrow, SPSS, Stata or SAS'
     """
     titles = list(dict.fromkeys(kind.title for kind in KINDS))
     return f"{', '.join(titles[:-1])} or {titles[-1]}"
 
 
-def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
+def databases_in_words() -> str:
+    """Return the list of databases as text.
+
+    Examples
+    --------
+    >>> databases_in_words()
+    'PostgreSQL, SQLite or DuckDB'
+    """
+    titles = [database.title for database in DATABASES]
+    return f"{', '.join(titles[:-1])} or {titles[-1]}"
+
+
+def shown(source: str | os.PathLike[str]) -> str:
+    """Return a short name of a file or a database, for progress."""
+    if os.fspath(source) == DASH:
+        return "standard input"
+    place = place_of(source)
+    return Path(source).name if place is None else str(place.address)
+
+
+def _read_file(source: str | os.PathLike[str], columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
+    if os.fspath(source) != DASH:
+        return _read_path(Path(source), columns, given)
+    path, said = standard_input(given.pop("format", None), FORMATS)
+    table = _read_path(path, columns, given)
+    return replace(table, said=(*said, *table.said))
+
+
+def _read_path(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
     ending, kind = format_of(path)
     _refuse_unused(given, kind.options, f"a {ending} file")
     if path.is_dir():
@@ -330,24 +436,40 @@ def _read_file(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
     stamp = Stamp.of(path)
     try:
         if kind is PARQUET:
-            return _unread_parquet(path, columns, stamp)
+            return _unread_parquet(path, columns, stamp, **given)
         arrow, notes = kind.read(path, columns, **given)
     except PermissionError:
         raise FileError(f"{str(path)!r} cannot be read: permission denied.") from None
     check_stamp(path, stamp)
-    reading = notes if isinstance(notes, Reading) else None
-    labels = notes if isinstance(notes, ValueLabels) else None
-    return Table.of(arrow, kind.name, path=path, stamp=stamp, reading=reading, labels=labels)
+    return Table.of(arrow, kind.name, path=path, stamp=stamp, **vars(notes or Notes()))
 
 
-def _unread_parquet(path: Path, columns: Sequence[str] | None, stamp: Stamp) -> Table:
+def _read_place(place: Place, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
+    _refuse_unused(given, place.database.options, f"a {place.database.title} database")
+    return _read_connection(place.database, place.connect(), columns, given)
+
+
+def _read_connection(
+    database: Database, connection: Connection, columns: Sequence[str] | None, given: dict[str, Any]
+) -> Table:
+    _refuse_unused(given, database.options, f"a {database.title} connection")
+    found = read_database(connection, given.get("table"), given.get("query"), columns)
+    labels = ValueLabels(variables=found.comments) if found.comments else None
+    return Table.of(found.arrow, database.name, labels=labels, origin=found.origin)
+
+
+def _unread_parquet(
+    path: Path, columns: Sequence[str] | None, stamp: Stamp, max_unpacked_gb: float | None = None
+) -> Table:
     """Return a Parquet file as a table whose columns are read on demand."""
     types, n_records = parquet_types(path)
     wanted = types.names if columns is None else check_wanted(columns, types.names)
     types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
-    return Table(
-        types, n_records, "parquet", path, stamp=stamp, _load=lambda names: plain(read_parquet(path, names)[0])
-    )
+
+    def load(names: Sequence[str]) -> pa.Table:
+        return plain(read_parquet(path, names, max_unpacked_gb)[0])
+
+    return Table(types, n_records, "parquet", path, stamp=stamp, _load=load)
 
 
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:

@@ -21,15 +21,18 @@ import pyarrow.parquet as pq
 
 from shoal.errors import FileError, ParameterError
 from shoal.files import hidden_folder, sha256
-from shoal.table import Reading, Table, format_of, read
+from shoal.table import Reading, Table, format_of, inputs_of, read, shown
 from shoal.table.clean import check_names, check_wanted, plain
 from shoal.table.csv import csv_names, read_csv
+from shoal.table.databases import place_of
 from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types, write_arrow_parts
 from shoal.table.source import Stamp, check_stamp
+from shoal.table.standard_input import DASH
 
 AT_ONCE = 1 << 16
 """Number of records of a batch, at most."""
 
+_PLAIN = (".csv", ".tsv", ".txt")
 _TEXT = 1 << 28  # bytes of a CSV file that are converted at a time, about
 
 
@@ -63,6 +66,11 @@ class Batches:
     table: Table | None = None
     reading: Reading | None = None
     converted: "_Converted | None" = None
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that were read, which must not be overwritten."""
+        return list(self.paths) if self.table is None else inputs_of(self.table)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,11 +121,15 @@ def open_batches(source: Any, **reading: Any) -> Batches:
     if not isinstance(source, str | os.PathLike):
         table = read(source, **reading)
         return Batches(table.types, table.n_records, table.kind, table=table)
+    if os.fspath(source) == DASH or place_of(source) is not None:
+        raise ParameterError(
+            f'{shown(source)} cannot be read in batches. Copy it to a Parquet file first, or use engine="memory".'
+        )
     path = Path(source)
     paths = _parquet_files(path) if path.is_dir() else [path]
     if not path.is_dir():
         kind = format_of(path)[1].name
-        if kind not in (*_BATCHES, "csv") or path.suffix == ".gz":
+        if kind not in (*_BATCHES, "csv") or (kind == "csv" and path.suffix.lower() not in _PLAIN):
             raise ParameterError(
                 f"{path.name!r} cannot be read in batches, only CSV (not packed), Parquet and Arrow. Unpack it, or "
                 'convert it to Parquet, or use engine="memory".'
@@ -225,20 +237,21 @@ def _convert(path: Path, reading: dict[str, Any]) -> Batches:
     at_once = max(1, int(len(names) * _TEXT // max(stamp.size, 1)))
     types: dict[str, pa.DataType] = {}
     files: dict[Path, list[str]] = {}
-    notes, n_records = None, 0
+    found: Reading | None = None
+    n_records = 0
     with ExitStack() as stack:
         folder = stack.enter_context(hidden_folder(Path(tempfile.gettempdir()) / f"shoal-csv-{os.getuid()}"))
         for start in range(0, len(names), at_once):
             some = names[start : start + at_once]
             table, notes = read_csv(path, some, **reading)
             check_stamp(path, stamp)
-            table = plain(table)
+            table, found = plain(table), notes.reading
             types |= dict(zip(some, table.schema.types, strict=True))
             n_records = table.num_rows
             files[folder / f"{start}.arrow"] = some
             write_arrow_parts((part.combine_chunks() for part in _slices(table)), folder / f"{start}.arrow")
         converted = _Converted(stack.pop_all(), files if n_records else {})
-    return Batches(pa.schema(types), n_records, "csv", (path,), (stamp,), reading=notes, converted=converted)
+    return Batches(pa.schema(types), n_records, "csv", (path,), (stamp,), reading=found, converted=converted)
 
 
 _BATCHES = {"parquet": _parquet_batches, "arrow": _arrow_batches}

@@ -48,6 +48,20 @@ def check_flat(schema: pa.Schema) -> None:
         )
 
 
+def check_finite(table: pa.Table, title: str) -> None:
+    """Raise if a column has NaN or infinite values, for file formats without them."""
+    odd = [
+        name
+        for name in table.column_names
+        if pa.types.is_floating(table[name].type) and pc.all(pc.is_finite(table[name])).as_py() is False
+    ]
+    if odd:
+        raise FileError(
+            f"Column(s) {_listed(odd)} hold NaN or infinite values, which {title} cannot store. Make them missing, or "
+            "write Parquet."
+        )
+
+
 def plain(table: pa.Table) -> pa.Table:
     """Return the table without metadata, with types that all pyarrow compute functions support."""
     for place, field in enumerate(table.schema):

@@ -1,11 +1,8 @@
 """CSV: delimited text files, parsed by pyarrow on all cores once the dialect is known, and written in that dialect."""
 
-import gzip
 import mmap
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -29,14 +26,12 @@ from shoal.table.csv_dialect import (
 )
 from shoal.table.csv_fields import FieldReading, as_fields
 from shoal.table.csv_types import infer
-from shoal.table.format import Format
+from shoal.table.format import Format, Notes
+from shoal.table.unpacking import packed, packed_endings, unpacked
 
 _ROWS_AT_ONCE = 1 << 16
+_BEGINNING = 1 << 22  # bytes in which the header of a file is looked for
 _MOST_BLOCK = (1 << 31) - 1
-_PIECE = 1 << 22
-
-MAX_UNPACKED_GB = 2.0
-"""Default limit on the decompressed size of a .gz file: 5 MB can decompress to thousands of times as much."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +61,18 @@ def read_csv(
     date_format: str | None = None,
     fields: Mapping[str, Any] | None = None,
     max_unpacked_gb: float | None = None,
-) -> tuple[pa.Table, Reading]:
+) -> tuple[pa.Table, Notes]:
     """Read a delimited text file; see `shoal.table.read` for the options."""
     quote = _one_character("quote", quote, '"', or_none=True)
     encoding = encoding or "utf-8"
-    raw = as_utf8(_bytes(path, max_unpacked_gb), encoding, path.name)
+    raw = as_utf8(content_of(path, max_unpacked_gb), encoding, path.name)
     text = sample(raw)
     if not text.strip():
         raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
     delimiter = _one_character("delimiter", delimiter, find_delimiter(text, quote))
     if decimal not in (None, ".", ",") or decimal == delimiter:
         raise ParameterError(f"decimal={decimal!r} cannot be used here; it is '.' or ',' and not the delimiter.")
-    missing, given_names = _several("null_values", null_values), _several("names", names)
+    missing, given_names = several("null_values", null_values), several("names", names)
     has_header = _has_header(header, names)
     found = _names(text, delimiter, quote, path.name, header, given_names)
     many_lines = check_quotes(raw, quote, delimiter, path.name)
@@ -87,25 +82,25 @@ def read_csv(
     found_decimal = "." if decimal is None and delimiter == "," and thousands != "." else decimal
     whole_file = FieldReading((), found_decimal, thousands, date_format)
     table, mark = infer(texts, whole_file, as_fields(fields, found), path.name)
-    return table, Reading(delimiter, mark, encoding, quote, missing, has_header)
+    return table, Notes(reading=Reading(delimiter, mark, encoding, quote, missing, has_header))
 
 
 def csv_names(path: Path, **reading: Any) -> tuple[str, ...]:
     """Return the names of the columns, from the beginning of a file; `reading` as in `read_csv`."""
     with open(path, "rb") as file:
-        text = sample(as_utf8(_whole_lines(file.read(_PIECE)), reading.get("encoding") or "utf-8", path.name))
+        text = sample(as_utf8(_whole_lines(file.read(_BEGINNING)), reading.get("encoding") or "utf-8", path.name))
     if not text.strip():
         raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
     quote = _one_character("quote", reading.get("quote"), '"', or_none=True)
     delimiter = _one_character("delimiter", reading.get("delimiter"), find_delimiter(text, quote))
     header, names = reading.get("header"), reading.get("names")
     _has_header(header, names)
-    return _names(text, delimiter, quote, path.name, header, _several("names", names))
+    return _names(text, delimiter, quote, path.name, header, several("names", names))
 
 
 def _whole_lines(raw: bytes) -> bytes:
     """Return the beginning of a file without a line that is not complete, unless it is the only one."""
-    return raw[: raw.rindex(b"\n") + 1] if len(raw) == _PIECE and b"\n" in raw else raw
+    return raw[: raw.rindex(b"\n") + 1] if len(raw) == _BEGINNING and b"\n" in raw else raw
 
 
 def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
@@ -125,18 +120,11 @@ def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, notes: 
         delimiter = ","
     if decimal == delimiter:
         decimal = "."
-    with open(path, "wb") as file, _packed(file, ending) as out:
+    with open(path, "wb") as file, packed(file, ending) as out:
         for number, table in enumerate(tables):
             check_flat(table.schema)
             for piece in _lines(table, delimiter, decimal, header=number == 0):
                 out.write(piece)
-
-
-def _packed(file: Any, ending: str) -> Any:
-    """Return the stream to write to: the file itself, or a gzip stream without name or timestamp."""
-    if not ending.endswith(".gz"):
-        return nullcontext(file)
-    return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
 
 
 @dataclass(frozen=True)
@@ -223,34 +211,13 @@ class _Texts:
         )
 
 
-def _bytes(path: Path, max_unpacked_gb: float | None = None) -> Any:
-    """Return the bytes of a file without copying them, or the decompressed bytes of a .gz file."""
-    if path.suffix == ".gz":
-        return _unpacked(path, MAX_UNPACKED_GB if max_unpacked_gb is None else max_unpacked_gb)
-    if os.path.getsize(path) == 0:
-        return b""
+def content_of(path: Path, max_unpacked_gb: float | None = None) -> Any:
+    """Return the bytes of a file without copying them, or the decompressed bytes of a compressed file."""
+    content = unpacked(path, max_unpacked_gb)
+    if content is not None or os.path.getsize(path) == 0:
+        return content or b""
     with open(path, "rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def _unpacked(path: Path, most_gb: float) -> bytearray:
-    """Return the decompressed content of a file; raise once it exceeds the limit."""
-    if isinstance(most_gb, bool) or not isinstance(most_gb, int | float) or not most_gb > 0:
-        raise ParameterError(f"max_unpacked_gb={most_gb!r} must be a number above 0.")
-    content = bytearray()
-    try:
-        with gzip.open(path, "rb") as file:
-            while piece := file.read(_PIECE):
-                content += piece
-                if len(content) > most_gb * 1e9:
-                    raise FileError(
-                        f"{path.name!r} has {os.path.getsize(path):,} bytes and unpacks to more than {most_gb:g} GB, "
-                        "which may exceed the available memory. If this size is expected, raise the limit with "
-                        "max_unpacked_gb= (--max-unpacked-gb)."
-                    )
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise FileError(f"{path.name!r} is not a complete gzip file. Download or write it again.") from None
-    return content
 
 
 def _one_character(option: str, given: str | None, found: str, or_none: bool = False) -> str:
@@ -264,7 +231,7 @@ def _one_character(option: str, given: str | None, found: str, or_none: bool = F
     return given
 
 
-def _several(option: str, given: Sequence[str] | None) -> tuple[str, ...]:
+def several(option: str, given: Sequence[str] | None) -> tuple[str, ...]:
     """Return the strings given for an option; refuse a single string, which would be split into letters."""
     if isinstance(given, str) or not all(isinstance(text, str) for text in given or ()):
         raise ParameterError(f"{option} must be a list of strings, as in {option}=['NA'].")
@@ -354,9 +321,11 @@ def _content(lines: pa.LargeStringArray) -> memoryview:
 CSV = Format(
     "csv",
     "CSV",
-    tuple(f"{ending}{packed}" for packed in ("", ".gz") for ending in (".csv", ".tsv", ".txt")),
+    packed_endings(".csv", ".tsv", ".txt"),
     read_csv,
     write_csv,
     "the same delimiter and decimal mark, UTF-8",
     write_parts=write_csv_parts,
+    own_reading={"header": True},
+    loses="types of codes that look like numbers; labels",
 )

@@ -57,6 +57,22 @@ def infer(
     return pa.table([t.column for t in typed], names=table.column_names), found
 
 
+def typed_field(name: str, text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
+    """Return a column of texts as numbers or dates, as its options specify; raise if a value does not match."""
+    found = _typed(text, how).column
+    _refuse_unread(found, how, name)
+    return found
+
+
+def with_iso_dates(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of texts as dates or timestamps if all of them are ISO 8601; otherwise unchanged."""
+    first = text.drop_null().slice(0, _N_FIRST)
+    for attempt in (_dates, *_TIMESTAMPS) if len(first) else ():
+        if attempt(first) is not None and (found := attempt(text)) is not None:
+            return found.column
+    return text
+
+
 def _typed(text: pa.ChunkedArray, how: FieldReading) -> Typed:
     # A quoted empty field is an empty string; among numbers or dates it can only mean a missing value.
     present = pc.if_else(pc.equal(text, ""), None, text)

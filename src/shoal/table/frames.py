@@ -3,6 +3,7 @@
 Each conversion returns the Arrow table and a function that converts a released table back to the kind of the input.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,7 +17,9 @@ from shoal.errors import ParameterError, SchemaError
 from shoal.table.clean import check_names, check_wanted
 
 Back = Callable[[pa.Table], Any]
-KNOWN = "a path, pandas, polars, pyarrow, a DuckDB relation, or an object with __arrow_c_stream__"
+KNOWN = (
+    "a path, pandas, polars, pyarrow (table, batch or dataset), a DuckDB relation, or an object with __arrow_c_stream__"
+)
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,21 @@ def from_frame(source: Any, columns: Sequence[str] | None = None) -> Frame:
         return replace(inner, back=_Narwhals(inner.back))
     if dependencies.is_pandas_dataframe(source):
         return _from_pandas(source, columns)
-    frame = _from_other(source)
+    frame = _from_other(_only_wanted(source, columns))
     check_names(frame.arrow.column_names)
     if columns is None:
         return frame
     return replace(frame, arrow=frame.arrow.select(check_wanted(columns, frame.arrow.column_names)))
+
+
+def _only_wanted(source: Any, columns: Sequence[str] | None) -> Any:
+    """Return a frame that is not in memory yet with the wanted columns only, so that the others are not read."""
+    if columns is not None and _is_dataset(source):
+        check_names(source.schema.names)
+        return _as_dataset(source.to_table(columns=check_wanted(columns, source.schema.names)))
+    if columns is not None and dependencies.is_polars_lazyframe(source):
+        return source.select(check_wanted(columns, source.collect_schema().names()))
+    return source
 
 
 def without_types(back: Back) -> Back:
@@ -64,10 +77,12 @@ class _Narwhals:
 def _from_other(source: Any) -> Frame:
     if isinstance(source, pa.Table):
         return Frame(source, "pyarrow", _same)
+    if _is_dataset(source):
+        return Frame(source.to_table(), "pyarrow dataset", _as_dataset)
     if isinstance(source, pa.RecordBatch):
         return Frame(pa.Table.from_batches([source]), "record batch", _as_batch)
     if dependencies.is_polars_lazyframe(source):
-        raise ParameterError("The table is a polars LazyFrame, which holds no records yet. Pass frame.collect().")
+        return Frame(source.collect().to_arrow(), "polars lazy", _as_lazy)
     if dependencies.is_polars_dataframe(source):
         return Frame(source.to_arrow(), "polars", _as_polars)
     if dependencies.is_duckdb_relation(source):
@@ -99,6 +114,22 @@ def _as_polars(arrow: pa.Table) -> Any:
     ordered = [field.name for field in arrow.schema if pa.types.is_dictionary(field.type) and field.type.ordered]
     enums = {name: polars.Enum(arrow[name].unify_dictionaries().chunk(0).dictionary.to_pylist()) for name in ordered}
     return frame.cast(enums) if enums else frame
+
+
+def _is_dataset(source: Any) -> bool:
+    """Return whether a source is a pyarrow dataset; the module is not imported for others."""
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(source, module.Dataset)
+
+
+def _as_dataset(arrow: pa.Table) -> Any:
+    import pyarrow.dataset
+
+    return pyarrow.dataset.dataset(arrow)
+
+
+def _as_lazy(arrow: pa.Table) -> Any:
+    return _as_polars(arrow).lazy()
 
 
 def _as_duckdb(arrow: pa.Table) -> Any:

@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 
 from shoal.errors import FileError
 from shoal.table.clean import check_names, check_wanted
+from shoal.table.columnar_size import as_texts, check_arrow_size, check_parquet_size, check_runs
 from shoal.table.format import Format
+from shoal.table.unpacking import Limit
 
 # Exceptions that the readers raise on damaged files. Their messages can contain values, so they are not shown.
 UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeError)
@@ -19,14 +21,19 @@ UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeErr
 PARQUET_OPTIONS: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
+def read_parquet(
+    path: Path, columns: Sequence[str] | None = None, max_unpacked_gb: float | None = None
+) -> tuple[pa.Table, None]:
     """Read a Parquet file, or some of its columns."""
+    limit = Limit(path, max_unpacked_gb)
     with _opened(path) as file:
-        names = file.schema_arrow.names
-        check_names(names)
-        wanted = names if columns is None else check_wanted(columns, names)
+        types = file.schema_arrow
+        check_names(types.names)
+        wanted = types.names if columns is None else check_wanted(columns, types.names)
+        by_reference = check_parquet_size(file, wanted, limit)
+    with _opened(path, read_dictionary=by_reference) as file:
         try:
-            return file.read(columns=wanted).select(wanted), None
+            return as_texts(file.read(columns=wanted).select(wanted), types, limit), None
         except UNREADABLE:
             raise damaged(path, "Parquet") from None
 
@@ -38,9 +45,9 @@ def parquet_types(path: Path) -> tuple[pa.Schema, int]:
         return file.schema_arrow, int(file.metadata.num_rows)
 
 
-def _opened(path: Path) -> pq.ParquetFile:
+def _opened(path: Path, **options: Any) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, page_checksum_verification=True)
+        return pq.ParquetFile(path, page_checksum_verification=True, **options)
     except UNREADABLE:
         raise damaged(path, "Parquet") from None
 
@@ -60,9 +67,13 @@ def write_parquet_parts(tables: Iterable[pa.Table], path: Path, ending: str = ".
             writer.write_table(table)
 
 
-def read_arrow(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Table, None]:
+def read_arrow(
+    path: Path, columns: Sequence[str] | None = None, max_unpacked_gb: float | None = None
+) -> tuple[pa.Table, None]:
     """Read an Arrow file, in the file format (Feather) or as a stream."""
+    limit = Limit(path, max_unpacked_gb)
     try:
+        check_arrow_size(path, limit)
         with pa.OSFile(str(path)) as file:
             is_file = file.read(6) == b"ARROW1"
             file.seek(0)
@@ -72,6 +83,7 @@ def read_arrow(path: Path, columns: Sequence[str] | None = None) -> tuple[pa.Tab
         table.validate(full=True)
     except UNREADABLE:
         raise damaged(path, "Arrow") from None
+    check_runs(table, limit)
     check_names(table.column_names)
     return table if columns is None else table.select(check_wanted(columns, table.column_names)), None
 
@@ -109,6 +121,7 @@ PARQUET = Format(
     write_parquet,
     "Parquet, zstd, with checksums",
     write_parts=write_parquet_parts,
+    loses="nothing",
 )
 ARROW = Format(
     "arrow",
@@ -118,4 +131,5 @@ ARROW = Format(
     write_arrow,
     "Arrow",
     write_parts=write_arrow_parts,
+    loses="nothing",
 )

@@ -1,7 +1,7 @@
-"""Findings: what a reader of a table may have got wrong about a column, found before anything is made of it.
+"""Findings: how a column may have been misread, checked before a release is made.
 
-A finding is a function of a `ColumnView` and a line in `FINDINGS`; `shoal inspect` shows them all, and `anonymize` asks
-about those whose likely reading would publish single persons' values or averages of codes.
+A finding is a function of a `ColumnView` and a line in `FINDINGS`; `shoal inspect` shows them all, and `anonymize`
+refuses those whose likely reading would publish values of single persons or averages of codes.
 """
 
 import json
@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from shoal.columns.findings.column_view import ColumnView, Description
 from shoal.columns.findings.finding import Dialect, Finding, Remedy
 from shoal.columns.findings.labelled import labelled_values
+from shoal.columns.findings.mixed import mixed_types
 from shoal.columns.findings.numbers import codes, missing_codes
 from shoal.columns.findings.shares import constant, mostly_missing
 from shoal.columns.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
+    "mixed-types": mixed_types,
     "numbers-as-text": numbers_as_text,
     "dates-as-text": dates_as_text,
     "near-unique-text": near_unique_text,
@@ -42,22 +44,23 @@ FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
     "mostly-missing": mostly_missing,
     "constant": constant,
 }
-"""What is looked for, by the name under which it can be accepted."""
+"""The checks, by the name under which a finding can be accepted."""
 
 SINGLE_VALUES = "single-record-values"
-"""Found only once cells are made: a published category that a single record of the table has."""
+"""Found only after cells are made: a published category that a single record of the table has."""
 
 _EXPLAINS = {
+    "mixed-types": {"numbers-as-text", "dates-as-text", "near-unique-text", "spelling-variants"},
     "numbers-as-text": {"near-unique-text", "spelling-variants"},
     "dates-as-text": {"near-unique-text", "spelling-variants"},
     "labelled-values": {"codes", "missing-code"},
     "constant": {"codes", "spelling-variants"},
 }
-"""A finding of the first kind leaves nothing to say about those of the second."""
+"""A finding of the first name makes those of the second redundant."""
 
 
 class QuestionError(SchemaError):
-    """Findings that have to be answered before a release is made.
+    """Findings that have to be settled before a release is made.
 
     Attributes
     ----------
@@ -69,7 +72,7 @@ class QuestionError(SchemaError):
         super().__init__(self.told("argument"))
 
     def told(self, dialect: Dialect) -> str:
-        """Return the message as the command line, a job or Python has it."""
+        """Return the message in the terms of the command line, a job or Python."""
         names = list(dict.fromkeys(finding.name for finding in self.findings))
         accepting = {
             "option": " ".join(f"--accept {name}" for name in names),
@@ -80,8 +83,8 @@ class QuestionError(SchemaError):
         for place, finding in enumerate(self.findings[:_SHOWN]):
             is_new = finding.why not in (other.why for other in self.findings[:place])
             told += f"Column {finding.column!r}: {finding.what}. {f'{finding.why}. ' if is_new else ''}"
-            told += f"Say how it is meant: {finding.ways(dialect)}. "
-        more = f"{len(self.findings) - _SHOWN} more columns raise questions. " if len(self.findings) > _SHOWN else ""
+            told += f"Settle it by {finding.ways(dialect)}. "
+        more = f"{len(self.findings) - _SHOWN} more columns have open findings. " if len(self.findings) > _SHOWN else ""
         return (
             f"{told}{more}Nothing was released. To release it as it is, accept what was found: {accepting[dialect]}. "
             "`shoal inspect FILE` shows all findings, and with --show-values the values that they are about."
@@ -92,7 +95,7 @@ _SHOWN = 3
 
 
 def findings_of(view: ColumnView) -> list[Finding]:
-    """Return what is found about a column.
+    """Return the findings of a column.
 
     Examples
     --------
@@ -107,7 +110,7 @@ def findings_of(view: ColumnView) -> list[Finding]:
 
 
 def check_accepted(accept: Iterable[str]) -> None:
-    """Refuse to accept what is no finding."""
+    """Refuse names that are not findings."""
     known = [*FINDINGS, SINGLE_VALUES]
     for entry in accept:
         name = entry.rpartition("=")[2]
@@ -118,12 +121,12 @@ def check_accepted(accept: Iterable[str]) -> None:
 
 
 def is_accepted(finding: Finding, accept: Iterable[str]) -> bool:
-    """Tell whether a finding is accepted, for all columns or for its own."""
+    """Return whether a finding is accepted, for all columns or for its column."""
     return any(entry in (finding.name, f"{finding.column}={finding.name}") for entry in accept)
 
 
 def ask(findings: Iterable[Finding], accept: Sequence[str]) -> None:
-    """Raise `QuestionError` if a question is open."""
+    """Raise `QuestionError` if a finding is open."""
     waiting = [finding for finding in findings if finding.question and not is_accepted(finding, accept)]
     if waiting:
         raise QuestionError(waiting)

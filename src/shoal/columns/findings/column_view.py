@@ -1,4 +1,4 @@
-"""A column as findings look at it: its values once, and what is counted on them when somebody asks."""
+"""A column as the findings see it: its values, and counts that are computed once, on demand."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,24 +16,27 @@ from shoal.columns.schema import Kind, is_text, natural_kind
 
 @dataclass(frozen=True)
 class Description:
-    """What a labelled file says about a column.
+    """The description of a column in a labelled file.
 
     Attributes
     ----------
     values : mapping
-        What values stand for.
+        Labels of values.
     missing : tuple of (low, high)
         Values that the file declares missing.
     measure : str or None
         nominal, ordinal or scale.
+    has_special : bool
+        Whether it has special missing values (.A to .Z of SAS and Stata), which are missing already.
     """
 
     values: Mapping[Any, str] = field(default_factory=dict)
     missing: tuple[tuple[Any, Any], ...] = ()
     measure: str | None = None
+    has_special: bool = False
 
     def is_missing(self, value: Any) -> bool:
-        """Tell whether a value is declared missing."""
+        """Return whether a value is declared missing."""
         return any(
             isinstance(value, str) == isinstance(low, str) and low <= value <= high for low, high in self.missing
         )
@@ -41,25 +44,28 @@ class Description:
 
 @dataclass(frozen=True, eq=False)
 class ColumnView:
-    """A column and what can be counted on it.
+    """A column and counts of its values.
 
     Attributes
     ----------
     name : str
     values : pyarrow.ChunkedArray
-    is_csv : bool
-        Whether it was read from text, so that it can be read in another way.
+    has_fields : bool
+        Whether its texts can be parsed differently, as numbers or dates.
     description : Description or None
-        What the file says about it.
+        The description in the file.
     show_values : bool
         Whether remedies may name values of the table.
+    mixed : mapping of str to int
+        The number of values of each type, where the file has several in this column.
     """
 
     name: str
     values: pa.ChunkedArray
-    is_csv: bool = False
+    has_fields: bool = False
     description: Description | None = None
     show_values: bool = False
+    mixed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n_records(self) -> int:
@@ -68,7 +74,7 @@ class ColumnView:
 
     @property
     def kind(self) -> Kind | None:
-        """What the values are taken for."""
+        """Kind of the values."""
         return natural_kind(self.values.type)
 
     @cached_property
@@ -83,7 +89,7 @@ class ColumnView:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """The present values of a column of numbers or dates, less infinite ones and those declared missing."""
+        """The present values of a column of numbers or dates, without infinite ones and those declared missing."""
         if self.kind is Kind.DATE:
             return date_units(self.present).astype(np.float64)
         if self.kind is not Kind.NUMERIC:
@@ -101,7 +107,7 @@ class ColumnView:
 
     @cached_property
     def text_counts(self) -> NDArray[np.int64]:
-        """How many records have each of the texts."""
+        """Number of records with each of the texts."""
         return np.asarray(self._counted.field("counts")) if self.is_text else np.empty(0, dtype=np.int64)
 
     @property
@@ -119,7 +125,7 @@ class ColumnView:
 
 
 def percent(count: float, total: int) -> str:
-    """Return a count in percent of a total, never rounded to nothing.
+    """Return a count in percent of a total, never rounded to 0.
 
     Examples
     --------

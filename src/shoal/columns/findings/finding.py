@@ -1,6 +1,6 @@
-"""Finding: something about a column that a reader of the table may have got wrong, and the settings that settle it.
+"""Finding: how a column may have been misread, and the settings that settle it.
 
-Plain data: names, counts and settings. A value of the table is in a remedy only where its owner asked to see values.
+Plain data: names, counts and settings. A remedy holds a value of the table only where values were asked for.
 """
 
 import json
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 Place = Literal["field", "column", "role", "accept"]
-"""Where a setting belongs: how a CSV column is read, what a column is, what it is for, what is accepted."""
+"""Where a setting belongs: parsing of a CSV column, settings of a column, its role, or accepted findings."""
 
 Dialect = Literal["option", "key", "argument"]
 """How settings are named: on the command line, in a job, in Python."""
 
 HIDDEN = "VALUE"
-"""Stands for a value of the table that is not shown."""
+"""Placeholder for a value of the table that is not shown."""
 
 _FLAGS = {
     "null_values": "--null-value",
@@ -64,7 +64,7 @@ class Remedy:
 
     @property
     def key(self) -> str:
-        """The lines of a job, with the table they stand in."""
+        """The lines of a job, with their table."""
         lines = ", ".join(f"{setting} = {_json(value)}" for setting, value in self.settings.items())
         if self.place in ("role", "accept"):
             return f"[roles] {lines}" if self.place == "role" else lines
@@ -84,7 +84,7 @@ class Remedy:
         return f"columns={setting}" if self.place == "column" else f'reading={{"fields": {setting}}}'
 
     def told(self, dialect: Dialect) -> str:
-        """Return the remedy as the command line, a job or Python has it."""
+        """Return the remedy in the terms of the command line, a job or Python."""
         return {"option": self.option, "key": self.key, "argument": self.argument}[dialect]
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about a column that somebody should look at.
+    """How a column may have been misread.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Finding:
     remedies : tuple of Remedy
         Settings that settle it, each by itself, the likeliest first.
     question : bool
-        Whether a release of the column as a quasi-identifier waits for an answer.
+        Whether a release of the column as a quasi-identifier is refused until this is settled.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Finding:
     question: bool = False
 
     def ways(self, dialect: Dialect) -> str:
-        """Return the remedies as the command line, a job or Python has them."""
+        """Return the remedies in the terms of the command line, a job or Python."""
         return "; or ".join(remedy.told(dialect) for remedy in self.remedies)
 
     @property

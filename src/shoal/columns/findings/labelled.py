@@ -1,4 +1,4 @@
-"""Values that the file itself labels, though it says that they are amounts."""
+"""Values with labels in a column that the file declares as amounts."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def labelled_values(view: ColumnView) -> Finding | None:
     return Finding(
         "labelled-values",
         view.name,
-        f"{len(occurring)} of its values have a label of their own, and its measurement level says {says}",
+        f"{len(occurring)} of its values have a label, and its measurement level says {says}",
         "A labelled value is a category or stands for a missing one, and would be averaged into the values of others",
         (
             Remedy("column", view.name, {"missing_codes": shown}),
@@ -33,10 +33,10 @@ def labelled_values(view: ColumnView) -> Finding | None:
 
 
 def is_labelled(view: ColumnView, about: Description) -> bool:
-    """Tell whether every value that occurs and is not declared missing has a label."""
+    """Return whether every value that occurs and is not declared missing has a label."""
     if not about.values or not len(view.numbers):
         return False
-    # Codes are few: the first records tell what most columns are.
+    # Codes are few: the first records suffice for most columns.
     some = np.unique(view.numbers[:1000])
     values = some if len(some) > len(about.values) + 100 else np.unique(view.numbers)
     return all(value in about.values or about.is_missing(value) for value in values.tolist())

@@ -22,7 +22,7 @@ _LOW = {-value for value in _HIGH} | {-1, -7, -8, -9}
 
 
 def codes(view: ColumnView) -> Finding | None:
-    """Find whole numbers that number categories rather than count or measure."""
+    """Find whole numbers that are codes of categories rather than counts or measurements."""
     if view.kind is not Kind.NUMERIC or len(view.numbers) < _LEAST_RECORDS or is_count(view.name):
         return None
     if view.description is not None and view.description.measure in ("nominal", "ordinal"):
@@ -32,12 +32,12 @@ def codes(view: ColumnView) -> Finding | None:
     if values is None and not (named and _are_whole(view.numbers)):
         return None
     n_values = _FEW_NAMED_CODES + 1 if values is None else len(values)
-    # Of many codes, such as postcodes, neighbours may be near one another: their mean is not as wrong.
+    # With many codes, such as postcodes, close numbers may mean close places: their mean is less wrong.
     surely = values is not None and (named or n_values == 2) and 0.0 not in values
     if n_values == 1 or not (surely or named or _counts_from_one(values)):
         return None
     n_different = "many" if values is None else str(n_values)
-    told = ", and its name tells of codes" if named else ""
+    told = ", and its name suggests codes" if named else ""
     return Finding(
         "codes",
         view.name,
@@ -102,7 +102,7 @@ def _are_whole(numbers: NDArray[np.float64]) -> bool:
 
 
 def _counts_from_one(values: NDArray[np.float64] | None) -> bool:
-    """Tell whether values are 1, 2, 3 and so on, as the numbers of categories are; what is counted begins at 0."""
+    """Return whether values are 1, 2, 3 and so on, as codes of categories are; counts begin at 0."""
     return values is not None and len(values) > 2 and values[0] == 1 and values[-1] == len(values)
 
 
@@ -128,7 +128,7 @@ def _apart(numbers: NDArray[np.float64], side: str, least: int) -> NDArray[np.fl
 
 
 def _is_apart(suspected: list[float], rest: NDArray[np.float64], marks: set[float], side: str) -> bool:
-    """Tell whether the suspected values lie apart from all others."""
+    """Return whether the suspected values lie apart from all others."""
     if len(rest) < _LEAST_REST or len(np.unique(rest[:10_000])) < _LEAST_REST:
         return False
     nearest, farthest = rest.min(), rest.max()
@@ -136,7 +136,7 @@ def _is_apart(suspected: list[float], rest: NDArray[np.float64], marks: set[floa
     if set(suspected) <= marks:
         if side == "smallest" and nearest >= 0:
             return True
-        # The middle half of the others tells their spread even where another code is among them.
+        # The interquartile range of the others measures their spread even where another code is among them.
         usual = float(np.subtract(*np.percentile(rest, [75, 25])))
         return bool(gap > spread or gap > 10 * usual > 0 or (gap > 0.2 * spread and min(map(abs, suspected)) < 100))
     return bool(gap > 10 * spread)

@@ -1,4 +1,4 @@
-"""Columns that hold little: mostly missing, or the same for all."""
+"""Columns with little information: mostly missing, or constant."""
 
 import pyarrow as pa
 
@@ -9,20 +9,20 @@ _MOST = 0.5
 
 
 def mostly_missing(view: ColumnView) -> Finding | None:
-    """Find a column that most records miss."""
+    """Find a column that is missing in most records."""
     if not view.n_records or view.n_missing <= _MOST * view.n_records or not len(view.present):
         return None
     return Finding(
         "mostly-missing",
         view.name,
-        f"{view.share(view.n_missing)} of the records miss it",
-        "A cell publishes a missing value where most of its records miss it, so little of the column may be left",
+        f"{view.share(view.n_missing)} of the records have no value",
+        "A cell publishes a missing value where most of its records have none, so little of the column may be left",
         (Remedy("role", view.name, {"identifiers": [view.name]}),),
     )
 
 
 def constant(view: ColumnView) -> Finding | None:
-    """Find a column that says the same of all records."""
+    """Find a column with the same value in all records."""
     if view.n_records < 2 or view.kind is None:
         return None
     first = view.present.slice(0, 1)
@@ -32,7 +32,7 @@ def constant(view: ColumnView) -> Finding | None:
         "constant",
         view.name,
         "it has the same value in all records",
-        "It carries no distance, and needs no protection",
+        "It does not affect distances, and needs no protection",
         (Remedy("role", view.name, {"other": [view.name]}),),
     )
 

@@ -12,10 +12,10 @@ from shoal.columns.findings.finding import HIDDEN, Finding, Remedy
 from shoal.columns.name_topics import is_code
 from shoal.table.csv_fields import as_dates, grouped_pattern, pattern_of
 
-_SAMPLE = 500  # different texts that decide whether all are looked at
+_SAMPLE = 500  # different texts that decide whether all are examined
 _MOST = 0.5
-_FEW = 5  # different texts that may stand in the way of numbers or dates
-_LEAST_ALONE = 10  # records: fewer are an example, not a table
+_FEW = 5  # different texts that may be neither numbers nor dates
+_LEAST_ALONE = 10  # records: smaller tables are not checked
 
 _MARKS = [("\x00", "."), ("\x00", ","), (",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("\u2019", ".")]
 _DATES = [
@@ -26,23 +26,23 @@ _DATES = [
 ]
 _CODE = r"^[-+]?0[0-9]|^\+[0-9]|^[-+]?[0-9]{17}"
 _WHY = (
-    "Read as text, it is a category: cells group nothing that is alike, and publish one person's exact text in place "
-    "of a mean"
+    "Read as text, it is a category: similar values are not grouped, and a cell publishes one person's exact text "
+    "instead of a mean"
 )
 
 
 class _Covered(NamedTuple):
-    """How many records a reading covers, and what it leaves."""
+    """Number of records that a format covers, and the texts that it does not."""
 
     n_records: int
-    odd: NDArray[np.int64]  # places of the texts that it does not cover, the most frequent first
+    odd: NDArray[np.int64]  # indices of the texts that it does not cover, the most frequent first
 
 
 def numbers_as_text(view: ColumnView) -> Finding | None:
-    """Find a column of texts that are numbers, but for a few."""
+    """Find a column of texts that are numbers, except for a few."""
     texts = pc.utf8_trim_whitespace(view.texts)
     if is_code(view.name) or not _may_be(texts, r"^[-+]?[0-9]") or _some(texts, _CODE):
-        return None  # a postcode is rightly a text
+        return None  # a postcode is text for good reason
     found = [(marks, _covered(view, pc.match_substring_regex(texts, grouped_pattern(*marks)))) for marks in _MARKS]
     (thousands, decimal), covered = max(found, key=lambda one: one[1].n_records)
     if not _mostly(view, covered) or _has_digits(texts, covered.odd):
@@ -52,14 +52,14 @@ def numbers_as_text(view: ColumnView) -> Finding | None:
         settings["thousands"] = thousands
     if decimal != "." and _some(texts, r",[0-9]"):
         settings["decimal"] = decimal
-    marks = {"thousands": "thousands set apart", "decimal": "a decimal comma"}
+    marks = {"thousands": "thousands separators", "decimal": "a decimal comma"}
     told = " with " + " and ".join(marks[name] for name in settings) if settings else ""
     what = f"{view.share(covered.n_records)} of the records hold a number{told}{_in_the_way(view, covered)}"
     return Finding("numbers-as-text", view.name, what, _WHY, _remedies(view, covered, settings), question=True)
 
 
 def dates_as_text(view: ColumnView) -> Finding | None:
-    """Find a column of texts that are dates, but for a few."""
+    """Find a column of texts that are dates, except for a few."""
     texts = pc.utf8_trim_whitespace(view.texts)
     if not _may_be(texts, r"^[0-9]{1,4}[-./ ]?[0-9A-Za-z]{1,9}[-./ ]|^[A-Z][a-z]{2,8} [0-9]{1,2},"):
         return None
@@ -78,7 +78,7 @@ def dates_as_text(view: ColumnView) -> Finding | None:
 
 
 def near_unique_text(view: ColumnView) -> Finding | None:
-    """Find a column of texts most of which belong to one record."""
+    """Find a column of texts most of which occur in one record only."""
     alone = int(np.count_nonzero(view.text_counts == 1))
     if alone < _LEAST_ALONE or alone <= _MOST * len(view.present):
         return None
@@ -113,7 +113,7 @@ def spelling_variants(view: ColumnView) -> Finding | None:
 
 
 def _may_be(texts: pa.Array, pattern: str) -> bool:
-    """Tell whether about half of the first different texts have a pattern, so that all of them are worth a look."""
+    """Return whether about half of the first different texts match a pattern, so that all should be examined."""
     first = texts.slice(0, _SAMPLE)
     return len(first) > 0 and (pc.sum(pc.match_substring_regex(first, pattern)).as_py() or 0) >= 0.4 * len(first)
 
@@ -144,9 +144,9 @@ def _in_the_way(view: ColumnView, covered: _Covered) -> str:
 
 
 def _remedies(view: ColumnView, covered: _Covered, *readings: dict[str, str]) -> tuple[Remedy, ...]:
-    """Return how to read the column, if it can be read otherwise, and how to keep it as it is."""
+    """Return the remedies: to parse the column, if it comes from a text file, or to keep it as text."""
     as_it_is = Remedy("column", view.name, {"kind": "nominal"})
-    if not view.is_csv:
+    if not view.has_fields:
         return (as_it_is,)
     odd = [str(text).strip() for text in view.texts.take(pa.array(covered.odd)).to_pylist()]
     shown = {"null_values": odd if view.show_values else [HIDDEN] * len(odd)} if odd else {}

@@ -1,6 +1,6 @@
 """Bound: the loss that no partition into cells of at least k records can go below.
 
-A heuristic's loss says little without it. ``docs/bound.md`` has the theorems, their proofs and what they reach.
+It shows how far a heuristic may be from the optimum. ``docs/bound.md`` has the theorems, proofs and results.
 """
 
 import math
@@ -19,12 +19,12 @@ from shoal.metrics.loss import Loss
 from shoal.typing import Matrix, Progress, Seed
 
 EFFORTS = ("cheap", "strong")
-"""What `lower_bound` knows."""
+"""The efforts of `lower_bound`."""
 
 _EPS = float(np.finfo(np.float64).eps)
-# Squared distances that small, beside a widest column of about 1, may have lost digits, and are taken for 0.
+# Squared distances this small, where the widest column has width 1, may have lost digits; they count as 0.
 _VANISHING = 1e-280
-# The most pairs that the strong bound starts from.
+# Maximum number of pairs that the strong bound starts from.
 _MOST_PAIRS = 4_000_000
 
 
@@ -53,7 +53,7 @@ class Bound:
         Parameters
         ----------
         loss : Loss
-            What `shoal.metrics.loss` measured on the same matrix, for a partition that keeps k.
+            The result of `shoal.metrics.loss` on the same matrix, for a partition with cells of at least k.
 
         Returns
         -------
@@ -102,11 +102,11 @@ def lower_bound(
         solves a linear program with cuts, for some thousands of records and k of up to some tens; it is never below
         ``cheap``, and needs SciPy (the extra `bound`).
     seconds : float
-        When ``strong`` stops at the latest, give or take a round. It often ends sooner, when nothing more is gained.
+        Time limit of ``strong``; the current round is finished. It ends earlier if the bound no longer improves.
     seed : int, optional
         Always accepted; there is nothing random in it.
     progress : callable, optional
-        Called now and then: as ``progress(records_done, n_records)`` by ``cheap``, and by ``strong`` then
+        Called at intervals: as ``progress(records_done, n_records)`` by ``cheap``, and by ``strong`` then
         as ``progress(seconds_spent, seconds)``. An exception it raises ends the work.
 
     Returns
@@ -168,14 +168,14 @@ def _check(effort: str, seconds: float, seed: Seed, progress: Progress | None) -
 
 
 class _Scaled(NamedTuple):
-    """A matrix without constant columns, its widest column about 1 wide; times 2**exponent it is the original."""
+    """A matrix without constant columns, scaled to a widest column of about 1; times 2**exponent it is the original."""
 
     X: Matrix
     exponent: int
 
 
 def _scaled(X: Matrix) -> _Scaled:
-    """Scale by a power of two, which is exact, so that squares neither overflow nor vanish."""
+    """Scale by a power of two, which is exact, so that squares neither overflow nor underflow."""
     low, high = X.min(axis=0), X.max(axis=0)
     with np.errstate(over="ignore"):
         widest = np.minimum((high - low).max(), np.finfo(np.float64).max)
@@ -184,7 +184,7 @@ def _scaled(X: Matrix) -> _Scaled:
 
 
 def _as_bound(sse: float, scaled: _Scaled, method: str) -> Bound:
-    """Return an SSE of the scaled matrix as what it says of the original, rounding down."""
+    """Return an SSE of the scaled matrix as an SSE of the original, rounded down."""
     if sse < _VANISHING:
         return Bound(0.0, 0.0, method)
     with np.errstate(over="ignore", under="ignore"):
@@ -194,14 +194,14 @@ def _as_bound(sse: float, scaled: _Scaled, method: str) -> Bound:
 
 def _total(X: Matrix) -> float:
     """Return SST, up to a relative error below `_total_margin`."""
-    # From a record first, as in `shoal.metrics.loss`: digits that all records share are gone before anything is summed.
+    # Relative to one record, as in `shoal.metrics.loss`: leading digits that all records share cancel before summation.
     centered = X - X[0]
     centered -= centered.mean(axis=0)
     return math.fsum(np.square(centered).ravel())
 
 
 def _total_margin(n_records: int) -> float:
-    """Bound the relative error of `_total`: that of the differences from the first record, and some to spare."""
+    """Bound the relative error of `_total`: that of the differences from the first record, plus a margin."""
     return (16 + 4 * math.sqrt(n_records)) * _EPS
 
 
@@ -230,8 +230,8 @@ def _strong_bound(X: Matrix, k: int, seconds: float, progress: Progress | None) 
 def _nearest(
     X: Matrix, n_near: int, progress: Progress | None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Give, record by record, the nearest records and their squared distances, tiny ones as 0."""
-    # One thread: a query is over before a second one has woken up.
+    """Yield for each record its nearest records and their squared distances, tiny ones as 0."""
+    # One thread: a query is shorter than the start of a second thread.
     with kernels.using(threads=1):
         remaining = kernels.Remaining(X)
     for record, x in enumerate(X):

@@ -1,11 +1,11 @@
-"""Cuts: inequalities that every partition into cells of at least k obeys, and the search for broken ones.
+"""Cuts: inequalities that every partition into cells of at least k satisfies, and the search for violated ones.
 
 A cell of c records gives its pairs the link x_ij = k/c and its records the share s_i = k/c; pairs in different cells
 have the link 0. A solution of the relaxed problem has links and shares in between. ``docs/bound.md`` proves the two
 families:
 
 - *star*: if record i is linked to all of T, the records of T are linked to each other;
-- *crowd*: some 4 records cannot be covered by cells of 3 without a record to spare.
+- *crowd*: for example, 4 records cannot be covered exactly by cells of 3.
 """
 
 from collections.abc import Iterator
@@ -21,16 +21,16 @@ Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _LARGEST_STAR = 5
-"""More leaves make few stars stronger and all of them dearer: the pairs grow with the square."""
+"""Maximum number of leaves. More leaves strengthen few stars, and the number of pairs grows with their square."""
 _N_NEIGHBOURS = 28
-"""How many of its strongest links a record is looked at with."""
+"""Number of strongest links of a record that are considered."""
 _N_STARTS = 10
-"""How many of them a star or a crowd is grown from."""
+"""Number of those links from which a star or a crowd is grown."""
 _PER_RECORD = 4
-"""How many cuts of one family a record may propose in a round."""
+"""Maximum number of cuts of one family that a record proposes in a round."""
 _SMALLEST_VIOLATION = 0.01
 _CHUNK = 256
-"""Records looked at together, so that the working arrays stay small."""
+"""Number of records processed together, so that the working arrays stay small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def crowd_numbers(size: Indices, k: int) -> tuple[Vector, Vector]:
 
 
 def separate(pairs: Indices, links: Vector, shares: Vector, k: int) -> Cuts:
-    """Find stars and crowds that links and shares break, the most broken first.
+    """Find stars and crowds that links and shares violate, the most violated first.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class _Near(NamedTuple):
 
 
 def _neighbourhoods(pairs: Indices, links: Vector, n_records: int) -> Iterator[_Near]:
-    """Give the records, chunk by chunk, each with its strongest links and the links among those."""
+    """Yield the records, chunk by chunk, each with its strongest links and the links among those."""
     on = links > 1e-3
     pairs, links = pairs[on], links[on]
     here = np.concatenate([pairs // n_records, pairs % n_records])
@@ -219,7 +219,7 @@ def _among(neighbours: Indices, pairs: Indices, links: Vector, n_records: int) -
 
 
 def _broken_stars(near: _Near, shares: Vector) -> tuple[Cuts, Vector]:
-    """Grow stars greedily from each of the strongest links; return those that are broken, and how deeply."""
+    """Grow stars greedily from each of the strongest links; return those that are violated, and by how much."""
     n_chunk, width = near.links.shape
     n_starts = min(width, _N_STARTS)
     chunk, start = np.ogrid[:n_chunk, :n_starts]
@@ -247,7 +247,7 @@ def _broken_stars(near: _Near, shares: Vector) -> tuple[Cuts, Vector]:
 
 
 def _broken_crowds(near: _Near, shares: Vector, k: int) -> tuple[Cuts, Vector]:
-    """Grow crowds greedily from each record and a strong link; return the broken ones, each at its deepest size."""
+    """Grow crowds greedily from each record and a strong link; return the violated ones, each at its worst size."""
     n_chunk, width = near.links.shape
     n_starts = min(width, _N_STARTS)
     chunk, start = np.ogrid[:n_chunk, :n_starts]
@@ -272,7 +272,7 @@ def _broken_crowds(near: _Near, shares: Vector, k: int) -> tuple[Cuts, Vector]:
         if size > k and size % k:
             weight, limit = crowd_numbers(np.array([size]), k)
             broken = (links + weight * sum_of_shares - limit) / np.sqrt(size * (size - 1) / 2 + size * weight**2)
-            # Where the links run out the sum is -inf, which is never deeper.
+            # Where the links run out the sum is -inf, which is never more violated.
             deeper = broken > depth
             depth[deeper] = broken[deeper]
             deepest[deeper] = members[deeper]
@@ -281,12 +281,12 @@ def _broken_crowds(near: _Near, shares: Vector, k: int) -> tuple[Cuts, Vector]:
 
 
 def _links_to_start_from(near: _Near, n_starts: int) -> Vector:
-    """Return each record's strongest links; -inf where it has no more, so that nothing grown from there is broken."""
+    """Return each record's strongest links; -inf where it has no more, so that nothing grown from there is violated."""
     return np.where(near.neighbours >= 0, near.links, -np.inf)[:, :n_starts]
 
 
 def _deepest(depth: Vector) -> tuple[Indices, Indices]:
-    """Choose from each row the deepest few that are broken at all."""
+    """Choose from each row the few most violated cuts."""
     order = np.argsort(-depth, axis=1, kind="stable")[:, :_PER_RECORD]
     row, place = np.nonzero(np.take_along_axis(depth, order, axis=1) > _SMALLEST_VIOLATION)
     return row, order[row, place]

@@ -4,8 +4,8 @@ Minimise sum(d_ij**2 * x_ij) / k over links x_ij in [0, 1] and shares s_i in [k 
 ``s_i + sum_j x_ij = k`` and the inequalities of `shoal.metrics.bound.cuts`. A partition into cells of k to 2k - 1
 records satisfies all of them with an objective equal to its SSE, so the minimum is a lower bound.
 
-Only near pairs and broken cuts are held. That, and stopping early, cost strength and never validity: what is
-reported is the Lagrangian over all pairs, a lower bound for any multipliers whatever. ``docs/bound.md`` has the proofs.
+Only near pairs and violated cuts are held. That, and stopping early, weakens the bound but keeps it valid: the result
+is the Lagrangian over all pairs, a lower bound for any multipliers. ``docs/bound.md`` has the proofs.
 """
 
 import math
@@ -22,11 +22,11 @@ from shoal.metrics.bound.cuts import Cuts, Indices, count, separate
 from shoal.typing import Matrix, Vector
 
 _STEPS = 80
-"""Steps of the solver between two looks for broken cuts in the first rounds."""
+"""Steps of the solver between two searches for violated cuts in the first rounds."""
 _RAMP = 12
-"""Rounds until as many steps are added: where little is left to cut, there is more to solve."""
+"""Number of rounds after which that many steps are added: late rounds find few cuts and need more solving."""
 _CUTS_PER_RECORD = 3
-"""How many new cuts a round may bring, as a multiple of the records."""
+"""Maximum number of new cuts in a round, as a multiple of the records."""
 _PATIENCE = 8
 """Rounds in a row without a gain of `_GAIN` before the search ends."""
 _GAIN = 1e-5
@@ -50,7 +50,7 @@ def relaxed_bound(
         The nearest records of each record, at least k, and their squared distances in increasing order. The record
         itself counts; it is missing only where others are equal to it.
     seconds : float
-        When to stop. The round under way is finished.
+        Time limit; the current round is finished.
     report : callable
         Called after each round with the seconds spent.
     """
@@ -74,7 +74,7 @@ def relaxed_bound(
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Links, shares and multipliers: where the solver stands.
+    """Links, shares and multipliers: the state of the solver.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class State:
 
 
 def _first(X: Matrix, k: int, near: tuple[Indices, Matrix]) -> tuple[State, Vector]:
-    """Start from the near pairs, without cuts; also say how far it is to the neighbours of each record."""
+    """Start from the near pairs, without cuts; also return the distances to the neighbours of each record."""
     n_records = len(X)
     neighbours, squared = near
     here = np.repeat(np.arange(n_records), neighbours.shape[1])
@@ -122,12 +122,12 @@ class _Program(NamedTuple):
     n_records: int
 
     def value(self, y: Vector, reduced: Vector) -> float:
-        """Return the Lagrangian over the pairs held, given the costs that the multipliers `y` leave."""
+        """Return the Lagrangian over the pairs held, given the reduced costs at the multipliers `y`."""
         return float(self.b @ y + np.minimum(reduced * self.low, reduced).sum())
 
 
 def _program(X: Matrix, k: int, state: State) -> _Program:
-    """Write down the linear program of the pairs and cuts held."""
+    """Build the linear program of the pairs and cuts held."""
     sparse = _scipy().sparse
     n_records, n_pairs = len(X), len(state.pairs)
     first, second = np.divmod(state.pairs, n_records)
@@ -150,7 +150,7 @@ def _program(X: Matrix, k: int, state: State) -> _Program:
 
 
 def _solve(X: Matrix, k: int, state: State, scale: Vector, n_steps: int) -> State:
-    """Improve links and multipliers by primal-dual hybrid gradient steps from where they are.
+    """Improve links and multipliers by primal-dual hybrid gradient steps.
 
     The step sizes are Pock and Chambolle's (2011, lemma 2) with a weight for each row, the distances around it:
     the multipliers of an outlier are as large as its distances, and must get there in as many steps as the others.
@@ -175,7 +175,7 @@ def _solve(X: Matrix, k: int, state: State, scale: Vector, n_steps: int) -> Stat
         mean_y += y
     mean_z /= n_steps
     mean_y /= n_steps
-    # The mean converges where the last point circles; early on, the last point is often ahead.
+    # The mean converges where the last iterate oscillates; early on, the last iterate is often better.
     if program.value(mean_y, program.cost - across @ mean_y) >= program.value(y, program.cost - pull):
         y = mean_y
     n_pairs = len(state.pairs)
@@ -185,7 +185,7 @@ def _solve(X: Matrix, k: int, state: State, scale: Vector, n_steps: int) -> Stat
 
 
 def _extended(state: State, missing: Indices, k: int, scale: Vector) -> State:
-    """Drop what does nothing, add the pairs that were missed and the cuts that are broken."""
+    """Drop inactive cuts and pairs, add missing pairs and violated cuts."""
     cuts, beta = state.cuts, state.beta
     active = beta > 1e-6 * scale.min()
     active[0] = True  # the number of cells
@@ -205,7 +205,7 @@ def _extended(state: State, missing: Indices, k: int, scale: Vector) -> State:
 def lagrangian(X: Matrix, k: int, state: State) -> tuple[float, Indices]:
     """Return the Lagrangian over all pairs at the multipliers of `state`, rounded down, and pairs that lower it.
 
-    Every rounding error is pushed to the safe side: distances are scaled down, and what is subtracted is scaled up, by
+    Every rounding error is on the safe side: distances are scaled down, and what is subtracted is scaled up, by
     more than the errors of the operations behind them. `missing` holds the pairs below 0 that `state` does not hold.
     """
     n_records, n_dims = X.shape
@@ -251,7 +251,7 @@ def _below_zero(
 
 
 def _sums_rounded_down(groups: Indices, terms: Vector, n_groups: int) -> Vector:
-    """Sum the terms of each group, less a margin above the error of the sum."""
+    """Sum the terms of each group, minus a margin above the error of the sum."""
     sums = np.bincount(groups, terms, n_groups)
     sizes = np.bincount(groups, np.abs(terms), n_groups)
     return np.asarray(sums - (np.bincount(groups, minlength=n_groups) + 8) * _EPS * sizes)

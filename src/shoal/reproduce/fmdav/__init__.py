@@ -41,7 +41,7 @@ __all__ = ["claims", "command", "numpy_mdav"]
 SMALL_SIZES, PAPERS_SIZES = (5_000, 10_000, 20_000), (10_000, 70_000, 150_000)
 SMALL_LIST, PAPERS_LIST = 10**6, 10**7
 
-# What a run of each costs beside a traditional one, roughly: for the bar and the estimate only.
+# Rough cost of each relative to a traditional run, for the progress bar and the estimate only.
 COSTS = {TRADITIONAL: 1.0, TOGETHER: 0.2, KERNEL: 0.05}
 ALONE_COST = 0.8
 
@@ -83,7 +83,7 @@ Examples:
     show_default=True,
     help="Random samples that times are means of; the paper takes three.",
 )
-@click.option("--resume", is_flag=True, help="Go on with what an interrupted run has left in the folder.")
+@click.option("--resume", is_flag=True, help="Resume an interrupted run from what is in the folder.")
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
@@ -105,7 +105,7 @@ def command(
 
     The paper's ablation, each alone and all together (its figures 6 to 8 and 11), on Gaussian, covertype and census
     records, and its comparison of a full sort with a selection (figures 9 and 10), as tables, pictures and JSON. The
-    real data are looked for in the folder that SHOAL_DATA names, or in shared/data in or beside the current folder.
+    real data are searched in the folder that SHOAL_DATA names, or in shared/data in or beside the current folder.
     """
     sizes = sizes or (PAPERS_SIZES if full else SMALL_SIZES)
     longest = longest if longest is not None else (PAPERS_LIST if full else SMALL_LIST)
@@ -124,7 +124,7 @@ def command(
 
 
 class Report:
-    """What has been measured so far, saved after every step so that an interrupted run keeps it."""
+    """Results so far, saved after every step, so that an interrupted run keeps them."""
 
     def __init__(self, folder: Path, k: int, seed: int, resume: bool = False) -> None:
         make_folder(folder)
@@ -138,7 +138,7 @@ class Report:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Read what an earlier run has left, or say why it cannot be continued."""
+        """Read the results of an earlier run, or raise if it cannot be continued."""
         file = self.folder / "fmdav.json"
         if not file.is_file():
             raise ParameterError(f"There is nothing to resume: {file} is not there. Run without --resume.")
@@ -152,7 +152,7 @@ class Report:
         self.sorting = [Timing(**timing) for timing in content["sorting"]]
 
     def holds(self, source: Source, n: int) -> bool:
-        """Tell whether a data set was measured at a size."""
+        """Return whether a data set was measured at a size."""
         return any((result.data, result.n) == (source.name, n) for result in self.ablation)
 
     def content(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ Task = tuple[Source, int]
 
 
 def _tasks(sizes: Sequence[int]) -> list[Task]:
-    """Pair every data set at hand with every size it can serve, smallest first, and say what is left out."""
+    """Pair every available data set with every size it has, smallest first, and report what is left out."""
     tasks: list[Task] = []
     missing: dict[str, str] = {}
     for n in sizes:
@@ -217,7 +217,7 @@ def _forecast(tasks: Iterable[Task], k: int, samples: int) -> str:
 
 
 def _run_ablation(tasks: Sequence[Task], report: Report, samples: int) -> None:
-    """Fill the report, with a bar that knows how much each run costs."""
+    """Fill the report, with a progress bar weighted by the cost of each run."""
     with click.progressbar(length=round(_total_cost(tasks, samples)), label="Ablation", file=sys.stderr) as bar:
 
         def advance(variant: str, *, weight: float) -> None:

@@ -85,7 +85,7 @@ def ablate(
     tick : callable, optional
         Called with a variant's name after each of its runs.
     n_samples : int
-        How many samples; the paper takes three.
+        Number of samples; the paper takes three.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def agreement(labels: Labels, others: Labels) -> float:
 
 
 def ablation_table(results: Sequence[Result]) -> str:
-    """Lay the ablation out as text: one block per data set and size."""
+    """Format the ablation as text: one block per data set and size."""
     lines = [
         f"{'data':<24} {'n':>8}  {'variant':<24} {'seconds':>9} {'speed-up':>9} {'paper up to':>12} {'same cells':>11}"
         f" {'IL %':>9}"

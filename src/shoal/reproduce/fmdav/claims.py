@@ -1,4 +1,4 @@
-"""What the paper says of its five strategies and of sorting, and whether it is so here."""
+"""The paper's claims about its five strategies and sorting, checked here."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ PAPERS_SIZES = (10_000, 70_000, 150_000)
 
 
 def claims(content: Mapping[str, Any]) -> list[Claim]:
-    """Hold the sentences of section 4.3 against a result file."""
+    """Check the claims of section 4.3 on a result file."""
     results = [Result(**result) for result in content["ablation"]]
     timings = [Timing(**timing) for timing in content["sorting"]]
     alone = [_factor(results, title) for title in STRATEGIES.values()]
@@ -35,7 +35,7 @@ def _of(results: Sequence[Result], title: str) -> list[Result]:
 
 
 def _factor(results: Sequence[Result], title: str) -> Claim:
-    """Compare the largest speed-up: a yes from four fifths of the paper's on."""
+    """Compare the largest speed-up: confirmed from four fifths of the paper's."""
     said, where = PAPERS_BEST[title], "figure 11" if title == TOGETHER else "figures 6 to 8"
     mine = _of(results, title)
     best = max(mine, key=lambda result: result.speedup)
@@ -118,7 +118,7 @@ def _sorting(timings: Sequence[Timing]) -> list[Claim]:
 
 
 def _not_run(results: Sequence[Result], n: int) -> Claim:
-    """Say which data sets were measured at a size of the paper, and over how many samples."""
+    """List the data sets measured at a size of the paper, and the number of samples."""
     mine = {(result.data, result.n_samples) for result in results if result.n == n}
     says = f"figures for n = {n:,}, means of three samples"
     if not mine:

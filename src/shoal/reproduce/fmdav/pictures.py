@@ -77,7 +77,7 @@ def sorting_times_per_number(sorting: Sequence[Timing]) -> Figure:
     """Draw the time per number against the length of the list, that axis logarithmic (figure 10)."""
     figure, panel = _sorting_panel(sorting, per_number=True)
     longer = [timing.seconds / timing.n * 1e9 for timing in sorting if timing.n >= 300]
-    if longer:  # below that every way pays mostly for the call itself
+    if longer:  # below that the call itself takes most of the time
         panel.set_ylim(0, 1.1 * max(longer))
     panel.set_ylabel("time per number t/n (ns)")
     return figure

@@ -1,4 +1,4 @@
-"""Sorting against selecting: what finding the k smallest of n numbers costs (figures 9 and 10 of the F-MDAV paper).
+"""Sorting against selecting: the time to find the k smallest of n numbers (figures 9 and 10 of the F-MDAV paper).
 
 The paper times Matlab's ``sort``, ``mink`` and ``min``; here they are NumPy's ``argsort``, ``argpartition`` with a sort
 of the k it finds, and ``argmin``. Like MDAV, all of them return positions.
@@ -25,11 +25,11 @@ class Timing(NamedTuple):
     n: int
     seconds: float
     variation: float
-    """Standard deviation of the repetitions by their mean."""
+    """Standard deviation of the repetitions divided by their mean."""
 
 
 def ways_to_find_smallest() -> dict[str, tuple[int, Callable[[Reals], Any]]]:
-    """Return each way with the length of list it needs: full sorts, selections of k in order, the minimum alone."""
+    """Return each way with the minimum length of list: full sorts, selections of k in order, the minimum."""
     return {
         "sort": (1, lambda values: np.argsort(values)[:50]),
         "stable sort": (1, lambda values: np.argsort(values, kind="stable")[:50]),
@@ -53,7 +53,7 @@ def compare_sorting(n: int, seed: int = 0, seconds: float = 0.03) -> list[Timing
     seed : int
         Repeats the lists.
     seconds : float
-        How long to repeat a measurement, at least five times.
+        Time for which a measurement is repeated, at least five times.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def list_lengths(longest: int) -> list[int]:
 def _time_finding(
     method: str, find: Callable[[Reals], Any], n: int, rng: np.random.Generator, seconds: float
 ) -> Timing:
-    find(rng.random(n))  # the first call pays for loading code and memory
+    find(rng.random(n))  # the first call includes loading code and memory
     times: list[float] = []
     while len(times) < 5 or (sum(times) < seconds and len(times) < 1000):
         values = rng.random(n)
@@ -88,7 +88,7 @@ def _time_finding(
 
 
 def sorting_table(timings: Sequence[Timing]) -> str:
-    """Lay the sorting test out as text: nanoseconds per number, one line per length of list."""
+    """Format the sorting test as text: nanoseconds per number, one line per length of list."""
     methods = list(ways_to_find_smallest())
     known = {(timing.n, timing.method): timing.seconds / timing.n * 1e9 for timing in timings}
     lines = ["ns per number", f"{'n':>12} " + " ".join(f"{method:>12}" for method in methods)]

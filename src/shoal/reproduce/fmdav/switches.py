@@ -17,7 +17,7 @@ Reals = NDArray[Any]
 """float64, or float32 under the switch `single`."""
 
 Positions = NDArray[np.intp]
-"""Where records stand among those that remain."""
+"""Positions of records among those that remain."""
 
 
 def numpy_mdav(
@@ -64,7 +64,7 @@ def numpy_mdav(
     -----
     O(n^2 / k) time in records with or without switches; they change the factor. Ties go to the lowest record number.
     Sums run column by column, so without switches the distances are those of the kernel to the last bit; `algebraic`
-    and `single` round otherwise, which can settle a tie, and with it a cell, another way.
+    and `single` round differently, which can break a tie, and so a cell, differently.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _squared_distances(rest: _Rest, point: Reals) -> Reals:
 
 def _algebraic_distances(rest: _Rest, point: Reals) -> Reals:
     """Return (|x - point|^2 - |point|^2) / 2, which puts records in the same order: two operations per number."""
-    # einsum and not @: the BLAS would bring in threads of its own, and the paper measures one.
+    # einsum and not @: BLAS would use several threads, and the paper measures one.
     distances: Reals = rest.half_norms - np.einsum("j,ji->i", point, rest.columns)
     return distances
 
@@ -166,7 +166,7 @@ def _select_nearest(distances: Reals, own: np.intp, k: int) -> Positions:
 
 
 def _settle_ties(distances: Reals, order: Positions, k: int) -> Positions:
-    """Return the first k of `order`; of records just as far as the last of them, those with the lowest numbers."""
+    """Return the first k of `order`; among records at the distance of the last, those with the lowest numbers."""
     nearest = order[:k]
     reach = distances[nearest].max()
     if distances[order[k]] > reach:

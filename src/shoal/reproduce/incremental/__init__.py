@@ -1,6 +1,6 @@
-"""Incremental microaggregation: table 5.2, figures 3.3, 4.1 to 4.5, 5.1 to 5.10 and 6.3, ours beside them.
+"""Incremental microaggregation: table 5.2, figures 3.3, 4.1 to 4.5, 5.1 to 5.10 and 6.3, with our results beside them.
 
-`docs/incremental.md` tells what the thesis says and what we found.
+`docs/incremental.md` compares the thesis with what we found.
 """
 
 import json
@@ -55,7 +55,7 @@ Examples:
     metavar="N",
     help="Largest line of table 5.2 for plain NumPy: 500000 records take about an hour, 1000000 four.",
 )
-@click.option("--resume", is_flag=True, help="Go on with what an interrupted run has left in the folder.")
+@click.option("--resume", is_flag=True, help="Resume an interrupted run from what is in the folder.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Repeats the random samples.")
 @click.option(
     "--output",
@@ -67,11 +67,11 @@ Examples:
 def command(
     full: bool, n: int | None, without_plain: bool, plain_up_to: int, resume: bool, seed: int, output: Path
 ) -> None:
-    """Set the incremental variants beside MDAV of everything.
+    """Compare the incremental variants with MDAV of everything.
 
     Relative loss and time of 2MDAV, nearest neighbours with and without splits and inertia, and ours, over the share of
     late records, on Gaussian records of 5, 10 and 15 columns and on census records of 3, 6 and all columns, k = 10 and
-    100; the curves of the planner; and with --full the absolute times of table 5.2. Census records are looked for in
+    100; the curves of the planner; and with --full the absolute times of table 5.2. Census records are searched in
     the folder that SHOAL_DATA names.
     """
     scale = THESIS if full else SMALL
@@ -87,16 +87,16 @@ def command(
 
 
 class Report:
-    """What has been measured so far, saved after every share, so that an interrupted run can go on.
+    """Results so far, saved after every share, so that an interrupted run can be resumed.
 
     Parameters
     ----------
     folder : Path
         Where numbers and pictures go.
     settings : dict
-        What a run must have in common with the one it goes on with: seed, n, plain.
+        Settings that must equal those of the resumed run: seed, n, plain.
     resume : bool
-        Whether to go on with what is in the folder.
+        Whether to resume from what is in the folder.
     """
 
     def __init__(self, folder: Path, settings: dict[str, int], resume: bool = False) -> None:
@@ -110,11 +110,11 @@ class Report:
 
     @property
     def file(self) -> Path:
-        """Where the numbers are."""
+        """The file with the numbers."""
         return self.folder / "incremental.json"
 
     def _go_on(self) -> None:
-        """Read what an earlier run has left, or say why it cannot be continued."""
+        """Read the results of an earlier run, or raise if it cannot be continued."""
         if not self.file.is_file():
             raise ParameterError(f"There is nothing to resume: {self.file} is not there. Run without --resume.")
         try:
@@ -123,7 +123,7 @@ class Report:
             self.results = [Result(**result) for result in content["results"]]
             self.table = [reference_times.Row(**row) for row in content.get("table_5_2", [])]
         except (ValueError, KeyError, TypeError):
-            raise ParameterError(f"{self.file} is not what a run has left. Run without --resume.") from None
+            raise ParameterError(f"{self.file} is not a result file of a run. Run without --resume.") from None
         if settings != self.settings:
             said = ", ".join(f"{name} {value}" for name, value in settings.items())
             raise ParameterError(f"{self.file} was measured with other settings ({said}). Give the same ones.")
@@ -135,12 +135,12 @@ class Report:
         return [nu for nu in shares if nu not in done]
 
     def add(self, results: Sequence[Result]) -> None:
-        """Note all lines of a share, and write the numbers beside the pictures."""
+        """Add all lines of a share, and write the numbers beside the pictures."""
         self.results += results
         save(self.file, self.content())
 
     def add_row(self, row: reference_times.Row) -> None:
-        """Note a line of table 5.2."""
+        """Add a line of table 5.2."""
         self.table.append(row)
         save(self.file, self.content())
 
@@ -154,7 +154,7 @@ class Report:
 
 
 def problems(scale: Scale, seed: int) -> list[Problem]:
-    """Return all sets of records, and say which are not at hand."""
+    """Return all data sets, and report those that are not available."""
     found = [gaussian_problem(scale.n, dims, k, seed) for k in scale.sizes for dims in GAUSSIAN_DIMS]
     source = census(scale.n)
     if isinstance(source, Missing):
@@ -168,7 +168,7 @@ def problems(scale: Scale, seed: int) -> list[Problem]:
 
 
 def run(report: Report, sets: Sequence[Problem], shares: Sequence[float]) -> None:
-    """Measure what is not there yet; plain NumPy only where all columns are there, as in the figures of times."""
+    """Measure what is missing; plain NumPy only with all columns, as in the figures of times."""
     widest = {data: max(p.X.shape[1] for p in sets if p.data == data) for data in {p.data for p in sets}}
     todo = [(problem, report.open_shares(problem, shares)) for problem in sets]
     with click.progressbar(length=sum(len(rest) for _, rest in todo), label="Incremental", file=sys.stderr) as bar:
@@ -180,7 +180,7 @@ def run(report: Report, sets: Sequence[Problem], shares: Sequence[float]) -> Non
 
 
 def run_table(report: Report, plain_up_to: int) -> None:
-    """Measure the lines of table 5.2 that are not there yet."""
+    """Measure the missing lines of table 5.2."""
 
     def make(data: str, n: int, k: int, dims: int) -> Problem | None:
         if data == "gaussian":
@@ -196,7 +196,7 @@ def run_table(report: Report, plain_up_to: int) -> None:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Lay the losses out as text: one line for each set and variant, one column for each share."""
+    """Format the losses as text: one line for each set and variant, one column for each share."""
     shares = sorted({r.nu for r in results})
     lines = [f"{'delta in %':<46}" + "".join(f"{f'nu={nu:.0%}':>9}" for nu in shares)]
     for data, dims, k in dict.fromkeys((r.data, r.dims, r.k) for r in results):

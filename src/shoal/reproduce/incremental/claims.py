@@ -1,4 +1,4 @@
-"""What the thesis says of its table and figures, and whether it is so here."""
+"""The thesis's claims about its table and figures, checked here."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ Curve = dict[float, float]
 
 
 def claims(content: Mapping[str, Any]) -> list[Claim]:
-    """Hold the thesis's sentences against a result file."""
+    """Check the thesis's claims on a result file."""
     results = [Result(**result) for result in content["results"]]
     table = [Row(**row) for row in content.get("table_5_2", [])]
     found = [*table_claims(table)]
@@ -28,7 +28,7 @@ def claims(content: Mapping[str, Any]) -> list[Claim]:
 
 
 def _place(where: str) -> str:
-    """Say whether a number is that of a section or of a figure."""
+    """Return whether a number is that of a section or of a figure."""
     if where == "4.2":
         return "section 4.2.2"
     return where if where.startswith("table") else f"figure {where}"
@@ -60,7 +60,7 @@ class Curves:
         return self.of(line, lambda r: _sum(r.plain_tau_0, r.plain_tau_plus), k)
 
     def bound(self, k: int = 10) -> Curve:
-        """Return what tau_+ must stay below with a head start of nu: 1 - tau_0 + nu."""
+        """Return the upper limit of tau_+ with a head start of nu: 1 - tau_0 + nu."""
         return self.of("2MDAV", lambda r: None if r.plain_tau_0 is None else 1 - r.plain_tau_0 + r.nu, k)
 
 
@@ -81,7 +81,7 @@ def _of_data(results: Sequence[Result], data: str) -> list[Claim]:
 
 
 def _two_steps(curves: Curves, data: str) -> list[Claim]:
-    """Hold figures 5.1 and 5.2 against ours."""
+    """Compare figures 5.1 and 5.2 with ours."""
     both, late, bound = curves.both("2MDAV"), curves.late("2MDAV"), curves.bound()
     least = min(both, key=lambda nu: both[nu])
     apart = max(abs(y - nu**2) for nu, y in late.items())
@@ -152,7 +152,7 @@ def _influence_of_columns(results: Sequence[Result]) -> list[Claim]:
 
 
 def _losses(curves: Curves, data: str) -> list[Claim]:
-    """Hold figures 5.4, 5.5 and 5.6, and what 5.9 and 5.10 say of losses."""
+    """Compare figures 5.4, 5.5 and 5.6, and the losses in 5.9 and 5.10, with ours."""
     names = ("NN", "NN split-mid", "NN split-end", "NN split-end, inertial", "2MDAV")
     without, mid, end, inertial, two = (curves.delta(name) for name in names)
     least, last = min(end), max(end)
@@ -201,7 +201,7 @@ def _losses(curves: Curves, data: str) -> list[Claim]:
 
 
 def _nearest_times(curves: Curves, data: str) -> list[Claim]:
-    """Hold figures 5.7 and 5.8 against ours, and the model of section 4.2.2."""
+    """Compare figures 5.7 and 5.8, and the model of section 4.2.2, with ours."""
     end, mid, two, without = (curves.late(name) for name in ("NN split-end", "NN split-mid", "2MDAV", "NN"))
     least, last = min(end), max(end)
     high = [nu for nu in end if nu >= 0.7]
@@ -251,7 +251,7 @@ def _model(late: Curve, data: str) -> Claim:
 
 
 def _comparison(curves: Curves, data: str) -> list[Claim]:
-    """Hold times and losses together: figures 5.9, 5.10 and 6.3."""
+    """Compare times and losses together: figures 5.9, 5.10 and 6.3."""
     found = []
     figure = "5.9" if data == "gaussian" else "5.10"
     for k in curves.sizes:
@@ -288,7 +288,7 @@ def _shares(shares: Sequence[float]) -> str:
 
 
 def _in_numbers(results: Sequence[Result]) -> list[Claim]:
-    """Return what the thesis says in numbers of Gaussian records with 15 columns and k = 10, and ours."""
+    """Return the numbers in the thesis for Gaussian records with 15 columns and k = 10, and ours."""
     mine = [r for r in results if (r.data, r.dims, r.k) == ("gaussian", 15, 10)]
     if not mine:
         return [untested("6", "delta on Gaussian records of 15 columns")]
@@ -312,7 +312,7 @@ def _in_numbers(results: Sequence[Result]) -> list[Claim]:
 
 
 def table_claims(table: Sequence[Row]) -> list[Claim]:
-    """Hold the ratios of table 5.2, which do not depend on the machine, against ours."""
+    """Compare the ratios of table 5.2, which do not depend on the machine, with ours."""
     if not table:
         return [untested("table 5.2", "absolute times of MDAV: quadratic in n, a tenth at k = 100")]
     times = {row[:4]: row for row in table}

@@ -1,4 +1,4 @@
-"""The figures of the thesis, drawn again from our runs; ours beside."""
+"""The figures of the thesis, drawn from our runs."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -169,7 +169,7 @@ def comparison(results: Sequence[Result]) -> Figure:
 
 
 def advice(results: Sequence[Result]) -> Figure:
-    """Draw which variant is the quickest, and which loses least, at each share (figure 6.3)."""
+    """Draw which variant is the fastest, and which loses least, at each share (figure 6.3)."""
     data = _data(results)
     figure, panels = _panels(len(data), height=2.8)
     for panel, name in zip(panels, data, strict=True):

@@ -12,7 +12,7 @@ from shoal.reproduce.fmdav.switches import numpy_mdav
 from shoal.typing import Labels, Matrix, Vector
 
 BLOCK = 512
-"""Records that are assigned at once: their distances to some thousand centroids fit into a cache."""
+"""Number of records assigned at once: their distances to some thousand centroids fit the cache."""
 
 
 def two_step(X: Matrix, base: Labels, k: int) -> Labels:
@@ -52,7 +52,7 @@ def split_mid(X: Matrix, base: Labels, k: int) -> Labels:
     labels = np.concatenate([base, np.empty(len(X) - len(base), dtype=np.int64)])
     for begin in range(len(base), len(X), BLOCK):
         block = X[begin : begin + BLOCK]
-        # Room for a new cell for each record of the block.
+        # Space for a new cell for each record of the block.
         distances = np.full((len(block), n_cells + len(block)), np.inf)
         distances[:, :n_cells] = half_norms[:n_cells] - block @ centroids[:n_cells].T
         for i in range(len(block)):
@@ -80,7 +80,7 @@ PLAIN: dict[str, Callable[[Matrix, Labels, int], Labels]] = {
     "split-mid": split_mid,
     "split-end": split_end,
 }
-"""The variants of the thesis by the name that `shoal.batches.join` has for them."""
+"""The variants of the thesis by their names in `shoal.batches.join`."""
 
 
 def _centroids(X: Matrix, base: Labels) -> Matrix:

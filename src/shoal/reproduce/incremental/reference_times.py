@@ -1,4 +1,4 @@
-"""Table 5.2 of the thesis: the absolute time that MDAV of everything takes; ours beside."""
+"""Table 5.2 of the thesis: the absolute times of MDAV of everything, beside ours."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -27,7 +27,7 @@ PRINTED = {
 """Seconds by data, records, k and columns, one thread."""
 
 SUBSTITUTES = {13: 9}
-"""Columns of the thesis's census that ours has fewer of."""
+"""Column counts of the thesis's census, and the smaller ones of ours."""
 
 
 class Row(NamedTuple):
@@ -37,7 +37,7 @@ class Row(NamedTuple):
     n: int
     k: int
     dims: int
-    """As the thesis has it; the census here has 9 columns where the thesis has 13."""
+    """As in the thesis; the census here has 9 columns where the thesis has 13."""
     thesis: float
     kernel: float
     plain: float | None
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 def rows(make: Callable[[str, int, int, int], Problem | None], done: Sequence[Row], plain_up_to: int) -> Iterator[Row]:
-    """Measure the lines that are not done; `make` gives the records of one, or None where they are not at hand."""
+    """Measure the missing lines; `make` returns the records of one, or None if they are not available."""
     there = {row[:4] for row in done}
     for (data, n, k, dims), thesis in PRINTED.items():
         problem = None if (data, n, k, dims) in there else make(data, n, k, SUBSTITUTES.get(dims, dims))
@@ -57,7 +57,7 @@ def rows(make: Callable[[str, int, int, int], Problem | None], done: Sequence[Ro
 
 
 def as_text(table: Sequence[Row]) -> str:
-    """Lay the table out."""
+    """Format the table as text."""
     lines = ["Table 5.2: seconds for MDAV of everything, one thread", ""]
     lines.append(f"{'data':<10}{'n':>10}{'k':>5}{'columns':>9}{'thesis':>11}{'plain NumPy':>13}{'shoal':>9}")
     for row in table:

@@ -1,4 +1,4 @@
-"""One set of records, one k: every variant at every late share, relative to MDAV of everything."""
+"""One data set, one k: every variant at every late share, relative to MDAV of everything."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ LINES: dict[str, tuple[str, bool]] = {
     "NN split-end, inertial": ("split-end", True),
     "ours": ("reopen", False),
 }
-"""What is compared: the variant, and whether with the inertial coefficient."""
+"""The lines compared: the variant, and whether with the inertial coefficient."""
 
 
 class Problem(NamedTuple):
@@ -68,7 +68,7 @@ def measure(problem: Problem, shares: Sequence[float], plain: bool) -> Iterator[
 
 
 class Whole(NamedTuple):
-    """MDAV of everything: what losses and times are relative to."""
+    """MDAV of everything, to which losses and times are relative."""
 
     sse: float
     seconds: float

@@ -1,4 +1,4 @@
-"""Random aggregation: the paper's figures 4 to 7, and the attack that it argues about.
+"""Random aggregation: the paper's figures 4 to 7, and the attack that it discusses.
 
 References
 ----------
@@ -37,11 +37,11 @@ FILES = {
     "Breast Cancer": (
         "breast_cancer_wisconsin.csv",
         slice(1, 10),
-    ),  # nine measurements; no number of the sample, no class
+    ),  # nine measurements, without the sample number and the class
     "Diabetes": ("pima_diabetes.csv", slice(0, 8)),
 }
 STAND_INS = {"Census (stand-in)": datasets.census, "Tarragona (stand-in)": datasets.tarragona}
-"""Shipped sets of about the same size, for where neither file is at hand."""
+"""Shipped data sets of about the same size, used if neither file is available."""
 
 SHOAL = "shoal"
 
@@ -107,12 +107,12 @@ def _sizes(context: click.Context, parameter: click.Parameter, text: str) -> tup
     help="Folder for the pictures and the numbers.",
 )
 def command(ks: tuple[int, ...], c: int, repeats: int, seed: int, output: Path) -> None:
-    """Set the figures of random aggregation beside ours.
+    """Compare the figures of random aggregation with ours.
 
     Time and loss of the top-down and the bottom-up partition, loss and linkage of random aggregation against k and rho,
-    and what an intruder gets who knows all records of a cell but one. The paper draws curves and prints no number; its
-    sentences about them are held against ours. The two data sets are looked for in the folder that SHOAL_DATA names,
-    or in shared/data in or beside the current folder; without both, Census and Tarragona stand in.
+    and what an intruder learns who knows all records of a cell but one. The paper shows curves and no numbers; its
+    claims about them are checked. The two data sets are searched in the folder that SHOAL_DATA names, or in shared/data
+    in or beside the current folder; without both, Census and Tarragona are used.
     """
     make_folder(output)
     cuts: list[Partitioned] = []
@@ -139,7 +139,7 @@ def command(ks: tuple[int, ...], c: int, repeats: int, seed: int, output: Path) 
 
 
 def at_hand() -> list[tuple[str, Matrix]]:
-    """Return the sets that are there, and say which are not; without any, shipped ones stand in."""
+    """Return the available data sets, and report missing ones; without any, use shipped ones."""
     found = []
     for source in sources():
         if isinstance(source, Missing):
@@ -153,7 +153,7 @@ def at_hand() -> list[tuple[str, Matrix]]:
 
 
 def sources() -> Iterable[tuple[str, Matrix] | Missing]:
-    """Yield the two sets, columns scaled to [0, 1], or say which is not at hand."""
+    """Yield the two data sets, columns scaled to [0, 1], or the reason why one is not available."""
     folder = data_folder()
     for name, (file, columns) in FILES.items():
         if folder is None or not (folder / file).is_file():
@@ -188,7 +188,7 @@ def partitions(data: str, X: Matrix, k: int, c: int, seeds: Iterable[int]) -> li
 
 
 def scattered(data: str, X: Matrix, k: int, seeds: Iterable[int]) -> list[Scattered]:
-    """RandomAggregation the records of top-down cells, for each rho, and measure loss, linkage and the intruder."""
+    """Apply random aggregation to top-down cells for each rho, and measure loss, linkage and the intruder's success."""
     total = float(np.square(X - X.mean(axis=0)).sum())
     found = []
     for rho in RHOS:

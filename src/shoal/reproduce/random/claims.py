@@ -1,4 +1,4 @@
-"""What the paper says of its figures 4 to 7 and of the attack, and whether it is so here."""
+"""The paper's claims about figures 4 to 7 and the attack, checked here."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ NO_NUMBERS = "the paper draws curves and prints no number; its Breast Cancer has
 
 
 def claims(content: Mapping[str, Any]) -> list[Claim]:
-    """Hold the sentences of sections 3.3 and 4 against a result file."""
+    """Check the claims of sections 3.3 and 4 on a result file."""
     found = [untested("figures 4 to 7", "the values of the curves", NO_NUMBERS)]
     for data in dict.fromkeys(line["data"] for line in content["partitions"]):
         cuts = [line for line in content["partitions"] if line["data"] == data]

@@ -1,8 +1,8 @@
-"""The two partitions that the paper compares, in NumPy over a matrix of all distances as it has them.
+"""The two partitions that the paper compares, in NumPy over a matrix of all distances, as in the paper.
 
-Top-down is its algorithm 3, as read in ``docs/topdown.md``. Bottom-up is another paper's and described nowhere in this
-one; our reading of its few words: the same parts, and in each, again and again, a record drawn at random with the k - 1
-nearest to it, until fewer than 2k are left, which make the last cell.
+Top-down is its algorithm 3, as explained in ``docs/topdown.md``. Bottom-up comes from another paper and is not
+described in this one; we take it as: the same parts, and in each, repeatedly, a record drawn at random with the k - 1
+nearest to it, until fewer than 2k are left, which form the last cell.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def distances(X: Matrix) -> Matrix:
 
 
 def partitioned(X: Matrix, k: int, c: int, seed: Seed, cut: Cut) -> Labels:
-    """Return the cells: c parts, and each of them cut."""
+    """Return the cells: c parts, each of them split into cells."""
     start, M = parts(X, k, c, seed), distances(X)
     rng = np.random.default_rng(seed)
     labels = np.empty(len(X), dtype=np.int64)
@@ -37,7 +37,7 @@ def partitioned(X: Matrix, k: int, c: int, seed: Seed, cut: Cut) -> Labels:
 
 
 def top_down(M: Matrix, k: int, rng: np.random.Generator) -> list[Labels]:
-    """Split around the farthest pair, and again, until all have fewer than 2k records."""
+    """Split around the farthest pair, repeatedly, until all parts have fewer than 2k records."""
     waiting, done = [np.arange(len(M))], []
     while waiting:
         piece = waiting.pop()
@@ -50,7 +50,7 @@ def top_down(M: Matrix, k: int, rng: np.random.Generator) -> list[Labels]:
         rest = np.setdiff1d(np.arange(len(piece)), first)
         second = rest[np.argsort(D[j][rest], kind="stable")[:k]]
         rest = np.setdiff1d(rest, second)
-        # The mean squared distance from a group, less what its own spread adds, is that from its centroid.
+        # The squared distance from a centroid is the mean squared distance from the members minus their variance.
         far = [D[np.ix_(rest, group)].mean(axis=1) - D[np.ix_(group, group)].mean() / 2 for group in (first, second)]
         near = far[0] <= far[1]
         waiting += [piece[np.concatenate([first, rest[near]])], piece[np.concatenate([second, rest[~near]])]]
@@ -58,7 +58,7 @@ def top_down(M: Matrix, k: int, rng: np.random.Generator) -> list[Labels]:
 
 
 def bottom_up(M: Matrix, k: int, rng: np.random.Generator) -> list[Labels]:
-    """Gather a random record and its k - 1 nearest, and again."""
+    """Form cells of a random record and its k - 1 nearest, repeatedly."""
     left, done = np.arange(len(M)), []
     while len(left) >= 2 * k:
         centre = left[rng.integers(len(left))]

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from shoal.reproduce.random import Partitioned, Scattered
 
 Point = tuple[str, str, int, float]
-"""A data set, a curve, a k and a value."""
+"""A point: data set, curve, k and value."""
 
 
 def draw(cuts: Sequence[Partitioned], spread: Sequence[Scattered], folder: Path) -> None:

@@ -30,7 +30,7 @@ from shoal.typing import Labels, Matrix
 
 __all__ = ["claims", "command"]
 
-# Where the paper says that t is reached, its bound |B1|, and the bound |B1| sqrt(m) that its proposition 1 states.
+# The weight at which the paper reaches t, its bound |B1|, and the bound |B1| sqrt(m) of its proposition 1.
 SAID = {("PCD-1000", 0.1): 199, ("PCD-1000", 0.05): 99, ("MCD", 0.1): 215}
 K = 2
 
@@ -50,7 +50,7 @@ class Data(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a partition reaches and loses; `weight` is None for the strict model."""
+    """EMD and loss of a partition; `weight` is None for the strict model."""
 
     data: str
     t: float
@@ -64,7 +64,7 @@ class Result(NamedTuple):
 
 
 class Order(NamedTuple):
-    """From which whole weight on the procedure keeps t, with the records in a certain order; None: from none."""
+    """The whole weight from which the procedure keeps t, with the records in a given order; None if there is none."""
 
     data: str
     t: float
@@ -85,12 +85,12 @@ class Order(NamedTuple):
     help="Folder for the pictures and the numbers.",
 )
 def command(full: bool, seed: int, output: Path) -> None:
-    """Set figures 1 and 2 of the paper on steering beside ours.
+    """Compare figures 1 and 2 of the paper on steering with ours.
 
     Largest and mean distance (EMD) between a cell and the table, MSE and MAE against the weight of the bucket
     attribute, for the paper's procedure by MDAV on perfectly correlated data (PCD) of 1000 and 1001 records and on
-    moderately correlated ones (MCD: Census); the strict model of shoal on the same; from which weight on t is kept when
-    the records come in another order; and the three baselines of section VI-C.
+    moderately correlated ones (MCD: Census); the strict model of shoal on the same; the weight from which t is kept
+    when the records are in another order; and the three baselines of section VI-C.
     """
     make_folder(output)
     results: list[Result] = []
@@ -115,7 +115,7 @@ def command(full: bool, seed: int, output: Path) -> None:
 
 
 def cases() -> Iterator[tuple[Data, float]]:
-    """Yield what the figures show, and the set with one record more, on which the procedure fails."""
+    """Yield the data sets of the figures, and the one with one record more, on which the procedure fails."""
     for n in (1000, 1001):
         for t in (0.1, 0.05):
             yield perfectly_correlated(n), t
@@ -123,7 +123,7 @@ def cases() -> Iterator[tuple[Data, float]]:
 
 
 def figures() -> list[tuple[Data, float]]:
-    """Return what figures 1 and 2 show."""
+    """Return the data sets of figures 1 and 2."""
     return [(perfectly_correlated(1000), 0.1), (perfectly_correlated(1000), 0.05), (moderately_correlated(), 0.1)]
 
 
@@ -181,7 +181,7 @@ def in_orders(data: Data, t: float, n_orders: int, seed: int) -> Iterator[Order]
 
 
 def kept_from_weight(data: Data, t: float) -> float | None:
-    """Try whole weights downwards from above the bound until one breaks t."""
+    """Try whole weights downwards from above the bound until one violates t."""
     attribute = bucket_attribute(data.X, data.column.codes, n_buckets(len(data.X), K, t))
     kept = None
     for weight in range(int(bound(data, t)) + 2, -1, -1):
@@ -201,7 +201,7 @@ def baselines(data: Data, t: float) -> Iterator[dict[str, Any]]:
 
 
 def baselines_text(lines: Sequence[dict[str, Any]]) -> str:
-    """Lay the baselines out."""
+    """Format the baselines as text."""
     rows = [f"{'section VI-C':<20} {'data':<9} {'t':>5} {'max EMD':>8} {'MSE':>7} {'MAE':>7} {'cells':>6}"]
     rows += [
         f"{line['baseline']:<20} {line['data']:<9} {line['t']:>5g} {line['max_emd']:>8.4f} {line['mse']:>7.4f}"
@@ -225,7 +225,7 @@ def _result(data: Data, t: float, weight: float | None, labels: Labels, seconds:
 
 
 def text(results: Sequence[Result]) -> str:
-    """Lay the numbers out, and say from which weight on t is kept."""
+    """Format the numbers as text, with the weight from which t is kept."""
     lines = [f"{'data':<9} {'t':>5} {'weight':>7} {'max EMD':>8} {'mean EMD':>8} {'MSE':>7} {'MAE':>7} {'cells':>6}"]
     for data, t in dict.fromkeys((result.data, result.t) for result in results):
         some = [result for result in results if (result.data, result.t) == (data, t)]
@@ -240,7 +240,7 @@ def _line(result: Result) -> str:
 
 
 def kept_from(results: Sequence[Result]) -> str:
-    """Say from which of the weights on the procedure keeps t, and what the paper says."""
+    """Return the weight from which the procedure keeps t, and that of the paper, in words."""
     steered = [result for result in results if result.weight is not None]
     last_broken = max((i for i, result in enumerate(steered) if result.max_emd > result.t), default=-1)
     said = SAID.get((results[0].data, results[0].t))

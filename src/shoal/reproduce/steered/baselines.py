@@ -3,7 +3,7 @@
 Merge: microaggregate, then join the cell farthest from t with the nearest cell until t holds. k-anonymity first: make
 cells as MDAV does, and swap members for others that bring the cell closer to the table; merge what is left. t-closeness
 first: cut the records, sorted by the confidential column, into as many parts as a cell needs records, and take one of
-each part, the nearest. In NumPy, one distance at a time as written; nothing here is used by the product.
+each part, the nearest. In NumPy, one distance at a time, as described; shoal itself uses nothing of this.
 
 References
 ----------
@@ -31,7 +31,7 @@ def merge(X: Matrix, column: Codes, k: int, t: float) -> Labels:
 
 
 def k_first(X: Matrix, column: Codes, k: int, t: float) -> Labels:
-    """Make cells of k that are swapped towards t, then merge cells that are not there yet."""
+    """Make cells of k, swap members until t holds where possible, then merge cells that still violate t."""
     table = Table(column)
 
     def cell_around(start: int, rest: Labels) -> Labels:
@@ -63,7 +63,7 @@ def t_first(X: Matrix, column: Codes, k: int, t: float) -> Labels:
     def cell_around(start: int, rest: Labels) -> Labels:
         taken = []
         for part in parts:
-            # A part with more records than cells to come gives a second one.
+            # A part with more records than remaining cells gives a second record.
             left = n_cells - len(cells)
             for _ in range(2 if len(part) > left else 1):
                 nearest = part[int(_squared(X[part], X[start]).argmin())]
@@ -80,7 +80,7 @@ BASELINES = {"merge": merge, "k-anonymity first": k_first, "t-closeness first": 
 
 
 class Table:
-    """The distribution of the confidential column, to which cells are compared."""
+    """The distribution of the confidential column, with which cells are compared."""
 
     def __init__(self, column: Codes) -> None:
         self._codes, self._n_values = column.codes, column.n_values

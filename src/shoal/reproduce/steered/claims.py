@@ -1,4 +1,4 @@
-"""What the paper says of its figures 1 and 2 and of its baselines, and whether it is so here."""
+"""The paper's claims about figures 1 and 2 and its baselines, checked here."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ FEWER = "1001 records, as the text has them, leave one over; the printed weights
 
 
 def claims(content: Mapping[str, Any]) -> list[Claim]:
-    """Hold the sentences of section VI-C against a result file."""
+    """Check the claims of section VI-C on a result file."""
     results = content["results"]
     orders = content.get("orders", [])
     return [

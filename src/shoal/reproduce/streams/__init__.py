@@ -1,8 +1,8 @@
 """Streams: figure 3 and proposition 2 of steered microaggregation (Domingo-Ferrer and Soria-Comas, 2017).
 
 Figure 3 shows loss and reordering against the weight of the position, on MCD (TAXINC and POTHVAL of Census, min-max
-scaled), k = 10, delay 100. Proposition 2 says from which weight on no tuple changes its place; adversarial streams find
-the exact threshold.
+scaled), k = 10, delay 100. Proposition 2 gives the weight from which the order of tuples is kept; adversarial streams
+find the exact threshold.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ __all__ = ["claims", "command"]
 K, DELAY = 10, 100
 WEIGHTS = (0.0, 0.0025, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.1, 0.2, 0.325, 1.0)
 PRINTED = {0.0: (80, 25.0), 0.02: (12, 0.7)}
-"""What the paper says about reordering, largest and mean, in its text."""
+"""Reordering in the paper's text, largest and mean."""
 
 EXAMPLES = """\b
 Examples:
@@ -52,7 +52,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Threshold:
-    """From which weight per position on no adversarial stream made a tuple move, and what the proof says."""
+    """The weight per position from which no adversarial stream moved a tuple, and that of the proof."""
 
     k: int
     m: int
@@ -63,7 +63,7 @@ class Threshold:
 @click.command(epilog=EXAMPLES)
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), default=Path("out"), show_default=True)
 def command(output: Path) -> None:
-    """Measure figure 3 and proposition 2 of steered microaggregation again."""
+    """Reproduce figure 3 and proposition 2 of steered microaggregation."""
     make_folder(output)
     points = list(figure_3())
     click.echo(f"MCD, k = {K}, delay {DELAY}: position differences within a cell (largest, mean of pairs), ranks moved")
@@ -120,7 +120,7 @@ def figure_3(weights: Sequence[float] = WEIGHTS) -> Iterator[Point]:
 
 
 def cells_of(released: pa.Table) -> Labels:
-    """Return the cell of each position: tuples leave cell after cell, and those of a cell look the same."""
+    """Return the cell of each position: tuples are released cell after cell, and those of a cell look the same."""
     values = np.column_stack([released["taxinc"], released["pothval"]])
     new = np.concatenate([[False], (values[1:] != values[:-1]).any(axis=1)])
     cells = np.empty(len(values), dtype=np.int64)
@@ -129,7 +129,7 @@ def cells_of(released: pa.Table) -> Labels:
 
 
 def proposition_2(cases: Sequence[tuple[int, int]] = ((2, 1), (3, 2), (5, 3), (10, 2), (10, 5))) -> Iterator[Threshold]:
-    """Close in on the threshold from both sides, until it is known to six digits."""
+    """Bisect for the threshold until it is known to six digits."""
     for k, m in cases:
         low, high = 0.0, 2.0 * np.sqrt(m)
         while high - low > 1e-7:
@@ -139,7 +139,7 @@ def proposition_2(cases: Sequence[tuple[int, int]] = ((2, 1), (3, 2), (5, 3), (1
 
 
 def _can_be_made_to_move(k: int, m: int, weight: float) -> bool:
-    """Try streams that make it as hard as can be: corners of the cube, the due tuple's own just out of reach."""
+    """Try worst-case streams: corners of the cube, with the due tuple's natural neighbours just out of reach."""
     rng = np.random.default_rng(0)
     worst = np.zeros((k + 1, m))
     worst[k - 1] = 1.0

@@ -1,4 +1,4 @@
-"""What the paper says of figure 3 and proposition 2, and whether it is so here."""
+"""The paper's claims about figure 3 and proposition 2, checked here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ K = 10
 
 
 def claims(content: Mapping[str, Any]) -> list[Claim]:
-    """Hold the sentences of sections V and VI about streams against a result file."""
+    """Check the claims of sections V and VI about streams on a result file."""
     points = {point["weight"]: point for point in content["figure_3"]}
     return [
         *(_reordering(points, *said) for said in ((0.0, 80, 25.0), (0.02, 12, 0.7))),

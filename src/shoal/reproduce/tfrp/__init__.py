@@ -1,4 +1,4 @@
-"""TFRP: the paper's table of losses, its figures 5 to 13, and what it says of them.
+"""TFRP: the paper's table of losses, its figures 5 to 13, and its claims about them.
 
 References
 ----------
@@ -42,7 +42,7 @@ class Scale(NamedTuple):
     """The n of figure 13."""
 
     limit: Limit = SMALL_LIMIT
-    """How far the plain twins are run."""
+    """Limits up to which the plain twins are run."""
 
 
 SMALL = Scale(256, (10, 20, 40, 80), (1_000, 2_000, 4_000, 8_000, 16_000))
@@ -74,7 +74,7 @@ Examples:
     help="Folder for the pictures and the numbers.",
 )
 def command(full: bool, without_images: bool, seed: int, output: Path) -> None:
-    """Set TFRP's table and figures beside ours.
+    """Compare TFRP's table and figures with ours.
 
     Information loss and time of Diameter, Centroid and TFRP, each with and without its second phase, on the three
     reference sets (table 2, figures 5 to 7 and 10) and on blocks of pixels (figures 8, 9 and 11 to 13), as tables,
@@ -91,12 +91,12 @@ def command(full: bool, without_images: bool, seed: int, output: Path) -> None:
 
 
 def reference_sets() -> list[Dataset]:
-    """Return the three sets of the literature, EIA in both readings."""
+    """Return the three data sets of the literature, EIA in both interpretations."""
     return [datasets.tarragona(), datasets.census(), datasets.eia(10), datasets.eia(11)]
 
 
 class Report:
-    """What has been measured so far, saved after every data set so that an interrupted run keeps it."""
+    """Results so far, saved after every data set, so that an interrupted run keeps them."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         make_folder(folder)
@@ -139,7 +139,7 @@ def run(report: Report, sets: Sequence[Dataset | Missing], scale: Scale, sizes: 
 
 
 def tree_line(data: str, X: Matrix, k: int) -> dict[str, Any]:
-    """Set MST partitioning beside Diameter and Centroid (section 2.3)."""
+    """Compare MST partitioning with Diameter and Centroid (section 2.3)."""
     line: dict[str, Any] = {"data": data, "k": k}
     for method in ("mst", "diameter", "centroid"):
         labels, seconds = timed(partition, X, k, method, threads=1)
@@ -167,7 +167,7 @@ def _run_scalability(report: Report, sets: Sequence[Dataset], scale: Scale) -> N
 
 
 def texts(report: Report) -> str:
-    """Lay everything out as text."""
+    """Format everything as text."""
     parts = [
         table_2_text(report.results),
         in_text_text(report.results),
@@ -179,7 +179,7 @@ def texts(report: Report) -> str:
 
 
 def table_2_text(results: Sequence[Result]) -> str:
-    """Set each entry of table 2 beside ours, and count those that agree to the printed digits."""
+    """Compare each entry of table 2 with ours, and count those that agree to the printed digits."""
     ours = {(result.data, result.k, result.method): result.il for result in results}
     lines = ["Table 2: information loss in percent, the paper's | ours | difference", ""]
     agreeing = total = 0
@@ -194,7 +194,7 @@ def table_2_text(results: Sequence[Result]) -> str:
 
 
 def in_text_text(results: Sequence[Result]) -> str:
-    """Set the losses that the text spells out beside ours."""
+    """Compare the losses given in the text with ours."""
     lines = ["Losses in the text: the paper's | ours | difference", ""]
     lines += [
         f"{data:<10} k={k:<3} {method:<10} {paper:>8.2f} {ours:>8.3f} {ours - paper:>+8.3f}"

@@ -1,7 +1,7 @@
-"""What the paper says of its table and figures, and whether it is so here.
+"""The paper's claims about its table and figures, checked here.
 
-Losses are compared as they are. Times are compared like with like: those of plain twins of all methods, since the
-kernels answer by other means; where the plain twin takes too long, the claim is not testable in the run.
+Losses are compared directly. Times are those of plain twins of all methods, since the kernels use other algorithms;
+where the plain twin takes too long, the claim is not testable in the run.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ TOO_LONG = "the plain twin of Diameter was not run at this size: it takes hours"
 
 
 class Grid:
-    """The results, to be asked by data set, k and method."""
+    """The results, accessed by data set, k and method."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         self._results = {(result.data, result.k, result.method): result for result in results}
@@ -52,7 +52,7 @@ class Grid:
 
 
 def claims(content: Mapping[str, Any]) -> list[Claim]:
-    """Hold every sentence of sections 2.3 and 4 that can be counted against a result file."""
+    """Check every measurable claim of sections 2.3 and 4 on a result file."""
     results = [Result(**result) for result in content["results"]]
     grid = Grid(results)
     return [
@@ -100,7 +100,7 @@ def _in_text(results: Sequence[Result]) -> list[Claim]:
 
 
 def _losses(grid: Grid, results: Sequence[Result]) -> list[Claim]:
-    """Hold figures 5 to 7 against ours."""
+    """Compare figures 5 to 7 with ours."""
     least, most = Grid.least, Grid.most
     large = [k for k in SIZES if k >= 10]
     said = (5, 7, 9, 20, 35, 40, 45, 50)
@@ -184,7 +184,7 @@ def _less_than_both(grid: Grid, figure: str, data: str) -> Claim:
 
 
 def _pictures(grid: Grid) -> list[Claim]:
-    """Hold figures 8 and 9 against ours: two other pictures."""
+    """Compare figures 8 and 9 with ours, which use two other pictures."""
     found = []
     for figure, name in zip((8, 9), NAMES, strict=True):
         dense, sparse = f"{name}-2x2", f"{name}-4x4"
@@ -233,7 +233,7 @@ def _pictures(grid: Grid) -> list[Claim]:
 
 
 def _times(grid: Grid, results: Sequence[Result]) -> list[Claim]:
-    """Hold figures 10 to 12 against the times of the plain twins."""
+    """Compare figures 10 to 12 with the times of the plain twins."""
     found = [_fastest(grid, results), _small_addition(grid, results)]
     for figure, name in zip((11, 12), NAMES, strict=True):
         sparse = f"{name}-4x4"
@@ -301,7 +301,7 @@ def _slowest(grid: Grid, where: str, data: str) -> Claim:
 
 
 def growth(scalability: Sequence[Result]) -> list[Claim]:
-    """Hold what is said of figure 13 against the exponents of the plain twins' times."""
+    """Compare the claims about figure 13 with the exponents of the plain twins' times."""
     found = []
     for method, (word, power) in {
         "Diameter": ("cubic", 3),
@@ -343,7 +343,7 @@ def exponent(points: Sequence[tuple[int, float]]) -> float:
 
 
 def _trees(trees: Sequence[Mapping[str, Any]]) -> list[Claim]:
-    """Hold what section 2.3 says of minimum spanning trees against ours."""
+    """Compare the claims of section 2.3 about minimum spanning trees with ours."""
     says = "MST partitioning loses more than Diameter unless the records are in well-separated clusters"
     slower = "MST partitioning takes longer than Centroid"
     if not trees:
@@ -364,7 +364,7 @@ def _trees(trees: Sequence[Mapping[str, Any]]) -> list[Claim]:
 
 
 def in_text(results: Sequence[Result]) -> list[tuple[str, int, str, float, float]]:
-    """Return the losses that the text spells out: data, k, method, the paper's, ours."""
+    """Return the losses given in the text: data, k, method, the paper's, ours."""
     grid = Grid(results)
     return [
         (data, k, method, printed, grid.il(data, k, method))

@@ -16,7 +16,7 @@ from shoal.reproduce.data_and_results import Missing
 from shoal.typing import Matrix
 
 NAMES = ("astronaut", "camera")
-"""The stand-ins of Lena and of Girl."""
+"""The replacements of Lena and Girl."""
 
 
 def picture(name: str, side: int = 512) -> NDArray[np.float64] | Missing:

@@ -27,7 +27,7 @@ METHODS = ("Diameter", "Diameter+", "Centroid", "Centroid+", "TFRP_I", "TFRP")
 
 
 class Result(NamedTuple):
-    """What one method makes of one data set."""
+    """The result of one method on one data set."""
 
     data: str
     n: int
@@ -43,16 +43,16 @@ class Result(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """How far the plain twins are run."""
+    """Limits up to which the plain twins are run."""
 
     pairs: float
-    """Largest n^3 / k for Diameter, whose time it is."""
+    """Largest n^3 / k for Diameter, which takes that time."""
 
     records: int
     """Largest n for the others."""
 
     def allows(self, base: str, n: int, k: int) -> bool:
-        """Tell whether the plain twin of a method is run."""
+        """Return whether the plain twin of a method is run."""
         return n**3 / k <= self.pairs if base == "Diameter" else n <= self.records
 
 

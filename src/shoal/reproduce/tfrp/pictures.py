@@ -97,7 +97,7 @@ def _lines(panel: Axes, results: Sequence[Result], across: str, up: str) -> None
 
 
 def _mark_paper(panel: Axes, data: str, sizes: range) -> None:
-    """Mark what table 2 prints for both phases."""
+    """Mark the values of table 2 for both phases."""
     printed = [entry for entry in table_2() if entry.data == data and entry.k in sizes]
     at, losses = [entry.k for entry in printed], [entry.il for entry in printed]
     panel.plot(at, losses, "o", color="black", fillstyle="none", markersize=6, markeredgewidth=0.6, label="table 2")

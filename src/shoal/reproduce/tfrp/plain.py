@@ -1,6 +1,6 @@
-"""Diameter, Centroid and TFRP as the paper describes them, in NumPy: no index, no bound, no answer kept for later.
+"""Diameter, Centroid and TFRP as the paper describes them, in NumPy: no index, no bound, no cached results.
 
-The kernels of shoal answer the same questions by other means, so their times say nothing about the paper's. These
+The kernels of shoal use other algorithms, so their times say nothing about the paper's. These
 twins make the same cells as the kernels, and are timed beside them.
 """
 
@@ -37,7 +37,7 @@ def centroid(X: Matrix, k: int) -> Labels:
 
 
 def tfrp(X: Matrix, k: int) -> Labels:
-    """Gather the k - 1 nearest to the record farthest from one of two fixed points, in turn (phase I): O(n^2 / k)."""
+    """Group the record farthest from one of two fixed points, in turn, with its k - 1 nearest (phase I): O(n^2 / k)."""
     cells = _Cells(X)
     corners = [np.full(X.shape[1], X.max()), np.full(X.shape[1], X.min())]
     orders = [np.argsort(-_squared(X, corner), kind="stable") for corner in corners]
@@ -52,7 +52,7 @@ def tfrp(X: Matrix, k: int) -> Labels:
 
 
 def phase_two(X: Matrix, labels: Labels, k: int, cut: Callable[[Matrix, int], Labels]) -> Labels:
-    """Scatter cells, in order of decreasing error, whose records are better off elsewhere; cut what has grown."""
+    """Dissolve cells, in order of decreasing error, if that lowers the loss; split cells that have grown to 2k."""
     members = list(np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1]))
     centroids = np.stack([X[cell].mean(axis=0) for cell in members])
     errors = np.array([_error(X[cell]) for cell in members])
@@ -73,7 +73,7 @@ PLAIN: dict[str, Callable[[Matrix, int], Labels]] = {"Diameter": diameter, "Cent
 
 
 def farthest_pair(X: Matrix) -> tuple[int, int]:
-    """Return the two records farthest apart, block by block of all pairs."""
+    """Return the two records farthest apart, searching all pairs block by block."""
     norms = np.square(X).sum(axis=1)
     best, pair = -np.inf, (0, 0)
     for begin in range(0, len(X), BLOCK):
@@ -104,13 +104,13 @@ class _Cells:
         self.n_cells = 0
 
     def close(self, records: Labels) -> None:
-        """Make a cell of some of the remaining records."""
+        """Form a cell of some of the remaining records."""
         self.labels[records] = self.n_cells
         self.n_cells += 1
         self.rest = self.rest[self.labels[self.rest] < 0]
 
     def grow(self, start: int, k: int) -> None:
-        """Make a cell by adding, one at a time, the remaining record nearest to its centroid so far."""
+        """Form a cell by adding, one at a time, the remaining record nearest to its current centroid."""
         open_to_all = np.ones(len(self.rest), dtype=bool)
         near = int(np.searchsorted(self.rest, start))
         records, total = [], np.zeros(self.X.shape[1])
@@ -140,7 +140,7 @@ class _Cells:
 
 
 def _scatter(X: Matrix, members: list[Labels], centroids: Matrix, errors: Matrix, cell: int, k: int) -> None:
-    """Hand the records of a cell to the nearest others, and keep it so if the sum of errors falls."""
+    """Move the records of a cell to the nearest others, if that lowers the sum of errors."""
     sizes = np.array([len(records) for records in members])
     far = _squared(X[members[cell]], centroids[cell])
     joined: dict[int, list[int]] = {}

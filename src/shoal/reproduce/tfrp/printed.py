@@ -1,4 +1,4 @@
-"""What the paper prints: its table 2, and the losses and times that its text spells out."""
+"""Numbers printed in the paper: its table 2, and the losses and times given in its text."""
 
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ IN_TEXT = {
         "TFRP": 2.15,
     },
 }
-"""The losses that sections 4.2 and 4.3 give as differences, worked out."""
+"""The losses that sections 4.2 and 4.3 give as differences, computed."""
 
 
 class Printed(NamedTuple):

@@ -1,6 +1,6 @@
 """Pipe: lines in, k-anonymous lines out, for ``shoal stream``.
 
-`source` reads bytes, `lines` turns lines into columns and back, `sink` writes, and `loop` connects them and goes on
+`source` reads bytes, `lines` turns lines into columns and back, `sink` writes, and `loop` connects them and resumes
 where it was stopped.
 """
 

@@ -11,7 +11,7 @@ STATE, LOCK = "stream.state", "stream.lock"
 
 
 class Checkpoint:
-    """A folder that is made if need be, and belongs to one pipe until `close`."""
+    """A folder, created if needed, that is locked for one pipe until `close`."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / STATE
@@ -29,21 +29,21 @@ class Checkpoint:
             self.close()
             raise
         with locked_folders([folder]):
-            # What a run that was killed left half-written holds tuples, and is of no use.
+            # Partial files of a killed run hold unprotected tuples and cannot be used.
             sweep(self.path)
 
     def load(self, stream: Stream) -> Stream | None:
-        """Return the stream that was saved here, if there is one."""
+        """Return the saved stream, if there is one."""
         return Stream.load(self.path, clock=stream.clock) if self.path.exists() else None
 
     def save(self, stream: Stream) -> None:
-        """Write the state: the old one stays until the new one is on the disk."""
+        """Write the state; the old one stays until the new one is on disk."""
         stream.save(self.path)
 
     def remove(self) -> None:
-        """Forget the state: the stream has ended."""
+        """Remove the state, since the stream has ended."""
         self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let the next one in."""
+        """Release the lock."""
         os.close(self._descriptor)

@@ -1,4 +1,4 @@
-"""Ends: where lines come from and go to, each a place of its own."""
+"""Ends: where lines come from and go to; all of them different files."""
 
 import os
 import stat
@@ -22,16 +22,16 @@ class Ends:
     side: str | None = None
     checkpoint: Path | None = None
     every: int = 1_000_000
-    """How many tuples between two checkpoints."""
+    """Number of tuples between two checkpoints."""
     force: bool = False
-    """Replace files that are there already."""
+    """Replace existing files."""
     drain: float = 10.0
-    """How many seconds, once stopped, what was read may take to be delivered."""
+    """Seconds after a stop within which what was read has to be delivered."""
 
     def check(self) -> None:
-        """Refuse ends that are one and the same file, and files that a checkpoint cannot go on with."""
+        """Refuse ends that are the same file, and files that cannot be resumed from a checkpoint."""
         if self.checkpoint is not None and (is_packed(self.output) or is_packed(self.side)):
-            raise ParameterError("A packed file cannot be cut and written on; with a checkpoint, write plain files.")
+            raise ParameterError("A compressed file cannot be cut and continued; with a checkpoint, write plain files.")
         state = None if self.checkpoint is None else str(self.checkpoint / STATE)
         places = [
             (f"input {self.input or 'stdin'!r}", _place(self.input, sys.stdin)),
@@ -48,7 +48,7 @@ class Ends:
 
 
 def _place(path: str | None, standard: Any) -> tuple[object, ...] | None:
-    """Return what tells one file from another, None where there is no file."""
+    """Return what identifies a file, None if it does not exist."""
     if path is not None and not os.path.exists(path):
         return (os.path.realpath(path),)
     try:

@@ -1,7 +1,7 @@
 """Lines: NDJSON or CSV as Arrow tables, and tables as lines.
 
-Quasi-identifiers are read as what they are; columns that only pass through keep their text as it stands. A line that
-cannot be used is known by its number and a reason, never by its content.
+Quasi-identifiers are parsed by their kind; columns that only pass through keep their text unchanged. A line that
+cannot be used is reported by its number and a reason, never by its content.
 """
 
 import csv
@@ -21,11 +21,11 @@ from shoal.stream.rules import Rules
 
 NUMBER, TEXT, PASSED, NOTHING = range(4)
 LINE = "shoal:line"
-"""The column that holds the number of the line of a tuple. It comes back on the side output only."""
+"""The column that holds the line number of a tuple. It appears in the side output only."""
 
 
 class Form(StrEnum):
-    """What lines look like."""
+    """The format of the lines."""
 
     NDJSON = "ndjson"
     CSV = "csv"
@@ -62,7 +62,7 @@ class Bad(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Some lines: the tuples, how much of the text they were, and the lines that are none."""
+    """Parsed lines: the tuples, the bytes of text they took, and the lines that are not tuples."""
 
     table: pa.Table
     numbers: NDArray[np.int64]
@@ -74,14 +74,14 @@ class Read(NamedTuple):
     bad: list[Bad]
 
     def before(self, number: int) -> "Read":
-        """Return the tuples of the lines before one."""
+        """Return the tuples of the lines before a given one."""
         n = int(np.searchsorted(self.numbers, number))
         return self._replace(table=self.table.slice(0, n), numbers=self.numbers[:n], begins=self.begins[:n], bad=[])
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How columns are read: as the rules of the stream say."""
+    """How columns are parsed, by the rules of the stream."""
 
     rules: Rules
     form: Form
@@ -93,7 +93,7 @@ class Reading:
         return self.rules.of_kind(Kind.DATE)
 
     def how(self, name: str) -> int:
-        """Say what a column is read as."""
+        """Return the type as which a column is parsed."""
         quasi = self.rules.quasi_identifiers or ()
         if name in quasi:
             is_number = name not in (*self.dates, *self.rules.of_kind(Kind.NOMINAL), *self.rules.ordinal)
@@ -111,7 +111,7 @@ class Reading:
 
 
 class Reader:
-    """Turns text into tables, piece by piece."""
+    """Parses text into tables, piece by piece."""
 
     def __init__(self, reading: Reading, columns: list[str] | None = None) -> None:
         self.reading = reading
@@ -132,7 +132,7 @@ class Reader:
         self._reader = kernels.TextReader(columns, self._how, is_csv, self.reading.separator)
 
     def header(self, text: bytes, is_end: bool) -> int:
-        """Take the header of a CSV text, if it is there whole; return how many bytes it has."""
+        """Parse the header of a CSV text, if it is complete; return its length in bytes."""
         end = text.find(b"\n") + 1 or (len(text) if is_end else 0)
         if end:
             line = text[:end].decode("utf-8-sig", errors="replace").rstrip("\r\n")
@@ -140,7 +140,7 @@ class Reader:
         return end
 
     def read(self, text: bytes, is_end: bool, n_before: int) -> Read:
-        """Read the whole lines of a text that comes after `n_before` other lines."""
+        """Parse the complete lines of a text that follows `n_before` other lines."""
         assert self.columns is not None
         parsed: Any = self._reader.read(text, is_end)
         n_bytes, n_lines, lines, columns, bad, begins = parsed
@@ -151,7 +151,7 @@ class Reader:
             if how != NOTHING
         }
         for name in self.reading.rules.ordinal:
-            # A level is what stands between the quotes of JSON.
+            # A level is the text between the quotes in JSON.
             arrays[name] = pc.utf8_trim(arrays[name].cast(pa.large_string()), characters='"')
         numbers = lines.view(np.int64) + n_before + 1
         read = Read(pa.table(arrays), numbers, begins.view(np.int64), n_bytes, n_lines, faults)
@@ -160,7 +160,7 @@ class Reader:
         return read
 
     def _with_dates(self, read: Read, name: str, text: bytes) -> Read:
-        """Read a column of texts as dates or times; where that fails, the line is no tuple."""
+        """Parse a column of texts as dates or times; where that fails, the line is not a tuple."""
         where = read.table.column_names.index(name)
         texts = pc.utf8_trim(read.table.column(name).combine_chunks().cast(pa.large_string()), characters='" ')
         dates, failed = self._as_dates(name, texts)
@@ -225,7 +225,7 @@ def _misfit(twice: list[str], absent: list[str], extra: list[str]) -> str:
 
 
 class Writer:
-    """Turns tables into text."""
+    """Formats tables as text."""
 
     def __init__(self, form: Form, names: list[str], separator: str = ",") -> None:
         self.form = form
@@ -263,7 +263,7 @@ class Writer:
         return (bounds, np.frombuffer(content, dtype=np.uint8) if has_content else np.zeros(1, dtype=np.uint8), there)
 
     def _spelled(self, array: pa.Array) -> pa.Array:
-        """Return whole numbers, dates and plain texts as they are written."""
+        """Return integers, dates and plain texts as they are written."""
         texts = array.cast(pa.string())
         if self.form is Form.NDJSON and not pa.types.is_integer(array.type):
             texts = pc.binary_join_element_wise('"', texts, '"', "")
@@ -271,7 +271,7 @@ class Writer:
 
 
 class _Lines:
-    """What the csv module writes to."""
+    """A buffer for the csv module."""
 
     def __init__(self, out: list[str]) -> None:
         self._out = out

@@ -1,6 +1,6 @@
-"""Loop: read, push, write, until the input ends, a signal comes, or nobody reads any more.
+"""Loop: read, push, write, until the input ends, a signal comes, or the reader of the output is gone.
 
-With a checkpoint the pipe goes on where it was stopped: a file is read on from there, and what was written to files
+With a checkpoint the pipe resumes where it was stopped: the input is read on from there, and what was written to files
 after the last checkpoint is cut off and written again.
 """
 
@@ -28,7 +28,7 @@ from shoal.stream.pipe.sink import Sink
 from shoal.stream.pipe.source import Source
 
 LONGEST = 1 << 24
-"""Longer lines are rejected: without a bound a missing line break would fill the memory."""
+"""Longer lines are rejected; without a limit a missing line break would fill the memory."""
 
 Watching = Callable[[Summary], None]
 
@@ -94,7 +94,7 @@ class Pipe:
         return sink
 
     def _resumed(self, stream: Stream) -> Stream:
-        """Return the stream of the checkpoint, if there is one and it is of the same rules."""
+        """Return the stream of the checkpoint, if there is one; refuse one with other rules."""
         found = None if self._checkpoint is None else self._checkpoint.load(stream)
         if found is None:
             return stream
@@ -106,11 +106,11 @@ class Pipe:
 
     @property
     def next_line(self) -> int:
-        """Number of the first line that was not used."""
+        """Number of the first line that was not consumed."""
         return int(self._n_lines) + 1
 
     def run(self) -> Ending:
-        """Go on until the end; say which one it was."""
+        """Run until the end; return how it ended."""
         try:
             with _signals(self._stop):
                 return self._run()
@@ -132,7 +132,7 @@ class Pipe:
             self._checkpoint.close()
 
     def _stop(self) -> None:
-        """End the stream with what has been read; a second time, wait for nobody."""
+        """End the stream with what has been read; when called again, do not wait for readers."""
         again = self._give_up_at is not None
         self._give_up_at = time.monotonic() + (0 if again else self.ends.drain)
 
@@ -140,14 +140,14 @@ class Pipe:
         try:
             ending = self._through()
         except InputError:
-            # The line that cannot be used ends the stream: what came before it leaves, or is kept, as at any end.
+            # The unusable line ends the stream: what came before it is released, or kept, as at any end.
             if self.stream.n_in:
                 self._end(Ending.STOPPED)
             raise
         return self._end(ending)
 
     def _through(self) -> Ending:
-        """Let everything that comes go through the stream, but for what waits in it at the end."""
+        """Push all input through the stream, but for the tuples that wait in it at the end."""
         assert self._source is not None
         age = self.stream.rules.max_age
         patience = 0.2 if age is None else min(0.2, age / 4)
@@ -168,7 +168,7 @@ class Pipe:
             self._turn(time.monotonic() - begin if piece else None)
 
     def _turn(self, seconds: float | None = None) -> None:
-        """Let others know how it goes."""
+        """Report to the monitor and the log."""
         status = Status.WORKING if self._give_up_at is None else Status.STOPPING
         self._monitor.turn(status, self.stream, seconds)
         self._watching(self.stream.summary())
@@ -179,7 +179,7 @@ class Pipe:
             self._out.flush()
 
     def _lines(self, text: bytes) -> bytes:
-        """Take the whole lines of a text; return the rest."""
+        """Process the complete lines of a text; return the rest."""
         if self._overlong:
             text = self._skip_overlong(text)
         if self._reader.columns is None:
@@ -195,7 +195,7 @@ class Pipe:
         return text[used:]
 
     def _records(self, text: bytes, is_end: bool) -> bytes:
-        """Push the whole records of a text; return the rest."""
+        """Push the complete records of a text; return the rest."""
         read = self._reader.read(text, is_end, self._n_lines)
         if read.bad and self.stream.rules.on_error == "fail":
             self._fail(read, min(read.bad))
@@ -211,7 +211,7 @@ class Pipe:
         self._out.flush()
 
     def _finish_text(self, rest: bytes) -> int:
-        """Take what is left at the end of the input; return how many bytes of it are no whole line."""
+        """Process the rest at the end of the input; return how many bytes of it are an incomplete line."""
         assert self._source is not None
         if self._overlong:
             self._end_overlong(b"")
@@ -221,7 +221,7 @@ class Pipe:
         if self._reader.columns is None:
             rest = self._header(rest, True)
         while rest := self._records(rest, b"\n" not in rest[:-1]):
-            # A quote that nobody closes makes one line of many: only the line that opens it is bad.
+            # An unclosed quote joins many lines into one: only the line that opens it is rejected.
             rest = self._reject_first_line(rest)
         return 0
 
@@ -232,7 +232,7 @@ class Pipe:
         return rest
 
     def _without_overlong(self, text: bytes) -> bytes:
-        """Reject the beginning of a text that has no end in sight."""
+        """Reject the beginning of a line that exceeds the maximum length."""
         if b"\n" in text:
             return self._lines(self._reject_first_line(text))
         self._reject(LineReason.TOO_LONG, {"text": text})
@@ -258,7 +258,7 @@ class Pipe:
         self._bad([bad])
 
     def _fail(self, read: Read, first: Bad) -> None:
-        """Take in what came before a line that cannot be used, and refuse that line."""
+        """Push what came before a line that cannot be used, and raise for that line."""
         self._push(read.before(first.number))
         self._used(first.begin, first.number - 1 - self._n_lines)
         raise self._refusal(first.number, first.reason)
@@ -285,7 +285,7 @@ class Pipe:
             raise self._refusal(number, error.reason, error.column) from None
 
     def _bad(self, bad: list[Bad]) -> None:
-        """Send lines that are no tuples to the side output."""
+        """Send lines that are not tuples to the side output."""
         self.stream.count_side([str(line.reason) for line in bad])
         self._say_aside([{"reason": line.reason, "line": line.number, **_text(line.content)} for line in bad])
 
@@ -311,7 +311,7 @@ class Pipe:
         self._out.write(self._writer.write(released))
 
     def _end(self, ending: Ending) -> Ending:
-        """Save where that was asked for and more is to come; else release everything."""
+        """Save a checkpoint if there is one and more input may come; otherwise release everything."""
         if ending is Ending.STOPPED and self._checkpoint is not None:
             self._save()
         else:
@@ -326,7 +326,7 @@ class Pipe:
         return ending
 
     def _save(self) -> None:
-        """Write a checkpoint, after everything that it says was written is on the disk."""
+        """Write a checkpoint, after everything that it records as written is on disk."""
         self._out.flush(to_disk=True)
         notes = {"form": self.reading.form, "bytes": self._n_bytes, "lines": self._n_lines}
         notes |= {"columns": self._reader.columns, "output": self._out.n_bytes}
@@ -349,7 +349,7 @@ def _as_json(value: Any, form: Form) -> Any:
 
 
 def _text(content: bytes) -> dict[str, str]:
-    """Return a line so that JSON can hold it, whatever its bytes are."""
+    """Return a line as text for JSON, whatever its bytes are."""
     try:
         return {"text": content.decode()}
     except UnicodeDecodeError:
@@ -362,7 +362,7 @@ def _plain(stream: Stream) -> str:
 
 @contextmanager
 def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Let SIGTERM and SIGINT ask for an end, for as long as the pipe runs."""
+    """While the pipe runs, SIGTERM and SIGINT request its end."""
     if current_thread() is not main_thread():
         yield
         return
@@ -375,7 +375,7 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def watch_every(seconds: float, tell: Callable[[Summary, float], None]) -> Watching:
-    """Tell about the stream now and then, with the seconds since the beginning."""
+    """Report on the stream at intervals, with the seconds since the beginning."""
     begin = time.monotonic()
     told = begin
 

@@ -1,7 +1,7 @@
-"""Sink: where lines go: stdout or a file, plain, gzip or zstd; a file can go on where an earlier run stopped.
+"""Sink: the output of lines, stdout or a file, plain, gzip or zstd; a file can be continued after an earlier run.
 
 A write is complete or fails. A descriptor may take fewer bytes than it was given (a signal, a non-blocking pipe, an
-unbuffered stdout), so the rest is offered again until all bytes are out; whoever stops the pipe sets a time limit.
+unbuffered stdout), so the rest is written again until all bytes are out; stopping the pipe sets a time limit.
 """
 
 import gzip
@@ -20,24 +20,24 @@ import pyarrow as pa
 
 from shoal.errors import FileError, OutageError, ParameterError
 
-_GLANCE = 0.2  # seconds between two looks at the time limit, while nobody reads
+_GLANCE = 0.2  # seconds between two checks of the time limit, while the reader is blocked
 
 
 class Sink:
-    """A place to write to. `n_bytes` says how far it is.
+    """An output. `n_bytes` counts the bytes written.
 
     Parameters
     ----------
     path : str or None
-        None is stdout. A file is made, or found empty, at the first write: until then an old one is as it was.
+        None is stdout. A file is created, or emptied, at the first write; until then an old one is unchanged.
     resume_at : int, optional
-        Where an earlier run stopped; the rest of the file is cut off.
+        Position at which an earlier run stopped; the rest of the file is cut off.
     force : bool
-        Replace a file that is there already.
+        Replace an existing file.
     private : bool
         Let only the owner read the file.
     give_up_at : callable, optional
-        Says when to stop waiting for a reader, in seconds of the monotonic clock; None is never.
+        Returns when to stop waiting for a reader, in seconds of the monotonic clock; None means never.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Sink:
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """The name for messages."""
         return "stdout" if self.path is None else Path(self.path).name
 
     def _open(self, resume_at: int | None, force: bool) -> None:
@@ -85,12 +85,12 @@ class Sink:
             made = os.O_CREAT | os.O_EXCL if self._is_new else 0
             self._descriptor = os.open(self.path, os.O_WRONLY | made, 0o600 if self._private else 0o666)
         is_file = self._descriptor >= 0 and stat.S_ISREG(os.fstat(self._descriptor).st_mode)
-        # A pipe that has room at all has room for so many bytes: the write after the wait does not block.
+        # A pipe that is ready takes at least this many bytes: the write after the wait does not block.
         self._most = 1 << 30 if is_file or self._descriptor < 0 else select.PIPE_BUF
         self._waits = not is_file and self._descriptor >= 0
 
     def _reopen(self, resume_at: int) -> None:
-        """Go on with a file; what was written after the last checkpoint is written again."""
+        """Continue a file; what was written after the last checkpoint is written again."""
         assert self.path is not None
         self._descriptor = os.open(self.path, os.O_RDWR)
         if os.fstat(self._descriptor).st_size < resume_at:
@@ -100,12 +100,12 @@ class Sink:
         self.n_bytes = resume_at
 
     def write(self, content: bytes) -> None:
-        """Write all of it, and wait until there is room."""
+        """Write all bytes, waiting until there is room."""
         if content:
             self._packer.write(content)
 
     def _put(self, content: bytes) -> None:
-        """Offer bytes until all of them are out."""
+        """Write bytes until all of them are out."""
         self._begin()
         rest = memoryview(content)
         while rest:
@@ -139,7 +139,7 @@ class Sink:
                 )
 
     def _begin(self) -> None:
-        """Empty a file that is to be replaced."""
+        """Truncate a file that is to be replaced."""
         if self._replaces:
             self._replaces = False
             os.ftruncate(self._descriptor, 0)
@@ -147,8 +147,8 @@ class Sink:
                 os.fchmod(self._descriptor, 0o600)
 
     def flush(self, to_disk: bool = False) -> None:
-        """Hand everything over; `to_disk` waits until a file is on the disk."""
-        if "_packer" in vars(self):  # one that was never written to has not begun
+        """Flush everything; `to_disk` waits until a file is on disk."""
+        if "_packer" in vars(self):  # never written to, so not yet open
             self._packer.flush()
         if self._descriptor < 0:
             sys.stdout.buffer.flush()
@@ -159,7 +159,7 @@ class Sink:
                 raise self._refusal(error) from error
 
     def finish(self) -> None:
-        """Write the end of it."""
+        """Write the trailer of a compressed file."""
         if isinstance(self._packer, _Packed):
             self._begin()
         else:
@@ -167,7 +167,7 @@ class Sink:
         self._is_finished = True
 
     def let_go(self) -> None:
-        """Close a file, finished or not; one that was made and never written to is removed."""
+        """Close a file, finished or not; one that was created and never written to is removed."""
         if self.path is None:
             return
         with suppress(OSError):
@@ -181,7 +181,7 @@ class Sink:
 
 
 class _Packed:
-    """What a packer writes to."""
+    """The file object that a compressor writes to."""
 
     closed = False
 
@@ -193,7 +193,7 @@ class _Packed:
         return len(content)
 
     def flush(self) -> None:
-        """Nothing is held back here."""
+        """Nothing is buffered here."""
 
     def close(self) -> None:
         self.closed = True
@@ -208,17 +208,17 @@ def _packer(plain: _Packed, path: str | None) -> Any:
 
 
 def is_packed(path: str | None) -> bool:
-    """Tell whether a file is packed, by its name."""
+    """Return whether a file is compressed, by its name."""
     return path is not None and path.endswith((".gz", ".zst"))
 
 
 def _is_special(path: str) -> bool:
-    """Tell whether something is there that is no regular file: a device or a named pipe."""
+    """Return whether a path is something other than a regular file: a device or a named pipe."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _descriptor_of(file: Any) -> int:
-    """Return the descriptor of a file; -1 if it is one in memory only."""
+    """Return the descriptor of a file; -1 if it is in memory only."""
     try:
         return int(file.fileno())
     except OSError:

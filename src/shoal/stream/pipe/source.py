@@ -1,7 +1,7 @@
-"""Source: a file or stdin, plain, gzip or zstd, read by a thread that waits when nobody takes what it has read.
+"""Source: a file or stdin, plain, gzip or zstd, read by a thread that waits while its queue is full.
 
-Waiting on a queue, not on the file, lets the pipe look at the clock and at signals while nothing comes. Stopped, the
-source reads nothing more and hands over all that it has read: a byte that was taken from a pipe is nowhere else.
+Waiting on a queue, not on the file, lets the pipe check the clock and signals while no input comes. Once stopped, the
+source reads nothing more and hands over all that it has read: a byte taken from a pipe exists nowhere else.
 """
 
 import os
@@ -19,7 +19,7 @@ from shoal.errors import FileError, InputError
 
 CHUNK = 1 << 20
 AHEAD = 4
-"""How many pieces may wait: what bounds the memory of a pipe whose consumer is slow."""
+"""Maximum number of pieces in the queue; it bounds the memory of a pipe whose consumer is slow."""
 
 
 class Source:
@@ -45,7 +45,7 @@ class Source:
         self._thread.start()
 
     def take(self, seconds: float) -> bytes | None:
-        """Return the next piece, nothing (``b""``) if none comes within so many seconds, None at the end."""
+        """Return the next piece, ``b""`` if none comes within this number of seconds, None at the end."""
         try:
             piece = self._queue.get(timeout=seconds)
         except Empty:
@@ -61,7 +61,7 @@ class Source:
             os.write(self._waker, b"x")
 
     def close(self) -> None:
-        """Stop, and forget what nobody has taken."""
+        """Stop, and discard what was not taken."""
         self._closed.set()
         self.stop()
         self._thread.join()
@@ -69,21 +69,21 @@ class Source:
         os.close(self._waker)
 
     def _fill(self, skip: int) -> None:
-        """Read until the end; whatever goes wrong is told to the one who takes."""
+        """Read until the end; errors are raised in the thread that takes the pieces."""
         try:
             for piece in _skipping(_pieces(self._read), skip):
                 if not self._put(piece):
                     return
             self._put(None)
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
-            # Packed data that were cut by a stop end in the middle, of course.
+            # Compressed data cut by a stop end in the middle; that is no error.
             self._put(None if self.was_cut else error)
         finally:
             if self._file is not sys.stdin.buffer:
                 self._file.close()
 
     def _read(self) -> bytes:
-        """Return what comes next, nothing at the end or once stopped."""
+        """Return the next bytes, none at the end or once stopped."""
         descriptor = self._file.fileno()
         ready = select.select([descriptor, self._wake], [], [])[0]
         if self._stopped.is_set() or self._wake in ready:
@@ -105,7 +105,7 @@ Read = Callable[[], bytes]
 
 
 def _pieces(read: Read) -> Iterator[bytes]:
-    """Yield the text of a file as it comes, unpacked if its first bytes say that it is packed."""
+    """Yield the text of a file as it comes, decompressed if its first bytes show that it is compressed."""
     first = read()
     while first and len(first) < 4:
         more = read()
@@ -123,7 +123,7 @@ def _pieces(read: Read) -> Iterator[bytes]:
 
 
 def _gunzip(piece: bytes, read: Read) -> Iterator[bytes]:
-    """Unpack gzip, several members after one another included."""
+    """Decompress gzip, including several concatenated members."""
     unpacker = zlib.decompressobj(wbits=31)
     while piece:
         out = unpacker.decompress(piece, CHUNK)
@@ -147,7 +147,7 @@ def _unzstd(first: bytes, read: Read) -> Iterator[bytes]:
 
 
 class _Rest:
-    """A file that begins with bytes that were already read."""
+    """A file object that first returns bytes already read from the file."""
 
     closed = False
 
@@ -165,7 +165,7 @@ class _Rest:
 
 
 def _skipping(pieces: Iterator[bytes], skip: int) -> Iterator[bytes]:
-    """Leave out so many bytes at the beginning, which were read before a stop."""
+    """Skip this number of bytes at the beginning, which were read before a stop."""
     for piece in pieces:
         if skip >= len(piece):
             skip -= len(piece)

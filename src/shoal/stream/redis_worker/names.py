@@ -1,9 +1,9 @@
-"""Names: what the worker's things are called in Redis, and how large they may become."""
+"""Names: the keys of a worker in Redis, and its limits."""
 
 from dataclasses import dataclass
 
 ID = "shoal:id"
-"""The column that holds the id of the entry of a tuple. It comes back on the side output only."""
+"""The column that holds the entry id of a tuple. It appears in the side output only."""
 
 FIELD = b"data"
 """The field of an entry that holds a tuple, as one JSON object."""
@@ -11,7 +11,7 @@ FIELD = b"data"
 
 @dataclass(frozen=True)
 class Names:
-    """What the worker's things are called in Redis."""
+    """The keys of a worker in Redis."""
 
     source: str
     target: str
@@ -20,12 +20,12 @@ class Names:
 
     @property
     def state(self) -> str:
-        """Where the state is kept: one for each group on a stream."""
+        """The key of the state: one for each group on a stream."""
         return f"{self.source}:{self.group}:state"
 
     @property
     def lease(self) -> str:
-        """Where the worker that serves the group has written its name."""
+        """The key of the lease, which holds the name of the worker that serves the group."""
         return f"{self.source}:{self.group}:lease"
 
     @property
@@ -36,20 +36,20 @@ class Names:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a worker takes, keeps and waits.
+    """Limits of a worker: batch sizes, stream lengths and waiting times.
 
     Attributes
     ----------
     batch : int
-        Entries of a step, at most.
+        Maximum number of entries in a step.
     lease : float
-        Seconds after which another worker takes the place of one that is not heard of.
+        Seconds after which another worker takes over from one that no longer responds.
     patience : float
         Seconds of an outage after which the worker gives up.
     target_length, side_length : int, optional
-        Length at which the streams are trimmed, about (``MAXLEN ~``).
+        Approximate length to which the streams are trimmed (``MAXLEN ~``).
     trim_source : bool
-        Remove entries from the source once they are committed. Not where other groups read it.
+        Remove entries from the source once they are committed, unless other groups read it.
     """
 
     batch: int = 1000

@@ -1,4 +1,4 @@
-"""Replies: what Redis says when it does not do what was asked, as errors of shoal that keep its words."""
+"""Replies: errors of Redis as errors of shoal that quote its message."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,20 +16,20 @@ class FencedError(ShoalError):
 
 
 class ChangedError(ShoalError):
-    """The state in Redis is not the one that this worker knows: nothing was committed."""
+    """The state in Redis was changed by another worker; nothing was committed."""
 
 
 @contextmanager
 def said() -> Iterator[None]:
-    """Turn what Redis says into errors of shoal."""
+    """Turn errors of Redis into errors of shoal."""
     try:
         yield
     except (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError) as error:
-        raise ParameterError(f"Redis does not let the worker in: {_words(error)}. Look at user and password.") from None
+        raise ParameterError(f"Redis denied access to the worker: {_words(error)}. Check user and password.") from None
     except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
         raise OutageError(f"Redis cannot be reached or does not answer: {_words(error)}.") from None
     except (exceptions.OutOfMemoryError, exceptions.ReadOnlyError) as error:
-        raise OutageError(f"Redis takes nothing in: {_words(error)}.") from None
+        raise OutageError(f"Redis does not accept writes: {_words(error)}.") from None
     except exceptions.ResponseError as error:
         raise _of_response(error) from None
 
@@ -40,14 +40,14 @@ def _of_response(error: exceptions.ResponseError) -> Exception:
     if code == "FENCED":
         return FencedError("Another worker has taken the lease; nothing was committed, and the entries come again.")
     if code == "CHANGED":
-        return ChangedError("The state in Redis is not the one that this worker knows; nothing was committed.")
+        return ChangedError("The state in Redis was changed by another worker; nothing was committed.")
     if code in _PASSING:
-        return OutageError(f"Redis takes nothing in: {words}.")
+        return OutageError(f"Redis does not accept writes: {words}.")
     if code in _REFUSED:
         return ParameterError(f"Redis refuses a command: {words}.")
     return error
 
 
 def _words(error: Exception) -> str:
-    """Return what Redis said, without the place in the script."""
+    """Return the message of Redis, without the line in the script."""
     return str(error).split(" script:", 1)[0].rstrip(". ")

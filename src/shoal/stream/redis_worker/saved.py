@@ -1,7 +1,7 @@
 """Saved: the state of a stream as fields of a Redis hash, of which a step writes only what has changed.
 
-``meta`` holds the rules and the columns and is written once; ``head`` what was counted, and which tuples wait; a
-``chunk`` the rows that one step brought and that waited when it ended. A chunk is removed when none of its rows waits.
+``meta`` holds the rules and the columns and is written once; ``head`` the counts, and which tuples wait; a
+``chunk`` the rows that one step added and that waited when it ended. A chunk is removed when none of its rows waits.
 """
 
 import base64
@@ -23,12 +23,12 @@ Fields = dict[str, bytes]
 
 
 class Saved:
-    """Keeps account of what of a stream is in Redis."""
+    """Keeps track of which parts of a stream are in Redis."""
 
     def __init__(self) -> None:
         self._has_meta = False
         self._n_accepted = 0
-        self._chunks: deque[tuple[int, int]] = deque()  # the first and the last row of each
+        self._chunks: deque[tuple[int, int]] = deque()  # first and last row of each chunk
 
     def changes(self, stream: Stream, notes: dict[str, Any]) -> tuple[Fields, list[str]]:
         """Return the fields to write since the last time, and those to remove."""
@@ -51,11 +51,11 @@ class Saved:
         return changed, gone
 
     def end(self, stream: Stream, notes: dict[str, Any]) -> tuple[Fields, list[str]]:
-        """Return the fields to write, and those to remove, when a stream has ended and `stream` is the next one."""
+        """Return the fields to write and to remove when a stream has ended and `stream` is the next one."""
         return Saved().changes(stream, notes)[0], [*(f"chunk:{first}" for first, _ in self._chunks), "meta"]
 
     def load(self, fields: Fields, stream: Stream) -> dict[str, Any]:
-        """Bring a new stream to where a saved one was; return the notes."""
+        """Bring a new stream to the saved state; return its notes."""
         head = json.loads(_intact(fields["head"]))
         notes: dict[str, Any] = head.pop("notes")
         if "meta" not in fields:

@@ -1,6 +1,6 @@
-"""Scripts: what happens in Redis at once or not at all.
+"""Scripts: what Redis does atomically.
 
-A transaction (MULTI) would go on after a command that fails; a script checks everything first. With ``#!lua`` Redis
+A transaction (MULTI) would continue after a failed command; a script checks everything first. With ``#!lua`` Redis
 refuses a script as a whole where it is out of memory, read-only or short of replicas.
 """
 
@@ -45,7 +45,7 @@ if #ARGV > 8 then
   for reason, id, line in string.gmatch(aside, '([^\\n]*)\\n([^\\n]*)\\n([^\\n]*)\\n') do
     add(side, side_length, 'reason', reason, 'id', id, 'data', line)
   end
-  -- The group shows to others how far the worker is. If somebody has removed it, it comes back.
+  -- The group shows how far the worker is. If it was removed, it is created again.
   local moved = redis.pcall('XGROUP', 'SETID', source, group, last, 'ENTRIESREAD', n_read)
   if moved.err then redis.pcall('XGROUP', 'CREATE', source, group, last, 'MKSTREAM', 'ENTRIESREAD', n_read) end
   if trim_before ~= '' and #redis.call('XINFO', 'GROUPS', source) == 1 then
@@ -58,7 +58,7 @@ local ids, lines = {}, {}
 for i, entry in ipairs(redis.call('XRANGE', source, '(' .. last, '+', 'COUNT', count)) do
   local fields, line = entry[2], ''
   for j = 1, #fields, 2 do if fields[j] == 'data' then line = fields[j + 1] end end
-  -- One entry is one line. A carriage return means the same between the parts of a value, and nothing within a string.
+  -- One entry becomes one line: outside of JSON strings CR means the same as LF; within them both are forbidden.
   if string.find(line, '\\n', 1, true) then line = string.gsub(line, '\\n', '\\r') end
   if not string.find(line, '%S') then line = '?' end
   ids[i], lines[i] = entry[1], line

@@ -1,4 +1,4 @@
-"""Worker: takes entries, pushes them through the stream, commits; waits out what passes, and says what does not."""
+"""Worker: reads entries, pushes them through the stream, commits; waits out temporary failures and reports others."""
 
 import os
 import random
@@ -47,21 +47,21 @@ class Worker:
     redis : redis.Redis
         A connection that returns bytes and does not retry by itself.
     stream : Stream
-        What to do with the tuples, with ``tracked=[ID]``. A state in Redis takes its place, if it has the same rules.
+        The stream, with ``tracked=[ID]``. A state in Redis replaces it, if it has the same rules.
     names : Names
         The streams and the consumer group.
     limits : Limits, optional
-        How much it takes, keeps and waits.
+        Batch sizes, stream lengths and waiting times.
     begin : str, optional
-        Where to begin if Redis has no state, but a group that has got somewhere: ``"first"`` entry, where the
-        ``"group"`` stands, or an id. By default that is refused: the state was lost, and with it what waited.
+        Where to begin if Redis has no state, but a group that has read entries: at the ``"first"`` entry, where the
+        ``"group"`` is, or at an id. By default that is refused: the state was lost, and with it the waiting tuples.
     monitor : Monitor, optional
-        Who wants to know how it goes.
+        Where figures of the loop go.
 
     Attributes
     ----------
     name : str
-        Of this worker, different for each.
+        Unique name of this worker.
     n_lost : int
         Entries that were removed from the source before they were read.
     """
@@ -98,7 +98,7 @@ class Worker:
     # The lease.
 
     def acquire(self) -> str | None:
-        """Take the lease and begin from what was committed last; return who has it, if it is another."""
+        """Take the lease and begin from the last commit; if another worker has it, return its name."""
         self._check()
         with said():
             taken, who = self._scripts["ACQUIRE"](self.names.keys, [self.name, self._milliseconds])
@@ -113,7 +113,7 @@ class Worker:
         return None
 
     def release(self) -> None:
-        """Let the next worker in at once."""
+        """Give the lease back, so that the next worker can start at once."""
         if self._token is not None:
             self._token = None
             with said():
@@ -144,7 +144,7 @@ class Worker:
     # The state.
 
     def resume(self) -> None:
-        """Begin from what was committed last; entries that were read since come again."""
+        """Begin from the last commit; entries read since then are read again."""
         with said():
             found: Any = self.redis.hgetall(self.names.state)
         fields = {name.decode(): content for name, content in found.items()}
@@ -190,7 +190,7 @@ class Worker:
     # A step.
 
     def step(self, wait: float = 1.0) -> int:
-        """Take some entries, or wait for some so many seconds, and commit; return how many were taken."""
+        """Process some entries, waiting up to this number of seconds for them, and commit; return their number."""
         if self._token is None and (holder := self.acquire()) is not None:
             raise FencedError(f"The worker {holder} has the lease.")
         if self._is_ahead:
@@ -216,7 +216,7 @@ class Worker:
         return self._ask([]) if found else NOTHING
 
     def _ask(self, committed: list[Any]) -> Taken:
-        """Run the script of a step; look for entries that are gone; return those that are there."""
+        """Run the script of a step; count entries that are gone; return those that are there."""
         assert self._token is not None
         who: list[Any] = [self.name, self._milliseconds, self._token, self._step]
         where = [self.names.group, self._last, self._n_read, self.limits.batch]
@@ -228,7 +228,7 @@ class Worker:
         return taken
 
     def _notice_gap(self, added: int, length: int, first: str, n_taken: int) -> None:
-        """Count entries that were removed before they were read: by the numbers that Redis keeps of the source."""
+        """Count entries that were removed before they were read, by the counters that Redis keeps of the source."""
         if added < self._n_read:
             log.warning("source-replaced", extra={"facts": {"source": self.names.source}})
             self._n_read = added - length
@@ -245,7 +245,7 @@ class Worker:
             log.error("entries-lost", extra={"facts": facts})
 
     def _push(self, taken: Taken) -> bytes:
-        """Return the lines that are released for these."""
+        """Return the lines released after these entries."""
         read = self._reader.read(taken.lines + b"\n", True, 0)
         if read.bad and self.stream.rules.on_error == "fail":
             first = min(read.bad)
@@ -288,7 +288,7 @@ class Worker:
         self._aside += [b"%s\n%s\n%s\n" % (r.encode(), i, s) for r, i, s in zip(reasons, ids, lines, strict=False)]
 
     def _commit(self, taken: Taken, released: bytes, is_end: bool = False) -> None:
-        """Hand over what was released, what went aside and what has changed, all or nothing; take what comes next."""
+        """Commit released lines, side output and changed state, all or nothing; return the next entries."""
         before = self._last, self._n_read
         if taken.ids:
             self._last, self._n_read = taken.ids[-1].decode(), self._n_read + len(taken.ids)
@@ -310,25 +310,25 @@ class Worker:
         self._aside = []
         self._next = following if following.ids else None
 
-    # Working on.
+    # The loop.
 
     def finish(self) -> None:
-        """End the stream: release everything, and keep only how far it was. The next one begins there."""
+        """End the stream: release everything, and keep only the position, where the next stream begins."""
         released = self._lines(self.stream.flush()) if len(self.stream) else b""
         self._commit(NOTHING, released, is_end=True)
         self.release()
 
     def stop(self) -> None:
-        """Let `run` end after the step that is under way."""
+        """Make `run` end after the current step."""
         self._stopping = True
 
     def run(self, wait: float = 1.0, until_empty: bool = False) -> None:
-        """Work until stopped, or until nothing is left; what passes is waited out.
+        """Work until stopped, or until nothing is left; temporary failures are waited out.
 
         Raises
         ------
         OutageError
-            If Redis does not answer, or takes nothing in, for longer than ``limits.patience`` seconds.
+            If Redis does not answer, or does not accept writes, for longer than ``limits.patience`` seconds.
         """
         since: float | None = None
         while not self._stopping:
@@ -353,7 +353,7 @@ class Worker:
         log.info("stopped", extra={"facts": self._monitor.figures.to_dict()})
 
     def _turn(self, wait: float) -> int:
-        """Do a step, and let others know."""
+        """Do a step, and report it."""
         begin = time.monotonic()
         n = self.step(wait)
         self._monitor.turn(Status.WORKING, self.stream, time.monotonic() - begin if n else None, **self._gauges())
@@ -364,7 +364,7 @@ class Worker:
         return {"lag_entries": self.lag, "pending_entries": pending, "lost_entries_total": self.n_lost}
 
     def _stand_by(self) -> bool:
-        """Try to get the lease; wait a little if another has it."""
+        """Try to get the lease; wait a moment if another worker has it."""
         holder = self.acquire()
         if holder is None:
             return True
@@ -375,7 +375,7 @@ class Worker:
         return False
 
     def _wait_out(self, error: OutageError, since: float | None) -> float:
-        """Wait a little, longer each time; give up after a while. Whether a commit went through is seen afterwards."""
+        """Wait, longer each time; give up after `patience`. Whether a commit went through is found out afterwards."""
         now = time.monotonic()
         self._monitor.turn(Status.OUTAGE, self.stream, **self._gauges())
         if since is None:
@@ -409,6 +409,6 @@ def _as_pair(number: str) -> tuple[int, int]:
 
 
 def _after(number: str) -> str:
-    """Return the least id above one."""
+    """Return the smallest id above a given one."""
     milliseconds, sequence = _as_pair(number)
     return f"{milliseconds}-{sequence + 1}"

@@ -1,0 +1,310 @@
+"""Placing: where the table of a release and the files beside it go. Either all of them appear or none.
+
+The table goes to a file; to standard output, which gets its first byte last; or to a new table of a database, in one
+transaction, which is committed last.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.files import check_free, hidden_folder, replacing_all, sha256
+from shoal.job import Order
+from shoal.report import Form, ReleaseLike
+from shoal.table import Table, format_of, inputs_of, output_format_of, read, rewrite_parquet_into, write_into
+from shoal.table.batches import Batches
+from shoal.table.clean import empty_made_missing, plain, publishable, reordered
+from shoal.table.databases import place_of
+from shoal.table.databases.new_table import NewTable, TableAt, check_free_table, new_table
+from shoal.table.source import sha256_of_records
+from shoal.table.standard_input import DASH
+from shoal.table.standard_output import StandardOutput
+from shoal.typing import Labels
+
+
+class Writable(ReleaseLike, Protocol):
+    """The parts of a release that `shoal.writing.write_release` uses, whether its records are in memory or not."""
+
+    @property
+    def source(self) -> Table | Batches:
+        """The input table."""
+
+    @property
+    def labels(self) -> Labels | None:
+        """The cell of each record, if records are in memory."""
+
+    def rows(self, order: Order) -> NDArray[np.int64] | None:
+        """Return the record number of each row of the written table; None for the order of the input."""
+
+    def write_table(self, table: "TableInTheMaking", rows: NDArray[np.int64] | None) -> None:
+        """Write the published table."""
+
+    def recount_table(self, table: "TableInTheMaking", rows: NDArray[np.int64] | None) -> None:
+        """Recount the guarantees on the written table; raise if they do not hold."""
+
+
+class InMemory(ReleaseLike, Protocol):
+    """The parts of a release whose records are in memory, as in `shoal.release.Release`."""
+
+    @property
+    def source(self) -> Table:
+        """The input table."""
+
+    @property
+    def original(self) -> pa.Table:
+        """The prepared input columns, in the order of the input."""
+
+    @property
+    def replaced(self) -> pa.Table:
+        """The published quasi-identifiers, in the order of the input."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a release: the table, its two manifests, and optionally reports and job.
+
+    In a database, the table and its public manifest are no files; on standard output, the table is none.
+    """
+
+    table: Path | TableAt | StandardOutput
+    report: Path | None = None
+    json: Path | None = None
+    job: Path | None = None
+    form: Form = "internal"
+    manifest: Path | None = None
+
+    @staticmethod
+    def of(
+        path: str | os.PathLike[str],
+        report: str | os.PathLike[str] | None = None,
+        json: str | os.PathLike[str] | None = None,
+        job: str | os.PathLike[str] | None = None,
+        form: Form = "internal",
+        to_table: str | None = None,
+        manifest: str | os.PathLike[str] | None = None,
+        to_format: str | None = None,
+    ) -> "Files":
+        """Return the files; raise if the extension of the table is unknown, or a table in a database is not named."""
+        others = [None if each is None else Path(each) for each in (report, json, job, manifest)]
+        if os.fspath(path) == DASH:
+            check_for_standard_output(to_table, manifest)
+            return Files(StandardOutput(to_format), others[0], others[1], others[2], form, others[3])
+        if to_format is not None:
+            raise ParameterError(
+                "to_format= is the format of standard output (-); a file has that of its extension. Leave it out."
+            )
+        place = place_of(path)
+        if place is None:
+            output_format_of(path)
+        if place is None and to_table is not None:
+            raise ParameterError("to_table= names a table in a database, and the release goes to a file. Leave it out.")
+        table = Path(path) if place is None else TableAt.of(place, to_table)
+        return Files(table, others[0], others[1], others[2], form, others[3])
+
+    @property
+    def title(self) -> str:
+        """The name of the table."""
+        return self.table.name if isinstance(self.table, Path) else str(getattr(self.table, "name", self.table))
+
+    @property
+    def public_manifest(self) -> Path | None:
+        """The manifest that may be published with the table; None in a database, which holds it itself."""
+        if isinstance(self.table, StandardOutput):
+            file = self.internal_manifest
+            return file.with_name(f"{file.name.removesuffix('.json').removesuffix('.internal')}.public.json")
+        return None if isinstance(self.table, TableAt) else self.table.with_name(f"{self.table.name}.public.json")
+
+    @property
+    def internal_manifest(self) -> Path:
+        """The manifest that reproduces the release: beside the file; for a server, in the current folder."""
+        if self.manifest is not None:
+            return self.manifest
+        assert not isinstance(self.table, StandardOutput)  # which has been refused without a manifest
+        if not isinstance(self.table, TableAt):
+            return self.table.with_name(f"{self.table.name}.internal.json")
+        name = f"{self.table.name.table.replace(os.sep, '_')}.internal.json"
+        file = self.table.path
+        return Path(name) if file is None else file.with_name(f"{file.name}.{name}")
+
+    @property
+    def reports(self) -> dict[str, Path]:
+        """The reports by format."""
+        return {name: path for name, path in (("html", self.report), ("json", self.json)) if path is not None}
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files, the table first."""
+        table = self.table if isinstance(self.table, Path) else None
+        files = [table, self.public_manifest, self.internal_manifest, *self.reports.values(), self.job]
+        return [file for file in files if file is not None]
+
+    @property
+    def places(self) -> list[str]:
+        """All that is written, the table first."""
+        return [*([] if isinstance(self.table, Path) else [str(self.table)]), *map(str, self.paths)]
+
+    @property
+    def private(self) -> list[Path]:
+        """The files that are not meant for publication."""
+        public = {self.table, self.public_manifest, *(self.reports.values() if self.form == "public" else ())}
+        return [path for path in self.paths if path not in public]
+
+
+def check_for_standard_output(to_table: str | None, manifest: str | os.PathLike[str] | None) -> None:
+    """Raise if a release cannot go to standard output as asked."""
+    if to_table is not None:
+        raise ParameterError(
+            "to_table= names a table in a database, and the release goes to standard output. Leave it out."
+        )
+    if manifest is None:
+        raise ParameterError(
+            "The release goes to standard output (-), beside which there is no place for its manifests. Say where the "
+            'internal one goes, for instance manifest="release.internal.json"; the public one is written beside it, '
+            "here as release.public.json."
+        )
+
+
+def check_free_files(files: Files, force: bool, inputs: Sequence[str | os.PathLike[str]] = ()) -> None:
+    """Refuse what `write_release` would refuse, before any work is done."""
+    check_free(files.paths, force, inputs)
+    if isinstance(files.table, TableAt):
+        check_free_table(files.table, force)
+
+
+class TableInTheMaking(Protocol):
+    """A table that is being written: to a file or to a database."""
+
+    def write(self, release: InMemory, rows: NDArray[np.int64] | None) -> None:
+        """Write the published columns, in the order of `rows`."""
+
+    def read_back(self, names: Sequence[str]) -> pa.Table:
+        """Return some of its columns as a reader gets them."""
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of what was written."""
+
+    def describe(self, manifest: str, output: str) -> None:
+        """Keep the public manifest with the table, where it is not a file of its own."""
+
+
+@contextmanager
+def begun(files: Files, force: bool, source: Table | Batches) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
+    """Yield the table to write and the temporary path of each file; publish all of them at the end, the table last."""
+    inputs = source.inputs if isinstance(source, Batches) else inputs_of(source)
+    if isinstance(source, Batches) and not isinstance(files.table, Path):
+        raise ParameterError('A release made in blocks goes to a file. Name one, or use engine="memory".')
+    if isinstance(files.table, Path):
+        with replacing_all(files.paths, force, files.private, inputs) as temporaries:
+            beside = dict(zip(files.paths, temporaries, strict=True))
+            yield FileTable(beside[files.table]), beside
+    elif isinstance(files.table, StandardOutput):
+        assert isinstance(source, Table)
+        with _standard_output(files, files.table, force, source) as begun:
+            yield begun
+    elif files.table.is_new_file:
+        with _new_database(files, files.table, force, inputs) as begun:
+            yield begun
+    else:
+        assert isinstance(source, Table)
+        with (
+            new_table(files.table, source.origin, force) as table,
+            replacing_all(files.paths, force, files.private, inputs, commit=table.commit) as temporaries,
+        ):
+            yield DatabaseTable(table), dict(zip(files.paths, temporaries, strict=True))
+
+
+@contextmanager
+def _new_database(
+    files: Files, target: TableAt, force: bool, inputs: Sequence[Path]
+) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
+    """As `begun`, for a file that does not exist: it is written in a hidden folder, and never replaces another."""
+    assert target.path is not None
+    paths = [target.path, *files.paths]
+    with (
+        replacing_all(paths, force, files.private, inputs, never=paths[:1]) as (file, *temporaries),
+        hidden_folder(Path(os.path.realpath(target.path))) as folder,
+    ):
+        with new_table(target.at(folder / target.path.name), None, force) as table:
+            yield DatabaseTable(table), dict(zip(files.paths, temporaries, strict=True))
+            table.commit()
+        shutil.copyfile(folder / target.path.name, file)
+
+
+@contextmanager
+def _standard_output(
+    files: Files, output: StandardOutput, force: bool, source: Table
+) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
+    """As `begun`, for standard output: a private file, which is sent when the other files have their names."""
+    ending = output.ending(source)
+    with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
+        path = Path(folder) / f"release{ending}"
+        with replacing_all(
+            files.paths, force, files.private, inputs_of(source), commit=lambda: output.send(path)
+        ) as temporaries:
+            yield FileTable(path), dict(zip(files.paths, temporaries, strict=True))
+
+
+@dataclass(frozen=True)
+class FileTable:
+    """A table in a temporary file."""
+
+    path: Path
+
+    def write(self, release: InMemory, rows: NDArray[np.int64] | None) -> None:
+        """Write the table; from Parquet to Parquet, unchanged columns never have to fit into memory."""
+        source, names = release.source, [column.name for column in release.schema.published]
+        if source.kind == "parquet" and source.path is not None and format_of(self.path)[1].name == "parquet":
+            rewrite_parquet_into(source.path, self.path, replaced=release.replaced, columns=names, order=rows)
+        else:
+            write_into(release.columns.select(names), self.path, like=source, order=rows)
+
+    def read_back(self, names: Sequence[str]) -> pa.Table:
+        """Return some of its columns."""
+        kind = format_of(self.path)[1]
+        written = read(self.path, columns=list(names), **kind.own_reading).arrow
+        return written if kind.tells_empty else empty_made_missing(written)
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of the file."""
+        return sha256(self.path)
+
+    def describe(self, manifest: str, output: str) -> None:
+        """Do nothing: the manifest is a file of its own."""
+
+
+class DatabaseTable:
+    """A table in a transaction."""
+
+    def __init__(self, table: NewTable) -> None:
+        self._table = table
+
+    def write(self, release: InMemory, rows: NDArray[np.int64] | None) -> None:
+        """Write the table, with the labels of its columns as comments, and read it back."""
+        names = [column.name for column in release.schema.published]
+        published = publishable(release.columns.select(names))
+        labels = release.source.labels.variables if release.source.labels is not None else {}
+        comments = {name: labels[name] for name in names if labels.get(name)}
+        self._table.write(published if rows is None else reordered(published, rows), comments)
+        self._records = self._table.read()
+
+    def read_back(self, names: Sequence[str]) -> pa.Table:
+        """Return some of its columns."""
+        return plain(self._records.select(list(names)))
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of the records as the database returns them."""
+        return sha256_of_records(self._records)
+
+    def describe(self, manifest: str, output: str) -> None:
+        """Store the manifest in the database."""
+        self._table.describe(manifest, output)

@@ -1,0 +1,31 @@
+"""Database: how it is addressed and opened, and its description for help and docs."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from shoal.table.databases.address import Address
+from shoal.table.databases.connection import Connection
+
+
+class Database(NamedTuple):
+    """A kind of database."""
+
+    name: str
+    title: str
+    """Name in help and docs."""
+    schemes: tuple[str, ...]
+    endings: tuple[str, ...]
+    """Extensions of its files; none for a server."""
+    connect: Callable[[Address, bool], Connection]
+    """Open the database at an address, for reading or also for writing."""
+    share: Callable[[Any], Connection | None]
+    """Open a second connection to the database of a Python connection; None if it is not one of this database."""
+    comes_back: str
+    """Description of a release in this database, for the docs."""
+    extra: str
+    """Extra that installs the driver."""
+
+    @property
+    def options(self) -> frozenset[str]:
+        """The names of the reading options."""
+        return frozenset({"table", "query"})

@@ -1,0 +1,291 @@
+"""Releases in databases: one transaction into a new table, recounted before it is committed, never over its source."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.errors import DatabaseError, GuaranteeError
+from shoal.manifest import read_internal
+from shoal.table import read
+from shoal.table.databases.new_table import NewTable
+
+ROLES = {"quasi_identifiers": ["Age", "zip", "pay"], "identifiers": ["id"]}
+
+
+def released(address, **reading):
+    return shoal.anonymize(address, k=4, seed=1, reading=reading or {"table": "people"}, **ROLES)
+
+
+def test_a_release_its_manifest_and_its_report_are_written_together(store, tmp_path):
+    release = released(store.address)
+    paths = release.write(store.address, to_table="release", report=tmp_path / "report.html")
+
+    assert store.names() == ["people", "release", "shoal_manifest"]
+    ((name, sha256, manifest),) = store.rows("SELECT table_name, sha256, manifest FROM shoal_manifest")
+    assert name == "release"
+    assert sha256 == read(store.address, table="release").sha256 == json.loads(manifest)["output_sha256"]
+    assert "seed" not in manifest
+    assert len(read_internal(paths[0]).labels) == 40
+    assert paths[0].stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in paths[1:]] == ["report.html"]
+    assert shoal.audit(store.address, table="release", quasi_identifiers=ROLES["quasi_identifiers"], k=4).holds
+
+
+def test_the_internal_manifest_goes_beside_a_file_and_into_the_current_folder_for_a_server(store, tmp_path):
+    release = released(store.address)
+    (path,) = release.write(store.address, to_table="release")
+    (asked,) = release.write(store.address, to_table="other", manifest=tmp_path / "kept.json")
+
+    is_file = Path(store.address).exists()
+    assert (
+        path.resolve()
+        == Path(f"{store.address}.release.internal.json" if is_file else "release.internal.json").resolve()
+    )
+    assert asked == tmp_path / "kept.json"
+
+
+def test_a_new_file_appears_whole_or_not_at_all(store, tmp_path, monkeypatch):
+    if not Path(store.address).exists():
+        pytest.skip("a server is not a file")
+    release = released(store.address)
+    with monkeypatch.context() as patch:
+        patch.setattr(NewTable, "describe", _fail)
+        with pytest.raises(OSError, match="planted"):
+            release.write(store.new(), to_table="release")
+
+    assert [path.name for path in tmp_path.iterdir()] == [Path(store.address).name]
+    release.write(store.new(), to_table="release")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [Path(store.address).name, Path(store.new()).name, f"{Path(store.new()).name}.release.internal.json"]
+    )
+
+
+def _fail(*_):
+    raise OSError("planted")
+
+
+def test_nothing_remains_of_a_release_that_fails(store, tmp_path, monkeypatch):
+    release = released(store.address)
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(NewTable, "commit", _fail)
+    with pytest.raises(OSError, match="planted"):
+        release.write(store.address, to_table="release", report=tmp_path / "report.html")
+
+    assert store.names() == ["people"]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_guarantee_is_recounted_on_what_the_database_returns(store, tmp_path, monkeypatch):
+    release = released(store.address)
+    returned = NewTable.read
+
+    def wrong(self, columns=None):
+        arrow = returned(self, columns)
+        return arrow.set_column(0, "Age", pa.array(range(arrow.num_rows)))
+
+    monkeypatch.setattr(NewTable, "read", wrong)
+    with pytest.raises(GuaranteeError, match="The written table does not satisfy k=4"):
+        release.write(store.address, to_table="release")
+
+    assert store.names() == ["people"]
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".json"] == []
+
+
+def test_an_existing_table_is_replaced_only_with_force_and_atomically(store, monkeypatch):
+    release = released(store.address)
+    store.run("CREATE TABLE release (old integer)")
+    with pytest.raises(DatabaseError, match=r"already has a table .*release.*force"):
+        release.write(store.address, to_table="release")
+    with monkeypatch.context() as patch:
+        patch.setattr(NewTable, "commit", _fail)
+        with pytest.raises(OSError, match="planted"):
+            release.write(store.address, to_table="release", force=True)
+
+    assert store.rows("SELECT count(old) FROM release") == [("0",)]
+    for _ in range(2):
+        release.write(store.address, to_table="release", force=True)
+    assert store.rows('SELECT count("Age") FROM release') == [("40",)]
+    assert store.rows("SELECT count(*) FROM shoal_manifest") == [("1",)]
+
+
+def test_the_source_is_never_replaced_under_any_spelling(store):
+    release = released(store.address)
+    schema = "main" if Path(store.address).exists() else "public"
+    folded = ["PEOPLE", "Main.People"] if schema == "main" else []  # PostgreSQL tells these apart
+    for name in ("people", '"people"', f"{schema}.people", f'"{schema}"."people"', *folded):
+        with pytest.raises(DatabaseError, match="that was read"):
+            release.write(store.address, to_table=name, force=True)
+    with pytest.raises(DatabaseError, match="no schema"):
+        release.write(store.address, to_table="nowhere.people", force=True)
+
+    assert store.rows("SELECT count(id) FROM people") == [("40",)]
+    assert store.names() == ["people"]
+
+
+def test_the_source_is_never_replaced_when_it_was_read_through_a_view_or_a_query(store):
+    store.run("CREATE VIEW elders AS SELECT * FROM people WHERE id >= 0")
+    queries = [
+        {"table": "elders"},
+        {"query": "SELECT * FROM elders"},
+        {"query": "WITH q AS (SELECT * FROM people) SELECT * FROM q WHERE EXISTS (SELECT * FROM elders)"},
+        {"query": 'SELECT "Age", zip, pay, id FROM (SELECT * FROM People) AS p'},
+    ]
+    for reading in queries:
+        with pytest.raises(DatabaseError, match=r"that was read|depends on it"):
+            released(store.address, **reading).write(store.address, to_table="people", force=True)
+    with pytest.raises(DatabaseError, match="is not a table"):
+        released(store.address).write(store.address, to_table="elders", force=True)
+
+    assert store.rows("SELECT count(id) FROM people") == [("40",)]
+
+
+def test_the_source_is_never_replaced_through_another_path_to_its_file(store, tmp_path):
+    if not Path(store.address).exists():
+        pytest.skip("a server is not a file")
+    link = tmp_path / f"link{Path(store.address).suffix}"
+    link.symlink_to(store.address)
+    scheme = "duckdb" if link.suffix == ".duckdb" else "sqlite"
+    release = released(store.address)
+    for other in (link, f"{tmp_path}/./../{tmp_path.name}/{Path(store.address).name}", f"{scheme}:///{link}"):
+        with pytest.raises(DatabaseError, match="that was read"):
+            release.write(other, to_table="people", force=True)
+    with pytest.raises(shoal.FileError, match="same file as the input"):
+        release.write(tmp_path / "out.csv", report=link, force=True)
+
+    assert store.rows("SELECT count(id) FROM people") == [("40",)]
+
+
+def test_a_server_is_recognised_under_another_address(postgres):
+    address = postgres.address.replace("postgresql://", "postgres://") + "&application_name=other"
+    with pytest.raises(DatabaseError, match="that was read"):
+        released(postgres.address).write(address, to_table="public.people", force=True)
+
+
+def test_a_view_on_an_old_release_keeps_it_from_being_replaced(postgres):
+    release = released(postgres.address)
+    release.write(postgres.address, to_table="release")
+    postgres.run("CREATE VIEW uses AS SELECT * FROM release")
+    with pytest.raises(DatabaseError, match="depends on it"):
+        release.write(postgres.address, to_table="release", force=True)
+
+    assert postgres.rows("SELECT count(*) FROM uses") == [("40",)]
+
+
+def test_names_of_tables_and_columns_are_stored_as_they_are(store):
+    name = 'a"b; DROP TABLE people; --'
+    people = pa.table({'x"y': [1, 1, 2, 2], "Select": ["a", "a", "b", "b"], "naïve; --": [1.5, 1.5, 3.5, 3.5]})
+    release = shoal.anonymize(people, k=2, quasi_identifiers=['x"y', "Select"], other=["naïve; --"], seed=1)
+    release.write(store.address, to_table='"a""b; DROP TABLE people; --"')
+
+    assert read(store.address, table='"a""b; DROP TABLE people; --"').names == tuple(people.column_names)
+    assert store.names() == [name, "people", "shoal_manifest"]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a" * 63 + "b", "a" * 63 + "c"], "cuts names off after 63"),
+        (["ä" * 32], "has 64 bytes"),
+        (["a\0b"], "NUL"),
+        ([""], "empty name"),
+    ],
+)
+def test_names_that_postgresql_would_change_are_refused(postgres, names, said):
+    people = pa.table({name: [1, 1, 2, 2] for name in names})
+    release = shoal.anonymize(people, k=2, quasi_identifiers=names, seed=1)
+    with pytest.raises(shoal.SchemaError, match=said):
+        release.write(postgres.address, to_table="release")
+    with pytest.raises(shoal.ShoalError):
+        release.write(postgres.address, to_table=names[0])
+
+    assert postgres.names() == ["people"]
+
+
+@pytest.mark.parametrize("store", ["sqlite", "duckdb"], indirect=True)
+def test_columns_that_differ_only_in_case_are_refused_where_the_database_cannot_tell(store):
+    people = pa.table({"a": [1, 1, 2, 2], "A": [1, 1, 2, 2]})
+    with pytest.raises(shoal.SchemaError, match="differ only in case"):
+        shoal.anonymize(people, k=2, quasi_identifiers=["a", "A"]).write(store.address, to_table="release")
+
+
+def test_the_manifest_table_is_not_written_over(store):
+    release = released(store.address)
+    with pytest.raises(shoal.ParameterError, match="holds the manifests"):
+        release.write(store.address, to_table="Shoal_Manifest")
+    store.run("CREATE TABLE shoal_manifest (mine integer)")
+    with pytest.raises(DatabaseError, match="that shoal did not make"):
+        release.write(store.address, to_table="release")
+
+    assert store.names() == ["people", "shoal_manifest"]
+
+
+def test_a_table_is_named_for_a_database_and_for_nothing_else(store, tmp_path):
+    release = released(store.address)
+    with pytest.raises(shoal.ParameterError, match="to_table="):
+        release.write(store.address)
+    with pytest.raises(shoal.ParameterError, match="Leave it out"):
+        release.write(tmp_path / "out.csv", to_table="release")
+
+
+def test_comments_travel_with_the_columns_that_are_published(store):
+    if store.address.endswith(".db"):
+        pytest.skip("SQLite has no comments")
+    store.run("COMMENT ON COLUMN people.\"Age\" IS 'the person''s \"age\"'", "COMMENT ON COLUMN people.id IS 'number'")
+    release = released(store.address)
+    release.write(store.address, to_table="release")
+
+    assert read(store.address, table="release").labels.variables == {"Age": 'the person\'s "age"'}
+
+
+CODE = """
+import sys, time, shoal
+import shoal.table.databases.new_table as t
+describe = t.NewTable.describe
+def slow(self, *about):
+    describe(self, *about)
+    print("written", flush=True)
+    time.sleep(float(sys.argv[2]))
+t.NewTable.describe = slow
+roles = {"quasi_identifiers": ["Age", "zip", "pay"], "identifiers": ["id"]}
+release = shoal.anonymize(sys.argv[1], k=4, seed=1, reading={"table": "people"}, **roles)
+try: release.write(sys.argv[1], to_table="release")
+except KeyboardInterrupt: print("stopped")
+except shoal.ShoalError as error: print(error)
+else: print("done")
+"""
+
+
+def started(address, seconds):
+    command = [sys.executable, "-c", CODE, address, str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_stopped_leaves_no_half_table(store, number, tmp_path):
+    process = started(store.address, 60)
+    assert process.stdout.readline() == "written\n"
+    os.kill(process.pid, number)
+    process.communicate(timeout=60)
+
+    assert store.names() == ["people"]
+    assert [
+        path.name for path in tmp_path.iterdir() if path.name.endswith(".internal.json") and path.name[0] != "."
+    ] == []
+    released(store.address).write(store.address, to_table="release")  # and nothing of it is in the way
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_of_two_runs_that_write_the_same_table_one_is_refused(postgres):
+    first, second = started(postgres.address, 0.3), started(postgres.address, 0.3)
+    said = sorted(process.communicate(timeout=60)[0].splitlines()[-1] for process in (first, second))
+
+    assert said[1] == "done"
+    assert "already" in said[0]
+    assert postgres.names() == ["people", "release", "shoal_manifest"]
