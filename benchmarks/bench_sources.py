@@ -106,7 +106,7 @@ def main(only: tuple[str, ...], quick: bool, output: Path) -> None:
         kept[name] = {"library": case.library, "goal": case.goal, "records": table.num_rows, "runs": found}
         for one in found:
             say(
-                f"{name}: {one['what']} {one['seconds']} s, {case.library} {one['bare_seconds']} s: {one['ratio']} times"
+                f"{name}: {one['what']} {one['seconds']} s, {case.library} {one['bare_seconds']} s: {one['ratio']} x"
             )
     if not quick:
         output.write_text(json.dumps({**circumstances(quick), "sources": kept}, indent=1) + "\n", encoding="utf-8")

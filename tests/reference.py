@@ -444,3 +444,30 @@ def linkage(X, points, labels):
     sizes = np.bincount(labels)
     released = ((squared < own[:, None]) @ sizes, (squared == own[:, None]) @ sizes)
     return originals, released
+
+
+def certainty_penalty(columns, labels):
+    """Return the summed penalty of all records: each class publishes its ranges, sets and common ancestors.
+
+    A column is ("numbers", values, width), ("categories", codes, n_values) or ("tree", leaves, nodes, sizes).
+    """
+    total = 0.0
+    for cell in np.unique(labels):
+        members = np.flatnonzero(labels == cell)
+        total += len(members) * sum(column_penalty(members, *column) for column in columns)
+    return total
+
+
+def column_penalty(members, kind, values, *about):
+    """Return the penalty of one class in one column."""
+    shown = values[members]
+    if kind == "numbers":
+        known = shown[~np.isnan(shown)]
+        if 0 < len(known) < len(shown):
+            return 1.0
+        return (known.max() - known.min()) / about[0] if len(known) and about[0] else 0.0
+    if kind == "categories":
+        return (len(set(shown)) - 1) / max(about[0] - 1, 1)
+    nodes, sizes = about
+    level = next(level for level in range(nodes.shape[1]) if len(set(nodes[shown, level])) == 1)
+    return (sizes[nodes[shown[0], level]] - 1) / max(len(nodes) - 1, 1)

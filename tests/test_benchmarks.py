@@ -145,3 +145,21 @@ def test_linkage_gives_the_same_answers_as_brute_force_and_as_trees(tmp_path):
         assert row["seconds"] > 0
     assert [reason.split(":")[0] for reason in results["missing"]] == ["census", "covertype", "flights"]
     assert "brute force in NumPy" in done.stdout
+
+
+def test_the_certainty_benchmark_names_what_it_did_not_find(tmp_path):
+    done = run("bench_ncp.py", "--quick", "--output", tmp_path / "ncp.json", SHOAL_DATA=str(tmp_path))
+
+    assert "adult: adult.csv.gz, classes.npz not found; SHOAL_DATA may name the folder" in done.stderr
+    assert json.loads((tmp_path / "ncp.json").read_text())["rows"] == []
+
+
+def test_mondrian_keeps_k_and_equal_records_together(monkeypatch):
+    rng = np.random.default_rng(1)
+    numbers, codes = rng.integers(0, 4, (200, 2)).astype(float), rng.integers(0, 3, (200, 1))
+    labels = from_benchmarks("mondrian", monkeypatch).mondrian(numbers, codes, 7)
+
+    assert np.bincount(labels).min() >= 7
+    assert labels.max() > 5
+    records = np.column_stack([numbers, codes])
+    assert len(np.unique(np.column_stack([records, labels]), axis=0)) == len(np.unique(records, axis=0))

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.batches.collection import begin
 from shoal.cli import main
-from shoal.files import open_private, replacing
+from shoal.files import replacing
 from shoal.stream import Stream
 
 PEOPLE = pa.table({"age": [float(i * 7 % 50) for i in range(40)], "illness": ["flu", "cold"] * 20})
@@ -153,7 +153,5 @@ def test_nobody_can_open_a_private_file_before_it_is_closed(tmp_path, umask, mon
     monkeypatch.setattr(os, "open", watched)
     with replacing(tmp_path / "secret", private=True) as temporary:
         temporary.write_text("secret")
-    with open_private(tmp_path / "growing", "wb") as file:
-        file.write(b"secret")
 
     assert set(created) == {0o600}

@@ -29,6 +29,12 @@ def vetoes(name, *arguments):
     return getattr(_kernels.Guarantees(), name)(*arguments)
 
 
+def ncp_search(matrix, start, k):
+    _kernels.ncp_search(
+        _kernels.NcpTable(6), matrix, start.copy(), k, _kernels.Guarantees(), 10, 1, 2, 0.5, 4.0, 1, 1, None
+    )
+
+
 PARTITIONED = {
     "too short": TWO[:5],
     "too long": labels(0, 0, 0, 1, 1, 1, 1),
@@ -44,6 +50,7 @@ ON_A_MATRIX = {
     "cell_neighbours": lambda X: _kernels.cell_neighbours(X, TWO, 2, 5, 1),
     "arrive": lambda X: _kernels.arrive(X, TWO[:4], 2, True, True, 1, None),
     "anneal": lambda X: _kernels.anneal(X, TWO.copy(), 2, 10, 0.1, 1.0, 1, None),
+    "ncp_search": lambda X: ncp_search(X, TWO, 2),
     "split": lambda X: _kernels.split(X, TWO, 2, 2, 1, None),
     "assign": lambda X: _kernels.assign(X, np.ones((2, 2)), 1),
     "assign to": lambda points: _kernels.assign(X, points, 1),
@@ -67,6 +74,7 @@ def test_a_matrix_that_is_empty_too_long_or_not_finite_is_refused(call, matrix):
 ON_A_PARTITION = {
     "refine_around": lambda labels: _kernels.refine_around(X, labels, NONE, NONE, NONE, 3, 1, 5, 0.0, 1, None),
     "anneal": lambda labels: _kernels.anneal(X, labels.copy(), 3, 10, 0.1, 1.0, 1, None),
+    "ncp_search": lambda labels: ncp_search(X, labels, 3),
     "split": lambda labels: _kernels.split(X, labels, int(labels.max()) + 1, 3, 1, None),
 }
 
@@ -100,6 +108,7 @@ WITH_K = {
     "cell_neighbours": lambda k: _kernels.cell_neighbours(X, TWO, k, 5, 1),
     "arrive": lambda k: _kernels.arrive(X, TWO, k, True, True, 1, None),
     "anneal": lambda k: _kernels.anneal(X, TWO.copy(), k, 10, 0.1, 1.0, 1, None),
+    "ncp_search": lambda k: ncp_search(X, TWO, k),
     "univariate": lambda k: _kernels.univariate(X[:, 0].copy(), k, None),
     "split": lambda k: _kernels.split(X, TWO, 2, k, 1, None),
     "dissolve_cells": lambda k: _kernels.dissolve_cells(X / 12, TWO, k, 1),

@@ -32,6 +32,16 @@ def guarded_search(at_any_cost, progress):
     _kernels.guarded_search(POINTS, np.arange(100_000) // 10, 5, vetoes(), 9, 20, 0.0, at_any_cost, progress)
 
 
+def ncp_search(progress):
+    table = _kernels.NcpTable(20_000)
+    for column in POINTS[:20_000].T:
+        table.numbers(column.copy(), 8.0, 1.0)
+    models = _kernels.Guarantees()
+    _kernels.ncp_search(
+        table, POINTS[:20_000], LABELS[:20_000].copy(), 2, models, 10**9, 8, 16, 0.5, 4.0, 1, 2, progress
+    )
+
+
 # Each takes a progress callback, and runs for longer than the callback needs to stop it.
 REPORTING = {
     "mdav": lambda progress: _kernels.mdav(POINTS, 2, 1, progress),
@@ -41,6 +51,7 @@ REPORTING = {
     ),
     "arrive": lambda progress: _kernels.arrive(POINTS, LABELS[:20_000], 2, True, True, 1, progress),
     "anneal": lambda progress: _kernels.anneal(POINTS[:1_000], LABELS[:1_000].copy(), 2, 10**9, 4.0, 7.0, 1, progress),
+    "ncp_search": ncp_search,
     "univariate": lambda progress: _kernels.univariate(np.arange(4e6), 1_000, progress),
     "split": lambda progress: _kernels.split(POINTS, np.zeros(len(POINTS), dtype=np.int64), 1, 2, 2, progress),
     "split, a single piece": lambda progress: _kernels.split(SPHERE, ALONE, 1, 15_000, 2, progress),

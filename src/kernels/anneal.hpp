@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <random>
 #include <span>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "neighbours.hpp"
 #include "polling.hpp"
 #include "pool.hpp"
+#include "portable_random.hpp"
 #include "rows.hpp"
 
 namespace shoal {
@@ -116,20 +116,10 @@ class Annealer {
         enter(record, c);
     }
 
-    // Whole numbers and shares of one that are the same everywhere, unlike those of the standard library.
-    std::uint32_t below(std::size_t n) { return static_cast<std::uint32_t>(((random_() >> 32) * n) >> 32); }
-    double share() { return static_cast<double>(random_() >> 11) * 0x1.0p-53; }
-
-    // e^x for x from -20 to 0, the same on every machine, which those of mathematical libraries are not.
-    static double exponential(double x) {
-        const double y = x / 1024;
-        double power = 1 + y * (1 + y * (0.5 + y * (1.0 / 6 + y / 24)));
-        for (int i = 0; i < 10; ++i) power *= power;
-        return power;
-    }
+    std::uint32_t below(std::size_t n) { return random_.below(n); }
 
     bool accept(double change) {
-        return change <= 0 || (change < 20 * temperature_ && share() < exponential(-change / temperature_));
+        return change <= 0 || (change < 20 * temperature_ && random_.share() < exponential(-change / temperature_));
     }
 
     // One random step; returns by how much it changed the loss.
@@ -309,7 +299,7 @@ class Annealer {
     std::size_t k_;
     std::size_t n_;
     std::size_t m_;
-    std::mt19937_64 random_;
+    PortableRandom random_;
     std::span<std::int64_t> labels_;
     Poller& poller_;
     std::vector<double> rows_;

@@ -16,6 +16,9 @@
 #include "arrivals.hpp"
 #include "assign.hpp"
 #include "balanced_cells.hpp"
+#include "binding_arrays.hpp"
+#include "binding_guarantees.hpp"
+#include "bindings_ncp.hpp"
 #include "cell_around_record.hpp"
 #include "cells.hpp"
 #include "checks.hpp"
@@ -34,60 +37,10 @@
 #include "stream_values.hpp"
 #include "univariate.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace shoal;
+using namespace nb::literals;
 
 namespace {
-
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Point = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Labels = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Changing = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Vector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-using MatrixOut = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
-
-Rows<const double> rows(const Matrix& X) {
-    return {X.data(), X.shape(0), X.shape(1)};
-}
-std::span<const double> span(const Point& point) {
-    return {point.data(), point.shape(0)};
-}
-std::span<const std::int64_t> span(const Labels& labels) {
-    return {labels.data(), labels.shape(0)};
-}
-std::span<std::int64_t> span(const Changing& labels) {
-    return {labels.data(), labels.shape(0)};
-}
-
-template <class T>
-nb::capsule owner_of(std::unique_ptr<std::vector<T>> values) {
-    return nb::capsule(values.release(), [](void* kept) noexcept { delete static_cast<std::vector<T>*>(kept); });
-}
-
-template <class T>
-Vector<T> as_array(std::vector<T> values) {
-    auto kept = std::make_unique<std::vector<T>>(std::move(values));
-    T* data = kept->data();
-    const std::size_t size = kept->size();
-    return Vector<T>(data, {size}, owner_of(std::move(kept)));
-}
-
-const Loops& chosen_loops(const std::string& name) {
-    const Loops* chosen = loops(name.empty() ? nullptr : name.c_str());
-    if (!chosen) throw nb::value_error("this machine cannot run the loops asked for");
-    return *chosen;
-}
-
-// Checks for Ctrl-C and reports progress to Python, holding the GIL only meanwhile.
-Poller python_poller(nb::object progress, std::size_t n_records) {
-    return Poller([progress = std::move(progress), n_records](std::size_t done) {
-        nb::gil_scoped_acquire gil;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        if (!progress.is_none()) progress(done, n_records);
-    });
-}
 
 Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, nb::object progress,
                           const std::string& simd) {
@@ -329,105 +282,6 @@ Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells
     }
     return as_array(std::move(out));
 }
-
-// Guarantees with the codes they are about, one after another.
-class Guarantees {
-  public:
-    Guarantees() = default;
-
-    void ordered_closeness(const Labels& codes, const Labels& counts, std::int64_t over, std::int64_t under) {
-        check_counted(codes, counts);
-        add(codes, std::make_unique<OrderedCloseness>(span(counts), fraction(over, under)));
-    }
-    void nominal_closeness(const Labels& codes, const Labels& counts, std::int64_t over, std::int64_t under) {
-        check_counted(codes, counts);
-        add(codes, std::make_unique<NominalCloseness>(span(counts), fraction(over, under)));
-    }
-    void distinct(const Labels& codes, std::int64_t l) {
-        add(codes, std::make_unique<DistinctDiversity>(at_least_1(l)));
-    }
-    void entropy(const Labels& codes, std::int64_t l) { add(codes, std::make_unique<EntropyDiversity>(at_least_1(l))); }
-    void recursive(const Labels& codes, std::int64_t l, std::int64_t over, std::int64_t under) {
-        add(codes, std::make_unique<RecursiveDiversity>(at_least_1(l), fraction(over, under)));
-    }
-    void delta(const Labels& codes, const Labels& counts, double low, double high) {
-        check_counted(codes, counts);
-        check(low >= 0 && low <= high, "the bounds of delta-disclosure are no interval");
-        add(codes, std::make_unique<DeltaDisclosure>(span(counts), low, high));
-    }
-
-    // Of the guarantee added last: the records of a person with the same value count once.
-    void persons_once(const Labels& pairs, const Labels& values) {
-        check(!guarded_.empty(), "there is no guarantee to count persons for");
-        Guarded& last = guarded_.back();
-        check_length(pairs.shape(0), last.codes.size());
-        check_numbers(span(pairs), values.shape(0));
-        check_numbers(span(values), last.codes.empty() ? 0 : std::size_t{std::ranges::max(last.codes)} + 1);
-        check(std::ranges::is_sorted(span(values)), "pairs are not numbered in the order of their values");
-        last.codes.assign(span(pairs).begin(), span(pairs).end());
-        last.guarantee = std::make_shared<PersonsOnce>(last.guarantee, span(values));
-    }
-
-    // The same about some of the records, without what the table was counted for.
-    Guarantees part(const Labels& records) const {
-        Guarantees part;
-        for (const Guarded& each : guarded_) {
-            check_numbers(span(records), each.codes.size());
-            std::vector<Code> codes;
-            for (const std::int64_t i : span(records)) codes.push_back(each.codes[static_cast<std::size_t>(i)]);
-            part.guarded_.push_back({std::move(codes), each.guarantee});
-        }
-        return part;
-    }
-    // Only the guarantee at one place.
-    Guarantees one(std::size_t place) const {
-        Guarantees one;
-        one.guarded_.push_back(guarded_.at(place));
-        return one;
-    }
-
-    // A copy, so that a guarantee added by another thread does not disturb a search.
-    std::vector<Guarded> all() const { return guarded_; }
-
-    // The total excess of each cell over all models.
-    Vector<double> excess(const Labels& labels, std::size_t n_cells) const {
-        check_numbers(span(labels), n_cells);
-        for (const Guarded& guarded : guarded_) check_length(labels.shape(0), guarded.codes.size());
-        std::vector<double> out(n_cells, 0.0);
-        const Members members(span(labels), n_cells);
-        std::vector<Code> codes;
-        for (const Guarded& guarded : guarded_)
-            for (std::size_t c = 0; c < n_cells; ++c) {
-                codes.clear();
-                for (const std::size_t i : members[c]) codes.push_back(guarded.codes[i]);
-                std::ranges::sort(codes);
-                out[c] += guarded.guarantee->excess(codes);
-            }
-        return as_array(std::move(out));
-    }
-
-  private:
-    // The codes number the values that were counted; the counts are of the whole table.
-    static void check_counted(const Labels& codes, const Labels& counts) {
-        check_numbers(span(codes), counts.shape(0));
-        check_numbers(span(counts), most_records + 1);
-    }
-    static Fraction fraction(std::int64_t over, std::int64_t under) {
-        check(over >= 0 && under > 0, "a bound is no fraction of whole numbers");
-        return {over, under};
-    }
-    static std::int64_t at_least_1(std::int64_t l) {
-        check(l >= 1, "l is below 1");
-        return l;
-    }
-
-    void add(const Labels& codes, std::unique_ptr<const Guarantee> guarantee) {
-        check_numbers(span(codes), most_records);
-        guarded_.push_back({{span(codes).begin(), span(codes).end()}, std::move(guarantee)});
-    }
-
-    std::vector<Guarded> guarded_;
-};
 
 Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
                                     std::size_t rounds, std::size_t neighbours, double least_gain, bool at_any_cost,
@@ -902,6 +756,7 @@ NB_MODULE(_kernels, module) {
         .def("one", &Guarantees::one, "place"_a, "Only the guarantee at one place.")
         .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a,
              "What each cell is off, summed, shape (n_cells,).");
+    bind_ncp(module);
     nb::class_<RemainingRecords>(module, "Remaining", "Records not yet in a cell.")
         .def(nb::init<Matrix, std::size_t, const std::string&>(), "X"_a, "threads"_a, "simd"_a = "")
         .def("__len__", &RemainingRecords::size)

@@ -10,6 +10,10 @@ compare
     Try several k and methods, and compare risk and loss.
 audit
     Recount the guarantees of a published table, from shoal or from another tool.
+audit_truth
+    Compare published intervals, sets, ancestors and periods with the originals.
+read_published
+    Read a published column of intervals, periods, sets or ancestors for analysis.
 run
     Execute a job file, as ``shoal run`` does.
 partition
@@ -31,6 +35,7 @@ from shoal.partition.steer import steer
 
 if TYPE_CHECKING:
     from shoal.auditing import audit
+    from shoal.columns.coarse import read_published
     from shoal.comparison import Comparison, compare
     from shoal.estimator import Microaggregator
     from shoal.inspection import Inspection, inspect
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from shoal.models import DeltaDisclosure, LDiversity, PSensitive, TCloseness
     from shoal.release import Release, anonymize, run
     from shoal.stream import Stream
+    from shoal.truth import audit_truth
 
 __version__ = version(DISTRIBUTION)
 
@@ -61,9 +67,11 @@ __all__ = [
     "__version__",
     "anonymize",
     "audit",
+    "audit_truth",
     "compare",
     "inspect",
     "partition",
+    "read_published",
     "run",
     "steer",
 ]
@@ -81,8 +89,10 @@ _HOMES = {
     "TCloseness": "models",
     "anonymize": "release",
     "audit": "auditing",
+    "audit_truth": "truth",
     "compare": "comparison",
     "inspect": "inspection",
+    "read_published": "columns.coarse",
     "run": "release",
 }
 

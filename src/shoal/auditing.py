@@ -6,13 +6,15 @@ does not use cells or labels: it counts what an intruder sees, in releases of sh
 
 import warnings as python_warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.arrays import as_k
+from shoal.columns.coarse import form_of, read_coarse
+from shoal.columns.coarse.layout import gathered
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
 from shoal.columns.schema import Column, ColumnSettings, Role, Roles, Schema, as_names, as_settings
@@ -22,7 +24,7 @@ from shoal.models.model import worse
 from shoal.models.serialization import as_models
 from shoal.models.t_closeness import earth_movers_distance
 from shoal.models.table_columns import check_models, codes_of
-from shoal.table import read
+from shoal.table import Table, read
 from shoal.typing import Labels
 
 
@@ -73,6 +75,27 @@ class Diversity:
 
 
 @dataclass(frozen=True)
+class Truth:
+    """Whether the intervals, sets, ancestors or periods of a column are true of every record that shows them.
+
+    Attributes
+    ----------
+    column : str
+    form : str
+        interval, set, ancestor or period.
+    n_values : int
+        Number of different published values.
+    n_false : int or None
+        Records whose own value is not within the published one; None if the originals are not at hand.
+    """
+
+    column: str
+    form: str
+    n_values: int
+    n_false: int | None
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The recounted guarantees of a table.
 
@@ -98,6 +121,8 @@ class Verdict:
         What the classes reveal about each confidential column.
     models : tuple of Reached
         The recount of each model, in the order given.
+    truth : tuple of Truth
+        The recount of each column that is published as intervals, sets, ancestors or periods.
     withdrawn : str or None
         Why k is not claimed, if it is not: a sentence or two for readers of the report.
     """
@@ -113,12 +138,13 @@ class Verdict:
     subject_asked: bool = False
     confidential: dict[str, Diversity] = field(default_factory=dict)
     models: tuple[Reached, ...] = ()
+    truth: tuple[Truth, ...] = ()
     withdrawn: str | None = field(default=None, repr=False)
 
     @property
     def holds(self) -> bool:
         """Whether all guarantees asked for hold; False if k was withdrawn."""
-        return self.withdrawn is None and self.k_holds and not self.broken
+        return self.withdrawn is None and self.k_holds and not self.broken and not self.untrue
 
     @property
     def k_holds(self) -> bool:
@@ -130,6 +156,11 @@ class Verdict:
     def broken(self) -> tuple[Reached, ...]:
         """The guaranteed models that are violated."""
         return tuple(found for found in self.models if not found.kept)
+
+    @property
+    def untrue(self) -> tuple[Truth, ...]:
+        """The columns with values that are false for some record."""
+        return tuple(found for found in self.truth if found.n_false)
 
     def require(self) -> None:
         """Raise `GuaranteeError` unless the verdict holds, or k is not claimed."""
@@ -146,6 +177,11 @@ class Verdict:
             raise GuaranteeError(
                 f"The recount found that {found.n_failing:,} of {found.n_classes:,} classes violate {found.model}: the "
                 f"worst has {found.model.unit} = {found.value:.4g}. Nothing was released."
+            )
+        for false in self.untrue:
+            raise GuaranteeError(
+                f"The recount found {false.n_false:,} of {self.n_records:,} records whose own value is not within the "
+                f"published {false.form} of column {false.column!r}. Nothing was released."
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,6 +208,7 @@ class Verdict:
                 for name, found in self.confidential.items()
             },
             "models": [found.to_dict() for found in self.models],
+            "truth": [asdict(found) for found in self.truth],
         }
 
 
@@ -231,13 +268,16 @@ def audit(
     (True, 2, 1)
     """
     asked = Question.of(quasi_identifiers, k, confidential, models, subject, columns)
-    source = read(table, columns=asked.needed, **reading)
+    source = _read(table, asked.needed, reading)
     for text in source.said:
         python_warnings.warn(text, ShoalWarning, stacklevel=2)
-    arrow = source.arrow
+    arrow = gathered(source.arrow, asked.needed)
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
-    return recount(arrow, asked.schema(arrow.schema), asked.k, arrow[subject] if subject else None, asked.models)
+    verdict = recount(arrow, asked.schema(arrow.schema), asked.k, arrow[subject] if subject else None, asked.models)
+    forms = {name: form_of(arrow[name]) for name in asked.quasi}
+    truth = [Truth(name, form, len(arrow[name].unique()), None) for name, form in forms.items() if form is not None]
+    return replace(verdict, truth=tuple(truth))
 
 
 class Question(NamedTuple):
@@ -291,18 +331,32 @@ class Question(NamedTuple):
         return kinds
 
 
+def _read(table: Any, names: list[str], reading: dict[str, Any]) -> Table:
+    """Read the columns to count; an interval that has columns of its own for its ends may be named as one."""
+    try:
+        return read(table, columns=names, **reading)
+    except SchemaError:
+        whole = read(table, **reading)
+        if not all({name, f"{name}.low"} & set(whole.names) for name in names):
+            raise
+        return whole
+
+
 def recount(
     table: Columns,
     schema: Schema,
     k: int | None,
     subjects: pa.ChunkedArray | None = None,
     models: Sequence[Model] = (),
+    original: Columns | None = None,
+    *,
     whole: Distributions | None = None,
 ) -> Verdict:
     """Recount a table whose columns have roles; `subjects` may be a column that is not published.
 
     The models have been checked against the schema. `whole` are the confidential columns of the whole table, if `table`
-    is a part of it.
+    is a part of it. `original` holds the records in the same order; what is published to be true of every record is
+    compared with them.
     """
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
@@ -324,7 +378,16 @@ def recount(
         subject_asked=subjects is not None or schema.roles.subject is not None,
         confidential={name: counted.diversity(classes) for name, counted in confidential.items()},
         models=tuple(confidential[model.column].measure(model, classes) for model in models),
+        truth=tuple(_truth(table, column, original) for column in schema.quasi if column.is_true),
     )
+
+
+def _truth(table: Columns, column: Column, original: Columns | None) -> Truth:
+    """Recount one column of coarse values."""
+    published = table[column.name]
+    found = read_coarse(published, column.aggregate, column.hierarchy)
+    n_false = None if original is None else int(np.count_nonzero(~found.holds(original[column.name])))
+    return Truth(column.name, column.aggregate, len(published.unique()), n_false)
 
 
 class _Counted(NamedTuple):

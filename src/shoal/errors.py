@@ -1,7 +1,9 @@
 """Exceptions of shoal. Each message states what was asked, what was found and what to do next."""
 
+import traceback
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class ShoalError(Exception):
@@ -58,3 +60,17 @@ def did_you_mean(*names: object, known: Iterable[str]) -> str:
     known = list(known)
     near = [match for name in names for match in get_close_matches(str(name), known, n=1)]
     return f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+
+
+def fault_in_words(error: Exception) -> str:
+    """Describe an unexpected error by type and place. Its text is left out, because it may hold values of the table."""
+    places = [
+        f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "shoal" in Path(frame.filename).parts
+    ]
+    return (
+        f"shoal failed unexpectedly ({type(error).__name__}), and that is a fault of shoal. Please report "
+        f"it with these places: {', '.join(places[-4:])}. The text of the error is left out, because it may hold "
+        "values of the table."
+    )

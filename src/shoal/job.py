@@ -26,6 +26,12 @@ from shoal.table.databases import check_address
 Order = Literal["shuffle", "keep"]
 """Order of the records written: by a hash of the published values, or that of the input."""
 
+IntervalForm = Literal["text", "columns", "struct"]
+"""How intervals are published: as text, in two columns NAME.low and NAME.high, or as a struct of Parquet or Arrow."""
+
+Objective = Literal["sse", "ncp"]
+"""What cells are made for: a low sum of squared distances, or a low certainty penalty (`shoal.cells.certainty`)."""
+
 Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
 """Strength of random aggregation, from 0 to 1. ``song``, the form of Song et al., is equal to 1 in distribution."""
 
@@ -230,11 +236,19 @@ class Job(Settings):
 
     k: Whole = Field(description="smallest cell size, at least 2")
     method: str = Field("auto", description="partition algorithm")
+    objective: Objective = Field(
+        "sse",
+        description="what cells are made for: sse, near means; or ncp, narrow ranges, small sets and low ancestors",
+    )
     scaling: Scaling = Field("zscore", description="what makes columns comparable: zscore, minmax or none")
     missing: Missing = Field("error", description="what to do with missing quasi-identifiers: error or own-value")
     rho: Rho | None = Field(
         None, ge=0, le=1, description="random aggregation, 0 to 1 or song; above 0 the release is not k-anonymous"
     )
+    truthful: bool = Field(
+        False, strict=True, description="publish only what is true of every record: intervals, sets, ancestors, periods"
+    )
+    intervals: IntervalForm = Field("text", description="how intervals are published: text, columns or struct")
     seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
     roles: Roles = Field(description="what each column is for")
     columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
@@ -291,6 +305,16 @@ class Job(Settings):
         if not with_seed:
             content.pop("seed", None)
         return tomli_w.dumps(_without_none(content))
+
+    def without_paths(self) -> "Job":
+        """Return the job as it may be published: without input and output, hierarchies by the names of their files."""
+        columns = {
+            name: settings.model_copy(update={"hierarchy": os.path.basename(settings.hierarchy)})
+            if settings.hierarchy is not None
+            else settings
+            for name, settings in self.columns.items()
+        }
+        return self.model_copy(update={"input": None, "output": None, "columns": columns})
 
     def to_dict(self, *, with_seed: bool = True) -> dict[str, Any]:
         """Return the job as plain values, for JSON."""

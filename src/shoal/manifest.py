@@ -56,7 +56,7 @@ def public_manifest(
     job: Job, output_sha256: str, verdict: Verdict, codebook: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the manifest that may be published with the data."""
-    settings = job.to_dict(with_seed=False)
+    settings = job.without_paths().to_dict(with_seed=False)
     # Paths describe the machine, not the data.
     kept = {key: value for key, value in settings.items() if key not in ("input", "output")}
     return {**_common(output_sha256, verdict), "job": kept, "codebook": list(codebook)}
@@ -88,12 +88,13 @@ def unpacked(packed: dict[str, str]) -> NDArray[np.int64]:
 
 
 class Internal(NamedTuple):
-    """The mapping of records stored in an internal manifest."""
+    """The mapping of records and the job stored in an internal manifest."""
 
     labels: Labels
     rows: NDArray[np.int64] | None
     """The input record of each row; None if they are in the order of the input."""
     rho: float
+    job: Job
 
 
 def read_internal(manifest: str | os.PathLike[str]) -> Internal:
@@ -105,15 +106,16 @@ def read_internal(manifest: str | os.PathLike[str]) -> Internal:
                 f"{os.fspath(manifest)!r} belongs to a release that was made in blocks, which does not keep the number "
                 "of each record. Leave the manifest out."
             )
-        labels, rho = unpacked(content["labels"]), float(content["job"]["rho"] or 0)
+        labels = unpacked(content["labels"])
+        job = Job.from_toml(Job.of(**content["job"]).to_toml())  # without the defaults, which nobody has set
         rows = None if content["rows"] is None else as_permutation(unpacked(content["rows"]), len(labels))
-        if (labels < 0).any() or not rho >= 0:
+        if (labels < 0).any():
             raise ValueError
     except OSError as error:
         raise FileError(f"The manifest {os.fspath(manifest)!r} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
         raise ParameterError(f"{os.fspath(manifest)!r} is not the internal manifest of a release.") from None
-    return Internal(labels, rows, rho)
+    return Internal(labels, rows, job.rho or 0.0, job)
 
 
 def as_text(manifest: dict[str, Any]) -> str:

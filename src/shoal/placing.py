@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.columns.coarse.layout import laid_out, written_names
 from shoal.errors import ParameterError
 from shoal.files import check_free, hidden_folder, replacing_all, sha256
 from shoal.job import Order
@@ -254,6 +255,12 @@ def _standard_output(
             yield FileTable(path), dict(zip(files.paths, temporaries, strict=True))
 
 
+def _published(release: InMemory) -> pa.Table:
+    """Return the published columns, intervals laid out as the job says."""
+    names = [column.name for column in release.schema.published]
+    return laid_out(release.columns.select(names), release.schema, release.job.intervals)
+
+
 @dataclass(frozen=True)
 class FileTable:
     """A table in a temporary file."""
@@ -262,11 +269,13 @@ class FileTable:
 
     def write(self, release: InMemory, rows: NDArray[np.int64] | None) -> None:
         """Write the table; from Parquet to Parquet, unchanged columns never have to fit into memory."""
-        source, names = release.source, [column.name for column in release.schema.published]
+        source, schema, layout = release.source, release.schema, release.job.intervals
         if source.kind == "parquet" and source.path is not None and format_of(self.path)[1].name == "parquet":
-            rewrite_parquet_into(source.path, self.path, replaced=release.replaced, columns=names, order=rows)
+            laid = laid_out(release.replaced, schema, layout)
+            columns = written_names([column.name for column in schema.published], schema, layout, laid)
+            rewrite_parquet_into(source.path, self.path, replaced=laid, columns=columns, order=rows)
         else:
-            write_into(release.columns.select(names), self.path, like=source, order=rows)
+            write_into(_published(release), self.path, like=source, order=rows)
 
     def read_back(self, names: Sequence[str]) -> pa.Table:
         """Return some of its columns."""
@@ -290,10 +299,9 @@ class DatabaseTable:
 
     def write(self, release: InMemory, rows: NDArray[np.int64] | None) -> None:
         """Write the table, with the labels of its columns as comments, and read it back."""
-        names = [column.name for column in release.schema.published]
-        published = publishable(release.columns.select(names))
+        published = publishable(_published(release))
         labels = release.source.labels.variables if release.source.labels is not None else {}
-        comments = {name: labels[name] for name in names if labels.get(name)}
+        comments = {name: labels[name] for name in published.column_names if labels.get(name)}
         self._table.write(published if rows is None else reordered(published, rows), comments)
         self._records = self._table.read()
 

@@ -1,6 +1,7 @@
 """Preparing: a job is validated against its table, once, before the partition."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,11 +9,15 @@ import pyarrow as pa
 
 from shoal.arrays import as_cell_size
 from shoal.cells.aggregate import check_random_aggregation
+from shoal.cells.certainty import check_objective
 from shoal.cells.steering import check_steering, check_values
+from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.findings import ColumnView, Finding, ask, check_accepted, findings_of
+from shoal.columns.grid import grid_of
+from shoal.columns.hierarchy import Hierarchy, hierarchy_of
 from shoal.columns.metadata import described_schema, description_of
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import Column, Kind, Schema, natural_kind
+from shoal.columns.schema import TRUE_AGGREGATES, Column, Kind, Role, Schema, natural_kind
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.models.table_columns import check_models
@@ -40,11 +45,12 @@ def prepared(job: Job, table: Table) -> Prepared:
         raise ParameterError(
             'A limit of memory applies to engine="disk", but engine="memory" is asked for. Leave one of them out.'
         )
-    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load)
+    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load, job.truthful)
     check_job(job, schema)
     as_cell_size(job.k, table.n_records)
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
     original = prepare(table.load(list(needed)), schema, job.missing)
+    schema = _with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
     ask(column_findings(schema, original, table.has_fields, table.labels, table.mixed), job.accept)
@@ -65,6 +71,7 @@ def check_job(job: Job, schema: Schema) -> None:
     if job.stream is not None:
         raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
     check_accepted(job.accept)
+    check_intervals(job.intervals, schema)
     if job.rho and job.models:
         raise ParameterError(
             "Random aggregation (rho) cannot be combined with privacy models: every record gets different values, so "
@@ -76,6 +83,32 @@ def check_job(job: Job, schema: Schema) -> None:
         check_bound(job, schema)
     check_models(job.models, schema)
     check_steering(job.steer, schema, job.models)
+    check_objective(job.objective, job.method, schema, job.models, job.steer, job.rho)
+
+
+def _with_coarse_values(schema: Schema, original: pa.Table, k: int) -> Schema:
+    """Return the schema with the hierarchies of its columns, and with the grids of those published as intervals."""
+
+    def completed(column: Column) -> Column:
+        settings, values = column.settings, original[column.name] if column.role is Role.QUASI else None
+        if values is None:
+            return column
+        if settings.hierarchy is not None:
+            tree = hierarchy_of(settings.hierarchy, values, column.name, settings.outside)
+            _check_level(column, tree)
+            return replace(column, hierarchy=tree)
+        return replace(column, grid=grid_of(values, column, k)) if column.aggregate == "interval" else column
+
+    return replace(schema, columns=tuple(completed(column) for column in schema.columns))
+
+
+def _check_level(column: Column, tree: Hierarchy) -> None:
+    level = column.settings.level
+    if level is not None and level >= tree.n_levels:
+        raise SchemaError(
+            f"Level {level} of the hierarchy of column {column.name!r} was asked for, but its root is level "
+            f"{tree.n_levels - 1}. Levels are counted from the values, which are level 0."
+        )
 
 
 def column_findings(
@@ -100,7 +133,7 @@ def _is_settled(finding: Finding, column: Column) -> bool:
     if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
     if finding.name in ("codes", "labelled-values"):
-        return column.settings.kind is not None
+        return column.settings.kind is not None or column.settings.aggregate in TRUE_AGGREGATES  # nothing is averaged
     return finding.name == "near-unique-text" and column.aggregate == "withhold"
 
 
@@ -111,6 +144,7 @@ def check_bound(job: Job, schema: Schema) -> None:
         f"nominal columns are among the quasi-identifiers: {', '.join(map(repr, nominal))}": bool(nominal),
         "columns that households share are grouped differently from the rest": schema.roles.household is not None,
         "random aggregation does not publish means": bool(job.rho),
+        "what is published is true of every record, not close to it": any(column.is_true for column in schema.quasi),
     }
     for reason, holds in why.items():
         if holds:

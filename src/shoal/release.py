@@ -26,6 +26,8 @@ from shoal.cells.alike import joined_where_alike
 from shoal.cells.constraints import constraints_of
 from shoal.cells.contributors import Contribution, contributions, single_value_findings
 from shoal.cells.grouping import group
+from shoal.columns.coarse import stand_ins
+from shoal.columns.coarse.layout import laid_out
 from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import ALIASES, Role, Schema, as_names
 from shoal.columns.space import Space
@@ -33,6 +35,7 @@ from shoal.disk.disk_release import DiskRelease, check_parts, execute_on_disk
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.job import BoundEffort, Engine, Job, Order, Output
 from shoal.metrics.bound import Bound, lower_bound
+from shoal.metrics.ncp import Ncp, ncp
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
@@ -62,7 +65,10 @@ _SETTINGS = (
     "scaling",
     "missing",
     "method",
+    "objective",
     "rho",
+    "truthful",
+    "intervals",
     "seed",
     "threads",
     "progress",
@@ -99,8 +105,11 @@ def anonymize(
     scaling: str = "zscore",
     missing: str = "error",
     method: str = "auto",
+    objective: Literal["sse", "ncp"] = "sse",
     rho: float | Literal["song"] | None = None,
     steer: Mapping[str, float] | None = None,
+    truthful: bool = False,
+    intervals: str = "text",
     seed: Seed = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -141,7 +150,7 @@ def anonymize(
         Column of survey weights: means are weighted, so weighted totals are preserved. Also `weightVar`.
     columns : dict of str to dict, optional
         Settings of single columns: kind, order, missing_codes, fold, weight, aggregate, round, top, bottom,
-        keep_zeros; see `shoal.columns.schema.ColumnSettings`.
+        keep_zeros, hierarchy, outside, level, distance, step, precision; see `shoal.columns.schema.ColumnSettings`.
     models : sequence of Model
         Privacy models for confidential columns in addition to k, such as ``shoal.TCloseness("salary", t=0.1)`` or
         ``shoal.LDiversity("diagnosis", l=3)``; see ``docs/models.md``. If a model cannot be satisfied exactly, an
@@ -155,12 +164,21 @@ def anonymize(
         Treatment of missing quasi-identifiers.
     method : str
         One of `shoal.partition.ALGORITHMS`.
+    objective : {"sse", "ncp"}
+        What cells are made for: "sse" keeps the means near, "ncp" keeps ranges narrow, sets small and ancestors low.
+        Method "auto" has both: ``docs/ncp.md``.
     rho : float or "song", optional
         Random aggregation, from 0 (the mean of the cell) to 1 (anywhere in its range; "song" is another name for it).
         For numbers only. Above 0 the release is **not** k-anonymous, and the verdict says so: ``docs/random.md``.
     steer : dict of str to float, optional
         Columns that steer the partition, whatever their role, and their weights: positive to keep equal values
         together, negative to distribute them over cells. Only k is guaranteed: ``docs/steering.md``.
+    truthful : bool
+        Publish only values that are true of every record of their class: numbers as intervals, dates as periods,
+        columns with a hierarchy as the common ancestor, others as sets: ``docs/truthful.md``.
+    intervals : {"text", "columns", "struct"}
+        How intervals are published: as text such as ``[30, 39]``, in two columns ``age.low`` and ``age.high``, or as a
+        struct, which Parquet and Arrow can hold.
     seed : int, optional
         Seed that reproduces the release. By default random, stored in ``release.job``. With `rho` it must be hard to
         guess.
@@ -226,10 +244,13 @@ def anonymize(
     job = Job.of(
         k=k,
         method=method,
+        objective=objective,
         scaling=scaling,
         missing=missing,
         rho=rho,
         steer=dict(steer or {}),
+        truthful=truthful,
+        intervals=intervals,
         seed=seed,
         roles=_without_aliases(given, options),
         columns=dict(columns or {}),
@@ -275,7 +296,14 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
     space = Space.fit(original, schema, job.scaling)
     X = space.encode(original)
     part = whole.part(0.05, 0.9)
-    settings = {"models": job.models, "steering": job.steer, "threads": threads, "progress": part, **job.options}
+    settings = {
+        "models": job.models,
+        "steering": job.steer,
+        "objective": job.objective,
+        "threads": threads,
+        "progress": part,
+        **job.options,
+    }
     cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
     if schema.roles.subject is not None and schema.roles.household is None and job.models:
         cells = _kept_by_classes(job, made, X, cells)
@@ -303,18 +331,28 @@ def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, ce
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
     published = Published(table, schema, replaced)
-    verdict = recount(published, schema, job.k, _subjects(original, schema), job.models)
+    verdict = recount(published, schema, job.k, _subjects(original, schema), job.models, original)
     if randomized is not None:
         verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=randomized.rho))
     verdict.require()
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
-    loss = table_loss(space, original, replaced, alike)
-    release = Release(job, table, schema, space, original, weights, X, replaced, cells, verdict, loss)
+    measured = _measured(replaced, schema, original)
+    loss = table_loss(space, original, measured, alike)
+    release = Release(job, table, schema, space, original, weights, X, replaced, measured, cells, verdict, loss)
     near_unique = {f"{column}={SINGLE_VALUES}" for column in accepted_columns(job, "near-unique-text", schema)}
     ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=4)
     return release
+
+
+def _measured(replaced: pa.Table, schema: Schema, original: pa.Table) -> pa.Table:
+    """Return the published quasi-identifiers as plain values, intervals by their middle (`stand_ins`)."""
+    for column in schema.quasi:
+        if column.is_true:
+            plain = stand_ins(replaced[column.name], column, original[column.name])
+            replaced = replaced.set_column(replaced.schema.get_field_index(column.name), column.name, plain)
+    return replaced
 
 
 def run(
@@ -460,6 +498,7 @@ class Release:
     weights: Vector | None = field(repr=False)
     X: Matrix = field(repr=False)
     replaced: pa.Table = field(repr=False)
+    measured: pa.Table = field(repr=False)
     cells: Cells = field(repr=False)
     verdict: Verdict
     loss: TableLoss
@@ -475,12 +514,18 @@ class Release:
     @property
     def published(self) -> pa.Table:
         """The published columns, in the order of the input, without hidden data in their buffers."""
-        return publishable(self.columns.select([column.name for column in self.schema.published]))
+        published = self.columns.select([column.name for column in self.schema.published])
+        return publishable(laid_out(published, self.schema, self.job.intervals))
 
     @property
     def columns(self) -> Published:
         """The published columns, each loaded on access."""
         return Published(self.source, self.schema, self.replaced)
+
+    @property
+    def plain_columns(self) -> Published:
+        """The same with the middle of each interval, set, ancestor and period in its place, for measures and plots."""
+        return Published(self.source, self.schema, self.measured)
 
     @property
     def table(self) -> Any:
@@ -508,7 +553,7 @@ class Release:
     def risk(self) -> Risk:
         """Reidentification risk against an intruder who holds the original values."""
         alike = None if self.verdict.withdrawn else self.labels
-        return table_risk(self.original, self.replaced, self.schema, self.space, self.X, alike, self.weights)
+        return table_risk(self.original, self.measured, self.schema, self.space, self.X, alike, self.weights)
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -540,13 +585,13 @@ class Release:
     @cached_property
     def utility(self) -> dict[str, Any]:
         """Data utility: changes of means, variances, correlations and categories."""
-        return table_utility(self.original, self.replaced, self.schema, self.weights)
+        return table_utility(self.original, self.measured, self.schema, self.weights)
 
     @cached_property
     def attacks(self) -> list[Attack]:
         """Attribute disclosure without reidentification: from k - 1 known records, and from the groups."""
         rho = self.job.rho or 0.0
-        return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
+        return attacks_on(self.original, self.plain_columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
         """Return a lower bound on the loss of any release of these records with this k (`shoal.metrics.lower_bound`).
@@ -569,10 +614,18 @@ class Release:
         return {}
 
     @cached_property
+    def certainty(self) -> Ncp | None:
+        """Certainty penalty of the exact ranges and sets, if cells are made for it or show them."""
+        made_for_it = self.job.objective == "ncp" or any(column.is_true for column in self.schema.quasi)
+        labels_of = {column.name: self.cells.of(column) for column in self.schema.quasi}
+        return ncp(self.original, self.schema, labels_of) if made_for_it else None
+
+    @cached_property
     def measures(self) -> dict[str, Any]:
         """Loss, risk, utility and attacks as plain values; they describe the original too, so they are internal."""
         return {
             "loss": self.loss.to_dict(),
+            **({} if self.certainty is None else {"certainty": self.certainty.to_dict()}),
             "risk": self.risk.to_dict(),
             "utility": self.utility,
             "attacks": [attack.to_dict() for attack in self.attacks],

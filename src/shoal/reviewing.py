@@ -82,6 +82,12 @@ def warnings_of(release: Reviewable) -> list[str]:
     ]
     found += [finding.sentence for finding in release.findings if finding.name != "constant"]
     found += [one.sentence for one in release.contributions if one.is_telling]
+    found += [
+        f"The step of column {column.name!r} is as fine as its values: the ends of its intervals are values that fewer "
+        f"than {release.job.k} records share. Give a larger step, or leave it out."
+        for column in release.schema.quasi
+        if column.grid is not None and column.grid.shows_values
+    ]
     found += _gone(release)
     found += [each.note for each in release.verdict.models if each.note]
     weights = release.schema.roles.weights

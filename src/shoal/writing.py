@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.auditing import Verdict, recount
+from shoal.columns.coarse.layout import gathered, laid_out, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.job import Job, Order
@@ -77,7 +78,9 @@ def recount_table(release: InMemory, table: TableInTheMaking, rows: NDArray[np.i
     """Recount the guarantees on what was written before it is published, with the subjects in the order of its rows."""
     job = release.job
     schema = _counted_schema(release)
-    written = table.read_back([column.name for column in schema.columns])
+    names = [column.name for column in schema.columns]
+    laid = laid_out(release.replaced, schema, job.intervals)
+    written = gathered(table.read_back(written_names(names, schema, job.intervals, laid)), names)
     n_records = release.verdict.n_records
     if written.num_rows != n_records:
         raise GuaranteeError(
@@ -85,7 +88,10 @@ def recount_table(release: InMemory, table: TableInTheMaking, rows: NDArray[np.i
             "release. Nothing was released. Choose another format."
         )
     subjects = _subjects(release, rows)
-    found = recount(written, schema, None if release.verdict.withdrawn else job.k, subjects, job.models)
+    own = release.original.select([column.name for column in schema.quasi if column.is_true])
+    original = own if rows is None else own.take(pa.array(rows))
+    asked = None if release.verdict.withdrawn else job.k
+    found = recount(written, schema, asked, subjects, job.models, original=original)
     require_of_written(found, job)
 
 
@@ -101,6 +107,12 @@ def require_of_written(found: Verdict, job: Job) -> None:
         raise GuaranteeError(
             f"The written table does not satisfy {each.model}: read back, {each.n_failing:,} of {each.n_classes:,} "
             "classes violate it. Nothing was released. Choose another format."
+        )
+    for false in found.untrue:
+        raise GuaranteeError(
+            f"The written table is not true of every record: read back, {false.n_false:,} records have values that are "
+            f"not within the published {false.form} of column {false.column!r}. Nothing was released. Choose another "
+            "format."
         )
 
 

@@ -61,14 +61,19 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_another_order(csv_fi
 def test_every_setting_of_a_column_reaches_the_job(tmp_path):
     rows = people()
     for row, school in zip(rows, ["school", *["low", "mid", "high, or more"] * 20], strict=True):
-        row.insert(1, f'"{school}"')
+        row[1:1] = [f'"{school}"', "born" if school == "school" else "1980-05-01"]
+    (tmp_path / "sex.csv").write_text("f;adult;*\nm;adult;*\n")
     file = write_csv(tmp_path / "people.csv", rows)
     result = anonymize(
         file,
         *("--quasi", "school", "--order-of", 'school=low,mid,"high, or more"', "--missing-code", "income=-9,1000"),
         *("--missing", "own-value", "--aggregate", "age=median", "--top", "age=70", "--bottom", "age=25"),
         *("--keep-zeros", "zip", "--round", "income=-1", "--weight", "sex=0.5", "--kind", "sex=nominal"),
-        *("--fold", "sex", "--save-job", tmp_path / "job.toml"),
+        *("--fold", "sex", "--hierarchy", f"sex={tmp_path / 'sex.csv'}", "--outside", "sex=root"),
+        *("--aggregate", "sex=ancestor", "--level", "sex=1", "--distance", "sex=information"),
+        *("--aggregate", "zip=interval", "--step", "zip=2"),
+        *("--quasi", "born", "--aggregate", "born=period", "--precision", "born=year"),
+        *("--save-job", tmp_path / "job.toml"),
     )
     job = shoal.Job.load(tmp_path / "job.toml")
 

@@ -8,7 +8,7 @@ import pytest
 from shell import ROLES, SECRETS, is_one_paragraph, people, shoal_command, write_csv
 
 import shoal
-from shoal.cli.dialect import translated
+from shoal.dialect import translated
 
 HEADER, *RECORDS = people()
 

@@ -13,6 +13,7 @@ from shoal.report import render
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WIDTHS = (390, 768, 1280)
+PAPER = 680  # pixels of an A4 page less its margins
 
 # Stock fonts differ: DejaVu Sans is a fifth wider than Liberation Sans. This makes any font wider than all of them.
 WIDE_FONT = "<style>* { letter-spacing: 0.07em !important; }</style></head>"
@@ -41,12 +42,12 @@ addEventListener("load", () => {
 """
 
 
-def looked_at(texts, folder):
-    """Return what the browser found out about pages at all widths, and what it wrote to its log."""
+def looked_at(texts, folder, widths=WIDTHS):
+    """Return what the browser found out about pages at these widths, and what it wrote to its log."""
     frames = "".join(
         f'<iframe style="width:{width}px;height:800px;border:0" srcdoc="{html.escape(text)}"></iframe>'
         for text in texts
-        for width in WIDTHS
+        for width in widths
     )
     wrapper = folder / "look.html"
     wrapper.write_text(
@@ -88,6 +89,17 @@ def test_the_page_fits_with_a_wider_font(tmp_path):
 
     assert [page["width"] for page in found] == [*WIDTHS] * 2
     assert [page for page in found if page["needs"] > page["width"] or page["scrolling"]] == []
+
+
+def test_a_printed_page_cuts_no_table_and_has_no_scroll_bars(tmp_path):
+    printed = [
+        render(made, "html").replace("@media print", "@media all").replace("@media screen", "@media speech")
+        for made in (at_risk(release()), hostile())
+    ]
+    found, _ = looked_at(printed, tmp_path, [PAPER])
+
+    assert max(page["needs"] for page in found) <= PAPER
+    assert [page["scrolling"] for page in found] == [0, 0]
 
 
 def test_the_page_asks_for_nothing_and_the_browser_complains_about_nothing(looks):

@@ -73,12 +73,13 @@ def test_names_that_mean_harm_are_text(form):
 
 def test_styles_and_scripts_are_those_of_the_package():
     text = render(at_risk(hostile()))
-    css, js = (
-        resources.files("shoal.report").joinpath("page", f"report.{end}").read_text("utf-8") for end in ("css", "js")
+    variables, css, js = (
+        resources.files("shoal.report").joinpath("page", name).read_text("utf-8")
+        for name in ("variables.css", "report.css", "report.js")
     )
     digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
 
-    assert f"<style>{css}</style>" in text
+    assert f"<style>{variables}{css}</style>" in text
     assert f"<script>{js}</script>" in text
     assert f"script-src 'sha256-{digest}'" in text
     assert "default-src 'none'" in text
@@ -110,7 +111,7 @@ def test_the_report_of_three_hundred_columns_is_small_and_folds_what_changed_lea
     rng = np.random.default_rng(1)
     wide = pa.table({f"measurement_{i}": rng.normal(i, 1 + i, 200) for i in range(300)})
     text = render(quietly(wide, k=5, quasi_identifiers=wide.column_names), "html")
-    open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    open_text = re.sub(r"<details class=\"more\">.*?</details>", "", text, flags=re.DOTALL)
 
     assert len(text.encode()) < 2_000_000
     assert open_text.count("<svg") < 80

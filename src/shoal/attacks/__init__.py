@@ -6,7 +6,7 @@ were published unchanged) and after.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from shoal.attacks.differential import WITHIN, differential
 from shoal.attacks.disclosure import Classes, classes_near, disclosed, intersected, own_classes
 from shoal.auditing import Columns
 from shoal.columns.axes import Scaling
+from shoal.columns.coarse import form_of, stand_ins
 from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import decoded, prepare
 from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
@@ -144,7 +145,7 @@ def attack(
     records = prepare(tables[0].load(names), schema, "own-value")
     space = Space.fit(records, schema, scaling)
     X = space.encode(records)
-    made = [table.load(names) for table in tables[1:]]
+    made = [_plainly(table.load(names), records, schema) for table in tables[1:]]
     known = _known(release, tables[1], manifest, same_order)
     published = [_encoded(space, table) for table in made]
     found = [*_linked(X, published[0], known, seed), _last_one(records, made[0], schema, known, seed)]
@@ -201,6 +202,17 @@ def _is_file(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
+def _plainly(made: pa.Table, records: pa.Table, schema: Schema) -> pa.Table:
+    """Return a release with plain values in place of its intervals, sets and periods, as the intruder would guess."""
+    for column in schema.quasi:
+        form = None if form_of(records[column.name]) else form_of(made[column.name])
+        if form is not None:
+            coarse = replace(column, settings=column.settings.model_copy(update={"aggregate": form}))
+            plain = stand_ins(made[column.name], coarse, records[column.name])
+            made = made.set_column(made.schema.get_field_index(column.name), column.name, plain)
+    return made
+
+
 def _encoded(space: Space, table: pa.Table) -> Matrix:
     try:
         return space.encode(table)
@@ -215,7 +227,7 @@ def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, 
         manifest = beside if beside.is_file() else None
     if manifest is None:
         return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
-    labels, rows, rho = read_internal(manifest)
+    labels, rows, rho, _ = read_internal(manifest)
     if len(labels) != table.n_records:
         raise ParameterError(
             f"The manifest describes {len(labels):,} records, but the release has {table.n_records:,}. Pass the "

@@ -27,7 +27,7 @@ from shoal.cells.aggregate import Cells
 from shoal.cells.constraints import boundaries_of
 from shoal.cells.strata import strata_of
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import Role, Roles, Schema
+from shoal.columns.schema import TRUE_AGGREGATES, Role, Roles, Schema
 from shoal.columns.space import Space
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.job import Job, Late
@@ -374,6 +374,8 @@ def begin(
             f"The base has {source.n_records} records, fewer than k={job.k}. Begin when more have arrived."
         )
     _refuse_steering(job)
+    _refuse_truthful(job)
+    _refuse_objective(job)
     schema, original, _ = prepared(job, source)
     job = _with_household_level(job, original, schema)
     _refuse_lack(original, schema, job.k)
@@ -433,6 +435,30 @@ def _joining(job: Job, variant: str | None, inertial: bool) -> tuple[str, bool]:
     if late.inertial:
         check_options(VARIANTS[chosen], f"Variant {chosen!r}", {"inertial": True})
     return chosen, late.inertial
+
+
+def _refuse_truthful(job: Job) -> None:
+    """Raise if the job publishes what is true of every record, or uses hierarchies: late records are not matched so."""
+    columns = [
+        name
+        for name, settings in job.columns.items()
+        if settings.aggregate in TRUE_AGGREGATES or settings.hierarchy is not None
+    ]
+    if job.truthful or columns:
+        named = f" (column {columns[0]!r})" if columns else ""
+        raise ParameterError(
+            f"A collection makes no truthful releases and uses no hierarchies yet{named}. Leave them out, or make one "
+            "release of all records."
+        )
+
+
+def _refuse_objective(job: Job) -> None:
+    """Raise if cells are to be made for another objective: late records join by distance."""
+    if job.objective != "sse":
+        raise ParameterError(
+            f"The objective {job.objective!r} was asked for, but a collection makes cells by distance, as late records "
+            "join them. Leave the objective out, or make one release of all records."
+        )
 
 
 def _refuse_steering(job: Job) -> None:

@@ -6,7 +6,7 @@ An engine checks a job against it before it reads a record.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from shoal.columns.schema import Schema
+from shoal.columns.schema import Role, Schema
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.models import TCloseness
@@ -47,6 +47,18 @@ LIMITS = (
         "folded texts (`fold`)",
         "the most frequent spelling is known only after all records",
         lambda job, schema: any(column.settings.fold for column in schema.quasi),
+    ),
+    Limit(
+        "values that are true of every record (intervals, sets, ancestors, periods) and hierarchies",
+        "their grids and trees are made from all records at once",
+        lambda job, schema: (
+            job.truthful or any(c.is_true or c.settings.hierarchy is not None for c in schema.having(Role.QUASI))
+        ),
+    ),
+    Limit(
+        "another objective than the sum of squares",
+        "blocks are cut for the sum of squares",
+        lambda job, schema: job.objective != "sse",
     ),
     Limit("another method than auto", "blocks are made and refined by auto", lambda job, schema: job.method != "auto"),
     Limit("options of the method", "their budget is one of a whole table", lambda job, schema: bool(job.options)),

@@ -19,7 +19,7 @@ from shoal.columns.prepare import decoded
 from shoal.columns.schema import Column, Kind, Schema
 from shoal.typing import Labels, Vector
 
-_BY_CATEGORY = ("mode", "withhold")
+_BY_CATEGORY = ("mode", "withhold", "medoid")
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ def contributions(
             (whole or {}).get(column.name),
         )
         for column in schema.quasi
+        if not column.is_true  # an interval or a set shows no value of one record as that of the cell
     ]
     return [one for one in found if one.single]
 

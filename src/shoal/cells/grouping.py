@@ -13,6 +13,7 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.cells.aggregate import Cells
 from shoal.cells.bucket_steering import steered
+from shoal.cells.certainty import certain_cells
 from shoal.cells.constraints import Constraints, constraints_of
 from shoal.cells.enforce import enforce
 from shoal.cells.merging import join_until_kept
@@ -38,6 +39,7 @@ def group(
     models: Sequence[Model] = (),
     steering: Mapping[str, float] | None = None,
     whole: Distributions | None = None,
+    objective: str = "sse",
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
@@ -60,6 +62,8 @@ def group(
         Weights of the columns that steer the partition; see `shoal.cells.steering`.
     whole : mapping of str to Distribution, optional
         The columns of the models in the whole table, if `table` is a part of it.
+    objective : {"sse", "ncp"}
+        What cells are made for; `shoal.cells.certainty.check_objective` has accepted it.
     k, method, seed, threads, progress, **options
         As in `shoal.partition.partition`.
 
@@ -72,6 +76,9 @@ def group(
         (`shoal.models.table_columns.check_models`).
     """
     constraints = constraints_of(table, schema, k, models, whole)
+    if objective == "ncp":
+        with kernels.using(threads=threads):
+            return Cells(certain_cells(table, schema, k, constraints, seed, progress=progress, **options))
 
     def cut(X: Matrix, threads: int, progress: Progress | None) -> Labels:
         return partition(X, k, method, seed, threads=threads, progress=progress, **options)

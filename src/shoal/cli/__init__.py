@@ -20,6 +20,7 @@ from shoal.extras import DISTRIBUTION
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",
     "anonymize": "Make a file k-anonymous: the release, its report, its manifests.",
+    "hierarchy": "Draw and check a hierarchy of values.",
     "audit": "Recount the guarantees of a published file.",
     "attack": "Try attacks on a published file whose originals are at hand.",
     "run": "Run a job file.",
@@ -29,6 +30,7 @@ COMMANDS = {
     "collect": "Start before all records have arrived; publish once.",
     "stream": "Make a stream of lines k-anonymous, within a bounded delay.",
     "worker": "Make a Redis Stream k-anonymous; survives any crash.",
+    "app": "Make a release in the browser, on this machine alone.",
     "demo": "Make a release of a bundled sample, with its report.",
     "bound": "Compute a lower bound of the loss for a bundled data set.",
     "reproduce": "Reproduce the tables and figures of a paper.",

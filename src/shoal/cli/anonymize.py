@@ -20,6 +20,10 @@ Examples:
       -o release.parquet --save-job job.toml
   shoal anonymize people.csv -k 10 --quasi age,zip --confidential salary,diagnosis --drop name \\
       --t-closeness salary=0.1 --l-diversity diagnosis=3,kind=entropy -o release.parquet
+  shoal anonymize people.csv -k 10 --quasi age,job,zip --confidential diagnosis --drop name --truthful \\
+      --hierarchy job=isco.csv --hierarchy zip=prefix:1,3 -o release.csv
+  shoal anonymize people.csv -k 10 --quasi age,job,zip --confidential diagnosis --drop name \\
+      --aggregate age=interval --step age=5 --aggregate job=set -o release.csv
   shoal anonymize postgresql://db.example.org/census --table people -k 10 --quasi age,zip --drop name \\
       -o postgresql://db.example.org/census --to-table release
 """
@@ -64,6 +68,7 @@ Examples:
     help="Order of the published records; that of the input can reveal who is who.",
 )
 @options.method
+@options.objective
 @click.option(
     "--rho",
     metavar="NUMBER|song",
@@ -77,6 +82,7 @@ Examples:
 )
 @click.option("--memory", metavar="SIZE", help="How much memory the engine disk may use, such as 2GB; chooses it.")
 @options.making
+@options.truth
 @options.columns()
 @options.reading
 @click.option("--save-job", metavar="FILE", help="Write the job, with its seed, to a file that `shoal run` repeats.")
@@ -91,6 +97,9 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
 
     Models guarantee more about a confidential column than k does; a model that cannot be met is refused: --t-closeness
     salary=0.1. Further settings of a model follow after a comma: --l-diversity diagnosis=2,kind=recursive,c=3.
+
+    With --truthful, what is published is true of everybody in the class: an interval of numbers, a set of categories or
+    their common ancestor in a --hierarchy, a period of dates. --aggregate chooses one for a column (docs/truthful.md).
 
     RELEASE.public.json and RELEASE.internal.json are written beside the release: the first may accompany it, the second
     repeats it and must not be published. In a database, the table shoal_manifest holds the first; the second is a file.
@@ -107,9 +116,12 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
     job = Job.of(
         k=k,
         method=given["method"],
+        objective=given["objective"],
         scaling=given["scaling"],
         missing=given["missing"],
         rho=given["rho"],
+        truthful=given["truthful"],
+        intervals=given["intervals"],
         seed=given["seed"],
         roles=options.taken(given, "role"),
         columns=options.column_settings(given),

@@ -1,20 +1,23 @@
 """``shoal audit``: the guarantees of a published file, recounted."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import click
 
-from shoal.auditing import Diversity, Verdict, audit
+from shoal.auditing import Diversity, Truth, Verdict, audit
 from shoal.cli import options
-from shoal.cli.execute import models_in_words, verdict_in_words
+from shoal.cli.execute import models_in_words, truth_in_words, verdict_in_words
 from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.disk.recounting import audit_on_disk
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
 from shoal.table import output_format_of, shown, write_into
+from shoal.truth import audit_truth
 
 
 @click.command(
@@ -23,7 +26,8 @@ from shoal.table import output_format_of, shown, write_into
     "  shoal audit release.csv --quasi age,zip,income -k 10\n"
     "  shoal audit release.csv --quasi age,zip,income --confidential diagnosis --json\n"
     "  shoal audit release.csv --quasi age,zip -k 10 --confidential salary --t-closeness salary=0.1\n"
-    "  shoal audit people.csv --quasi age,zip -k 10 --list --risks risks.csv",
+    "  shoal audit people.csv --quasi age,zip -k 10 --list --risks risks.csv\n"
+    "  shoal audit release.csv --quasi age,zip -k 10 --original people.csv",
 )
 @click.argument("file", metavar="FILE")
 @click.option(
@@ -37,6 +41,11 @@ from shoal.table import output_format_of, shown, write_into
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--memory", metavar="SIZE", help="Count a file larger than memory in parts, within so much, such as 2GB.")
+@click.option(
+    "--original", metavar="FILE", help="Compare intervals, sets, ancestors and periods with every record of this file."
+)
+@click.option("--manifest", metavar="FILE", help="Internal manifest of FILE, if it is not beside it; for --original.")
+@click.option("--same-order", is_flag=True, help="FILE has the records of --original in the same order.")
 @options.reading
 def command(
     file: str,
@@ -55,24 +64,31 @@ def command(
     """
     if as_list and k is None:
         raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
-    if memory is not None and (as_list or risks):
-        raise click.UsageError("--list and --risks need all records in memory. Leave out --memory, or them.")
+    if memory is not None and (as_list or risks or given["original"]):
+        raise click.UsageError(
+            "--list, --risks and --original need all records in memory. Leave out --memory, or them."
+        )
+    if (given["manifest"] or given["same_order"]) and given["original"] is None:
+        raise click.UsageError("--manifest and --same-order say which original is which; name them: --original FILE")
     if risks is not None:
         output_format_of(risks)
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
     counted_by = audit if memory is None else partial(audit_on_disk, memory=memory)
+    quasi = roles.pop("quasi_identifiers", ())
     with warned() as texts, showing(f"reading and counting {shown(file)}", ""):
         verdict = counted_by(
             file,
-            quasi_identifiers=roles.pop("quasi_identifiers", ()),
+            quasi_identifiers=quasi,
             k=k,
             columns=options.column_settings(given),
             models=options.models_of(given),
             **roles,
             **options.reading_of(given),
         )
+        if given["original"] is not None:
+            verdict = replace(verdict, truth=_truth(file, given, quasi))
         found = record_risk(file, **of_records, **options.reading_of(given)) if as_list or risks else None
     for text in texts:
         click.echo(f"Warning: {text}", err=True)
@@ -90,6 +106,19 @@ def command(
     return 0 if verdict.holds else 1
 
 
+def _truth(file: str, given: dict[str, Any], quasi: Sequence[str]) -> tuple[Truth, ...]:
+    """Compare what is published with the originals, read as their manifest says or as the file was."""
+    return audit_truth(
+        file,
+        given["original"],
+        quasi_identifiers=quasi,
+        manifest=given["manifest"],
+        same_order=given["same_order"],
+        columns=options.column_settings(given),
+        release_reading=options.reading_of(given),
+    )
+
+
 def _tell(verdict: Verdict) -> None:
     """Print the verdict first, then the counts."""
     lines = {
@@ -101,7 +130,7 @@ def _tell(verdict: Verdict) -> None:
         lines["records below k"] = f"{verdict.n_below:,}"
     if verdict.subjects is not None:
         lines["subjects"] = f"at least {verdict.subjects:,} different ones in a class"
-    lines |= models_in_words(verdict)
+    lines |= models_in_words(verdict) | truth_in_words(verdict)
     for name, found in verdict.confidential.items():
         lines[name] = _diversity_in_words(found)
     facts(lines)

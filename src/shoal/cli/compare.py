@@ -39,6 +39,8 @@ from shoal.table import shown
 @options.roles()
 @options.models
 @options.making
+@options.objective
+@options.truth
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="Options of the methods: effort=best.")
 @options.columns()
 @options.reading
@@ -56,9 +58,12 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
             file,
             k=k,
             methods="all" if methods == "all" else methods.split(","),
+            objective=given["objective"],
             rho=given["rho"],
             scaling=given["scaling"],
             missing=given["missing"],
+            truthful=given["truthful"],
+            intervals=given["intervals"],
             seed=given["seed"],
             threads=given["threads"],
             columns=options.column_settings(given),

@@ -66,7 +66,9 @@ def tell(release: Release | DiskRelease | SparkRelease, places: Iterable[str], *
             "verdict": verdict_in_words(verdict),
             "classes": f"{verdict.n_classes:,}, of {min(verdict.sizes):,} to {max(verdict.sizes):,} records",
             **models_in_words(verdict),
-            "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release),
+            **truth_in_words(verdict),
+            "information loss": f"{release.loss.il:.4f} %" + bound_in_words(release) + _on_middles(release),
+            **({} if release.certainty is None else {"certainty penalty": f"{release.certainty.ncp:.4f} % (NCP)"}),
             "linked": f"{100 * release.risk.linkage.dld:.2f} % of the records have their own original as the nearest",
             "written": ", ".join(places),
         },
@@ -84,6 +86,11 @@ def bound_in_words(release: Release | DiskRelease | SparkRelease) -> str:
     return f"; no release can lose less than {release.bound(effort).il:.4f} %"
 
 
+def _on_middles(release: Release | DiskRelease | SparkRelease) -> str:
+    """Say that loss is measured on stand-ins, where values are intervals, sets, ancestors or periods."""
+    return " (of the groups; values measured by their middle)" if release.verdict.truth else ""
+
+
 def verdict_in_words(verdict: Verdict) -> str:
     """Return the result of the recount in words."""
     if verdict.withdrawn is not None:
@@ -91,6 +98,9 @@ def verdict_in_words(verdict: Verdict) -> str:
     if verdict.k_holds and verdict.broken:
         names = " and ".join(f"{found.model.name} of {found.model.column}" for found in verdict.broken)
         return f"does not hold: some classes break {names}"
+    if verdict.k_holds and verdict.untrue:
+        names = " and ".join(found.column for found in verdict.untrue)
+        return f"does not hold: some records have values that are not within what is published of {names}"
     models = any(found.model.promised for found in verdict.models)
     if verdict.k is None:
         smallest = f"the smallest class has {counted(verdict.smallest, 'record')}"
@@ -111,6 +121,21 @@ def models_in_words(verdict: Verdict) -> dict[str, str]:
     return {
         f"{found.model.name}: {printable(found.model.column)}": reached_in_words(found.to_dict(), "class")
         for found in verdict.models
+    }
+
+
+def truth_in_words(verdict: Verdict) -> dict[str, str]:
+    """Say for each column of intervals, sets, ancestors or periods whether it is true of every record."""
+    return {
+        f"truth: {printable(found.column)}": f"{counted(found.n_values, found.form)}, "
+        + (
+            "not compared with the originals"
+            if found.n_false is None
+            else f"false for {counted(found.n_false, 'record')}"
+            if found.n_false
+            else "true of every record"
+        )
+        for found in verdict.truth
     }
 
 

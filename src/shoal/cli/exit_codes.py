@@ -15,15 +15,13 @@
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
-from shoal.errors import InputError, OutageError, RecountError, ShoalError
+from shoal.errors import InputError, OutageError, RecountError, ShoalError, fault_in_words
 
 REFUSED, INPUT, FAULT, OUTAGE, STOPPED, TERMINATED = 2, 65, 70, 75, 130, 143
 _CODES = {InputError: INPUT, RecountError: FAULT, OutageError: OUTAGE}
@@ -36,7 +34,7 @@ def ended(work: Callable[[], Any]) -> int:
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
-        from shoal.cli.dialect import in_options  # imported late: it loads tables, which help does not need
+        from shoal.dialect import in_options  # imported late: it loads tables, which help does not need
 
         return _say(in_options(error), code_of(error))
     except click.UsageError as error:
@@ -48,7 +46,7 @@ def ended(work: Callable[[], Any]) -> int:
     except MemoryError:
         return _say("There is not enough memory for this table. Nothing was written.", REFUSED)
     except Exception as error:
-        return _say(_fault(error), FAULT)
+        return _say(fault_in_words(error), FAULT)
 
 
 def code_of(error: ShoalError) -> int:
@@ -80,17 +78,3 @@ def _refuse_usage(error: click.UsageError) -> int:
 def _say(text: str, code: int, title: str = "Error: ") -> int:
     click.echo(f"{title}{' '.join(text.split())}", err=True)
     return code
-
-
-def _fault(error: Exception) -> str:
-    """Describe an unexpected error by type and place. Its text is left out, because it may hold values of the table."""
-    places = [
-        f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
-        for frame in traceback.extract_tb(error.__traceback__)
-        if "shoal" in Path(frame.filename).parts
-    ]
-    return (
-        f"shoal failed unexpectedly ({type(error).__name__}), and that is a fault of shoal. Please report "
-        f"it with these places: {', '.join(places[-4:])}. The text of the error is left out, because it may hold "
-        "values of the table."
-    )

@@ -11,7 +11,7 @@ from shoal.cli import parsing as typed
 from shoal.columns.axes import Scaling
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Roles, Settings
-from shoal.job import FieldSettings, Input, Job
+from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
 from shoal.partition import ALGORITHMS
@@ -174,6 +174,17 @@ def making(function: F) -> F:
     return function
 
 
+def truth(function: F) -> F:
+    """Add the options of releases whose values are true of every record."""
+    for name, how in (
+        ("intervals", {"type": click.Choice(get_args(IntervalForm)), "default": "text", "show_default": True}),
+        ("truthful", {"is_flag": True}),
+    ):
+        help_ = _sentence(Job.model_fields[name].description or "")
+        function = click.option(f"--{name}", help=help_, **how)(function)
+    return function
+
+
 def method(function: F) -> F:
     """Add the option for the method, and for the method's own options."""
     function = click.option(
@@ -186,6 +197,17 @@ def method(function: F) -> F:
         show_default=True,
         metavar="METHOD",
         help=f"How cells are made: {', '.join(ALGORITHMS)}.",
+    )(function)
+
+
+def objective(function: F) -> F:
+    """Add the option for what cells are made for."""
+    return click.option(
+        "--objective",
+        type=click.Choice(get_args(Objective)),
+        default="sse",
+        show_default=True,
+        help="What cells are made for: near means (sse), or narrow ranges, small sets and low ancestors (ncp).",
     )(function)
 
 

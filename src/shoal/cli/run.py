@@ -2,8 +2,8 @@
 
 import click
 
-from shoal.cli.dialect import speaking_of_keys
 from shoal.cli.execute import run_and_tell
+from shoal.dialect import speaking_of_keys
 from shoal.job import Job
 
 

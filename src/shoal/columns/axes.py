@@ -30,7 +30,13 @@ MOST_DIMS = 16
 
 def fit_axis(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NumberAxis | NominalAxis":
     """Return the axis of a prepared column."""
-    return (NominalAxis if column.kind is Kind.NOMINAL else NumberAxis).fit(values, column, scaling)
+    if column.kind is not Kind.NOMINAL:
+        return NumberAxis.fit(values, column, scaling)
+    if column.hierarchy is not None:
+        from shoal.columns.tree_axis import TreeAxis
+
+        return TreeAxis.fit(values, column, scaling)
+    return NominalAxis.fit(values, column, scaling)
 
 
 class Moments(NamedTuple):
@@ -254,6 +260,14 @@ class NominalAxis:
             )
         return Lookup(self.points * self.column.settings.weight, codes)
 
+    def squared_apart(self, one: Codes, other: Codes) -> Vector:
+        """Return the exact squared distance between pairs of categories, given by their numbers."""
+        return np.asarray((self.apart * self.column.settings.weight) ** 2 * (one != other))
+
+    def spread_within(self, codes: Codes, labels: Codes) -> float:
+        """Return the exact sum of squares within cells: half the squared distances of all pairs, over the size."""
+        return (self.apart * self.column.settings.weight) ** 2 / 2 * unlike(codes, labels)
+
     def encode(self, values: pa.ChunkedArray) -> Matrix:
         """Return the coordinates of prepared values, shape (n_records, n_dims)."""
         points, codes = self.lookup(values)
@@ -272,6 +286,20 @@ def category_codes(values: pa.ChunkedArray, categories: pa.Array) -> Codes:
     """Return the index of each value among the categories, -1 if it is not one of them; shape (n_records,)."""
     found = pc.index_in(decoded(values), value_set=categories)
     return np.asarray(found.fill_null(-1), dtype=np.int64)
+
+
+def unlike(codes: Codes, labels: Codes, weights: Vector | None = None) -> float:
+    """Return, summed over the cells, the size less the sum of the squared counts of the values over the size.
+
+    With `weights`, one for each value, its records count so much.
+    """
+    sizes = np.bincount(labels)
+    n_values = int(codes.max()) + 1
+    pairs, counts = np.unique(labels * n_values + codes, return_counts=True)
+    squares = np.square(counts) / sizes[pairs // n_values]
+    if weights is None:
+        return float(len(labels) - squares.sum())
+    return float((weights[pairs % n_values] * (counts - squares)).sum())
 
 
 def _places(shares: Vector) -> Matrix:

@@ -29,12 +29,17 @@ def description_of(labels: ValueLabels | None, name: str) -> Description | None:
 
 
 def described_schema(
-    types: pa.Schema, roles: Roles, settings: Mapping[str, ColumnSettings], labels: ValueLabels | None, load: Load
+    types: pa.Schema,
+    roles: Roles,
+    settings: Mapping[str, ColumnSettings],
+    labels: ValueLabels | None,
+    load: Load,
+    truthful: bool = False,
 ) -> Schema:
     """Return the schema of a table whose file describes its columns; `load` returns some of them."""
+    plain = Schema.of(types, roles, settings, truthful)
     if labels is None:
-        return Schema.of(types, roles, settings)
-    plain = Schema.of(types, roles, settings)
+        return plain
     described = dict(settings)
     declared: set[str] = set()
     for column in plain.columns:
@@ -46,7 +51,7 @@ def described_schema(
             declared.add(column.name)
         if found:
             described[column.name] = ColumnSettings(**{**column.settings.model_dump(exclude_unset=True), **found})
-    schema = Schema.of(types, roles, described)
+    schema = Schema.of(types, roles, described, truthful)
     columns = tuple(replace(column, own_missing=column.name in declared) for column in schema.columns)
     return replace(schema, columns=columns)
 

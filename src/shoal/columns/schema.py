@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Real
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -17,6 +17,10 @@ from pydantic_core import PydanticCustomError
 
 from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.table.clean import check_names
+
+if TYPE_CHECKING:
+    from shoal.columns.grid import Grid
+    from shoal.columns.hierarchy import Hierarchy
 
 
 class Role(StrEnum):
@@ -40,8 +44,17 @@ class Kind(StrEnum):
 
 PUBLISHED = (Role.QUASI, Role.BY, Role.CONFIDENTIAL, Role.OTHER)
 
-Aggregation = Literal["mean", "median", "mode", "withhold"]
-"""How the records of a cell become one value; `withhold` is the mode, where two records of the cell have it."""
+Aggregation = Literal["mean", "median", "mode", "withhold", "medoid", "interval", "set", "ancestor", "period"]
+"""How the records of a cell become one value; each is an entry of `shoal.cells.aggregate.AGGREGATES`."""
+
+Precision = Literal["month", "quarter", "year", "decade"]
+"""How exactly a date is published, the finest first."""
+
+Outside = Literal["error", "root"]
+"""What to do with values that are not in the hierarchy: refuse them, or put them directly under the root."""
+
+TreeDistance = Literal["path", "information"]
+"""How far two values of a hierarchy are apart: by levels up to their common ancestor, or by its information content."""
 
 
 def _whole(value: object) -> int:
@@ -92,7 +105,20 @@ class ColumnSettings(Settings):
     weight: Number = Field(1.0, gt=0, le=1e6, description="weight of the column in distances")
     aggregate: Aggregation | None = Field(
         None,
-        description="mean, median, mode, or withhold (missing where one record has the mode); by default by kind",
+        description="mean, median, mode, withhold (missing where one record has the mode), medoid, or, true of every "
+        "record, interval, set, ancestor, period; by default by kind",
+    )
+    hierarchy: str | None = Field(
+        None, description="groups of the values: a file (value;group;..;*), or prefix:1,3, steps:5,10, calendar"
+    )
+    outside: Outside = Field("error", description="values that the hierarchy does not list: error, or root")
+    level: Whole | None = Field(None, ge=1, description="lowest level of the hierarchy that is published")
+    distance: TreeDistance = Field("path", description="of values with a hierarchy: path or information")
+    step: Number | None = Field(
+        None, gt=0, allow_inf_nan=False, description="ends of intervals are multiples of it; by default from the data"
+    )
+    precision: Precision | None = Field(
+        None, description="of periods: month, quarter, year or decade; by default the finest that a cell allows"
     )
     round: Whole | None = Field(
         None, ge=-12, le=12, description="decimals of the published value; 0 keeps whole numbers"
@@ -114,6 +140,17 @@ DEFAULT_AGGREGATE: dict[Kind, Aggregation] = {
     Kind.DATE: "mean",
 }
 
+TRUE_AGGREGATE: dict[Kind, Aggregation] = {
+    Kind.NUMERIC: "interval",
+    Kind.ORDINAL: "set",
+    Kind.NOMINAL: "set",
+    Kind.DATE: "period",
+}
+"""What is published where every value has to be true of every record, for columns without a hierarchy."""
+
+TRUE_AGGREGATES: tuple[Aggregation, ...] = ("interval", "set", "ancestor", "period")
+"""Aggregates that are true of every record of their cell."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -125,11 +162,24 @@ class Column:
     type: pa.DataType
     settings: ColumnSettings
     own_missing: bool = False  # the file itself declares missing values of it
+    truthful: bool = False  # whether every published value has to be true of every record of its cell
+    hierarchy: "Hierarchy | None" = None  # loaded when the table is prepared, as the grid is chosen then
+    grid: "Grid | None" = None  # where intervals end
 
     @property
     def aggregate(self) -> Aggregation:
         """How the records of a cell become one value of this column."""
-        return self.settings.aggregate or DEFAULT_AGGREGATE[self.kind]
+        if self.settings.aggregate is not None:
+            return self.settings.aggregate
+        has_tree = self.settings.hierarchy is not None
+        if self.truthful:
+            return "ancestor" if has_tree else TRUE_AGGREGATE[self.kind]
+        return "medoid" if has_tree and self.kind is Kind.NOMINAL else DEFAULT_AGGREGATE[self.kind]
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the published value is true of every record of its cell, as an interval or a set is."""
+        return self.role is Role.QUASI and self.aggregate in TRUE_AGGREGATES
 
 
 class Roles(Settings):
@@ -201,6 +251,7 @@ class Schema:
         types: pa.Schema,
         roles: Roles,
         settings: Mapping[str, ColumnSettings] | None = None,
+        truthful: bool = False,
     ) -> "Schema":
         """Match the roles and settings with the columns of a table, or raise if they do not fit.
 
@@ -212,6 +263,8 @@ class Schema:
             Roles given by the user.
         settings : mapping of str to ColumnSettings, optional
             Settings given by the user for single columns.
+        truthful : bool
+            Whether every published value has to be true of every record of its cell.
 
         Raises
         ------
@@ -224,7 +277,7 @@ class Schema:
         role_of = _role_of(types.names, roles)
         _check_known(types.names, settings, "columns")
         columns = tuple(
-            _column(name, role_of[name], types.field(name).type, settings.get(name, ColumnSettings()))
+            _column(name, role_of[name], types.field(name).type, settings.get(name, ColumnSettings()), truthful)
             for name in types.names
             if name in role_of
         )
@@ -310,7 +363,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings) -> Column:
+def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings, truthful: bool) -> Column:
     natural = natural_kind(type_)
     kind = settings.kind or (Kind.ORDINAL if settings.order is not None else natural)
     if kind is None:
@@ -325,9 +378,12 @@ def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings)
                 "it into plain columns, or give it the role other."
             )
         kind = Kind.NOMINAL
-    column = Column(name, role, kind, type_, settings)
+    column = Column(name, role, kind, type_, settings, truthful=truthful)
     _check_kind(column, natural)
     _check_settings(column)
+    if role is Role.QUASI:
+        _check_truth(column)
+        _check_hierarchy(column)
     return column
 
 
@@ -397,9 +453,72 @@ def _check_settings(column: Column) -> None:
         raise SchemaError(f"Column {column.name!r} is {column.kind} and has no mean. Use median or mode.")
     if column.aggregate == "median" and column.kind is Kind.NOMINAL:
         raise SchemaError(f"Column {column.name!r} is nominal and has no median. Use mode, or declare it ordinal.")
+    if column.aggregate == "interval" and column.kind is not Kind.NUMERIC:
+        raise SchemaError(
+            f"Column {column.name!r} is {column.kind} and has no intervals. Use set, or period for dates."
+        )
+    if column.aggregate == "period" and not has_calendar(column.type):
+        raise SchemaError(
+            f"Column {column.name!r} holds {_plain(column.type)}, which has no months and years. Period works on dates."
+        )
     low, high = column.settings.bottom, column.settings.top
     if low is not None and high is not None and low >= high:
         raise SchemaError(f"The bottom code of column {column.name!r} is not below its top code.")
+
+
+_OF_AGGREGATE: dict[str, Aggregation] = {"step": "interval", "precision": "period", "level": "ancestor"}
+"""Settings that one aggregate uses."""
+
+
+def _check_truth(column: Column) -> None:
+    """Refuse settings that contradict, or do nothing to, values that are true of every record."""
+    if column.truthful and not column.is_true:
+        raise SchemaError(
+            f"Every value has to be true of its class (truthful), but column {column.name!r} is aggregated by "
+            f"{column.aggregate}, which is not. Leave one of them out."
+        )
+    if column.is_true and column.settings.round is not None:
+        raise SchemaError(
+            f"'round' is set for column {column.name!r}, which is published as {column.aggregate}: rounding could make "
+            "it false. The ends of intervals are rounded outwards to a step."
+        )
+    for setting, way in _OF_AGGREGATE.items():
+        if setting in column.settings.model_fields_set and column.aggregate != way:
+            raise SchemaError(
+                f"{setting!r} is set for column {column.name!r}, which is aggregated by {column.aggregate}. It works "
+                f'with aggregate="{way}".'
+            )
+
+
+def _check_hierarchy(column: Column) -> None:
+    """Refuse an ancestor without a hierarchy, and a hierarchy that nothing uses."""
+    given = column.settings.model_fields_set
+    if column.settings.hierarchy is None:
+        unused = sorted(given & {"outside", "distance"})
+        if unused:
+            raise SchemaError(f"{_listed(unused)} is set for column {column.name!r}, which has no hierarchy.")
+        if column.aggregate == "ancestor":
+            raise SchemaError(
+                f"Column {column.name!r} is to be published as the common ancestor of its values, but it has no "
+                "hierarchy. Give one, a file or a rule such as prefix:1,3; or publish a set or an interval, which need "
+                "none."
+            )
+        return
+    if column.kind is not Kind.NOMINAL and column.aggregate != "ancestor":
+        raise SchemaError(
+            f"A hierarchy is given for column {column.name!r}, which is {column.kind} and aggregated by "
+            f'{column.aggregate}, so nothing would use it. Say aggregate="ancestor", or leave the hierarchy out.'
+        )
+    if "distance" in given and column.kind is not Kind.NOMINAL:
+        raise SchemaError(
+            f"'distance' is set for column {column.name!r}, which is {column.kind}. Only nominal columns take their "
+            "distance from a hierarchy."
+        )
+
+
+def has_calendar(type_: pa.DataType) -> bool:
+    """Tell whether values are points in time, not times of day or lengths of time."""
+    return bool(pa.types.is_date(type_) or pa.types.is_timestamp(type_))
 
 
 def as_settings(settings: Mapping[str, Any] | None) -> dict[str, ColumnSettings]:

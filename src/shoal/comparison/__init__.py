@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ class Choice:
     undominated : bool
         Whether no other choice, and no mixture of two others, is better in one of loss and risk without being worse in
         the other.
+    ncp : float or None
+        Certainty penalty in percent, where cells are made for it or intervals, sets or ancestors are published.
     """
 
     method: str
@@ -60,6 +62,7 @@ class Choice:
     rho: float = 0.0
     k_anonymous: bool = True
     undominated: bool = False
+    ncp: float | None = None
 
     @property
     def words(self) -> list[str]:
@@ -158,11 +161,17 @@ class Comparison:
 
     def __str__(self) -> str:
         wide = max(12, *(len(c.name) + 2 for c in self.choices))
-        lines = [f"{'k':>5}  {'method':<{wide}}{'loss %':>9}{'risk %':>9}{'classes':>10}"]
+        certain = any(choice.ncp is not None for choice in self.choices)
+        lines = [
+            f"{'k':>5}  {'method':<{wide}}{'loss %':>9}" + f"{'NCP %':>9}" * certain + f"{'risk %':>9}{'classes':>10}"
+        ]
         for c in self.choices:
             words = ["recommended" if word == "undominated" and c == self.recommended else word for word in c.words]
             mark = "".join(f"  {word}" for word in words)
-            lines.append(f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}")
+            penalty = "" if c.ncp is None else f"{c.ncp:>9.4f}"
+            lines.append(
+                f"{c.k:>5}  {c.name:<{wide}}{c.loss:>9.4f}{penalty}{100 * c.risk:>9.4f}{c.n_classes:>10,}{mark}"
+            )
         for skipped in self.skipped:
             which = skipped.method if skipped.k is None else f"{skipped.method}, k = {skipped.k}"
             lines.append(f"Left out: {which}: {skipped.reason}")
@@ -184,6 +193,7 @@ def compare(
     seed: Seed = None,
     reading: dict[str, Any] | None = None,
     progress: Progress | None = None,
+    on_choice: Callable[[Choice], None] | None = None,
     **settings: Any,
 ) -> Comparison:
     """Make a release for each k and method, and measure its loss and risk.
@@ -206,6 +216,8 @@ def compare(
         How to read a file; see `shoal.table.read`.
     progress : callable, optional
         Called at intervals as ``progress(done, total)``.
+    on_choice : callable, optional
+        Called with each choice as soon as it is made; it is not known yet whether another one dominates it.
     **settings
         Roles and all other arguments of `shoal.anonymize`.
 
@@ -251,6 +263,8 @@ def compare(
             skipped.append(Skipped(method, size, str(error)))
             continue
         choices.append(_choice(release))
+        if on_choice is not None:
+            on_choice(choices[-1])
         noted |= dict.fromkeys(release.warnings)
         models = tuple(model.promise for model in release.job.models)
     if not choices:
@@ -318,13 +332,14 @@ def _choice(release: Release) -> Choice:
         smallest=verdict.smallest,
         rho=release.job.rho or 0.0,
         k_anonymous=verdict.withdrawn is None,
+        ncp=None if release.certainty is None else release.certainty.ncp,
     )
 
 
 def _linked(made: Release) -> float:
     """Link what is published with the originals by distance; the other risks of a release are not needed here."""
     alike = None if made.verdict.withdrawn else made.labels  # records of a cell differ after random aggregation
-    return table_linkage(made.original, made.replaced, made.schema, made.space, made.X, alike).dld
+    return table_linkage(made.original, made.measured, made.schema, made.space, made.X, alike).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:

@@ -47,23 +47,43 @@ class Scale(NamedTuple):
 
 def svg(comparison: "Comparison") -> str:
     """Draw the map: risk to the right, loss upwards, the best choices at the lower left."""
-    x = scale([100 * choice.risk for choice in comparison.choices], _LEFT, _RIGHT)
-    y = scale([choice.loss for choice in comparison.choices], _BOTTOM, _TOP)
-    methods = list(dict.fromkeys(choice.name for choice in comparison.choices))
+    background = rect(0, 0, WIDTH, HEIGHT, fill="var(--paper)")
     return file_of(
         WIDTH,
         HEIGHT,
         element("style", STYLE),
-        rect(0, 0, WIDTH, HEIGHT, fill="var(--paper)"),
-        text("Risk and loss of each choice", 24, 30, class_="title"),
-        *_axes(x, y),
-        _front(comparison.undominated, x, y),
-        *(_point(choice, methods, x, y) for choice in sorted(comparison.choices, key=lambda c: c.undominated)),
-        *_numbers(comparison.undominated, x, y),
-        *_legend(methods),
+        background,
+        *_drawn(comparison),
         class_="map",
         aria_label=f"Risk-utility map of {len(comparison.choices)} choices",
     )
+
+
+def map_of(comparison: "Comparison", link: str) -> Markup:
+    """Return the map as a part of a page that has `STYLE`, each choice a link; `link` has a place for its number."""
+    return element(
+        "svg",
+        *_drawn(comparison, link),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        class_="map",
+        role="group",
+        aria_label=f"Risk-utility map of {len(comparison.choices)} choices",
+    )
+
+
+def _drawn(comparison: "Comparison", link: str | None = None) -> list[Markup]:
+    x = scale([100 * choice.risk for choice in comparison.choices], _LEFT, _RIGHT)
+    y = scale([choice.loss for choice in comparison.choices], _BOTTOM, _TOP)
+    methods = list(dict.fromkeys(choice.name for choice in comparison.choices))
+    numbered = sorted(enumerate(comparison.choices), key=lambda each: each[1].undominated)
+    return [
+        text("Risk and loss of each choice", 24, 30, class_="title"),
+        *_axes(x, y),
+        _front(comparison.undominated, x, y),
+        *(_point(choice, methods, x, y, link and link.format(number)) for number, choice in numbered),
+        *_numbers(comparison.undominated, x, y),
+        *_legend(methods),
+    ]
 
 
 def scale(numbers: Sequence[float], begin: float, end: float) -> Scale:
@@ -104,11 +124,16 @@ def _front(choices: "Sequence[Choice]", x: Scale, y: Scale) -> Markup:
     return path([(x.place(100 * c.risk), y.place(c.loss)) for c in choices], class_="front")
 
 
-def _point(choice: "Choice", methods: list[str], x: Scale, y: Scale) -> Markup:
+def _point(choice: "Choice", methods: list[str], x: Scale, y: Scale, link: str | None = None) -> Markup:
     title = f"{choice.name}, k = {choice.k}: loss {choice.loss:.2f} %, risk {100 * choice.risk:.2f} %"
     title += "" if choice.k_anonymous else "; not k-anonymous"
-    mark = _mark(methods.index(choice.name), x.place(100 * choice.risk), y.place(choice.loss))
-    return element("g", mark, element("title", title), class_="undominated" if choice.undominated else "dominated")
+    at = x.place(100 * choice.risk), y.place(choice.loss)
+    mark = _mark(methods.index(choice.name), *at)
+    drawn = element("g", mark, element("title", title), class_="undominated" if choice.undominated else "dominated")
+    if link is None:
+        return drawn
+    around = element("circle", cx=at[0], cy=at[1], r=13, class_="touch")  # large enough for a finger
+    return element("a", around, drawn, href=link, aria_label=title)
 
 
 def _mark(number: int, x: float, y: float) -> Markup:

@@ -216,6 +216,16 @@ class DiskRelease:
         return self._before_verdict.replaced
 
     @property
+    def plain_columns(self) -> pa.Table:
+        """The published columns of the sample; none holds intervals or sets."""
+        return self.columns
+
+    @property
+    def certainty(self) -> None:
+        """Nothing: the certainty penalty is not measured in blocks."""
+        return
+
+    @property
     def replaced(self) -> pa.Table:
         """The published quasi-identifiers of the sample."""
         return self.columns

@@ -68,7 +68,7 @@ def recount_batches(batches: Iterator[pa.Table], n_records: int, asked: Asked, s
     for part in spill.destinations:
         table = spill.read([part])
         subjects = table[SUBJECT] if SUBJECT in table.column_names else None
-        verdicts.append(recount(table, asked.schema, asked.k, subjects, asked.models, whole))
+        verdicts.append(recount(table, asked.schema, asked.k, subjects, asked.models, whole=whole))
         release_memory()
     return merged_verdicts(verdicts)
 

@@ -26,6 +26,7 @@ __all__ = [
     "Guarantees",
     "Half",
     "Interrupted",
+    "NcpTable",
     "ProgressReporter",
     "Ranks",
     "RefineHints",
@@ -53,6 +54,7 @@ __all__ = [
     "mdav_alone",
     "most_frequent",
     "n_threads",
+    "ncp_search",
     "place",
     "refine",
     "refine_around",
@@ -65,6 +67,9 @@ __all__ = [
 ]
 
 Keys = NDArray[np.uint64]
+
+N_NEAR = 16
+"""Number of records around each record whose cells `ncp_search` tries for it."""
 
 
 class _Setting(NamedTuple):
@@ -254,6 +259,32 @@ class Effort(NamedTuple):
 def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, effort: Effort) -> Labels:
     """Repair cells that violate a model, then lower the loss by steps that violate none; see `shoal.models`."""
     return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, _current().progress))
+
+
+NcpTable = _kernels.NcpTable
+"""Columns of numbers, categories and hierarchies, as the certainty penalty sees them; see `shoal.columns.penalty`."""
+
+
+def ncp_search(
+    table: NcpTable,
+    X: Matrix,
+    labels: Labels,
+    k: int,
+    guarantees: Guarantees,
+    rounds: int,
+    schedule: Schedule,
+    seed: int,
+) -> Labels:
+    """Lower the certainty penalty by random moves and swaps that violate no model; see `shoal.cells.certainty`.
+
+    Records that are near each other in `X` are tried in one cell. The temperature of the schedule is in units of the
+    mean penalty of a record.
+    """
+    steps, hot, fall = schedule
+    best = labels.copy()
+    with _kept(best):
+        _kernels.ncp_search(table, X, best, k, guarantees, steps, rounds, N_NEAR, hot, fall, seed, *_current())
+    return best
 
 
 def balanced_cells(X: Matrix, codes: Labels, size: int, parts: int) -> Labels:

@@ -1,7 +1,8 @@
 """Information loss of a table, for each quasi-identifier.
 
 Numbers, ranks and dates are measured by `shoal.metrics.loss` on their coordinates. Nominal columns are measured exactly
-in the geometry in which all categories are equally far apart, whatever coordinates represented them in the space.
+in the geometry in which all categories are equally far apart, or as far as their hierarchy says, whatever coordinates
+represented them in the space.
 """
 
 from dataclasses import dataclass
@@ -121,20 +122,11 @@ def _column_loss(
     """Measure one column on its axis."""
     if isinstance(axis, NominalAxis):
         codes = axis.codes(before)
-        square = (axis.apart * axis.column.settings.weight) ** 2
-        apart = square * (codes != axis.codes(after))
-        sse = float(apart.sum()) if labels is None else square / 2 * _unlike(codes, labels)
-        return _Found(sse, square / 2 * _unlike(codes, np.zeros_like(codes)), apart)
+        apart = axis.squared_apart(codes, axis.codes(after))
+        sse = float(apart.sum()) if labels is None else axis.spread_within(codes, labels)
+        return _Found(sse, axis.spread_within(codes, np.zeros_like(codes)), apart)
     Z = axis.encode(before)
     apart = np.square(Z - axis.encode(after)).sum(axis=1)
     within = apart if labels is None else kernels.cell_spread(Z, labels, int(labels.max()) + 1)
     sst = float(np.square(Z - Z.mean(axis=0)).sum())
     return _Found(float(within.sum()), sst, apart)
-
-
-def _unlike(codes: Labels, labels: Labels) -> float:
-    """Return, summed over the cells, the size less the sum of the squared counts of the values over the size."""
-    sizes = np.bincount(labels)
-    n_values = int(codes.max()) + 1
-    pairs, counts = np.unique(labels * n_values + codes, return_counts=True)
-    return float(len(labels) - (np.square(counts) / sizes[pairs // n_values]).sum())

@@ -118,10 +118,13 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
     columns = [_in_deviations(pair, w) for pair in pairs]
     first, second = _covariances([column for column in columns if column.varies and column.is_left], w)
     off = np.abs(_correlations(second) - _correlations(first))[np.triu_indices(len(first), 1)]
-    totals = np.array([_total_il1s(column, w) for column in columns])
+    totals = [_total_il1s(column, w) for column in columns]
     return NumericUtility(
-        columns={pair.name: _change(column, w) for pair, column in zip(pairs, columns, strict=True)},
-        il1s=_ratio(*totals.sum(axis=0)),
+        columns={
+            pair.name: _change(column, w, _ratio(*total))
+            for pair, column, total in zip(pairs, columns, totals, strict=True)
+        },
+        il1s=_ratio(*np.array(totals).sum(axis=0)),
         correlation_max=float(off.max(initial=0.0)),
         correlation_mean=float(off.mean()) if len(off) else 0.0,
         eigenvalues_before=_eigenvalues(first),
@@ -155,11 +158,10 @@ def _in_deviations(pair: Pair, weights: Vector) -> _Column:
         return _Column(before, np.where(after == 0, after, after / 0.0), varies=False)
 
 
-def _change(column: _Column, weights: Vector) -> ColumnChange:
+def _change(column: _Column, weights: Vector, il1s: float) -> ColumnChange:
     """Compare a column before and after."""
     originals = weights[~np.isnan(column.before)].sum()
     removed = weights[~np.isnan(column.before) & np.isnan(column.after)].sum()
-    il1s = _ratio(*_total_il1s(column, weights))
     if not column.varies:
         changed = np.inf if np.isinf(column.after[weights > 0]).any() else 0.0
         return ColumnChange(changed, changed, il1s, _ratio(removed, originals))

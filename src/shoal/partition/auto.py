@@ -50,14 +50,7 @@ def auto(
         Effect of Ctrl-C: with "keep" it ends the search and returns the best partition found so far, which a seed does
         not reproduce.
     """
-    if effort not in ("normal", "best"):
-        raise ParameterError(f"effort must be 'normal' or 'best'; got {effort!r}.")
-    if seconds is not None and effort != "best":
-        raise ParameterError("seconds is the budget of effort='best' and has no effect otherwise. Leave it out.")
-    if seconds is not None and not (np.isfinite(seconds) and seconds >= 0):
-        raise ParameterError(f"seconds must be a number of at least 0; got {seconds!r}.")
-    if interrupt not in ("raise", "keep"):
-        raise ParameterError(f"interrupt must be 'raise' or 'keep'; got {interrupt!r}.")
+    check_effort(effort, seconds, interrupt)
     schedule = _schedule(len(X), k, effort, seconds)
     refined = 0.1 if schedule.steps else 1.0
     with kernels.stage(0.0, 0.4 * refined):
@@ -72,10 +65,22 @@ def auto(
         return _better(X, labels, stopped.labels)
 
 
+def check_effort(effort: str, seconds: float | None, interrupt: str) -> None:
+    """Refuse options of the search that have no meaning."""
+    if effort not in ("normal", "best"):
+        raise ParameterError(f"effort must be 'normal' or 'best'; got {effort!r}.")
+    if seconds is not None and effort != "best":
+        raise ParameterError("seconds is the budget of effort='best' and has no effect otherwise. Leave it out.")
+    if seconds is not None and not (np.isfinite(seconds) and seconds >= 0):
+        raise ParameterError(f"seconds must be a number of at least 0; got {seconds!r}.")
+    if interrupt not in ("raise", "keep"):
+        raise ParameterError(f"interrupt must be 'raise' or 'keep'; got {interrupt!r}.")
+
+
 def _searched(X: Matrix, labels: Labels, k: int, schedule: kernels.Schedule, seed: Seed) -> Labels:
     """Anneal, then refine once more."""
     with kernels.stage(0.1, 1.0):
-        found = kernels.anneal(X, labels, k, schedule, _entropy(seed))
+        found = kernels.anneal(X, labels, k, schedule, entropy_of(seed))
     with kernels.stage(1.0, 1.0):
         found = refine(X, found, k, least_gain=0.0, thorough=True)
     return _better(X, labels, found)
@@ -96,7 +101,7 @@ def _schedule(n_records: int, k: int, effort: str, seconds: float | None) -> ker
     )
 
 
-def _entropy(seed: Seed) -> int:
+def entropy_of(seed: Seed) -> int:
     """Return a 64-bit number derived from the seed, or from the operating system if there is no seed."""
     return int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
 

@@ -39,5 +39,7 @@ def codebook(schema: Schema, labels: ValueLabels | None, published: pa.Table, sc
             entry["values"] = [{"value": value, "label": values[value]} for value in sorted(values, key=str)]
         if column.role is Role.QUASI and column.settings.round is not None:
             entry["decimals"] = column.settings.round
+        if column.grid is not None:
+            entry["step"] = float(column.grid.step)
         book.append(entry)
     return book

@@ -5,13 +5,14 @@ The public form holds nothing that depends on the original beyond what the relea
 
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.auditing import Columns, Verdict
-from shoal.columns.schema import Role, Schema
+from shoal.columns.schema import Kind, Role, Schema
 from shoal.errors import ParameterError
 from shoal.extras import versions
 from shoal.job import Job
@@ -45,6 +46,10 @@ class ReleaseLike(Protocol):
     @property
     def columns(self) -> Columns:
         """The published records, in the same order."""
+
+    @property
+    def plain_columns(self) -> Columns:
+        """The same, with a plain value in place of each interval, set, ancestor and period."""
 
     @property
     def verdict(self) -> Verdict:
@@ -105,7 +110,7 @@ def gather(
     """
     if form not in get_args(Form):
         raise ParameterError(f"A report has no form {form!r}. Forms: {', '.join(get_args(Form))}.")
-    verdict, published = release.verdict, release.columns
+    verdict = release.verdict
     facts: dict[str, Any] = {
         "report": "shoal",
         "form": form,
@@ -121,13 +126,13 @@ def gather(
         "columns": _columns(release),
         "codebook": list(release.codebook),
         "class_sizes": class_sizes(verdict),
-        "distributions": _distributions(release, published, form),
+        "distributions": _distributions(release, form),
         "job": job_text(release.job, form),
         "versions": _versions(),
     }
     if form == "internal":
         facts |= {
-            "correlations": correlations(release.schema, release.original, published, _least(verdict)),
+            "correlations": correlations(release.schema, release.original, release.plain_columns, _least(verdict)),
             "risk": None,
             "utility": None,
             "attacks": [],
@@ -157,18 +162,24 @@ def _columns(release: ReleaseLike) -> list[dict[str, str | None]]:
     ]
 
 
-def _distributions(release: ReleaseLike, published: Columns, form: Form) -> list[dict[str, Any]]:
-    """Return the distribution of each published column; also before, where it was replaced and the form allows it."""
-    least = _least(release.verdict)
-    return [
-        distribution(
-            column,
-            release.original[column.name] if form == "internal" and column.role is Role.QUASI else None,
-            published[column.name],
-            least,
+def _distributions(release: ReleaseLike, form: Form) -> list[dict[str, Any]]:
+    """Return the distribution of each published column; also before, where it was replaced and the form allows it.
+
+    Intervals and periods count at their middle. Sets and ancestors are bars of their own, and have no before.
+    """
+    found = []
+    for column in release.schema.published:
+        listed = column.is_true and column.aggregate in ("set", "ancestor")
+        compared = form == "internal" and column.role is Role.QUASI and not listed
+        found.append(
+            distribution(
+                replace(column, kind=Kind.NOMINAL) if listed else column,
+                release.original[column.name] if compared else None,
+                (release.columns if listed else release.plain_columns)[column.name],
+                _least(release.verdict),
+            )
         )
-        for column in release.schema.published
-    ]
+    return found
 
 
 def class_sizes(verdict: Verdict) -> list[dict[str, int | bool]]:
@@ -203,7 +214,7 @@ def job_text(job: Job, form: Form) -> str:
     """Return the job as TOML: all of it, or what may be published, without seed and file paths."""
     if form == "internal":
         return job.to_toml()
-    return job.model_copy(update={"input": None, "output": None}).to_toml(with_seed=False)
+    return job.without_paths().to_toml(with_seed=False)
 
 
 def _versions() -> dict[str, str]:

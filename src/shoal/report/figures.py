@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from shoal.report.binning import round_step
 from shoal.report.formatting import counted, number, percent, shortened, shown, tick
+from shoal.report.frequencies import bin_range
 from shoal.report.svg import drawing, element, line, path, rect, text
 
 CARD = 340
@@ -77,13 +78,8 @@ def _shares(counts: Sequence[int]) -> list[float]:
 
 
 def _bin_title(bins: Sequence[Mapping[str, Any]], shares: Mapping[str, list[float]], i: int) -> str:
-    where = f"{bins[i]['from']} to below {bins[i]['to']}"
-    if i == 0:
-        where = f"below {bins[i]['to']}"
-    elif i == len(bins) - 1:
-        where = f"{bins[i]['from']} and more"
     told = ", ".join(f"{percent(shares[side][i])} {_SIDES[side]}" for side in shares)
-    return f"{where}: {told}"
+    return f"{bin_range(bins, i)}: {told}"
 
 
 def _axis_labels(places: Sequence[float], labels: Sequence[str], y: float) -> list[Markup]:
@@ -130,7 +126,7 @@ def _bar_row(name: str, shares: Mapping[str, float], most: float, y: float, pitc
     told = " → ".join(percent(share) for share in shares.values())
     title = f"{shown(name)}: " + ", ".join(f"{percent(share)} {_SIDES[side]}" for side, share in shares.items())
     drawn = [
-        text(shortened(name, 21), left - 8, y + pitch / 2 + 4, class_="label" + style, text_anchor="end"),
+        text(shortened(name, 19), left - 8, y + pitch / 2 + 4, class_="label" + style, text_anchor="end"),
         text(told, CARD - 2, y + pitch / 2 + 4, class_="tick", text_anchor="end"),
     ]
     middle, touch = y + pitch / 2, rect(0, y, CARD, pitch, title, class_="touch")

@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 from shoal.report import figures
 from shoal.report.formatting import counted, lost, number, percent, shortened, shown, visible
+from shoal.report.frequencies import frequency_rows
 from shoal.report.risks import further_rows, interval_rows, moved, risk_rows
 from shoal.report.sentences import reached_in_words
 
@@ -34,7 +35,7 @@ def to_html(facts: Mapping[str, Any]) -> str:
     facts : mapping
         As `shoal.report.facts.gather` returns them.
     """
-    style, script = _part("report.css"), _part("report.js")
+    style, script = _part("variables.css") + _part("report.css"), _part("report.js")
     page = _template().render(
         facts=facts,
         verdict=facts["verdict"],
@@ -47,9 +48,14 @@ def to_html(facts: Mapping[str, Any]) -> str:
         job=visible(facts["job"]),
         style=Markup(style),
         script=Markup(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script_hash=script_hash(),
     )
     return page + "\n"
+
+
+def script_hash() -> str:
+    """Return the hash of the page's script, as a content security policy has it."""
+    return base64.b64encode(hashlib.sha256(_part("report.js").encode()).digest()).decode()
 
 
 def _state(verdict: Mapping[str, Any]) -> str:
@@ -73,6 +79,7 @@ def _template() -> Template:
         "shown": shown,
         "name": _breakable,
         "folded": _folded,
+        "frequencies": frequency_rows,
     }
     return environment.from_string(_part("report.html"))
 

@@ -33,6 +33,7 @@ def to_summary(verdict: Verdict, measures: Mapping[str, Any], warnings: Iterable
     rows = [
         ("records", f"{verdict.n_records:,} in {verdict.n_classes:,} groups, the smallest of {verdict.smallest:,}"),
         ("information loss", lost(measures["loss"]["il"])),
+        *([("certainty penalty (NCP)", lost(measures["certainty"]["ncp"]))] if "certainty" in measures else []),
     ]
     rows[1:1] = [
         (f"{found.model.name} of {found.model.column}", reached_in_words(found.to_dict())) for found in verdict.models

@@ -7,16 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shoal.auditing import Verdict
-from shoal.columns.schema import Aggregation, Column, Kind, Role, Schema
+from shoal.cells.aggregate import AGGREGATES
+from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.job import Job
 from shoal.report.formatting import counted, listed, number, shown
 
-_REPRESENTATIVE: dict[Aggregation, str] = {
-    "mean": "the mean of the group",
-    "median": "the median of the group",
-    "mode": "the most frequent value of the group",
-    "withhold": "the most frequent value of the group, or none where only one record has it",
-}
 _SCALING = {
     "zscore": "every column was first scaled to the same standard deviation, so that its unit does not matter",
     "minmax": "every column was first scaled to the same range, so that its unit does not matter",
@@ -153,6 +148,8 @@ def _grouped(job: Job, schema: Schema) -> Iterable[str]:
         f"Grouped: records that are alike in {listed(quasi)} were put together in groups of at least {job.k:,} "
         f"(method {listed([job.method])}; {_SCALING.get(job.scaling, job.scaling)})."
     )
+    if job.objective == "ncp":
+        yield "Groups were made so that their ranges are narrow, their sets small and their common ancestors low."
     by = [column.name for column in schema.having(Role.BY)]
     if by:
         yield f"No group mixes records that differ in {listed(by)}; that is published as it is."
@@ -180,7 +177,8 @@ def _kept_together(schema: Schema) -> Iterable[str]:
         changed = [
             column.name
             for column in schema.quasi
-            if column.settings.model_fields_set & {"round", "top", "bottom", "missing_codes", "aggregate"}
+            if column.is_true
+            or column.settings.model_fields_set & {"round", "top", "bottom", "missing_codes", "aggregate"}
         ]
         but = f", except where values were rounded, cut or counted as missing: {listed(changed)}" if changed else ""
         yield f"Survey weights ({listed([roles.weights])}) were used, so weighted totals of numbers are kept{but}."
@@ -193,12 +191,34 @@ def _replaced(job: Job, schema: Schema) -> Iterable[str]:
             f"the group; rho = {number(job.rho)} sets how far, where 1 is the whole range of the group."
         )
         return
-    ways = {way: [column.name for column in schema.quasi if column.aggregate == way] for way in _REPRESENTATIVE}
-    told = [f"{_REPRESENTATIVE[way]} in {listed(names)}" for way, names in ways.items() if names]
+    ways = {way: [column.name for column in schema.quasi if column.aggregate == way] for way in AGGREGATES}
+    told = [f"{AGGREGATES[way].sentence} in {listed(names)}" for way, names in ways.items() if names]
     yield f"Replaced: within a group every record now shows the same value: {'; '.join(told)}."
+    yield from _true(schema)
     rounded = [column.name for column in schema.quasi if column.settings.round is not None]
     if rounded:
         yield f"Rounded: the published values of {listed(rounded)}."
+
+
+def _true(schema: Schema) -> Iterable[str]:
+    true = [column.name for column in schema.quasi if column.is_true]
+    if not true:
+        return
+    yield (
+        f"True of every record: the published values of {listed(true)}. Each was compared with the values that it "
+        "stands for, of every record of its group."
+    )
+    stepped = [f"{listed([column.name])} {column.grid.step}" for column in schema.quasi if column.grid is not None]
+    if stepped:
+        yield (
+            f"The ends of intervals are multiples of a step, so that they do not show the extremes of single people: "
+            f"{', '.join(stepped)}."
+        )
+    yield (
+        "Loss, risk, utility and pictures need plain numbers and categories: where a value is an interval or a period "
+        "they use its middle; where it is a set or a group of a hierarchy, the middle of its values or, without an "
+        "order, the one that most records of the release may have."
+    )
 
 
 def _as_they_are(schema: Schema) -> Iterable[str]:
@@ -245,14 +265,8 @@ def treatment(column: Column, scattered: bool = False) -> str:
         return "removed"
     if column.role is not Role.QUASI:
         return "published as it is" + (", never mixed in a group" if column.role is Role.BY else "")
-    way = {
-        "mean": "mean of the group",
-        "median": "median of the group",
-        "mode": "most frequent in the group",
-        "withhold": "most frequent in the group, if two records have it",
-    }
     rounded = column.settings.round
-    told = "at random around the mean of the group" if scattered else way[column.aggregate]
+    told = "at random around the mean of the group" if scattered else AGGREGATES[column.aggregate].words
     if rounded is None:
         return told
     return f"{told}, rounded to {counted(rounded, 'decimal') if rounded else 'whole numbers'}"

@@ -43,6 +43,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterable[Line]:
             f"at least {counted(found['distinct_l'], 'value')} in a group, t = {number(found['t'], 3)}",
         )
     yield from _loss(facts.get("loss"), facts.get("bound"))
+    if facts.get("certainty"):
+        yield "certainty penalty", f"{lost(facts['certainty']['ncp'])} (NCP of the exact ranges and sets)"
     if facts.get("risk"):
         for row in risk_rows(facts["risk"], verdict):
             sides = (("before", row.before), ("published", row.after))

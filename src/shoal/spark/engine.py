@@ -242,7 +242,7 @@ def recounted(published: Frame, blueprint: Blueprint) -> Verdict:
 
     def of_part(_: int, group: pa.Table) -> pa.Table:
         subjects = group[SUBJECT] if SUBJECT in group.column_names else None
-        found = recount(group, schema, job.k, subjects, job.models, blueprint.whole)
+        found = recount(group, schema, job.k, subjects, job.models, whole=blueprint.whole)
         return pa.table({"verdict": pa.array([pickle.dumps(found)], pa.binary())})
 
     n_parts = 1 + blueprint.n_records // blueprint.size

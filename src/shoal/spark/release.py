@@ -239,9 +239,19 @@ class SparkRelease:
         return self._measures.replaced
 
     @property
+    def plain_columns(self) -> pa.Table:
+        """What is published for the sample; no column holds intervals or sets."""
+        return self.columns
+
+    @property
     def replaced(self) -> pa.Table:
         """What is published for the sample."""
-        return self._measures.replaced
+        return self.columns
+
+    @property
+    def certainty(self) -> None:
+        """Nothing: the certainty penalty is not measured in blocks."""
+        return
 
     @property
     def loss(self) -> TableLoss:

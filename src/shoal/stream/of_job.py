@@ -4,7 +4,10 @@ from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.stream.flow import Stream
 
-_OF_A_RELEASE = ("method", "scaling", "rho", "steer", "options", "input", "output", "late", "engine", "memory")
+_OF_A_RELEASE = (
+    *("method", "objective", "scaling", "rho", "steer", "truthful", "intervals", "options"),
+    *("input", "output", "late", "engine", "memory"),
+)
 _NOT_HERE = ("by", "household", "household_level", "weights")
 
 

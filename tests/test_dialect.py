@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal.cli.dialect import _FLAGS, translated
+from shoal.dialect import _FLAGS, translated
 
 PACKAGE = Path(shoal.__file__).parent
 ROOMS = ("table", "columns", "cells", "release.py", "preparing.py", "writing.py", "files.py", "auditing.py", "attacks")

@@ -21,7 +21,7 @@ _FLAGS = {
             *("confidential", "other", "by", "subject", "household", "weights", "rho", "seed", "accept", "aggregate"),
             *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling", "engine", "memory"),
             *("fill_keys", "sheet", "header_row", "catalog", "format", "table", "query", "to_table", "manifest"),
-            "to_format",
+            *("to_format", "outside", "hierarchy", "truthful", "objective"),
         )
     },
 }

@@ -1,0 +1,120 @@
+"""History: every job of a piece of work, in numbered files that are never changed, and a pointer to the current one.
+
+The first line of a file says which job it was made from and what was changed, so the files form a tree: undo goes to
+the parent, redo to the newest child, and nothing is ever lost. Only the owner can read them.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from shoal.app.draft import Draft
+from shoal.errors import FileError
+from shoal.files import replacing
+from shoal.table.clean import printable
+
+_HEAD = re.compile(r"# after (\d+): (.*)")
+
+
+class Step(NamedTuple):
+    """One job of a history: its number, that of the job it was made from (0 for none), and what was changed."""
+
+    number: int
+    parent: int
+    what: str
+
+
+class History:
+    """The jobs of a piece of work.
+
+    Parameters
+    ----------
+    folder : Path
+        Created if it does not exist, readable by its owner alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> history = History(Path(tempfile.mkdtemp()) / "jobs")
+    >>> history.add(Draft(k=5), "k is 5"), history.add(Draft(k=10), "k is 10")
+    (1, 2)
+    >>> history.undo().k, history.redo().k, history.at
+    (5, 10, 2)
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @property
+    def at(self) -> int:
+        """Number of the current job; 0 if there is none."""
+        try:
+            return int((self._folder / "at").read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            # The pointer is written after its job: without it, the newest job is the current one.
+            return max(self._numbers(), default=0)
+
+    @property
+    def draft(self) -> Draft:
+        """The current job."""
+        return self.draft_at(self.at)
+
+    def draft_at(self, number: int) -> Draft:
+        """Return the job with a number."""
+        if number not in self._numbers():
+            raise FileError(f"There is no job {number} in the history of this work.")
+        return Draft.from_file(self._path(number))
+
+    def add(self, draft: Draft, what: str) -> int:
+        """Store a job that was made from the current one, and make it the current one."""
+        number = max(self._numbers(), default=0) + 1
+        with replacing(self._path(number), private=True) as temporary:
+            temporary.write_text(f"# after {self.at}: {printable(what)}\n{draft.to_toml()}", encoding="utf-8")
+        self._point(number)
+        return number
+
+    def undo(self) -> Draft:
+        """Go back to the job that the current one was made from, if there is one."""
+        self._point(self.previous or self.at)
+        return self.draft
+
+    def redo(self) -> Draft:
+        """Go to the newest job that was made from the current one, if there is one."""
+        self._point(self.next or self.at)
+        return self.draft
+
+    def go(self, number: int) -> Draft:
+        """Make any job of the history the current one."""
+        draft = self.draft_at(number)
+        self._point(number)
+        return draft
+
+    @property
+    def previous(self) -> int:
+        """Number of the job to which undo goes; 0 if there is none."""
+        return next((step.parent for step in self.steps() if step.number == self.at), 0)
+
+    @property
+    def next(self) -> int:
+        """Number of the job to which redo goes; 0 if there is none."""
+        at = self.at
+        return max((step.number for step in self.steps() if step.parent == at), default=0)
+
+    def steps(self) -> Iterator[Step]:
+        """Return all jobs, the oldest first."""
+        for number in sorted(self._numbers()):
+            with self._path(number).open(encoding="utf-8") as file:
+                head = _HEAD.match(file.readline())
+            yield Step(number, int(head[1]), head[2]) if head else Step(number, 0, "")
+
+    def _numbers(self) -> list[int]:
+        return [int(path.stem) for path in self._folder.glob("[0-9]*.toml")]
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number:06}.toml"
+
+    def _point(self, number: int) -> None:
+        with replacing(self._folder / "at", force=True, private=True) as temporary:
+            temporary.write_text(f"{number}\n", encoding="ascii")

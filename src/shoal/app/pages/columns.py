@@ -1,0 +1,380 @@
+"""Columns: what each column is taken for and what it is for, with every finding and its remedies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shoal.app.draft import (
+    HELPERS,
+    Draft,
+    role_of,
+    undecided,
+    with_columns,
+    with_field,
+    with_helper,
+    with_remedy,
+    with_roles,
+)
+from shoal.app.pages.common import Form, digits, render_step, work_of
+from shoal.app.works import Work
+from shoal.columns.findings import is_accepted
+from shoal.columns.findings.finding import Finding, Remedy
+from shoal.columns.schema import Aggregation, Kind, Role
+from shoal.errors import ParameterError
+from shoal.report.sentences import kind_in_words
+
+ROLES = {
+    Role.IDENTIFIER: "Leave out",
+    Role.QUASI: "Protect: others may know it",
+    Role.BY: "Keep groups apart by it",
+    Role.CONFIDENTIAL: "Publish as it is: confidential",
+    Role.OTHER: "Publish as it is",
+}
+"""What the roles are called on the pages."""
+
+KINDS = {kind: kind_in_words(kind) for kind in Kind}
+HELPS = {
+    "subject": "says whose record it is",
+    "household": "says which records form a household",
+    "weights": "survey weights",
+}
+
+_AGGREGATES = {
+    "mean": "the mean",
+    "median": "the median",
+    "mode": "the most frequent value",
+    "withhold": "the most frequent value, or missing where only one record has it",
+}
+_VALUES = ("missing_codes", "null_values")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A column as the page shows it."""
+
+    number: int
+    name: str
+    facts: Mapping[str, Any]
+    role: Role | None
+    helper: str | None
+    kind: Kind | None
+    open: list[tuple[int, Finding]]
+    n_settled: int
+    settings: dict[str, Any]
+
+    @property
+    def proposed(self) -> Role:
+        """The role that `inspect` proposes."""
+        return Role(self.facts["role"])
+
+    @property
+    def reason(self) -> str:
+        """Why that role is proposed."""
+        told: str = self.facts["reason"]
+        return told.replace("perhaps --subject", "perhaps it says whose record it is (page Protection)")
+
+
+def show(request: Request, problem: str = "", status: int = 200, find: str = "", only: str = "") -> Response:
+    """Show all columns, or those that a filter leaves."""
+    work = work_of(request)
+    draft = work.draft
+    run = work.inspection(draft)
+    rows = rows_of(draft, run.result["columns"]) if run is not None and run.outcome == "done" else []
+    only = only or request.query_params.get("only", "")
+    shown = [row for row in rows if _fits(row, find, only)]
+    return render_step(
+        request,
+        "columns",
+        work,
+        draft,
+        status=status,
+        problem=problem,
+        run=run,
+        rows=shown,
+        n_rows=len(rows),
+        n_undecided=len(undecided(draft, [row.name for row in rows])),
+        n_questions=sum(finding.question for row in rows if row.role is Role.QUASI for _, finding in row.open),
+        find=find,
+        only=only,
+        roles=ROLES,
+        kinds=KINDS,
+        helps=HELPS,
+        words=lambda remedy: remedy_in_words(remedy, work.shows_values),
+    )
+
+
+def find(request: Request, form: Form) -> Response:
+    """Show the columns whose name holds a text; the text goes into no address."""
+    return show(request, find=form.text("find"), only=form.text("only"))
+
+
+def change(request: Request, form: Form) -> str:
+    """Change roles and kinds, of single columns or of several at once, or take a remedy."""
+    work = work_of(request)
+    rows = {row.number: row for row in _rows(work)}
+    roles = {number: _role(text) for number, text in form.numbered("role").items() if number in rows}
+    kinds = {number: _kind(text) for number, text in form.numbered("kind").items() if number in rows}
+    if form.has("bulk"):
+        wanted = set(rows) & (set(roles) if form.has("all") else set(map(digits, form.many("pick"))))
+        if not wanted:
+            raise ParameterError("No column is ticked. Tick the columns to change, or choose all that are shown.")
+        roles |= dict.fromkeys(wanted, _role(form.text("bulk-role"))) if form.text("bulk-role") else {}
+        kinds |= dict.fromkeys(wanted, _kind(form.text("bulk-kind"))) if form.text("bulk-kind") else {}
+
+    def make(draft: Draft) -> Draft:
+        draft = _with_roles(draft, {rows[n].name: role for n, role in roles.items() if rows[n].role is not role})
+        draft = with_columns(
+            draft, {rows[n].name: {"kind": kind} for n, kind in kinds.items() if kind is not rows[n].kind}
+        )
+        if form.has("propose"):
+            draft = _as_proposed(draft, [row for row in rows.values() if row.number in roles])
+        if form.has("remedy"):
+            draft = _with_remedy(draft, rows, form.text("remedy"))
+        return draft
+
+    work.change(form.at, make)
+    only = form.text("only")
+    return f"/work/{work.id}/columns" + (f"?only={only}" if only in ("undecided", "findings") else "")
+
+
+def show_one(request: Request, problem: str = "", status: int = 200) -> Response:
+    """Show the settings of one column."""
+    work = work_of(request)
+    draft, row = work.draft, _row(request, work)
+    key = f"column-{row.number}-{work.history.at}"
+    values = None
+    if work.shows_values:
+        values = work.runs.latest("preview", key)
+        if values is None:
+            values = work.runs.run(work.start("preview", draft, key, column=row.name))
+    fields = draft.input.fields.get(row.name) if draft.input is not None else None
+    return render_step(
+        request,
+        "column",
+        work,
+        draft,
+        status=status,
+        problem=problem,
+        row=row,
+        roles=ROLES,
+        kinds=KINDS,
+        helps=HELPS,
+        aggregates={name: _AGGREGATES[name] for name in get_args(Aggregation)},
+        settings=draft.columns.get(row.name),
+        fields=fields,
+        is_csv=_is_csv(work, draft),
+        values=values,
+        words=lambda remedy: remedy_in_words(remedy, work.shows_values),
+    )
+
+
+def change_one(request: Request, form: Form) -> str:
+    """Change the settings of one column, or take a remedy for it."""
+    work = work_of(request)
+    row = _row(request, work)
+    if form.has("remedy"):
+        work.change(form.at, lambda draft: _with_remedy(draft, {row.number: row}, form.text("remedy")))
+        return f"/work/{work.id}/columns/{row.number}"
+    is_number = row.facts["kind"] == Kind.NUMERIC
+    settings: dict[str, Any] = {
+        "kind": _kind(form.text("kind")),
+        "weight": form.number("weight", "The weight"),
+        "aggregate": form.text("aggregate"),
+        "round": form.whole("round", "The number of decimals"),
+        "top": form.number("top", "The largest value"),
+        "bottom": form.number("bottom", "The smallest value"),
+        "fold": form.has("fold"),
+        "keep_zeros": form.has("keep_zeros"),
+    }
+    for name in ("order", "missing_codes"):
+        # A hidden list is kept unless it is written anew, or its removal is asked for.
+        if form.lines(name) or form.has(f"remove_{name}") or form.has(f"shown_{name}"):
+            settings[name] = [_entry(line, is_number) for line in form.lines(name)]
+    fields = {name: form.raw(name) for name in ("decimal", "thousands", "date_format") if form.has(name)}
+
+    def make(draft: Draft) -> Draft:
+        draft = _with_roles(draft, {row.name: _role(form.text("role"))})
+        draft = with_columns(draft, {row.name: settings})
+        nulls = form.lines("null_values")
+        if nulls or form.has("remove_null_values") or form.has("shown_null_values"):
+            draft = with_field(draft, row.name, {"null_values": nulls})
+        return with_field(draft, row.name, fields) if fields else draft
+
+    work.change(form.at, make)
+    return f"/work/{work.id}/columns/{row.number}"
+
+
+def rows_of(draft: Draft, columns: list[dict[str, Any]]) -> list[Row]:
+    """Return the columns as the page shows them."""
+    helpers = {getattr(draft.roles, helper): helper for helper in HELPERS}
+    role = {name: role for role, names in draft.roles.named().items() for name in names}
+    found = []
+    for number, facts in enumerate(columns):
+        name = facts["name"]
+        given = draft.columns.get(name)
+        findings = [(place, _finding(entry)) for place, entry in enumerate(facts["findings"])]
+        waiting = [(place, finding) for place, finding in findings if not is_settled(draft, finding)]
+        found.append(
+            Row(
+                number=number,
+                name=name,
+                facts=facts,
+                role=role.get(name),
+                helper=helpers.get(name),
+                kind=given.kind if given is not None else None,
+                open=waiting,
+                n_settled=len(findings) - len(waiting),
+                settings={} if given is None else given.model_dump(exclude_defaults=True, exclude={"kind"}),
+            )
+        )
+    return found
+
+
+def is_settled(draft: Draft, finding: Finding) -> bool:
+    """Tell whether a job already answers a finding."""
+    return is_accepted(finding, draft.accept) or any(_is_taken(draft, remedy) for remedy in finding.remedies)
+
+
+def _is_taken(draft: Draft, remedy: Remedy) -> bool:
+    if remedy.place == "column":
+        given = draft.columns.get(remedy.column)
+        return given is not None and set(remedy.settings) <= given.model_fields_set
+    if remedy.place == "field":
+        return draft.input is not None and remedy.column in draft.input.fields
+    if remedy.place == "role":
+        return all(_is_named(getattr(draft.roles, key), remedy.column) for key in remedy.settings)
+    return False
+
+
+def _is_named(given: str | tuple[str, ...] | None, name: str) -> bool:
+    return name in given if isinstance(given, tuple) else name == given
+
+
+def remedy_in_words(remedy: Remedy, show_values: bool) -> str:
+    """Say on a button what a remedy does."""
+    told = [_setting_in_words(name, value, show_values) for name, value in remedy.settings.items()]
+    return " and ".join(told)[:1].upper() + " and ".join(told)[1:]
+
+
+def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
+    if name in _VALUES:
+        listed = (
+            ", ".join(map(str, value)) if show_values else f"{len(value)} {'value' if len(value) == 1 else 'values'}"
+        )
+        return f"take {listed} as missing"
+    if name == "kind":
+        return f"take it as {'an' if value == 'ordinal' else 'a'} {KINDS[Kind(value)]}"
+    return {
+        "identifiers": "leave it out",
+        "other": "publish it as it is",
+        "aggregate": "publish a text only where two records of a group share it",
+        "fold": "ignore case and blanks",
+        "accept": "it is right as it is",
+        "date_format": f"read it as dates ({value})",
+        "decimal": f"read it with “{value}” as decimal mark",
+        "thousands": f"read it with “{value}” between thousands",
+        "subject": "it says whose record it is",
+        "household": "it says which records form a household",
+        "weights": "use it as survey weights",
+    }.get(name, f"{name.replace('_', ' ')}: {value}")
+
+
+def _finding(entry: Mapping[str, Any]) -> Finding:
+    remedies = tuple(Remedy(each["place"], each["column"], each["settings"]) for each in entry["remedies"])
+    return Finding(entry["name"], entry["column"], entry["what"], entry["why"], remedies, entry["question"])
+
+
+def _rows(work: Work) -> list[Row]:
+    run = work.inspection(work.draft)
+    if run is None or run.outcome != "done":
+        raise ParameterError("The file is still being read. Wait for it, and try again.")
+    return rows_of(work.draft, run.result["columns"])
+
+
+def _row(request: Request, work: Work) -> Row:
+    number: int = request.path_params["number"]
+    rows = _rows(work)
+    if number >= len(rows):
+        raise ParameterError("There is no such column.")
+    return rows[number]
+
+
+def _fits(row: Row, find: str, only: str) -> bool:
+    if find and find.casefold() not in row.name.casefold():
+        return False
+    if only == "undecided":
+        return row.role is None and row.helper is None
+    return bool(row.open) if only == "findings" else True
+
+
+def _role(text: str) -> Role | None:
+    if text and text not in list(Role):
+        raise ParameterError("There is no such role.")
+    return Role(text) if text else None
+
+
+def _kind(text: str) -> Kind | None:
+    if text and text not in list(Kind):
+        raise ParameterError("There is no such kind.")
+    return Kind(text) if text else None
+
+
+def _entry(text: str, is_number: bool) -> str | float | int:
+    """Return a value of a column as its type has it."""
+    if not is_number:
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        raise ParameterError("The column holds numbers, and one of the lines is not a number.") from None
+    return int(number) if number.is_integer() else number
+
+
+def _with_roles(draft: Draft, roles: Mapping[str, Role | None]) -> Draft:
+    """Change roles; settings that only a protected column has are removed from those that no longer are."""
+    changed = {name: role for name, role in roles.items() if role_of(draft, name) is not role}
+    if not changed:
+        return draft
+    given = {
+        name: draft.columns[name] for name, role in changed.items() if name in draft.columns and role is not Role.QUASI
+    }
+    unused = {name: settings.model_fields_set - {"kind", "order"} for name, settings in given.items()}
+    draft = with_roles(draft, changed)
+    return with_columns(draft, {name: dict.fromkeys(settings) for name, settings in unused.items() if settings})
+
+
+def _as_proposed(draft: Draft, rows: list[Row]) -> Draft:
+    """Take the proposals for the columns that nobody has decided on."""
+    waiting = [row for row in rows if row.role is None and row.helper is None]
+    taken = {helper for helper in HELPERS if getattr(draft.roles, helper) is not None}
+    roles: dict[str, Role | None] = {}
+    for row in waiting:
+        helper = row.facts["used_for"]
+        if helper and helper not in taken:
+            taken.add(helper)
+            draft = with_helper(draft, helper, row.name)
+        else:
+            roles[row.name] = row.proposed
+    kinds = {
+        row.name: {"kind": row.facts["proposed_kind"]} for row in waiting if row.kind is None and row.name in roles
+    }
+    return with_columns(with_roles(draft, roles), {name: kind for name, kind in kinds.items() if kind["kind"]})
+
+
+def _with_remedy(draft: Draft, rows: Mapping[int, Row], text: str) -> Draft:
+    """Take a remedy, given as the numbers of column, finding and remedy."""
+    column, finding, remedy = (*map(digits, text.split(".")), -1, -1, -1)[:3]
+    row = rows.get(column)
+    found = dict(row.open).get(finding) if row is not None else None
+    if found is None or not 0 <= remedy < len(found.remedies):
+        raise ParameterError("This is settled already, or there is no such remedy.")
+    taken = found.remedies[remedy]
+    return with_remedy(draft, taken.place, taken.column, taken.settings)
+
+
+def _is_csv(work: Work, draft: Draft) -> bool:
+    run = work.inspection(draft)
+    return run is not None and run.outcome == "done" and run.result["read_as"]["kind"] == "csv"

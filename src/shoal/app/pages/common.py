@@ -1,0 +1,230 @@
+"""What all pages share: how a page is rendered, how a form is read, and how a refusal becomes a message."""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from shoal.app.draft import Draft
+from shoal.app.places import Places
+from shoal.app.security import Keys
+from shoal.app.works import StaleError, Work, Works
+from shoal.dialect import translated
+from shoal.errors import ParameterError, ShoalError
+from shoal.report.formatting import counted, lost, percent, shown
+
+STEPS = {
+    "file": "File",
+    "columns": "Columns",
+    "protection": "Protection",
+    "try": "Try",
+    "release": "Release",
+    "closer": "Look closer",
+}
+"""The steps of a release, by the last part of their address."""
+
+_MOST_FIELDS = 10_000
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What handlers work with."""
+
+    works: Works
+    places: Places
+    keys: Keys
+
+
+class Form:
+    """A form as it was sent. Its fields are named by numbers, never by columns."""
+
+    def __init__(self, data: FormData) -> None:
+        self._data = data
+
+    def text(self, name: str) -> str:
+        """Return a field as text without blanks around it; empty if it was not sent."""
+        value = self._data.get(name)
+        return value.strip() if isinstance(value, str) else ""
+
+    def raw(self, name: str) -> str:
+        """Return a field exactly as it was sent."""
+        value = self._data.get(name)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def at(self) -> int:
+        """The job that the form was filled in for."""
+        return digits(self.text("at"))
+
+    def lines(self, name: str) -> list[str]:
+        """Return the lines of a field that are not empty."""
+        return [line.strip() for line in self.text(name).splitlines() if line.strip()]
+
+    def whole(self, name: str, what: str) -> int | None:
+        """Return a field as a whole number; None if it is empty."""
+        text = self.text(name)
+        try:
+            return int(text) if text else None
+        except ValueError:
+            raise ParameterError(f"{what} has to be a whole number, such as 10.") from None
+
+    def number(self, name: str, what: str) -> float | None:
+        """Return a field as a number; None if it is empty."""
+        text = self.text(name)
+        try:
+            return float(text) if text else None
+        except ValueError:
+            raise ParameterError(f"{what} has to be a number, such as 0.5.") from None
+
+    def many(self, name: str) -> list[str]:
+        """Return all values of a field."""
+        return [value for value in self._data.getlist(name) if isinstance(value, str)]
+
+    def has(self, name: str) -> bool:
+        """Tell whether a field or a button was sent."""
+        return name in self._data
+
+    def numbered(self, prefix: str) -> dict[int, str]:
+        """Return the fields ``PREFIX-NUMBER`` by number."""
+        found: dict[int, str] = {}
+        for name, value in self._data.multi_items():
+            head, _, number = name.rpartition("-")
+            if head == prefix and isinstance(value, str) and digits(number) >= 0:
+                found[digits(number)] = value
+        return found
+
+    def file(self, name: str) -> UploadFile | None:
+        """Return an uploaded file, if one was chosen."""
+        value = self._data.get(name)
+        return value if isinstance(value, UploadFile) and value.filename else None
+
+
+def digits(text: str) -> int:
+    """Return a number that is written in a few digits, and -1 for everything else.
+
+    Examples
+    --------
+    >>> digits("12"), digits("-1"), digits("9" * 5000)
+    (12, -1, -1)
+    """
+    return int(text) if len(text) < 10 and text.isascii() and text.isdigit() else -1
+
+
+Show = Callable[..., Response]
+Change = Callable[[Request, Form], str | Response]
+
+
+def back_to(form: Form, usual: str) -> str:
+    """Return the page that a button was on, which its form names."""
+    back = form.text("back")
+    return back if back in STEPS or back == "history" or re.fullmatch(r"columns/\d{1,4}", back) else usual
+
+
+def parts_of(request: Request) -> Parts:
+    """Return what handlers work with."""
+    parts: Parts = request.app.state.parts
+    return parts
+
+
+def work_of(request: Request) -> Work:
+    """Return the piece of work that an address names."""
+    return parts_of(request).works[request.path_params["work"]]
+
+
+def render(request: Request, template: str, status: int = 200, **context: Any) -> Response:
+    """Render a page."""
+    keys = parts_of(request).keys
+    page = _environment().get_template(template)
+    return HTMLResponse(page.render(form_token=keys.form_token, **context), status)
+
+
+def render_step(request: Request, step: str, work: Work, draft: Draft, **context: Any) -> Response:
+    """Render the page of a step, with what its frame shows."""
+    return render(
+        request,
+        f"{step}.html",
+        work=work,
+        base=f"/work/{work.id}",
+        step=step,
+        steps=STEPS,
+        draft=draft,
+        at=work.history.at,
+        previous=work.history.previous,
+        next=work.history.next,
+        changed=draft.input is not None and work.has_changed(draft),
+        uploaded=draft.input is not None and work.places.is_upload(draft.input.path),
+        **context,
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("shoal.app"),
+        autoescape=True,  # column names and categories are data
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": percent, "lost": lost, "counted": counted, "shown": shown}
+    return environment
+
+
+def showing(show: Show) -> Callable[[Request], Response]:
+    """Make a handler of a function that shows a page; a refusal is shown on the first page."""
+
+    def handler(request: Request) -> Response:
+        try:
+            return show(request)
+        except ShoalError as error:
+            return _refused(request, message_of(error))
+
+    return handler
+
+
+def posting(change: Change, show: Show | None = None) -> Callable[[Request], Awaitable[Response]]:
+    """Make a handler of a function that changes something and names the address to go to, or shows a page itself.
+
+    If it refuses, the page that `show` renders says why, and nothing is changed.
+    """
+
+    async def handler(request: Request) -> Response:
+        async with request.form(max_fields=_MOST_FIELDS, max_files=1) as data:
+            form = Form(data)
+            if not parts_of(request).keys.fits(request.url.path, form.text("csrf")):
+                return _refused(
+                    request, "This form is not from this app, or the app was started again. Reload it.", 403
+                )
+            return await run_in_threadpool(_changed, request, form, change, show)
+
+    return handler
+
+
+def _changed(request: Request, form: Form, change: Change, show: Show | None) -> Response:
+    try:
+        target = change(request, form)
+    except ShoalError as error:
+        status = 409 if isinstance(error, StaleError) else 422
+        if show is None:
+            return _refused(request, message_of(error), status)
+        try:
+            return show(request, problem=message_of(error), status=status)
+        except ShoalError as second:
+            return _refused(request, message_of(second), status)
+    return target if isinstance(target, Response) else RedirectResponse(target, 303)
+
+
+def _refused(request: Request, message: str, status: int = 422) -> Response:
+    return render(request, "refused.html", status, message=message)
+
+
+def message_of(error: ShoalError) -> str:
+    """Return the message of an error, naming settings as a job does."""
+    return translated(str(error), "key")

@@ -1,0 +1,141 @@
+"""File: how the file is read, what was found in it, and its first records for those who ask to see values."""
+
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shoal.app.draft import Draft, with_reading
+from shoal.app.pages.common import Form, back_to, parts_of, render_step, work_of
+from shoal.columns.schema import Kind
+from shoal.errors import FileError
+from shoal.job import Input
+from shoal.report.sentences import kind_in_words
+from shoal.table import format_of
+
+_LABELS = {
+    "delimiter": "Character between fields",
+    "encoding": "Encoding, if it is not UTF-8",
+    "decimal": "Decimal mark",
+    "quote": "Quotation mark",
+    "null_values": "Texts that mean “missing”, one a line",
+    "header": "The first line holds the names of the columns",
+    "names": "Names of the columns, one a line, if the file has none",
+    "thousands": "Mark between thousands",
+    "date_format": "Format of dates, such as %d.%m.%Y",
+    "max_unpacked_gb": "Largest size to unpack to, in GB",
+}
+_LISTS = ("null_values", "names")
+
+
+class Option(NamedTuple):
+    """A field of the form: how one setting of reading is entered."""
+
+    name: str
+    label: str
+    kind: str
+    value: str
+
+
+def show(request: Request, problem: str = "", status: int = 200) -> Response:
+    """Show how the file is read."""
+    work = work_of(request)
+    draft = work.draft
+    run = work.inspection(draft)
+    found = run.result if run is not None and run.outcome == "done" else None
+    preview = work.runs.latest("preview", f"records-{work.history.at}") if work.shows_values else None
+    return render_step(
+        request,
+        "file",
+        work,
+        draft,
+        status=status,
+        problem=problem,
+        run=run,
+        found=found,
+        kinds=_kinds(found),
+        options=_options(draft),
+        preview=preview,
+    )
+
+
+def change(request: Request, form: Form) -> str:
+    """Read the file in another way, or read another file."""
+    work = work_of(request)
+    given: dict[str, Any] = {}
+    for option in _options(work.draft):
+        if option.kind == "lines":
+            given[option.name] = form.lines(option.name)
+        elif option.kind == "switch":
+            given[option.name] = form.has(option.name) or None
+        elif option.name == "max_unpacked_gb":
+            given[option.name] = form.number(option.name, option.label)
+        else:
+            given[option.name] = form.raw(option.name)
+    work.change(form.at, lambda draft: with_reading(draft, given), "how the file is read")
+    return f"/work/{work.id}/file"
+
+
+def replace(request: Request, form: Form) -> str:
+    """Take another file for the same job."""
+    work, parts = work_of(request), parts_of(request)
+    upload = form.file("upload")
+    path = parts.places.keep(upload.filename or "", upload.file) if upload else parts.places.inside(form.raw("path"))
+    format_of(path)
+    if not path.is_file():
+        raise FileError(f"{path.name!r} does not exist or is not a regular file.")
+    work.change(
+        form.at,
+        lambda draft: with_reading(draft, {"path": parts.places.relative(path)}),
+        f"another file: {path.name}",
+    )
+    return f"/work/{work.id}/file"
+
+
+def read_again(request: Request, form: Form) -> str:
+    """Read the file again, since it has changed on disk."""
+    work = work_of(request)
+    work.read_again(work.draft)
+    return f"/work/{work.id}/file"
+
+
+def values(request: Request, form: Form) -> str:
+    """Show values on this screen, or hide them again."""
+    work = work_of(request)
+    work.shows_values = form.text("show") == "yes"
+    if work.shows_values:
+        work.start("preview", work.draft, f"records-{work.history.at}")
+    else:
+        for verb in ("preview", "records"):
+            work.runs.forget(verb)
+    return f"/work/{work.id}/{back_to(form, 'file')}"
+
+
+def _options(draft: Draft) -> list[Option]:
+    """Return the settings of reading that the format of the file knows."""
+    if draft.input is None:
+        return []
+    known = format_of(draft.input.path)[1].options
+    found = []
+    for name, about in Input.model_fields.items():
+        if name in ("path", "fields") or name not in known:
+            continue
+        value = getattr(draft.input, name)
+        label = _LABELS.get(name, (about.description or name).capitalize())
+        if name in _LISTS:
+            found.append(Option(name, label, "lines", "\n".join(value or ())))
+        elif name == "header":
+            found.append(Option(name, label, "switch", "yes" if value else ""))
+        else:
+            found.append(Option(name, label, "text", "" if value is None else str(value)))
+    return found
+
+
+def _kinds(found: dict[str, Any] | None) -> dict[str, int]:
+    """Count the columns of each kind, in words."""
+    counts: dict[str, int] = {}
+    for column in found["columns"] if found else ():
+        kind = column["proposed_kind"] or column["kind"]
+        word = kind_in_words(Kind(kind)) if kind else "of a type that cannot be grouped"
+        counts[word] = counts.get(word, 0) + 1
+    return counts

@@ -1,0 +1,184 @@
+"""Release: what would be done, in words; then the release, its verdict, its report and its files."""
+
+from pathlib import Path
+from secrets import randbits
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from shoal.app.draft import Draft, undecided, with_output, with_reading
+from shoal.app.pages.common import Form, render_step, work_of
+from shoal.app.runs import Run
+from shoal.app.security import report_policy
+from shoal.app.works import Work
+from shoal.errors import FileError, ParameterError
+from shoal.table import FORMATS, format_of
+
+_SEED_BITS = 63
+
+
+def show(request: Request, problem: str = "", status: int = 200) -> Response:
+    """Show what would be done, and what was made."""
+    work = work_of(request)
+    draft = work.draft
+    run = work.runs.latest("release")
+    inspection = work.inspection(draft)
+    names = (
+        [column["name"] for column in inspection.result["columns"]]
+        if inspection is not None and inspection.outcome == "done"
+        else []
+    )
+    return render_step(
+        request,
+        "release",
+        work,
+        draft,
+        status=status,
+        problem=problem,
+        check=work.check(draft),
+        n_undecided=len(undecided(draft, names)),
+        run=run,
+        path=draft.output.path if draft.output is not None else _usual_name(draft),
+        endings=[ending for ending in FORMATS if not ending.endswith(".gz")],
+        made_from=run.job if run is not None else 0,
+        is_current=run is not None and run.outcome == "done" and _same_release(work, run, draft),
+    )
+
+
+def start(request: Request, form: Form) -> str:
+    """Make the release."""
+    work = work_of(request)
+    if work.has_changed(work.draft):
+        raise FileError(
+            "The file has changed on disk since it was read, so what you decided may no longer fit. Read it again on "
+            "the page File, and look at its columns."
+        )
+    name = form.text("path")
+    if not name:
+        raise ParameterError("Give the release a file name, such as release.csv.")
+    path = work.places.inside(name)
+    format_of(path)
+    given = {
+        "path": work.places.relative(path),
+        "report": work.places.relative(beside(path, "report.html")),
+        "order": form.text("order") or None,
+        **{key: form.text(key) for key in ("title", "author", "date")},
+    }
+
+    def make(draft: Draft) -> Draft:
+        # The seed is part of the job, so that the job repeats the release byte for byte.
+        seeded = draft if draft.seed is not None else draft.with_changes(seed=randbits(_SEED_BITS))
+        return with_output(seeded, given)
+
+    draft = work.change(form.at, make)
+    draft.job()  # says what is still missing
+    work.start(
+        "release",
+        draft,
+        "",
+        force=form.has("replace"),
+        job_file=work.places.relative(beside(path, "job.toml")),
+        public=work.places.relative(beside(path, "public.html")),
+    )
+    return f"/work/{work.id}/release"
+
+
+def report(request: Request) -> Response:
+    """Send the internal report for the frame that embeds it."""
+    from shoal.report.html import script_hash  # not before: the server starts without
+
+    work = work_of(request)
+    path = file_of(work, _done(work, request.path_params["number"]), "internal report")
+    return FileResponse(path, media_type="text/html", headers={"content-security-policy": report_policy(script_hash())})
+
+
+def download(request: Request) -> Response:
+    """Send one of the files of a release."""
+    work = work_of(request)
+    files = _done(work, request.path_params["number"]).result["files"]
+    place = request.path_params["file"]
+    if place >= len(files):
+        raise FileError("There is no such file.")
+    path = work.places.inside(files[place]["path"])
+    if not path.is_file():
+        raise FileError(f"{path.name!r} is no longer there: it was moved or removed after the release was made.")
+    return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+
+
+def job_file(request: Request) -> Response:
+    """Send the current job, whatever is still missing in it."""
+    work = work_of(request)
+    return _text(_portable(work, work.draft).to_toml(), "job.toml")
+
+
+def script(request: Request) -> Response:
+    """Send the Python script that repeats the release."""
+    from shoal.app.repeat import script_of  # not before: the server starts without
+
+    work = work_of(request)
+    return _text(script_of(_complete(work).job()), "release.py")
+
+
+def command(request: Request) -> Response:
+    """Send the shell command that repeats the release."""
+    from shoal.app.repeat import command_of
+
+    work = work_of(request)
+    return _text(command_of(_complete(work).job()) + "\n", "release.sh")
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Return the name of a file that belongs to a release.
+
+    Examples
+    --------
+    >>> str(beside(Path("a/release.csv"), "job.toml"))
+    'a/release.job.toml'
+    """
+    known, _ = format_of(path)
+    return path.with_name(f"{path.name[: -len(known)]}.{ending}")
+
+
+def file_of(work: Work, run: Run, what: str) -> Path:
+    """Return a file of a finished release by what it is."""
+    path = next((file["path"] for file in run.result["files"] if file["what"] == what), None)
+    if path is None or not work.places.inside(path).is_file():
+        raise FileError(f"The {what} is no longer there: it was moved or removed after the release was made.")
+    return work.places.inside(path)
+
+
+def _done(work: Work, number: int) -> Run:
+    run = work.runs.run(number)
+    if run.verb != "release" or run.outcome != "done":
+        raise FileError("There is no such release.")
+    return run
+
+
+def _same_release(work: Work, run: Run, draft: Draft) -> bool:
+    """Tell whether the current job is the one that the release was made from."""
+    return work.history.draft_at(run.job).content == draft.content
+
+
+def _usual_name(draft: Draft) -> str:
+    if draft.input is None:
+        return "release.csv"
+    name = Path(draft.input.path).name
+    ending, _ = format_of(name)
+    return f"{name[: -len(ending)]}.release{ending.removesuffix('.gz')}"
+
+
+def _complete(work: Work) -> Draft:
+    draft = _portable(work, work.draft)
+    return draft if draft.output is not None else with_output(draft, {"path": _usual_name(draft)})
+
+
+def _portable(work: Work, draft: Draft) -> Draft:
+    """Name an uploaded file by its name alone, since its place on this machine is removed at the end."""
+    if draft.input is None or not work.places.is_upload(draft.input.path):
+        return draft
+    return with_reading(draft, {"path": Path(draft.input.path).name})
+
+
+def _text(text: str, name: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type="text/plain; charset=utf-8", headers=headers)

@@ -1,0 +1,289 @@
+"""Runs: what takes time runs in a child process, which writes its progress and its result to a file, line by line.
+
+The file is the state: a page reads it, an event stream follows it, and after a crash of the server it says how far the
+run was. The child ends when its standard input does, so it never outlives the server.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from shoal.errors import FileError
+from shoal.files import open_private
+
+Outcome = Literal["running", "done", "refused", "failed", "cancelled", "interrupted"]
+
+GRACE = 0.6
+"""Seconds that a cancelled run has to remove its temporary files."""
+
+_ENDS: tuple[Outcome, ...] = ("done", "refused", "failed", "cancelled")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, as its file tells it.
+
+    Attributes
+    ----------
+    number : int
+    verb : str
+        What is done: one of `shoal.app.worker.VERBS`.
+    key : str
+        What it was started for; the same key gives the same result.
+    job : int
+        Number of the job in the history.
+    outcome : str
+        "interrupted" if the server ended before the run did.
+    stage, share : str and float or None
+        How far it is, or was.
+    parts : list
+        What has been found so far.
+    result : dict
+        What was found, once it is done.
+    message : str
+        Why it was refused or failed.
+    options : dict
+        What was asked for beside the job.
+    """
+
+    number: int
+    verb: str
+    key: str
+    job: int
+    outcome: Outcome = "running"
+    stage: str = ""
+    share: float | None = None
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    result: dict[str, Any] = field(default_factory=dict)
+    message: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still under way."""
+        return self.outcome == "running"
+
+
+class Runs:
+    """The runs of a piece of work.
+
+    Parameters
+    ----------
+    folder : Path
+        Created if it does not exist, readable by its owner alone.
+    root : Path
+        Folder in which the child works, so that paths of a job are relative to it.
+    """
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        self._folder, self._root = folder, root
+        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._ended: dict[int, Run] = {}
+        self._heads: dict[int, dict[str, Any]] = {}
+        self._spare: subprocess.Popen[bytes] | None = None
+        self._lock = threading.RLock()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def start(self, verb: str, key: str, job: int, toml: str, **options: Any) -> int:
+        """Start a run in a child process; a run of the same verb that is under way is cancelled."""
+        with self._lock:
+            for number in [number for number in list(self._children) if self.run(number).verb == verb]:
+                self.cancel(number)
+            number = max(self._numbers(), default=0) + 1
+            head = {"verb": verb, "key": key, "job": job, "options": options}
+            asked = {"verb": verb, "job": toml, "options": options, "file": str(self._path(number))}
+            try:
+                with open_private(self._path(number), "xb") as file:
+                    file.write(json.dumps(head).encode() + b"\n")
+                child = self._spare if self._spare is not None and self._spare.poll() is None else self._child()
+                self._spare = None
+                self._children[number] = child
+                assert child.stdin is not None
+                with suppress(BrokenPipeError):
+                    child.stdin.write(json.dumps(asked).encode() + b"\n")
+                    child.stdin.flush()
+                self._spare = self._child()
+            except OSError as error:
+                raise FileError(f"The work cannot be started: {os.strerror(error.errno or 0).lower()}.") from None
+            return number
+
+    def _child(self) -> "subprocess.Popen[bytes]":
+        """Start a child that waits for its work; the next run has one that is ready."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "shoal.app.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,  # a traceback may show values of the table
+            cwd=self._root,
+            start_new_session=True,  # Ctrl-C is for the server, which then ends its children
+        )
+
+    def run(self, number: int) -> Run:
+        """Return a run as it stands."""
+        with self._lock:
+            if number in self._ended:
+                return self._ended[number]
+            child = self._children.get(number)
+            ended = child is not None and child.poll() is not None
+            if ended:
+                self._forget(number)
+            found = self._read(number)
+            if child is not None and not ended:
+                return found
+            if found.running and child is None:
+                found = _replace(found, outcome="interrupted")
+            elif child is not None and found.running:
+                self._append(number, {"failed": _crash(child.returncode)})
+                found = self._read(number)
+            self._ended[number] = found
+            return found
+
+    def latest(self, verb: str, key: str | None = None) -> Run | None:
+        """Return the newest run of a verb, for a key or for any."""
+        for number in sorted(self._numbers(), reverse=True):
+            head = self._head(number)
+            if head.get("verb") == verb and key in (None, head.get("key")):
+                return self.run(number)
+        return None
+
+    def all_of(self, verb: str) -> list[Run]:
+        """Return all runs of a verb, the oldest first."""
+        return [self.run(number) for number in sorted(self._numbers()) if self._head(number).get("verb") == verb]
+
+    def cancel(self, number: int) -> None:
+        """End a run within a second; it removes what it has begun to write."""
+        with self._lock:
+            child = self._children.get(number)
+            if child is None:
+                return
+            _end(child)
+            self._forget(number)
+            if self._read(number).running:
+                self._append(number, {"cancelled": True})
+
+    def forget(self, verb: str) -> None:
+        """Remove the runs of a verb, such as those that hold values of the table."""
+        with self._lock:
+            for found in self.all_of(verb):
+                self.cancel(found.number)
+                self._path(found.number).unlink(missing_ok=True)
+                self._ended.pop(found.number, None)
+                self._heads.pop(found.number, None)
+
+    def close(self) -> None:
+        """End all children; their runs are shown as interrupted."""
+        with self._lock:
+            for number, child in list(self._children.items()):
+                _end(child)
+                self._forget(number)
+            self.drop_spare()
+
+    def drop_spare(self) -> None:
+        """End the child that waits for the next run."""
+        if self._spare is not None:
+            self._spare.kill()
+            _reap(self._spare)
+            self._spare = None
+
+    def _forget(self, number: int) -> None:
+        _reap(self._children.pop(number))
+
+    def _numbers(self) -> list[int]:
+        return [int(path.stem) for path in self._folder.glob("[0-9]*.jsonl")]
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number:06}.jsonl"
+
+    def _append(self, number: int, entry: Mapping[str, Any]) -> None:
+        with suppress(OSError), self._path(number).open("ab") as file:
+            file.write(b"\n" + json.dumps(entry).encode() + b"\n")  # a line of a killed child may be cut off
+
+    def _head(self, number: int) -> dict[str, Any]:
+        """Return what a run was started for, without reading what it found."""
+        if number not in self._heads:
+            with suppress(OSError), self._path(number).open("rb") as file:
+                self._heads[number] = _parsed(file.readline())
+        return self._heads.get(number, {})
+
+    def _read(self, number: int) -> Run:
+        try:
+            lines = self._path(number).read_bytes().splitlines()
+        except OSError:
+            raise FileError(f"There is no run {number}.") from None
+        head = _parsed(lines[0]) if lines else {}
+        found = Run(
+            number,
+            str(head.get("verb", "")),
+            str(head.get("key", "")),
+            int(head.get("job", 0)),
+            options=head.get("options", {}),
+        )
+        entries = [entry for line in lines[1:] if (entry := _parsed(line))]
+        end = next((name for name in _ENDS if entries and name in entries[-1]), None)
+        stages = [entry for entry in entries if "stage" in entry]
+        return _replace(
+            found,
+            outcome=end or "running",
+            stage=stages[-1]["stage"] if stages else "starting",
+            share=stages[-1]["share"] if stages else None,
+            parts=[entry["part"] for entry in entries if "part" in entry],
+            result=entries[-1]["done"] if end == "done" else {},
+            message=entries[-1][end] if end in ("refused", "failed") else "",
+        )
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """End a child; it has a moment to remove its temporary files."""
+    child.terminate()
+    try:
+        child.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        child.kill()
+
+
+def _reap(child: "subprocess.Popen[bytes]") -> None:
+    child.wait()
+    if child.stdin is not None:
+        with suppress(BrokenPipeError):
+            child.stdin.close()
+
+
+def _replace(run: Run, **changes: Any) -> Run:
+    return Run(**{**vars(run), **changes})
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """Return an entry; an empty one for a line that is cut off."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _crash(code: int) -> str:
+    """Say how a child ended that said nothing itself."""
+    if code == -signal.SIGKILL:
+        return (
+            "The work was ended by the system, probably because there was not enough memory. Nothing was written. "
+            "Close other programs, or use fewer columns, and try again."
+        )
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"The work ended unexpectedly ({how}). Nothing was written, and nothing of this job is lost. Try again."
+
+
+def wait(runs: Runs, number: int, seconds: float) -> Run:
+    """Return a run when it has ended, or after some seconds as it stands."""
+    until = time.monotonic() + seconds
+    while (found := runs.run(number)).running and time.monotonic() < until:
+        time.sleep(0.02)
+    return found

@@ -1,0 +1,157 @@
+"""Server: the addresses of the app, on this machine alone."""
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from shoal.app.pages import closer, columns, file, protection, release, running, start, steps, trying
+from shoal.app.pages.common import Parts, posting, render, showing
+from shoal.app.places import Places
+from shoal.app.security import Gate, Keys
+from shoal.app.works import Works
+
+_TYPES = {"app.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+
+def application(root: Path, state: Path, port: int, keys: Keys | None = None) -> Starlette:
+    """Return the app.
+
+    Parameters
+    ----------
+    root : Path
+        Folder below which files are read and written.
+    state : Path
+        Folder for jobs, runs and uploads.
+    port : int
+        Port on which the server listens; requests for another one are refused.
+    keys : Keys, optional
+        Secrets of this run; new ones by default.
+    """
+    keys = keys or Keys()
+    places = Places(root, state)
+    works = Works(places, state)
+
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        yield
+        works.close()
+        places.close()
+
+    app = Starlette(
+        routes=_routes(),
+        lifespan=life,
+        middleware=[Middleware(Gate, keys=keys, port=port)],
+        exception_handlers={404: _missing, 405: _missing, 400: _missing},
+    )
+    app.state.parts = Parts(works, places, keys)
+    return app
+
+
+def _routes() -> list[Route]:
+    work = "/work/{work}"
+    return [
+        Route("/", showing(start.show)),
+        Route("/open", posting(start.open_file, start.show), methods=["POST"]),
+        Route("/static/{name}", static),
+        Route(work, showing(_first_page)),
+        *_step(f"{work}/file", file.show, file.change),
+        _post(f"{work}/file/replace", file.replace, file.show),
+        _post(f"{work}/file/again", file.read_again, file.show),
+        _post(f"{work}/values", file.values, file.show),
+        *_step(f"{work}/columns", columns.show, columns.change),
+        _post(f"{work}/columns/find", columns.find, columns.show),
+        *_step(f"{work}/columns/{{number:int}}", columns.show_one, columns.change_one),
+        *_step(f"{work}/protection", protection.show, protection.change),
+        _post(f"{work}/protection/model", protection.add_model, protection.show),
+        _post(f"{work}/protection/model/remove", protection.remove_model, protection.show),
+        *_step(f"{work}/try", trying.show, trying.start),
+        _post(f"{work}/try/take", trying.take, trying.show),
+        *_step(f"{work}/release", release.show, release.start),
+        Route(f"{work}/release/{{number:int}}/report", showing(release.report)),
+        Route(f"{work}/release/{{number:int}}/files/{{file:int}}", showing(release.download)),
+        Route(f"{work}/job.toml", showing(release.job_file)),
+        Route(f"{work}/release.py", showing(release.script)),
+        Route(f"{work}/release.sh", showing(release.command)),
+        Route(f"{work}/closer", showing(closer.show)),
+        _post(f"{work}/closer/records", closer.records, closer.show),
+        _post(f"{work}/closer/audit", closer.audit, closer.show),
+        _post(f"{work}/closer/compare", closer.compare, closer.show),
+        Route(f"{work}/history", showing(steps.show)),
+        _post(f"{work}/history/undo", steps.undo, steps.show),
+        _post(f"{work}/history/redo", steps.redo, steps.show),
+        _post(f"{work}/history/go", steps.go, steps.show),
+        _post(f"{work}/history/compare", steps.compare, steps.show),
+        _post(f"{work}/history/remove", steps.remove, steps.show),
+        Route(f"{work}/runs/{{number:int}}/events", running.events),
+        _post(f"{work}/runs/{{number:int}}/cancel", running.cancel, None),
+    ]
+
+
+def _step(path: str, show: Callable[..., Response], change: Any) -> list[Route]:
+    return [Route(path, showing(show)), _post(path, change, show)]
+
+
+def _post(path: str, change: Any, show: Callable[..., Response] | None) -> Route:
+    return Route(path, posting(change, show), methods=["POST"])
+
+
+def _first_page(request: Request) -> Response:
+    return RedirectResponse(f"{request.url.path}/file", 303)
+
+
+def _missing(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    return render(request, "refused.html", status, message="There is no such page, or it cannot be used in this way.")
+
+
+def static(request: Request) -> Response:
+    """Send the style or the script."""
+    name = request.path_params["name"]
+    if name not in _TYPES:
+        return _missing(request, ValueError())
+    return Response(_static(name), media_type=_TYPES[name])
+
+
+@cache
+def _static(name: str) -> str:
+    """Return a file; the style begins with the colours of the report and the marks of the map."""
+    text = resources.files("shoal.app").joinpath("static", name).read_text(encoding="utf-8")
+    if name != "app.css":
+        return text
+    from shoal.comparison.picture import STYLE  # not before: the server starts without
+
+    colours = resources.files("shoal.report").joinpath("page", "variables.css").read_text(encoding="utf-8")
+    return colours + STYLE + text
+
+
+def listening() -> socket.socket:
+    """Return a socket on a random port of this machine, which others cannot reach."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.bind(("127.0.0.1", 0))
+    found.listen(128)
+    return found
+
+
+def serve(app: Starlette, door: socket.socket, ready: Callable[[], None]) -> None:
+    """Answer requests until Ctrl-C; nothing is written to a log, since addresses and errors may tell of the table."""
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+    settings = uvicorn.Config(
+        app, access_log=False, log_level="critical", server_header=False, timeout_graceful_shutdown=1, lifespan="on"
+    )
+    Server(settings).run(sockets=[door])

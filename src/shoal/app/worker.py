@@ -1,0 +1,336 @@
+"""Worker: the child process that does what takes time, through the same functions as the command line.
+
+It reads one line of JSON from standard input, which names a file, and appends lines of JSON to that file: stages,
+parts, and in the end what was found or why it was refused. It ends when standard input does.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import Any, TextIO
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.app.arguments import arguments_of
+from shoal.app.closer import look_closer
+from shoal.app.draft import Draft
+from shoal.auditing import Verdict, audit
+from shoal.cells.constraints import constraints_of
+from shoal.columns.equivalence import class_ids, value_codes
+from shoal.columns.findings import QuestionError
+from shoal.columns.prepare import decoded, one_missing
+from shoal.comparison import Choice, compare
+from shoal.dialect import translated
+from shoal.errors import ShoalError, fault_in_words
+from shoal.files import check_free, replacing, sha256
+from shoal.inspection import inspect
+from shoal.inspection.combinations import MOST, revealing
+from shoal.job import Job
+from shoal.manifest import read_internal
+from shoal.models.serialization import as_models
+from shoal.preparing import prepared
+from shoal.release import Release, output_files, run
+from shoal.report import render
+from shoal.report.sentences import explanation, headline, reached_in_words, what_was_done
+from shoal.table import Table, read
+from shoal.table.source import Stamp
+
+Result = dict[str, Any]
+
+_BETWEEN = 0.2  # seconds between two lines of progress
+_SHOWN = 20  # records of a preview
+_MOST_VALUES = 200  # categories of one column that are offered for its order
+_COMBINED = 12  # quasi-identifiers among which combinations are sought
+
+
+class Lines:
+    """Writes lines of JSON, those of progress only a few times a second."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._last = 0.0
+        self._stage = ""
+
+    def write(self, **entry: Any) -> None:
+        """Write one line."""
+        self._out.write(json.dumps(entry, allow_nan=False, default=str) + "\n")
+        self._out.flush()
+
+    def stage(self, name: str) -> None:
+        """Begin a stage."""
+        self._stage = name
+        self.write(stage=name, share=None)
+
+    def progress(self, done: int, total: int) -> None:
+        """Report how far the stage is."""
+        now = monotonic()
+        if now >= self._last + _BETWEEN:
+            self._last = now
+            self.write(stage=self._stage, share=min(done / max(total, 1), 1.0))
+
+
+def inspected(draft: Draft, lines: Lines, **_: Any) -> Result:
+    """Read the file, count its columns, and look for what may be misread."""
+    path, reading = _input(draft)
+    lines.stage("reading the file and counting its columns")
+    found = inspect(path, show_values=True, progress=lines.progress, **reading)  # values stay on this machine's disk
+    stamp = Stamp.of(Path(path))
+    return {
+        **found.to_dict(),
+        "proposed_k": found.proposed_k,
+        "stamp": list(stamp),
+        "read_as": _read_as(path, reading, [column.facts.name for column in found.columns]),
+    }
+
+
+def _read_as(path: str, reading: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Return how a file was read; of a CSV file also what was detected."""
+    table = read(path, columns=names[:1], **reading)
+    detected = table.reading
+    found: dict[str, Any] = {"kind": table.kind, "n_columns": len(names)}
+    if detected is not None:
+        found |= {name: getattr(detected, name, None) for name in ("delimiter", "encoding", "decimal")}
+    return found
+
+
+def checked(draft: Draft, lines: Lines, **_: Any) -> Result:
+    """Count what is unique now, and find out whether the job can be carried out, before anything heavy runs."""
+    table = _table(draft, lines)
+    lines.stage("counting records that are alike")
+    names = [name for name in (*draft.roles.quasi_identifiers, *draft.roles.by) if name in table.names]
+    found: Result = {"n_records": table.n_records, "n_columns": len(table.names), **_unique(table, names, draft.k)}
+    try:
+        job = draft.job()
+        schema, original, _weights = prepared(job, table)
+        bounds = constraints_of(original, schema, job.k, job.models)
+    except ShoalError as error:
+        about = [finding.column for finding in error.findings] if isinstance(error, QuestionError) else []
+        return {**found, "impossible": told(error), "columns": about}
+    verdict = Verdict(job.k, table.n_records, 0, job.k, {}, 0, tuple(schema.quasi_names))
+    return {
+        **found,
+        "impossible": None,
+        "n_strata": int(bounds.strata.max()) + 1,
+        "steps": what_was_done(job, schema, replace(verdict, n_classes=table.n_records // job.k)),
+    }
+
+
+def _unique(table: Table, names: list[str], k: int | None) -> Result:
+    """Count the records that the columns make unique, and the few columns that do so."""
+    if not names:
+        return {"unique": None}
+    arrow = table.load(names)
+    codes = {name: value_codes(one_missing(decoded(arrow[name]))).astype(np.int32) for name in names}
+    sizes = np.bincount(class_ids(pa.table(dict(codes.items()))))
+    alone = {name: int(np.count_nonzero(np.bincount(column) == 1)) for name, column in codes.items()}
+    telling = [name for name in codes if alone[name] < MOST * table.n_records]  # the others tell enough by themselves
+    most = sorted(telling, key=lambda name: -int(codes[name].max(initial=0)))[:_COMBINED]
+    combinations, _ = revealing({name: codes[name] for name in names if name in most})
+    return {
+        "unique": int(np.count_nonzero(sizes == 1)),
+        "below_k": None if k is None else int(sizes[sizes < k].sum()),
+        "alone": [{"column": name, "unique": n} for name, n in sorted(alone.items(), key=lambda one: -one[1])[:8]],
+        "together": [{"columns": list(each.columns), "share": each.unique} for each in combinations[:6]],
+    }
+
+
+def compared(draft: Draft, lines: Lines, *, k: list[int], methods: list[str] | str, **_: Any) -> Result:
+    """Try several k and methods."""
+    job = draft.job()
+    path, _reading = _input(draft)
+    lines.stage("trying the choices")
+    arguments = {name: value for name, value in arguments_of(job).items() if name not in ("rho", *job.options)}
+
+    def tell(choice: Choice) -> None:
+        lines.write(part=vars(choice))
+
+    found = compare(path, k=k, methods=methods, progress=lines.progress, on_choice=tell, **arguments)
+    return found.to_dict()
+
+
+def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, public: str, **_: Any) -> Result:
+    """Make the release and write its files; then the public report."""
+    job = draft.job()
+    assert job.output is not None
+    check_free([public], force)
+    lines.stage("reading the file and grouping records")
+    release = run(job, force=force, save_job=job_file, progress=lines.progress)
+    assert isinstance(release, Release)  # the engine memory, since a draft names no other
+    lines.stage("writing the public report and looking closer")
+    files = output_files(job.output, job_file)
+    assert isinstance(files.table, Path)
+    digest = sha256(files.table)
+    with replacing(public, force) as temporary:
+        text = render(release, "html", "public", **job.output.said(), file=files.table.name, sha256=digest)
+        temporary.write_text(text, encoding="utf-8")
+    return {
+        "verdict": release.verdict.to_dict(),
+        "headline": headline(release.verdict),
+        "explanation": explanation(release.verdict),
+        "models": [f"{found.model.promise} {reached_in_words(found.to_dict())}" for found in release.verdict.models],
+        "warnings": list(release.warnings),
+        "k": job.k,
+        "method": job.method,
+        "loss": release.loss.il,
+        "linked": release.risk.linkage.dld,
+        "columns": {name: found.il for name, found in release.loss.columns.items()},
+        "files": _files(job, job_file, public),
+        "closer": look_closer(release),
+    }
+
+
+def _files(job: Job, job_file: str, public: str) -> list[Result]:
+    """Name the files that were written, with their hashes; those for the public first."""
+    assert job.output is not None
+    files = output_files(job.output, job_file)
+    assert isinstance(files.table, Path)
+    named = {
+        "release": files.table,
+        "public report": Path(public),
+        "public manifest": files.public_manifest,
+        "internal report": files.report,
+        "internal manifest": files.internal_manifest,
+        "job": files.job,
+    }
+    private = set(files.private)
+    return [
+        {
+            "what": what,
+            "path": str(path),
+            "private": path in private,
+            "size": path.stat().st_size,
+            "sha256": sha256(path),
+        }
+        for what, path in named.items()
+        if path is not None
+    ]
+
+
+def previewed(draft: Draft, lines: Lines, *, column: str | None = None, **_: Any) -> Result:
+    """Return the first records, or the values of one column: only after somebody asked to see values."""
+    table = _table(draft, lines)
+    if column is not None:
+        values = table.load([column])[column].unique().drop_null()
+        return {"values": [str(value) for value in islice(values.to_pylist(), _MOST_VALUES)]}
+    names = list(table.names[:40])
+    return {"names": names, "records": _texts(table.load(names).slice(0, _SHOWN))}
+
+
+def _texts(records: pa.Table) -> list[list[str | None]]:
+    return [[None if value is None else _text(value) for value in row.values()] for row in records.to_pylist()]
+
+
+def _text(value: object) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+
+def listed(draft: Draft, lines: Lines, *, records: list[int], files: dict[str, str], **_: Any) -> Result:
+    """Return single records as they were and as they are published: only after somebody asked to see values."""
+    table = _table(draft, lines)
+    names = [*draft.roles.quasi_identifiers][:40]
+    rows = read_internal(files["internal manifest"]).rows
+    published = read(files["release"], columns=names).arrow
+    numbers = np.array([record - 1 for record in records if 0 < record <= table.n_records], dtype=np.int64)
+    places = numbers if rows is None else np.argsort(rows)[numbers]
+    return {
+        "names": names,
+        "records": (numbers + 1).tolist(),
+        "before": _texts(table.load(names).take(pa.array(numbers))),
+        "after": _texts(published.take(pa.array(places))),
+    }
+
+
+def audited(draft: Draft, lines: Lines, *, path: str, k: int | None, names: list[str], **options: Any) -> Result:
+    """Recount what another file keeps."""
+    lines.stage("reading and counting the file")
+    confidential, models = list(options.get("confidential", ())), as_models(options.get("models", []))
+    kinds = {name: draft.columns[name] for name in (*names, *confidential) if name in draft.columns}
+    settings = {
+        name: {key: value for key, value in (("kind", kind.kind), ("order", kind.order)) if value is not None}
+        for name, kind in kinds.items()
+    }
+    verdict = audit(path, quasi_identifiers=names, k=k, confidential=confidential, models=models, columns=settings)
+    return {
+        "verdict": verdict.to_dict(),
+        "headline": headline(verdict),
+        "explanation": explanation(verdict),
+        "models": [f"{found.model.promise} {reached_in_words(found.to_dict())}" for found in verdict.models],
+        "path": path,
+    }
+
+
+VERBS: dict[str, Callable[..., Result]] = {
+    "inspect": inspected,
+    "check": checked,
+    "compare": compared,
+    "release": released,
+    "preview": previewed,
+    "records": listed,
+    "audit": audited,
+}
+"""What a child process can do."""
+
+
+def _input(draft: Draft) -> tuple[str, dict[str, Any]]:
+    if draft.input is None:
+        raise ShoalError("No file is chosen yet.")
+    return draft.input.path, draft.input.reading()
+
+
+def _table(draft: Draft, lines: Lines) -> Table:
+    path, reading = _input(draft)
+    lines.stage("reading the file")
+    return read(path, **reading)
+
+
+def told(error: ShoalError) -> str:
+    """Return the message of an error in the words of a job, as the pages name settings."""
+    return error.told("key") if isinstance(error, QuestionError) else translated(str(error), "key")
+
+
+def main() -> None:
+    """Do what one line of standard input asks for."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    os.nice(5)  # the pages come first
+    line = sys.stdin.readline()
+    if not line:
+        return
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    asked = json.loads(line)
+    with open(asked["file"], "a", encoding="utf-8") as out:
+        perform(asked, out)
+
+
+def perform(asked: dict[str, Any], out: TextIO) -> None:
+    """Do what is asked for, and write the lines of it."""
+    lines = Lines(out)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the result holds what a release warns of
+            lines.write(done=VERBS[asked["verb"]](Draft.read(asked["job"]), lines, **asked["options"]))
+    except ShoalError as error:
+        lines.write(refused=told(error))
+    except MemoryError:
+        lines.write(refused="There is not enough memory for this table. Nothing was written.")
+    except Exception as error:
+        lines.write(failed=fault_in_words(error))
+
+
+def _end_with_the_server() -> None:
+    """Wait for the end of standard input, and end as if cancelled."""
+    while sys.stdin.read(1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

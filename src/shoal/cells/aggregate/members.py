@@ -1,0 +1,81 @@
+"""Members: the cell of each record, and the records of each cell that have a value."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.columns.distribution import Distribution
+from shoal.columns.schema import Column
+from shoal.typing import Labels, Vector
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cell of each record.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_records,)
+        Cell number of each record, from 0 and without gaps.
+    household_labels : ndarray of shape (n_records,), optional
+        Coarser cells, for the columns that stay equal within a household.
+    household_level : tuple of str
+        Those columns.
+    """
+
+    labels: Labels
+    household_labels: Labels | None = None
+    household_level: tuple[str, ...] = ()
+
+    def of(self, column: Column) -> Labels:
+        """Return the cells that a column is aggregated in."""
+        if self.household_labels is not None and column.name in self.household_level:
+            return self.household_labels
+        return self.labels
+
+
+class Members:
+    """The records of each cell that have a value; `all_sizes` counts those without one too.
+
+    `whole` is the column in the whole table, if the cells are those of a part of it.
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        n_cells: int,
+        weights: Vector | None,
+        all_sizes: NDArray[np.int64],
+        whole: Distribution | None = None,
+    ) -> None:
+        self.labels, self.n_cells, self.whole = labels, n_cells, whole
+        self.sizes = np.bincount(labels, minlength=n_cells)
+        self.some_missing = self.sizes < all_sizes
+        self.weights = None if weights is None else _relative(weights, labels, n_cells)
+
+    def totals(self, numbers: Vector | None = None) -> Vector:
+        """Return the sum of `numbers` in each cell; without them, the sum of the weights."""
+        return np.bincount(self.labels, self.weights if numbers is None else numbers, self.n_cells).astype(np.float64)
+
+    def means(self, numbers: Vector) -> Vector:
+        """Return the weighted mean of `numbers` in each cell; exact if all are equal."""
+        unit = 0.25 if np.abs(numbers).max() > 1e307 else 1.0  # so that no difference overflows
+        numbers = numbers * unit
+        one = np.zeros(self.n_cells, dtype=np.int64)
+        one[self.labels] = np.arange(len(numbers))
+        # Relative to a record of the cell: the digits that all its records share cancel before anything is summed.
+        pivots = numbers[one]
+        shares = (1.0 if self.weights is None else self.weights) / self.totals()[self.labels]
+        return np.asarray((pivots + self.totals((numbers - pivots[self.labels]) * shares)) / unit)
+
+
+def _relative(weights: Vector, labels: Labels, n_cells: int) -> Vector:
+    """Return weights relative to about the largest of their cell, so that they neither overflow nor underflow.
+
+    The unit is a power of two, so that nothing is rounded. A cell whose weights are all 0 is aggregated without them.
+    """
+    largest = np.zeros(n_cells)
+    np.maximum.at(largest, labels, weights)
+    unit = np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1] - 1), 0.0)[labels]
+    return np.divide(weights, unit, out=np.ones_like(weights), where=unit > 0)

@@ -1,0 +1,47 @@
+"""Mode: the most frequent value of a cell. Withhold: the same, missing where a single record has it."""
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.cells.aggregate.centred import Centred, rounded
+from shoal.cells.aggregate.members import Members
+from shoal.columns.axes import category_codes, sorted_categories
+from shoal.columns.prepare import categories_in_order
+from shoal.columns.schema import Column, Kind
+
+
+def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array:
+    """Return the most frequent value of each cell; of equally frequent ones that which is most frequent in the table.
+
+    So a category that few records have is published only where a cell has none that more of them have. What is left
+    equal goes by category order. `withhold` leaves out what a single record of the cell has.
+    """
+    categories = categories_of(values, column)
+    of_record = category_codes(values, categories)
+    found, where, n_records = np.unique(
+        members.labels * len(categories) + of_record, return_inverse=True, return_counts=True
+    )
+    counts = n_records if members.weights is None else np.bincount(where, members.weights)
+    cells, codes = np.divmod(found, len(categories))
+    in_table = (
+        np.bincount(of_record, minlength=len(categories))
+        if members.whole is None
+        else members.whole.counts_of(categories)
+    )
+    # Pairs are in order of cells and values; a stable sort leaves the first of equally frequent values in front.
+    order = np.lexsort((-in_table[codes], -counts, cells))[::-1]
+    modes = np.zeros(members.n_cells, dtype=np.int64)
+    modes[cells[order]] = codes[order]
+    if column.settings.round is not None:
+        centred = Centred.of(categories)
+        return rounded(centred.offsets[modes], centred, column)
+    if column.aggregate == "withhold":
+        support = np.zeros(members.n_cells, dtype=np.int64)
+        support[cells[order]] = n_records[order]
+        return categories.take(pa.array(modes, mask=support == 1))
+    return categories.take(pa.array(modes))
+
+
+def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
+    """Return the different values of a column in its own order."""
+    return categories_in_order(values, column) if column.kind is Kind.ORDINAL else sorted_categories(values)

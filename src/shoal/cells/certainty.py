@@ -1,0 +1,177 @@
+"""Certainty: cells whose ranges, sets and ancestors say as much as possible, instead of cells with near means.
+
+The objective is the normalised certainty penalty (NCP; Xu et al., KDD 2006). The initial partition is that of ``auto``
+in a space scaled as the penalty counts. Models are enforced there. Then random moves and swaps of records lower the
+penalty itself (``docs/ncp.md``).
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal import kernels
+from shoal.cells.constraints import Constraints
+from shoal.cells.enforce import enforce
+from shoal.cells.strata import within
+from shoal.columns.penalty import PenaltyColumn, penalty_columns
+from shoal.columns.schema import Schema
+from shoal.errors import ParameterError
+from shoal.models import Model
+from shoal.models.model_on_column import vetoes_of
+from shoal.partition import ALGORITHMS, partition
+from shoal.partition.auto import check_effort, entropy_of
+from shoal.partition.cell_building import members_of
+from shoal.partition.options import check_options
+from shoal.progress import OneTotal
+from shoal.typing import Labels, Matrix, Progress, Seed
+
+METHODS = ("auto",)
+"""Methods whose partition can be improved for the certainty penalty."""
+
+# Number of steps per record, and of rounds, at normal effort: more for small tables, where they take no time.
+SMALL = 5_000
+SMALL_STEPS = 300
+STEPS = 48
+ROUNDS = 8
+# The budget of effort="best" is counted in steps, not in time, so that a seed gives the same result on any machine.
+STEPS_PER_SECOND = 1_000_000
+BEST_ROUNDS = 32
+# Share of the progress that the initial partition takes.
+START = 0.4
+
+
+def check_objective(
+    objective: str,
+    method: str,
+    schema: Schema,
+    models: Sequence[Model] = (),
+    steering: Collection[str] = (),
+    rho: float | None = None,
+) -> None:
+    """Refuse an objective that the method does not have, and settings that it would ignore."""
+    if objective == "sse":
+        return
+    if method not in METHODS:
+        raise ParameterError(
+            f"The objective {objective!r} was asked for with method {method!r}, which has no objective: it makes cells "
+            f"by distance alone. Choose method {' or '.join(map(repr, METHODS))}, or leave the objective out."
+        )
+    contradictions = {
+        "households, which are grouped whole": schema.roles.household is not None,
+        "random aggregation (rho), which publishes no ranges": bool(rho),
+        "steering columns (steer), which lead cells by distance": bool(steering),
+        "a model with a weight, which leads cells by distance": not all(model.promised for model in models),
+    }
+    for reason, holds in contradictions.items():
+        if holds:
+            raise ParameterError(
+                f"The objective {objective!r} cannot be combined with {reason}. Leave one of them out."
+            )
+
+
+def certain_cells(
+    table: pa.Table,
+    schema: Schema,
+    k: int,
+    constraints: Constraints,
+    seed: Seed = None,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Labels:
+    """Return cells of a low certainty penalty that satisfy every constraint.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        As `shoal.columns.prepare.prepare` returns it.
+    schema : Schema
+        How each quasi-identifier is published, which says how it counts.
+    k : int
+        Smallest cell size.
+    constraints : Constraints
+        Strata, persons with several records, and models.
+    seed, **options
+        As those of `shoal.partition.auto`.
+
+    Notes
+    -----
+    Near-linear in the records. The result depends on the seed, not on the number of threads.
+    """
+    check_options(ALGORITHMS["auto"].function, "Objective 'ncp'", options)
+    settings = {"effort": "normal", "seconds": None, "interrupt": "raise", **options}
+    check_effort(**settings)
+    columns = list(penalty_columns(table, schema).values())
+    X = np.ascontiguousarray(np.hstack([column.encode() for column in columns]))
+    whole = OneTotal(progress, len(X))
+
+    def cut(X: Matrix, threads: int, progress: Progress | None) -> Labels:
+        return partition(X, k, "auto", seed, threads=threads, progress=progress)
+
+    labels = within(X, constraints.strata, cut, whole.part(0.0, START))
+    if constraints.kept:
+        labels = enforce(X, labels, k, constraints.kept, strata=constraints.strata)
+    budget = _budget(len(X), k, settings["effort"], settings["seconds"])
+    try:
+        labels = _searched(columns, X, labels, constraints, k, budget, entropy_of(seed), whole)
+    except kernels.Interrupted as stopped:
+        if settings["interrupt"] == "raise":
+            raise
+        labels = stopped.labels
+    whole.finish()
+    return labels
+
+
+class Budget(NamedTuple):
+    """Length of the search."""
+
+    steps: float  # per record
+    rounds: int
+    hot: float
+    fall: float
+
+
+def _budget(n_records: int, k: int, effort: str, seconds: float | None) -> Budget:
+    """Return the length of the search; a long one starts at a higher temperature."""
+    # A step that is taken recounts all records of two cells.
+    ease = min(1.0, 10 / k)
+    steps = ease * (SMALL_STEPS if n_records <= SMALL else STEPS)
+    if effort == "normal":
+        return Budget(steps, ROUNDS, hot=0.3, fall=4)
+    given = ease * (60 if seconds is None else seconds) * STEPS_PER_SECOND / n_records
+    return Budget(max(given, steps), BEST_ROUNDS, hot=0.5, fall=5)
+
+
+def _searched(
+    columns: Sequence[PenaltyColumn],
+    X: Matrix,
+    labels: Labels,
+    constraints: Constraints,
+    k: int,
+    budget: Budget,
+    seed: int,
+    whole: OneTotal,
+) -> Labels:
+    """Lower the penalty within each stratum."""
+    vetoes = vetoes_of(constraints.kept)
+    result, n_done = labels.copy(), 0
+    for records in members_of(constraints.strata):
+        cells, start = np.unique(labels[records], return_inverse=True)
+        table = kernels.NcpTable(len(records))
+        for column in columns:
+            column.add_to(table, records)
+        schedule = kernels.Schedule(round(budget.steps * len(records)), budget.hot, budget.fall)
+        shares = [START + (1 - START) * n / len(X) for n in (n_done, n_done + len(records))]
+        try:
+            with kernels.using(threads=kernels.n_threads(), progress=whole.part(*shares)):
+                found = kernels.ncp_search(
+                    table, X[records], start, k, vetoes.part(records), budget.rounds, schedule, seed
+                )
+        except kernels.Interrupted as stopped:
+            result[records] = cells[stopped.labels]
+            raise kernels.Interrupted(result) from None
+        result[records] = cells[found]
+        n_done += len(records)
+    return result

@@ -1,0 +1,155 @@
+"""Ranges: intervals of numbers and periods of dates, as low and high ends.
+
+``[30, 39]`` holds both ends; ``[90, inf)`` and ``(-inf, 20]`` are open. ``2024-05``, ``2024-Q2``, ``2024`` and
+``2020s`` are periods, ``2019/2021`` a range of them. `` or missing`` follows where some records have no value.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.columns.axes import as_numbers
+from shoal.columns.coarse.missing import without_missing
+from shoal.columns.hierarchy.calendar import months_of
+from shoal.columns.prepare import decoded
+from shoal.errors import ParameterError
+from shoal.typing import Seed, Vector
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
+_INTERVAL = re.compile(rf"([\[(\]])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])\[])")
+_PERIOD = re.compile(r"(-?\d{4,})-(\d\d)|(-?\d{4,})-Q([1-4])|(-?\d{3,})0s|(-?\d{4,})")
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """A column of intervals or periods, one for each record.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_records,)
+        The ends, which belong to the range: numbers, infinite where a range is open, or months since the year 0 for
+        periods; NaN where all records of the class have no value.
+    missing : ndarray of shape (n_records,), bool
+        Whether some records of the class have no value.
+    is_period : bool
+        Whether the ends are months.
+
+    Examples
+    --------
+    >>> ages = Ranges.of(["[30, 39]", "[40, 44] or missing", None])
+    >>> ages.midpoint
+    array([34.5, 42. ,  nan])
+    >>> drawn = ages.draw(seed=1)
+    >>> bool(30 <= drawn[0] <= 39)
+    True
+    """
+
+    low: Vector
+    high: Vector
+    missing: NDArray[np.bool_]
+    is_period: bool = False
+
+    @staticmethod
+    def of(texts: Sequence[str | None]) -> "Ranges":
+        """Read published texts; None stands for a class without values.
+
+        Raises
+        ------
+        ParameterError
+            If a text is neither an interval nor a period.
+        """
+        found = [_read(text) for text in texts]
+        ends = [entry[:2] for entry in found]
+        is_period = any(entry[3] for entry in found)
+        low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+        return Ranges(low, high, np.array([entry[2] for entry in found], dtype=bool), is_period)
+
+    def take(self, codes: NDArray[np.int64]) -> "Ranges":
+        """Return the ranges of records, given the number of each record's range."""
+        return Ranges(self.low[codes], self.high[codes], self.missing[codes], self.is_period)
+
+    @property
+    def midpoint(self) -> Vector:
+        """The middle of each range; of an open one its only end, NaN where there is none."""
+        low, high = (np.where(np.isinf(end), np.nan, end) for end in (self.low, self.high))
+        return np.where(np.isnan(low), high, np.where(np.isnan(high), low, low + (high - low) / 2))
+
+    def draw(self, seed: Seed = None) -> Vector:
+        """Return a number drawn evenly from each range, NaN where it is open or missing."""
+        width = np.where(np.isfinite(self.high - self.low), self.high - self.low, np.nan)
+        return np.asarray(self.low + np.random.default_rng(seed).random(len(width)) * width)
+
+    def holds(self, values: pa.ChunkedArray) -> NDArray[np.bool_]:
+        """Tell for each record whether its own value lies in its range; a missing one where the range says so."""
+        there = np.asarray(values.is_valid())
+        found = np.where(there, False, self.missing | np.isnan(self.low))
+        present = decoded(values.drop_null())
+        numbers = months_of(present) if self.is_period else as_numbers(present)
+        found[there] = (self.low[there] <= numbers) & (numbers <= self.high[there])
+        return np.asarray(found)
+
+    @property
+    def first_day(self) -> NDArray[np.datetime64]:
+        """The first day of each period."""
+        return _days(self.low)
+
+    @property
+    def last_day(self) -> NDArray[np.datetime64]:
+        """The last day of each period."""
+        return np.asarray(_days(self.high + 1) - np.timedelta64(1, "D"))
+
+    def draw_days(self, seed: Seed = None) -> NDArray[np.datetime64]:
+        """Return a day drawn evenly from each period."""
+        n_days = (self.last_day - self.first_day).astype(np.int64) + 1
+        drawn = (np.random.default_rng(seed).random(len(n_days)) * n_days).astype(np.int64)
+        return np.asarray(self.first_day + drawn.astype("timedelta64[D]"))
+
+    def middle_days(self, type_: pa.DataType) -> pa.Array:
+        """Return the middle day of each period as a date of a type; null where all records have no value."""
+        days = self.first_day + (self.last_day - self.first_day) // 2
+        return pa.array(days.astype("datetime64[D]")).cast(type_)
+
+
+def _days(months: Vector) -> NDArray[np.datetime64]:
+    """Return the first day of months since the year 0; NaT where there is none."""
+    found = (np.nan_to_num(months).astype(np.int64) - 1970 * 12).astype("datetime64[M]").astype("datetime64[D]")
+    found[np.isnan(months)] = np.datetime64("NaT")
+    return np.asarray(found)
+
+
+def _read(text: str | None) -> tuple[float, float, bool, bool]:
+    """Return low, high, whether some are missing, and whether it is a period."""
+    if text is None:
+        return np.nan, np.nan, False, False
+    plain, missing = without_missing(text)
+    interval = _INTERVAL.fullmatch(plain)
+    if interval is not None:
+        low, high = float(interval[2]), float(interval[3])
+        # An end that does not belong to the range, as other tools write it: the next number does.
+        low = float(np.nextafter(low, np.inf)) if interval[1] in "(]" and np.isfinite(low) else low
+        high = float(np.nextafter(high, -np.inf)) if interval[4] in ")[" and np.isfinite(high) else high
+        return low, high, missing, False
+    first, _, last = plain.partition("/")
+    return _months(first)[0], _months(last or first)[1], missing, True
+
+
+def _months(text: str) -> tuple[int, int]:
+    """Return the first and the last month of a period."""
+    found = _PERIOD.fullmatch(text)
+    if found is None:
+        raise ParameterError(
+            "The column holds a value that is neither an interval such as [30, 39] nor a period such as 2024-Q2. Name "
+            "a column that was published as interval or period."
+        )
+    year, month, quarter_year, quarter, decade, alone = found.groups()
+    if month is not None:
+        return int(year) * 12 + int(month) - 1, int(year) * 12 + int(month) - 1
+    if quarter is not None:
+        first = int(quarter_year) * 12 + 3 * (int(quarter) - 1)
+        return first, first + 2
+    first, n_years = (int(decade) * 10, 10) if decade is not None else (int(alone), 1)
+    return first * 12, (first + n_years) * 12 - 1

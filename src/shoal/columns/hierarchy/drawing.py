@@ -1,0 +1,56 @@
+"""Drawing: a hierarchy as an indented tree of text."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from shoal.columns.hierarchy.tree import Hierarchy
+
+
+def drawn(tree: Hierarchy, most: int) -> list[str]:
+    r"""Return the lines of a drawing, at most so many: lower levels are counted where there is no room for them.
+
+    Examples
+    --------
+    >>> jobs = Hierarchy.of_rows([("nurse", "health", "*"), ("doctor", "health", "*"), ("cook", "food", "*")])
+    >>> print("\n".join(drawn(jobs, most=9)))
+    *
+    ├─ health
+    │  ├─ nurse
+    │  └─ doctor
+    └─ food
+       └─ cook
+    >>> print("\n".join(drawn(jobs, most=3)))
+    *
+    ├─ health (2 values)
+    └─ food (1 value)
+    """
+    children = _children(tree)
+    for depth in range(tree.n_levels, 0, -1):
+        lines = list(_lines(tree, children, tree.root, depth))
+        if len(lines) <= most:
+            return lines
+    return [*lines[: most - 1], f"... {len(lines) - most + 1:,} more"] if most > 1 else lines[:1]
+
+
+def _children(tree: Hierarchy) -> dict[int, list[int]]:
+    """Return the nodes directly below each node, in the order of the leaves."""
+    found: dict[int, dict[int, None]] = {}
+    for path in tree.nodes.tolist():
+        for child, parent in pairwise(path):
+            if child != parent:
+                found.setdefault(parent, {})[child] = None
+    return {parent: list(below) for parent, below in found.items()}
+
+
+def _lines(tree: Hierarchy, children: dict[int, list[int]], node: int, depth: int) -> Iterator[str]:
+    """Yield a node and what is below it, down to a depth."""
+    below = children.get(node, [])
+    n_leaves = int(tree.sizes[node])
+    hidden = f" ({n_leaves:,} value{'s' if n_leaves > 1 else ''})" if below and depth == 1 else ""
+    yield tree.labels[node] + hidden
+    for child in below if depth > 1 else ():
+        is_last = child == below[-1]
+        first, *rest = _lines(tree, children, child, depth - 1)
+        yield f"{'└─ ' if is_last else '├─ '}{first}"
+        for line in rest:
+            yield f"{'   ' if is_last else '│  '}{line}"

@@ -1,0 +1,316 @@
+"""Whole ways through the app in a real browser, from the address that is printed to the files that are written."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shoal import datasets
+from shoal.job import Job
+from shoal.release import run
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+]
+STEPS = ("file", "columns", "protection", "try", "release", "closer", "history")
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium to walk through the app with")
+
+
+class Served:
+    """`shoal app` as a user starts it."""
+
+    def __init__(self, folder, *arguments):
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "shoal.cli", "app", "--no-browser", *arguments],
+            cwd=folder,
+            env={**os.environ, "XDG_STATE_HOME": str(folder.parent / "state")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        line = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
+        assert found, self.process.communicate()
+        self.address = found[0]
+
+    def end(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        return self.process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def walk(browser, tmp_path):
+    """Start the app with some arguments, and return a page that shows it; nothing may complain on the way."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    served, contexts, complaints = [], [], []
+
+    def begin(*arguments):
+        served.append(Served(folder, *arguments))
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(served[-1].address)
+        return page
+
+    begin.folder = folder
+    begin.served = served
+    begin.complaints = complaints
+    yield begin
+    for context in contexts:
+        context.close()
+    told = [one.end() for one in served if one.process.poll() is None]
+    assert all(err.strip() in ("", "Stopped.") for _, err in told)
+    assert [text for text in complaints if "net::ERR" not in text] == []
+
+
+def base_of(page):
+    return re.match(r"http://[^/]+/work/\w+", page.url)[0]
+
+
+def to(page, step):
+    page.goto(f"{base_of(page)}/{step}")
+
+
+def protect(page, k):
+    to(page, "protection")
+    page.fill("#k", str(k))
+    page.get_by_role("button", name="Save").click()
+
+
+def make(page):
+    to(page, "release")
+    page.get_by_role("button", name="Make the release").click()
+    page.wait_for_selector("#verdict")
+    return page.inner_text("#verdict")
+
+
+def is_same_as_its_job(page, folder):
+    """Download the job and the release, carry out the job, and compare."""
+    with page.expect_download() as job:
+        page.get_by_role("link", name="the job", exact=True).click()
+    with page.expect_download() as release:
+        page.locator("table.files a").first.click()
+    made = Path(release.value.path()).read_bytes()
+    downloaded = Job.load(job.value.path())
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run(downloaded, force=True)
+    finally:
+        os.chdir(before)
+    return (folder / downloaded.output.path).read_bytes() == made
+
+
+def serious(page):
+    """Return what axe-core finds serious on a page."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [
+        (page.url.rpartition("/")[2], each["id"], [node["html"][:120] for node in each["nodes"]][:3])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+def fits(page):
+    return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_a_mixed_csv_file_with_traps_on_every_screen(walk):
+    shutil.copy(datasets.path("office"), walk.folder / "office.csv")
+    page = walk()
+    page.get_by_role("button", name="office.csv").click()
+    page.get_by_role("link", name="Next: columns").click()
+    page.get_by_role("button", name="Take all proposals").click()
+    for remedy in ("Read it as dates", "Take 1 value as missing", "between thousands"):
+        page.get_by_role("button", name=remedy).first.click()
+        page.wait_for_selector("text=Next: protection")
+    # Saved at once, without a button.
+    page.get_by_label("Role of school").select_option("other")
+    page.wait_for_selector("text=Saved.")
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_selector("text=Next: protection")
+    assert page.get_by_label("Role of school").input_value() == "quasi-identifier"
+    to(page, "protection")
+    page.select_option("#missing", "own-value")
+    page.fill("#k", "5")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=This can be done.")
+    to(page, "try")
+    page.fill("#sizes", "3 5")
+    page.uncheck("text=topdown >> nth=0")
+    page.get_by_role("button", name="Try them").click()
+    page.wait_for_selector("text=Recommended")
+    page.locator(".map a").last.click()
+    page.locator("tr.chosen button").click()
+    verdict = make(page)
+    assert page.frame_locator("iframe").get_by_role("heading", level=1).inner_text() == verdict
+
+    assert re.fullmatch(r"Every record hides among at least [35]", verdict)
+    assert is_same_as_its_job(page, walk.folder)
+    violations = []
+    for step in STEPS:
+        to(page, step)
+        violations += serious(page)
+        for width, zoom in ((400, 1), (1280, 2), (640, 1)):
+            page.set_viewport_size({"width": width // zoom, "height": 800})
+            assert fits(page), (step, width, zoom)
+        page.set_viewport_size({"width": 1280, "height": 900})
+    assert violations == []
+
+
+def test_an_spss_file_with_labels(walk):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    frame = pandas.DataFrame(
+        {"sex": rng.integers(1, 3, 80).astype(float), "age": rng.integers(18, 80, 80).astype(float), "ill": "no"}
+    )
+    frame.loc[::3, "ill"] = "yes"
+    labels = {"sex": {1.0: "Männer", 2.0: "Frauen"}}
+    pyreadstat.write_sav(frame, walk.folder / "survey.sav", variable_value_labels=labels)
+    page = walk("survey.sav")
+    page.wait_for_selector("text=What was read")
+    to(page, "columns")
+    page.get_by_label("Role of sex").select_option("quasi-identifier")
+    page.get_by_label("Role of age").select_option("quasi-identifier")
+    page.get_by_label("Role of ill").select_option("confidential")
+    page.wait_for_selector("text=All 3 columns have a role.")
+    protect(page, 4)
+    page.wait_for_selector("text=This can be done.")
+    verdict = make(page)
+    _, found = pyreadstat.read_sav(walk.folder / "survey.release.sav")
+
+    assert verdict == "Every record hides among at least 4"
+    assert found.variable_value_labels["sex"] == labels["sex"]
+
+
+def test_a_table_of_300_columns_is_filtered_and_edited_in_bulk(walk):
+    rng = np.random.default_rng(2)
+    names = [f"answer_{i}" for i in range(299)]
+    values = rng.integers(1, 60, size=(60, 299))
+    lines = [",".join(["code", *names]), *(f"x{i}," + ",".join(map(str, row)) for i, row in enumerate(values))]
+    (walk.folder / "wide.csv").write_text("\n".join(lines) + "\n")
+    page = walk("wide.csv")
+    page.wait_for_selector("text=What was read")
+    to(page, "columns")
+    page.fill("#find", "answer_12")
+    assert page.locator("#columns-table tbody tr:visible").count() == 11
+    page.get_by_role("button", name="Show", exact=True).click()
+    page.check("text=all shown")
+    page.select_option("#bulk-role", "quasi-identifier")
+    page.get_by_role("button", name="Change them").click()
+    page.wait_for_selector("text=289 columns of 300 have no role yet")
+    page.check("text=all shown")
+    page.select_option("#bulk-role", "other")
+    to(page, "columns?only=undecided")
+    page.check("text=all shown")
+    page.select_option("#bulk-role", "identifier")
+    page.get_by_role("button", name="Change them").click()
+    page.wait_for_selector("text=All 300 columns have a role.")
+    protect(page, 3)
+    page.wait_for_selector("text=This can be done.")
+
+    assert make(page) == "Every record hides among at least 3"
+
+
+def test_t_closeness_is_promised_and_kept(walk):
+    rng = np.random.default_rng(3)
+    rows = [f"{age},{height},{salary}" for age, height, salary in rng.integers(20, 90, size=(120, 3))]
+    (walk.folder / "people.csv").write_text("\n".join(["age,height,salary", *rows]) + "\n")
+    page = walk("people.csv")
+    page.wait_for_selector("text=What was read")
+    to(page, "columns")
+    for name, role in (("age", "quasi-identifier"), ("height", "quasi-identifier"), ("salary", "confidential")):
+        page.get_by_label(f"Role of {name}").select_option(role)
+    page.wait_for_selector("text=All 3 columns have a role.")
+    protect(page, 5)
+    page.fill("#bound", "0.01")
+    page.get_by_role("button", name="Add the promise").click()
+    page.wait_for_selector("text=Every group")
+    page.get_by_role("button", name="Remove").click()
+    page.fill("#bound", "0.25")
+    page.get_by_role("button", name="Add the promise").click()
+    page.wait_for_selector("text=This can be done.")
+    make(page)
+
+    assert "1 promise about confidential columns was kept as well" in page.inner_text("#made")
+    assert "kept" in page.inner_text(".verdict ul")
+
+
+def large(folder):
+    rng = np.random.default_rng(4)
+    rows = [",".join(f"{value:.3f}" for value in row) for row in rng.normal(size=(4000, 4))]
+    (folder / "large.csv").write_text("\n".join(["a,b,c,d", *rows]) + "\n")
+
+
+def all_protected(page):
+    page.wait_for_selector("text=What was read")
+    to(page, "columns")
+    page.check("text=all shown")
+    page.select_option("#bulk-role", "quasi-identifier")
+    page.get_by_role("button", name="Change them").click()
+    page.wait_for_selector("text=All 4 columns have a role.")
+    protect(page, 3)
+    page.wait_for_selector("text=This can be done.")
+
+
+def test_a_release_is_cancelled_and_made_again(walk):
+    large(walk.folder)
+    page = walk("large.csv")
+    all_protected(page)
+    to(page, "release")
+    page.get_by_role("button", name="Make the release").click()
+    page.get_by_role("button", name="Cancel").click()
+    page.wait_for_selector("text=was cancelled. Nothing was written.")
+
+    assert [path.name for path in walk.folder.iterdir()] == ["large.csv"]
+    assert make(page) == "Every record hides among at least 3"
+
+
+def test_work_goes_on_after_the_server_was_killed(walk):
+    large(walk.folder)
+    page = walk("large.csv")
+    all_protected(page)
+    to(page, "release")
+    page.fill("#title", "Election 2026")
+    page.get_by_role("button", name="Make the release").click()
+    page.wait_for_selector("progress")
+    walk.served[-1].end(signal.SIGKILL)
+    walk.complaints.clear()  # the first page has lost its server
+    page.close()
+    again = walk("large.csv")
+    to(again, "release")
+
+    assert "was interrupted when the app ended" in again.inner_text("#made")
+    assert again.input_value("#title") == "Election 2026"
+    assert make(again) == "Every record hides among at least 3"
+    assert not list(walk.folder.glob(".*"))

@@ -1,0 +1,317 @@
+"""Releases whose values are true of every record: made, recounted, written, read back, compared with the originals."""
+
+import json
+import warnings
+from datetime import date, timedelta
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+import shoal.attacks
+from shoal import release as releasing
+from shoal.batches.collection import begin
+from shoal.errors import GuaranteeError, ParameterError, SchemaError
+from shoal.table import read, write
+
+QUASI = ["age", "pay", "status", "zip", "born"]
+ROLES = {"quasi_identifiers": QUASI, "confidential": ["illness"]}
+ZIP = {"zip": {"hierarchy": "prefix:2"}}
+
+
+def people(n=120, missing=False):
+    rng = np.random.default_rng(2)
+    days = [date(1950, 1, 1) + timedelta(int(day)) for day in rng.integers(0, 15_000, n)]
+    columns = {
+        "age": rng.integers(18, 90, n).tolist(),
+        "pay": np.round(rng.lognormal(7, 0.4, n), 2).tolist(),
+        "status": rng.choice(["married", "single", "widowed, once", "{other}"], n).tolist(),
+        "zip": rng.choice(["43001", "43002", "44001", "50001"], n).tolist(),
+        "born": days,
+        "illness": rng.choice(["flu", "cold"], n).tolist(),
+    }
+    if missing:
+        for name in QUASI:
+            columns[name] = [None if i % 11 == len(name) else value for i, value in enumerate(columns[name])]
+    return pa.table(columns)
+
+
+def truthful(table, k=4, columns=ZIP, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", shoal.ShoalWarning)
+        return shoal.anonymize(table, k=k, truthful=True, columns=columns, seed=1, **(ROLES | settings))
+
+
+def test_every_quasi_identifier_of_a_truthful_release_is_true_of_every_record():
+    release = truthful(people())
+    forms = {found.column: (found.form, found.n_false) for found in release.verdict.truth}
+
+    assert release.verdict.holds
+    assert forms == {
+        "age": ("interval", 0),
+        "pay": ("interval", 0),
+        "status": ("set", 0),
+        "zip": ("ancestor", 0),
+        "born": ("period", 0),
+    }
+    assert release.table["illness"] == people()["illness"]
+
+
+def test_truth_is_what_a_naive_reader_finds():
+    original, release = people(), truthful(people())
+
+    for own, shown in zip(original["age"].to_pylist(), release.table["age"].to_pylist(), strict=True):
+        low, high = shown[1:-1].split(", ")
+        assert int(low) <= own <= int(high)
+    for own, shown in zip(original["zip"].to_pylist(), release.table["zip"].to_pylist(), strict=True):
+        assert own.startswith(shown.rstrip("*"))
+
+
+@pytest.mark.parametrize(
+    ("ending", "intervals", "missing"), [*product(["csv", "parquet"], ["text", "columns"], [0, 1])]
+)
+def test_what_is_written_is_true_when_read_back_and_against_the_originals(tmp_path, ending, intervals, missing):
+    original = people(missing=bool(missing))
+    write(original, tmp_path / f"people.{ending}")
+    columns = ZIP | {"age": {"top": 80, "bottom": 25}}
+    settings = {"missing": "own-value"} if missing else {}
+    release = truthful(tmp_path / f"people.{ending}", intervals=intervals, columns=columns, **settings)
+    release.write(tmp_path / f"release.{ending}")
+    found = shoal.audit_truth(tmp_path / f"release.{ending}", original, quasi_identifiers=QUASI)
+
+    assert [truth.n_false for truth in found] == [0] * 5
+    assert shoal.audit(tmp_path / f"release.{ending}", quasi_identifiers=QUASI, k=4).holds
+    names = read(tmp_path / f"release.{ending}").names
+    assert ("age.low" in names, "age.missing" in names) == (
+        intervals == "columns",
+        intervals == "columns" and bool(missing),
+    )
+
+
+def test_intervals_can_be_structs_in_parquet_but_not_in_csv(tmp_path):
+    release = truthful(people(missing=True), missing="own-value", intervals="struct")
+    release.write(tmp_path / "release.parquet")
+    first = pq.read_table(tmp_path / "release.parquet")["age"][0].as_py()
+
+    assert set(first) == {"low", "high", "missing"}
+    assert shoal.audit(tmp_path / "release.parquet", quasi_identifiers=QUASI, k=4).holds
+    found = shoal.audit_truth(tmp_path / "release.parquet", people(missing=True), quasi_identifiers=QUASI)
+    assert [truth.n_false for truth in found] == [0] * 5
+    with pytest.raises(shoal.FileError, match="structs"):
+        release.write(tmp_path / "release.csv")
+    assert not list(tmp_path.glob("release.csv*"))
+
+
+def test_the_midpoints_of_columns_structs_and_texts_agree():
+    texts, structs = (truthful(people(), intervals=layout).table for layout in ("text", "struct"))
+    columns = truthful(people(), intervals="columns").table
+    middle = shoal.read_published(texts["age"]).midpoint
+
+    assert shoal.read_published(structs["age"]).midpoint.tolist() == middle.tolist()
+    assert ((np.asarray(columns["age.low"]) + np.asarray(columns["age.high"])) / 2).tolist() == middle.tolist()
+
+
+def test_a_planted_lie_is_found_before_and_after_writing(tmp_path, monkeypatch):
+    release = truthful(people())
+    release.write(tmp_path / "release.csv")
+    lied = (tmp_path / "release.csv").read_text().splitlines()
+    lied[1] = '"[10, 11]"' + lied[1][lied[1].index(']"') + 2 :]
+    (tmp_path / "lied.csv").write_text("\n".join(lied))
+    found = shoal.audit_truth(
+        tmp_path / "lied.csv",
+        people(),
+        quasi_identifiers=["age", "pay"],
+        manifest=tmp_path / "release.csv.internal.json",
+    )
+    honest = releasing.aggregate
+
+    def lying(*given):
+        made = honest(*given)
+        return made | {"status": pa.array(["{married}"] * len(made["status"]))}
+
+    assert [truth.n_false for truth in found] == [1, 0]
+    monkeypatch.setattr(releasing, "aggregate", lying)
+    with pytest.raises(GuaranteeError, match="not within the published set of column 'status'"):
+        truthful(people())
+
+
+def test_a_file_that_does_not_say_what_was_meant_is_not_released(tmp_path, monkeypatch):
+    release = truthful(people())
+    monkeypatch.setattr(
+        "shoal.placing.laid_out", lambda table, schema, layout: table.set_column(0, "age", pa.array(["[1, 2]"] * 120))
+    )
+
+    with pytest.raises(GuaranteeError, match="not true of every record: read back, 120 records"):
+        release.write(tmp_path / "release.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_releases_of_other_tools_are_compared_in_the_same_order():
+    arx = pa.table({"age": ["[20, 30[", "[20, 30[", "[30, 40["]})
+
+    (found,) = shoal.audit_truth(arx, pa.table({"age": [20, 29, 40]}), quasi_identifiers="age", same_order=True)
+    assert (found.form, found.n_false) == ("interval", 1)
+    with pytest.raises(ParameterError, match="same_order=True"):
+        shoal.audit_truth(arx, pa.table({"age": [20, 29, 40]}), quasi_identifiers="age")
+    with pytest.raises(ParameterError, match="3 records and the original 2"):
+        shoal.audit_truth(arx, pa.table({"age": [20, 29]}), quasi_identifiers="age", same_order=True)
+
+
+def test_an_audit_recognises_what_it_cannot_compare():
+    verdict = shoal.audit(truthful(people()).table, quasi_identifiers=QUASI, k=4)
+
+    assert verdict.holds
+    assert {found.column: found.form for found in verdict.truth} == {
+        "age": "interval",
+        "pay": "interval",
+        "status": "set",
+        "born": "period",
+    }
+    assert {found.n_false for found in verdict.truth} == {None}
+
+
+def test_measures_and_reports_handle_truthful_columns_and_say_so(tmp_path):
+    release = truthful(people(missing=True), missing="own-value")
+    release.write(tmp_path / "release.csv", report=tmp_path / "report.html", json=tmp_path / "report.json")
+    truthful(people()).write(tmp_path / "public.csv", report=tmp_path / "public.html", form="public")
+    facts = json.loads((tmp_path / "report.json").read_text())
+
+    assert 0 < release.loss.il < 100
+    assert set(release.utility["numeric"]["columns"]) == {"age", "pay", "born"}
+    assert set(release.utility["nominal"]) == {"status", "zip"}
+    assert release.risk.classes.prosecutor_max <= 0.25
+    assert any("they use its middle" in line for line in facts["done"])
+    assert [entry["step"] > 0 for entry in facts["codebook"] if "step" in entry] == [True, True]
+    assert [found["n_false"] for found in facts["verdict"]["truth"]] == [0] * 5
+    assert "interval, true of every record" in (tmp_path / "public.html").read_text()
+
+
+def test_attacks_on_a_truthful_file_guess_the_middle(tmp_path):
+    truthful(people()).write(tmp_path / "release.csv")
+    quasi = ["age", "pay", "status", "born"]
+    found = shoal.attacks.attack(tmp_path / "release.csv", people(), quasi_identifiers=quasi, confidential="illness")
+
+    assert {one.name: one.after for one in found}["nearest"] < 0.5
+
+
+def test_what_is_public_names_hierarchies_without_their_folders(tmp_path):
+    (tmp_path / "zip.csv").write_text(
+        "".join(f"{code};{code[:2]};*\n" for code in ("43001", "43002", "44001", "50001"))
+    )
+    release = truthful(people(), columns={"zip": {"hierarchy": str(tmp_path / "zip.csv")}})
+    release.write(tmp_path / "release.csv", report=tmp_path / "report.html", form="public")
+
+    for file in ("release.csv.public.json", "report.html"):
+        assert str(tmp_path) not in (tmp_path / file).read_text()
+    assert str(tmp_path / "zip.csv") in (tmp_path / "release.csv.internal.json").read_text()
+
+
+def test_models_subjects_and_strata_are_kept_beside_truth():
+    table = (
+        people()
+        .append_column("person", pa.array([i // 2 for i in range(120)]))
+        .append_column("region", pa.array([i % 2 for i in range(120)]))
+    )
+    release = truthful(
+        table,
+        subject="person",
+        by=["region"],
+        models=[shoal.LDiversity("illness", l=2)],
+    )
+
+    assert release.verdict.holds
+    assert release.verdict.subjects >= 4
+
+
+def test_truthful_comparisons_measure_the_middles():
+    found = shoal.compare(people(), k=[3, 6], methods=["auto"], truthful=True, columns=ZIP, **ROLES)
+
+    assert [choice.loss > 0 for choice in found.choices] == [True, True]
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(tmp_path):
+    for threads in (1, 2):
+        truthful(people(), threads=threads).write(tmp_path / f"{threads}.csv")
+
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"truthful": True, "columns": {"age": {"aggregate": "mean"}}}, "aggregated by mean, which is not"),
+        ({"columns": {"age": {"aggregate": "ancestor"}}}, "has no hierarchy"),
+        ({"columns": {"age": {"aggregate": "interval", "step": 500}}}, "more than the range"),
+        ({"columns": {"age": {"aggregate": "interval", "round": 0}}}, "could make it false"),
+        ({"columns": {"status": {"aggregate": "interval"}}}, "has no intervals"),
+        ({"columns": {"age": {"aggregate": "period"}}}, "no months and years"),
+        ({"columns": {"age": {"step": 5}}}, 'works with aggregate="interval"'),
+        ({"columns": {"age": {"hierarchy": "steps:5"}}}, "nothing would use it"),
+        ({"columns": {"zip": {"outside": "root"}}}, "has no hierarchy"),
+        ({"columns": {"zip": {"hierarchy": "prefix:2", "aggregate": "ancestor", "level": 3}}}, "its root is level 2"),
+        ({"columns": {"zip": {"hierarchy": "nowhere.csv"}}}, "cannot be read"),
+        ({"intervals": "columns"}, "no column is published as an interval"),
+        ({"truthful": True, "rho": 0.5}, "Random aggregation"),
+    ],
+)
+def test_what_cannot_be_true_is_refused_in_a_paragraph(settings, said):
+    with pytest.raises(shoal.ShoalError, match=said) as error:
+        shoal.anonymize(people(), k=4, **ROLES, **settings)
+
+    assert "\n" not in str(error.value)
+
+
+def test_a_step_of_zero_is_refused():
+    with pytest.raises(ParameterError, match=r"columns\.age\.step cannot be used: input should be greater than 0"):
+        shoal.anonymize(people(), k=4, columns={"age": {"aggregate": "interval", "step": 0}}, **ROLES)
+
+
+def test_the_columns_of_ends_must_not_be_there_already():
+    table = people().append_column("age.low", pa.array(range(120)))
+
+    with pytest.raises(SchemaError, match=r"'age\.low', but the table has one"):
+        truthful(table, intervals="columns", other=["age.low"])
+
+
+def test_a_step_as_fine_as_the_values_is_warned_about():
+    with pytest.warns(shoal.ShoalWarning, match="as fine as its values"):
+        shoal.anonymize(people(), k=4, columns={"age": {"aggregate": "interval", "step": 1}}, **ROLES)
+
+
+def test_streams_and_collections_refuse_truthful_values(tmp_path):
+    with pytest.raises(ParameterError, match="no truthful"):
+        shoal.Stream(4, quasi_identifiers=["age"], delay=9, columns={"age": {"aggregate": "interval"}})
+    with pytest.raises(ParameterError, match="no truthful"):
+        begin(tmp_path / "folder", people(), k=4, truthful=True, **ROLES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_job_for_adult_reads_a_hierarchy_for_each_quasi_identifier():
+    job = shoal.Job.load(Path(__file__).parents[1] / "examples" / "adult_from_arx.toml")
+
+    assert job.truthful
+    assert {settings.hierarchy for settings in job.columns.values()} == {
+        f"adult_hierarchies/{name}.csv" for name in job.roles.quasi_identifiers
+    }
+
+
+def test_a_semantic_release_publishes_medoids_of_the_hierarchy():
+    release = shoal.anonymize(people(), k=4, columns=ZIP, seed=1, **ROLES)
+
+    assert set(release.table["zip"].to_pylist()) <= set(people()["zip"].to_pylist())
+    assert release.verdict.truth == ()
+
+
+def test_ranges_of_years_are_not_taken_for_intervals_of_numbers(tmp_path):
+    columns = ZIP | {"born": {"precision": "year"}}
+    release = truthful(people(), columns=columns)
+    release.write(tmp_path / "release.csv")
+    found = shoal.audit_truth(tmp_path / "release.csv", people(), quasi_identifiers=["born"])
+
+    assert any("/" in period for period in release.table["born"].to_pylist())
+    assert [(truth.form, truth.n_false) for truth in found] == [("period", 0)]
+    assert shoal.read_published(["1951/1953", "1960/1961"]).is_period
