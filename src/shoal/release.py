@@ -190,8 +190,8 @@ def anonymize(
         Options for reading a file; see `shoal.table.read`.
     engine : {"memory", "disk", "spark"}, optional
         What makes the release: "memory" with all records in memory, "disk" with a part of them at a time, from a file
-        or a folder of Parquet files that may be larger than memory (``docs/howto/larger_than_memory.md``), "spark" a Spark
-        cluster, from Parquet or a Spark DataFrame (``docs/spark.md``).
+        or a folder of Parquet files that may be larger than memory (``docs/howto/larger_than_memory.md``), "spark" a
+        Spark cluster, from Parquet or a Spark DataFrame (``docs/spark.md``).
     memory : str, optional
         How much memory the engine "disk" may use, such as ``"2GB"``; it chooses that engine, and 1GB is its default.
     **options
