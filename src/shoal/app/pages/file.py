@@ -23,9 +23,14 @@ _LABELS = {
     "names": "Names of the columns, one a line, if the file has none",
     "thousands": "Mark between thousands",
     "date_format": "Format of dates, such as %d.%m.%Y",
+    "fill_keys": "Keys that some lines lack are missing values",
+    "sheet": "Sheet",
+    "header_row": "Number of the row that names the columns",
     "max_unpacked_gb": "Largest size to unpack to, in GB",
 }
 _LISTS = ("null_values", "names")
+_SWITCHES = ("header", "fill_keys")
+_NOT_ASKED = ("path", "fields", "catalog")  # a catalogue is another file, which may be outside the opened folder
 
 
 class Option(NamedTuple):
@@ -68,6 +73,8 @@ def change(request: Request, form: Form) -> str:
             given[option.name] = form.lines(option.name)
         elif option.kind == "switch":
             given[option.name] = form.has(option.name) or None
+        elif option.name == "header_row":
+            given[option.name] = form.whole(option.name, option.label)
         elif option.name == "max_unpacked_gb":
             given[option.name] = form.number(option.name, option.label)
         else:
@@ -118,13 +125,13 @@ def _options(draft: Draft) -> list[Option]:
     known = format_of(draft.input.path)[1].options
     found = []
     for name, about in Input.model_fields.items():
-        if name in ("path", "fields") or name not in known:
+        if name in _NOT_ASKED or name not in known:
             continue
         value = getattr(draft.input, name)
         label = _LABELS.get(name, (about.description or name).capitalize())
         if name in _LISTS:
             found.append(Option(name, label, "lines", "\n".join(value or ())))
-        elif name == "header":
+        elif name in _SWITCHES:
             found.append(Option(name, label, "switch", "yes" if value else ""))
         else:
             found.append(Option(name, label, "text", "" if value is None else str(value)))
