@@ -21,8 +21,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 ROOMS = [
     *("errors", "addresses", "extras", "typing", "progress", "datasets", "file_locks", "files", "arrays", "kernels"),
     *("table", "columns", "dialect", "partition", "models", "cells", "metrics", "dp", "auditing", "record_risk"),
-    *("job", "manifest", "truth", "attacks", "report", "preparing", "placing", "writing", "release"),
-    *("inspection", "comparison", "stream", "batches", "estimator", "reproduce", "app", "cli"),
+    *("job", "manifest", "truth", "attacks", "report", "preparing", "reviewing", "placing", "writing", "blocks"),
+    *("disk", "spark", "release", "inspection", "comparison", "stream", "batches", "estimator", "reproduce"),
+    *("app", "cli"),
 ]
 
 

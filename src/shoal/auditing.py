@@ -15,8 +15,9 @@ import pyarrow as pa
 from shoal.arrays import as_k
 from shoal.columns.coarse import form_of, read_coarse
 from shoal.columns.coarse.layout import gathered
+from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
-from shoal.columns.schema import Column, Role, Roles, Schema, as_names, as_settings
+from shoal.columns.schema import Column, ColumnSettings, Role, Roles, Schema, as_names, as_settings
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.models import Codes, Model, Reached
 from shoal.models.model import worse
@@ -266,32 +267,68 @@ def audit(
     >>> verdict.holds, verdict.smallest, verdict.confidential["disease"].distinct
     (True, 2, 1)
     """
-    quasi, sensitive = as_names(quasi_identifiers), as_names(confidential)
-    settings = as_settings(columns)
-    for name, given in settings.items():
-        unused = sorted(given.model_fields_set - {"kind", "order"})
-        if unused:
-            raise ParameterError(
-                f"{', '.join(unused)} is set for column {name!r}, but an audit uses only kind and order. Leave it out."
-            )
-    if not quasi:
-        raise SchemaError("No quasi-identifiers are given, so there are no classes to count. Name at least one column.")
-    needed = dict.fromkeys([*quasi, *sensitive, *settings, *([subject] if subject else [])])
-    source = _read(table, list(needed), reading)
+    asked = Question.of(quasi_identifiers, k, confidential, models, subject, columns)
+    source = _read(table, asked.needed, reading)
     for text in source.said:
         python_warnings.warn(text, ShoalWarning, stacklevel=2)
-    arrow = gathered(source.arrow, list(needed))
+    arrow = gathered(source.arrow, asked.needed)
     if arrow.num_rows == 0:
         raise ParameterError("The table has no records, so there is nothing to count.")
-    k = None if k is None else as_k(k)
-    roles = Roles(quasi_identifiers=tuple(quasi), confidential=tuple(sensitive))
-    kinds = Schema.of(arrow.select(dict.fromkeys([*quasi, *sensitive])).schema, roles, settings)
-    asked = as_models(models)
-    check_models(asked, kinds)
-    verdict = recount(arrow, kinds, k, arrow[subject] if subject else None, asked)
-    forms = {name: form_of(arrow[name]) for name in quasi}
+    verdict = recount(arrow, asked.schema(arrow.schema), asked.k, arrow[subject] if subject else None, asked.models)
+    forms = {name: form_of(arrow[name]) for name in asked.quasi}
     truth = [Truth(name, form, len(arrow[name].unique()), None) for name, form in forms.items() if form is not None]
     return replace(verdict, truth=tuple(truth))
+
+
+class Question(NamedTuple):
+    """What an audit is asked, checked as far as that needs no table."""
+
+    quasi: list[str]
+    k: int | None
+    confidential: list[str]
+    models: tuple[Model, ...]
+    subject: str | None
+    settings: dict[str, ColumnSettings]
+
+    @staticmethod
+    def of(
+        quasi_identifiers: Sequence[str] | str,
+        k: int | None,
+        confidential: Sequence[str] | str,
+        models: Sequence[Model] | Model,
+        subject: str | None,
+        columns: dict[str, Any] | None,
+    ) -> "Question":
+        """Check the arguments of `audit`."""
+        settings = as_settings(columns)
+        for name, given in settings.items():
+            unused = sorted(given.model_fields_set - {"kind", "order"})
+            if unused:
+                raise ParameterError(
+                    f"{', '.join(unused)} is set for column {name!r}, but an audit uses only kind and order. Leave it "
+                    "out."
+                )
+        quasi = as_names(quasi_identifiers)
+        if not quasi:
+            raise SchemaError(
+                "No quasi-identifiers are given, so there are no classes to count. Name at least one column."
+            )
+        smallest = None if k is None else as_k(k)
+        return Question(quasi, smallest, as_names(confidential), tuple(as_models(models)), subject, settings)
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns to read."""
+        names = [*self.quasi, *self.confidential, *self.settings, *([self.subject] if self.subject else [])]
+        return list(dict.fromkeys(names))
+
+    def schema(self, types: pa.Schema) -> Schema:
+        """Return the columns to count, with their roles; raise if they and the models do not fit."""
+        counted = pa.schema([types.field(name) for name in dict.fromkeys([*self.quasi, *self.confidential])])
+        roles = Roles(quasi_identifiers=tuple(self.quasi), confidential=tuple(self.confidential))
+        kinds = Schema.of(counted, roles, self.settings)
+        check_models(self.models, kinds)
+        return kinds
 
 
 def _read(table: Any, names: list[str], reading: dict[str, Any]) -> Table:
@@ -312,17 +349,23 @@ def recount(
     subjects: pa.ChunkedArray | None = None,
     models: Sequence[Model] = (),
     original: Columns | None = None,
+    *,
+    whole: Distributions | None = None,
 ) -> Verdict:
     """Recount a table whose columns have roles; `subjects` may be a column that is not published.
 
-    The models have been checked against the schema. `original` holds the records in the same order; what is published
-    to be true of every record is compared with them.
+    The models have been checked against the schema. `whole` are the confidential columns of the whole table, if `table`
+    is a part of it. `original` holds the records in the same order; what is published to be true of every record is
+    compared with them.
     """
     classes = class_ids(table.select(schema.quasi_names))
     counts = np.bincount(classes)
     sizes, numbers = np.unique(counts, return_counts=True)
     persons = None if subjects is None else identity_codes(subjects)
-    confidential = {column.name: _Counted.of(table, column, persons) for column in schema.having(Role.CONFIDENTIAL)}
+    confidential = {
+        column.name: _Counted.of(table, column, persons, (whole or {}).get(column.name))
+        for column in schema.having(Role.CONFIDENTIAL)
+    }
     return Verdict(
         k=k,
         n_records=len(classes),
@@ -355,9 +398,11 @@ class _Counted(NamedTuple):
     persons: Labels | None
 
     @staticmethod
-    def of(table: Columns, column: Column, persons: Labels | None) -> "_Counted":
+    def of(table: Columns, column: Column, persons: Labels | None, whole: Distribution | None) -> "_Counted":
         values = table[column.name]
-        return _Counted(codes_of(values, column), codes_of(values, column, merged=True), persons)
+        return _Counted(
+            codes_of(values, column, whole=whole), codes_of(values, column, merged=True, whole=whole), persons
+        )
 
     def diversity(self, classes: Labels) -> Diversity:
         found = diversity(classes, self.column, self.seen)

@@ -19,7 +19,7 @@ _FLAGS = {
         for name in (
             *("header", "names", "encoding", "decimal", "quote", "delimiter", "thousands", "date_format", "missing"),
             *("confidential", "other", "by", "subject", "household", "weights", "rho", "seed", "accept", "aggregate"),
-            *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling"),
+            *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling", "engine", "memory"),
             *("fill_keys", "sheet", "header_row", "catalog", "format", "table", "query", "to_table", "manifest"),
             *("to_format", "outside", "hierarchy", "truthful", "objective"),
         )

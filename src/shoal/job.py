@@ -207,6 +207,10 @@ class Late(Settings):
     inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
 
 
+Engine = Literal["memory", "disk", "spark"]
+"""What makes a release: all records in memory, a part of them at a time, or a Spark cluster."""
+
+
 class Job(Settings):
     """All settings of a release, without the data.
 
@@ -254,12 +258,22 @@ class Job(Settings):
         {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"
     )
     options: dict[str, Plain] = Field({}, description="what the method itself takes")
+    engine: Engine | None = Field(
+        None,
+        description="memory, disk for tables larger than memory, or spark; by default memory, and disk with a limit",
+    )
+    memory: str | None = Field(None, description="how much memory the engine disk may use, such as 2GB")
     late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
     stream: StreamSettings | None = Field(
         None, description="for a stream: when a tuple is due, and from where to where"
     )
+
+    @property
+    def chosen_engine(self) -> Engine:
+        """The engine that makes the release; a limit of memory chooses the engine disk."""
+        return self.engine or ("memory" if self.memory is None else "disk")
 
     @staticmethod
     def of(**settings: Any) -> "Job":

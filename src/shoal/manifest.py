@@ -21,31 +21,32 @@ from shoal.auditing import Verdict
 from shoal.errors import FileError, ParameterError
 from shoal.extras import versions
 from shoal.job import Job
-from shoal.table import Table
 from shoal.table.clean import as_permutation
 from shoal.typing import Labels
 
 
 def internal_manifest(
     job: Job,
-    source: Table,
+    input_sha256: str,
     output_sha256: str,
-    labels: Labels,
+    labels: Labels | None,
     rows: NDArray[np.int64] | None,
     verdict: Verdict,
     measures: dict[str, Any],
 ) -> dict[str, Any]:
     """Return everything needed to reproduce and to justify a release.
 
-    `rows` holds the input record of each row of the table, None if they are in the same order.
+    `rows` holds the input record of each row of the table, None if they are in the same order. A release made in blocks
+    has no numbered records, so that labels and rows are left out.
     """
+    by_number = labels is not None
     return {
         **_common(output_sha256, verdict),
         "for": "internal use: do not publish",
         "job": job.to_dict(),
-        "input_sha256": source.sha256,
-        "labels": _packed(labels),
-        "order": "keep" if rows is None else "shuffle",
+        "input_sha256": input_sha256,
+        "labels": None if labels is None else _packed(labels),
+        "order": "keep" if rows is None and by_number else "shuffle",
         "rows": None if rows is None else _packed(rows),
         **measures,
     }
@@ -100,6 +101,11 @@ def read_internal(manifest: str | os.PathLike[str]) -> Internal:
     """Read the internal manifest of a release."""
     try:
         content = json.loads(Path(manifest).read_text(encoding="utf-8"))
+        if content["labels"] is None:
+            raise ParameterError(
+                f"{os.fspath(manifest)!r} belongs to a release that was made in blocks, which does not keep the number "
+                "of each record. Leave the manifest out."
+            )
         labels = unpacked(content["labels"])
         job = Job.from_toml(Job.of(**content["job"]).to_toml())  # without the defaults, which nobody has set
         rows = None if content["rows"] is None else as_permutation(unpacked(content["rows"]), len(labels))

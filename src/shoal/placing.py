@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from shoal.columns.coarse.layout import laid_out, written_names
 from shoal.errors import ParameterError
 from shoal.files import check_free, hidden_folder, replacing_all, sha256
+from shoal.job import Order
 from shoal.report import Form, ReleaseLike
 from shoal.table import Table, format_of, inputs_of, output_format_of, read, rewrite_parquet_into, write_into
+from shoal.table.batches import Batches
 from shoal.table.clean import empty_made_missing, plain, publishable, reordered
 from shoal.table.databases import place_of
 from shoal.table.databases.new_table import NewTable, TableAt, check_free_table, new_table
@@ -32,7 +34,28 @@ from shoal.typing import Labels
 
 
 class Writable(ReleaseLike, Protocol):
-    """The parts of a release that are written, as in `shoal.release.Release`."""
+    """The parts of a release that `shoal.writing.write_release` uses, whether its records are in memory or not."""
+
+    @property
+    def source(self) -> Table | Batches:
+        """The input table."""
+
+    @property
+    def labels(self) -> Labels | None:
+        """The cell of each record, if records are in memory."""
+
+    def rows(self, order: Order) -> NDArray[np.int64] | None:
+        """Return the record number of each row of the written table; None for the order of the input."""
+
+    def write_table(self, table: "TableInTheMaking", rows: NDArray[np.int64] | None) -> None:
+        """Write the published table."""
+
+    def recount_table(self, table: "TableInTheMaking", rows: NDArray[np.int64] | None) -> None:
+        """Recount the guarantees on the written table; raise if they do not hold."""
+
+
+class InMemory(ReleaseLike, Protocol):
+    """The parts of a release whose records are in memory, as in `shoal.release.Release`."""
 
     @property
     def source(self) -> Table:
@@ -45,10 +68,6 @@ class Writable(ReleaseLike, Protocol):
     @property
     def replaced(self) -> pa.Table:
         """The published quasi-identifiers, in the order of the input."""
-
-    @property
-    def labels(self) -> Labels:
-        """The cell of each record."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +185,7 @@ def check_free_files(files: Files, force: bool, inputs: Sequence[str | os.PathLi
 class TableInTheMaking(Protocol):
     """A table that is being written: to a file or to a database."""
 
-    def write(self, release: Writable, rows: NDArray[np.int64] | None) -> None:
+    def write(self, release: InMemory, rows: NDArray[np.int64] | None) -> None:
         """Write the published columns, in the order of `rows`."""
 
     def read_back(self, names: Sequence[str]) -> pa.Table:
@@ -180,20 +199,24 @@ class TableInTheMaking(Protocol):
 
 
 @contextmanager
-def begun(files: Files, force: bool, source: Table) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
+def begun(files: Files, force: bool, source: Table | Batches) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
     """Yield the table to write and the temporary path of each file; publish all of them at the end, the table last."""
-    inputs = inputs_of(source)
+    inputs = source.inputs if isinstance(source, Batches) else inputs_of(source)
+    if isinstance(source, Batches) and not isinstance(files.table, Path):
+        raise ParameterError('A release made in blocks goes to a file. Name one, or use engine="memory".')
     if isinstance(files.table, Path):
         with replacing_all(files.paths, force, files.private, inputs) as temporaries:
             beside = dict(zip(files.paths, temporaries, strict=True))
             yield FileTable(beside[files.table]), beside
     elif isinstance(files.table, StandardOutput):
+        assert isinstance(source, Table)
         with _standard_output(files, files.table, force, source) as begun:
             yield begun
     elif files.table.is_new_file:
         with _new_database(files, files.table, force, inputs) as begun:
             yield begun
     else:
+        assert isinstance(source, Table)
         with (
             new_table(files.table, source.origin, force) as table,
             replacing_all(files.paths, force, files.private, inputs, commit=table.commit) as temporaries,
@@ -232,7 +255,7 @@ def _standard_output(
             yield FileTable(path), dict(zip(files.paths, temporaries, strict=True))
 
 
-def _published(release: Writable) -> pa.Table:
+def _published(release: InMemory) -> pa.Table:
     """Return the published columns, intervals laid out as the job says."""
     names = [column.name for column in release.schema.published]
     return laid_out(release.columns.select(names), release.schema, release.job.intervals)
@@ -244,7 +267,7 @@ class FileTable:
 
     path: Path
 
-    def write(self, release: Writable, rows: NDArray[np.int64] | None) -> None:
+    def write(self, release: InMemory, rows: NDArray[np.int64] | None) -> None:
         """Write the table; from Parquet to Parquet, unchanged columns never have to fit into memory."""
         source, schema, layout = release.source, release.schema, release.job.intervals
         if source.kind == "parquet" and source.path is not None and format_of(self.path)[1].name == "parquet":
@@ -274,7 +297,7 @@ class DatabaseTable:
     def __init__(self, table: NewTable) -> None:
         self._table = table
 
-    def write(self, release: Writable, rows: NDArray[np.int64] | None) -> None:
+    def write(self, release: InMemory, rows: NDArray[np.int64] | None) -> None:
         """Write the table, with the labels of its columns as comments, and read it back."""
         published = publishable(_published(release))
         labels = release.source.labels.variables if release.source.labels is not None else {}

@@ -1,5 +1,6 @@
 """Preparing: a job is validated against its table, once, before the partition."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from shoal.columns.schema import TRUE_AGGREGATES, Column, Kind, Role, Schema, na
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.models.table_columns import check_models
-from shoal.table import Table
+from shoal.table import Table, ValueLabels
 from shoal.typing import Vector
 
 
@@ -35,10 +36,41 @@ class Prepared(NamedTuple):
 
 def prepared(job: Job, table: Table) -> Prepared:
     """Prepare a table for the partition; raise on everything that can be checked before it."""
+    if job.chosen_engine != "memory":
+        raise ParameterError(
+            f'engine="{job.chosen_engine}" makes whole releases only, and this needs all records in memory. Leave out '
+            "the engine and its limit of memory."
+        )
+    if job.memory is not None:
+        raise ParameterError(
+            'A limit of memory applies to engine="disk", but engine="memory" is asked for. Leave one of them out.'
+        )
+    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load, job.truthful)
+    check_job(job, schema)
+    as_cell_size(job.k, table.n_records)
+    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
+    original = prepare(table.load(list(needed)), schema, job.missing)
+    schema = _with_coarse_values(schema, original, job.k)
+    check_values(original, schema, job.steer, job.missing)
+    weights = survey_weights(original, schema)
+    ask(column_findings(schema, original, table.has_fields, table.labels, table.mixed), job.accept)
+    return Prepared(schema, original, weights)
+
+
+def check_late(job: Job) -> None:
+    """Raise if a job has settings for late records, where it is not that of a collection."""
+    if job.late is not None:
+        raise ParameterError(
+            "The job has settings for late records (late), which apply only to a collection. Remove them, or begin a "
+            "collection with the job: shoal collect begin."
+        )
+
+
+def check_job(job: Job, schema: Schema) -> None:
+    """Raise on settings that contradict each other or the columns, whatever the records are."""
     if job.stream is not None:
         raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
     check_accepted(job.accept)
-    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load, job.truthful)
     check_intervals(job.intervals, schema)
     if job.rho and job.models:
         raise ParameterError(
@@ -52,14 +84,6 @@ def prepared(job: Job, table: Table) -> Prepared:
     check_models(job.models, schema)
     check_steering(job.steer, schema, job.models)
     check_objective(job.objective, job.method, schema, job.models, job.steer, job.rho)
-    as_cell_size(job.k, table.n_records)
-    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
-    original = prepare(table.load(list(needed)), schema, job.missing)
-    schema = _with_coarse_values(schema, original, job.k)
-    check_values(original, schema, job.steer, job.missing)
-    weights = survey_weights(original, schema)
-    ask(column_findings(table, schema, original), job.accept)
-    return Prepared(schema, original, weights)
 
 
 def _with_coarse_values(schema: Schema, original: pa.Table, k: int) -> Schema:
@@ -87,13 +111,19 @@ def _check_level(column: Column, tree: Hierarchy) -> None:
         )
 
 
-def column_findings(table: Table, schema: Schema, original: pa.Table) -> list[Finding]:
+def column_findings(
+    schema: Schema,
+    original: pa.Table,
+    has_fields: bool,
+    labels: ValueLabels | None = None,
+    mixed: Mapping[str, Mapping[str, int]] | None = None,
+) -> list[Finding]:
     """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
     found = []
     for column in schema.quasi:
-        about = description_of(table.labels, column.name)
-        mixed = table.mixed.get(column.name, {})
-        view = ColumnView(column.name, original[column.name], table.has_fields, about, mixed=mixed)
+        about = description_of(labels, column.name)
+        types = (mixed or {}).get(column.name, {})
+        view = ColumnView(column.name, original[column.name], has_fields, about, mixed=types)
         found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
     return found
 
@@ -124,8 +154,8 @@ def check_bound(job: Job, schema: Schema) -> None:
             )
 
 
-def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
-    """Return the validated survey weights, or None if there are none."""
+def survey_weights(table: pa.Table, schema: Schema, first_record: int | None = 0) -> Vector | None:
+    """Return the validated survey weights, or None if there are none; `first_record` as in `prepare`."""
     name = schema.roles.weights
     if name is None:
         return None
@@ -135,8 +165,8 @@ def survey_weights(table: pa.Table, schema: Schema) -> Vector | None:
     weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
     bad = ~(np.isfinite(weights) & (weights >= 0))
     if bad.any():
+        where = "" if first_record is None else f", the first in record {first_record + bad.argmax()}"
         raise SchemaError(
-            f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not, the first "
-            f"in record {bad.argmax()}."
+            f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not{where}."
         )
     return weights

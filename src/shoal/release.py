@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
@@ -27,27 +28,31 @@ from shoal.cells.contributors import Contribution, contributions, single_value_f
 from shoal.cells.grouping import group
 from shoal.columns.coarse import stand_ins
 from shoal.columns.coarse.layout import laid_out
-from shoal.columns.equivalence import value_codes
 from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import ALIASES, Role, Schema, as_names
 from shoal.columns.space import Space
+from shoal.disk.disk_release import DiskRelease, check_parts, execute_on_disk
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
-from shoal.job import BoundEffort, Job, Order, Output
+from shoal.job import BoundEffort, Engine, Job, Order, Output
 from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.ncp import Ncp, ncp
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.placing import Files, check_free_files
-from shoal.preparing import Prepared, check_bound, column_findings, prepared
+from shoal.placing import Files, TableInTheMaking, check_free_files
+from shoal.preparing import Prepared, check_bound, check_late, column_findings, prepared
 from shoal.progress import OneTotal
 from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
+from shoal.reviewing import accepted_columns, warnings_of
+from shoal.spark.jobs import execute_on_spark, run_on_spark
+from shoal.spark.release import SparkRelease
 from shoal.table import Table, read
+from shoal.table.batches import open_batches
 from shoal.table.clean import publishable
 from shoal.typing import Labels, Matrix, Progress, Seed, Vector
-from shoal.writing import write_release
+from shoal.writing import recount_table, write_release, written_order
 
 Names = Sequence[str] | str
 Form = Literal["internal", "public"]
@@ -68,10 +73,9 @@ _SETTINGS = (
     "threads",
     "progress",
     "reading",
+    "engine",
+    "memory",
 )
-
-SMALL_SEED = 2**32
-"""Smaller seeds can be found by brute force."""
 
 WITHDRAWN = (
     "k is not claimed: random aggregation (rho = {rho:g}) gives every record of a group different values around the "
@@ -110,8 +114,10 @@ def anonymize(
     threads: int | None = None,
     progress: Progress | None = None,
     reading: Mapping[str, Any] | None = None,
+    engine: Engine | None = None,
+    memory: str | None = None,
     **options: Any,
-) -> "Release":
+) -> "Release | DiskRelease | SparkRelease":
     """Make a table k-anonymous by microaggregation.
 
     Parameters
@@ -182,13 +188,21 @@ def anonymize(
         Called repeatedly as ``progress(done, n_records)``: first with 0, always with the same total.
     reading : dict, optional
         Options for reading a file; see `shoal.table.read`.
+    engine : {"memory", "disk", "spark"}, optional
+        What makes the release: "memory" with all records in memory, "disk" with a part of them at a time, from a file
+        or a folder of Parquet files that may be larger than memory (``docs/howto/larger_than_memory.md``), "spark" a Spark
+        cluster, from Parquet or a Spark DataFrame (``docs/spark.md``).
+    memory : str, optional
+        How much memory the engine "disk" may use, such as ``"2GB"``; it chooses that engine, and 1GB is its default.
     **options
         Options of the method, such as ``effort="best", seconds=60``. An unknown option is an error.
 
     Returns
     -------
     Release
-        The published table with its verdict, loss and risk.
+        The published table with its verdict, loss and risk. Of the engine "disk" a
+        `shoal.disk.disk_release.DiskRelease`, whose records stay in a scratch folder until it is written and closed; of
+        the engine "spark" a `shoal.spark.SparkRelease`.
 
     Raises
     ------
@@ -243,7 +257,13 @@ def anonymize(
         models=models,
         accept=as_names(accept),
         options=options,
+        engine=engine,
+        memory=memory,
     )
+    if job.chosen_engine == "disk":
+        return execute_on_disk(job, open_batches(table, **(reading or {})), threads=threads, progress=progress)
+    if job.chosen_engine == "spark":
+        return execute_on_spark(job, table, reading or {}, threads)
     return execute_job(job, read(table, **(reading or {})), threads=threads, progress=progress)
 
 
@@ -267,11 +287,7 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
 
 def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
     """Make the release that a job describes from a table."""
-    if job.late is not None:
-        raise ParameterError(
-            "The job has settings for late records (late), which apply only to a collection. Remove them, or begin a "
-            "collection with the job: shoal collect begin."
-        )
+    check_late(job)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     whole = OneTotal(progress, table.n_records)
@@ -323,7 +339,7 @@ def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, ce
     measured = _measured(replaced, schema, original)
     loss = table_loss(space, original, measured, alike)
     release = Release(job, table, schema, space, original, weights, X, replaced, measured, cells, verdict, loss)
-    near_unique = {f"{column}={SINGLE_VALUES}" for column in _accepted_columns(job, "near-unique-text", schema)}
+    near_unique = {f"{column}={SINGLE_VALUES}" for column in accepted_columns(job, "near-unique-text", schema)}
     ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=4)
@@ -339,11 +355,6 @@ def _measured(replaced: pa.Table, schema: Schema, original: pa.Table) -> pa.Tabl
     return replaced
 
 
-def _accepted_columns(job: Job, name: str, schema: Schema) -> list[str]:
-    """Return the quasi-identifiers for which a finding is accepted."""
-    return [column for column in schema.quasi_names if {name, f"{column}={name}"} & set(job.accept)]
-
-
 def run(
     job: Job | str | os.PathLike[str],
     table: Any = None,
@@ -352,7 +363,7 @@ def run(
     save_job: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> "Release":
+) -> "Release | DiskRelease | SparkRelease":
     """Make the release that a job describes, and write it where the job says.
 
     Parameters
@@ -387,11 +398,15 @@ def run(
     if save_job is not None and job.output is None:
         raise ParameterError("The job is to be saved beside its release, but it has no output. Set a path in [output].")
     given = job.input.path if table is None and job.input is not None else table
+    reading = job.input.reading() if job.input is not None else {}
+    if job.chosen_engine == "spark":
+        return run_on_spark(job, given, reading, save_job=save_job, force=force, threads=threads)
     if job.output is not None:
         inputs = [given] if isinstance(given, str | os.PathLike) else []
         check_free_files(output_files(job.output, save_job), force, inputs)
-    source = read(given, **(job.input.reading() if job.input is not None else {}))
-    release = execute_job(job, source, threads=threads, progress=progress)
+    if job.chosen_engine == "disk":
+        return _run_on_disk(job, given, reading, save_job, force, threads, progress)
+    release = execute_job(job, read(given, **reading), threads=threads, progress=progress)
     if job.output is not None:
         out = job.output
         release.write(
@@ -408,6 +423,28 @@ def run(
             save_job=save_job,
             force=force,
         )
+    return release
+
+
+def _run_on_disk(
+    job: Job,
+    given: Any,
+    reading: dict[str, Any],
+    save_job: str | os.PathLike[str] | None,
+    force: bool,
+    threads: int | None,
+    progress: Progress | None,
+) -> DiskRelease:
+    """Make a release in blocks, write it where the job says, and remove the scratch folder."""
+    out = job.output
+    files = None if out is None else output_files(out, save_job)
+    if files is not None:
+        check_parts(files)
+    target = Path(os.path.realpath(files.table)) if files is not None and isinstance(files.table, Path) else None
+    release = execute_on_disk(job, open_batches(given, **reading), threads=threads, progress=progress, target=target)
+    if out is not None and files is not None:
+        with release:
+            release.write_files(files, order=out.order, force=force, said=out.said())
     return release
 
 
@@ -500,16 +537,35 @@ class Release:
         """Cell number of each record, in the order of the input; not published."""
         return self.cells.labels
 
+    def rows(self, order: Order) -> NDArray[np.int64] | None:
+        """Return the record number of each row of the written table; None for the order of the input."""
+        return written_order(self, order)
+
+    def write_table(self, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
+        """Write the published table; used by `write`."""
+        table.write(self, rows)
+
+    def recount_table(self, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
+        """Recount the guarantees on a written table; raise if they do not hold."""
+        recount_table(self, table, rows)
+
     @cached_property
     def risk(self) -> Risk:
         """Reidentification risk against an intruder who holds the original values."""
         alike = None if self.verdict.withdrawn else self.labels
         return table_risk(self.original, self.measured, self.schema, self.space, self.X, alike, self.weights)
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What the reader says about the file that its records do not show, such as hidden rows."""
+        return self.source.said
+
     @cached_property
     def findings(self) -> list[Finding]:
         """Findings about the quasi-identifiers that are accepted or need no answer."""
-        return column_findings(self.source, self.schema, self.original)
+        return column_findings(
+            self.schema, self.original, self.source.has_fields, self.source.labels, self.source.mixed
+        )
 
     @cached_property
     def codebook(self) -> list[dict[str, Any]]:
@@ -664,57 +720,4 @@ class Release:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Warnings to review before publishing."""
-        return tuple(_warnings(self))
-
-
-def _warnings(release: Release) -> list[str]:
-    found = (
-        []
-        if release.verdict.withdrawn is None
-        else ["Random aggregation was requested, so the release is not k-anonymous; the verdict explains the reason."]
-    )
-    found += release.source.said
-    if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
-        found.append(
-            f"The seed is below {SMALL_SEED:,} and can be found by brute force; it reveals the random part of every "
-            "published value. Leave the seed out: then one of 63 bits is drawn and stored in the job."
-        )
-    found += [
-        f"Column {name!r} has the same value in all records: it does not affect distances."
-        for name in release.space.constant
-    ]
-    found += [finding.sentence for finding in release.findings if finding.name != "constant"]
-    found += [one.sentence for one in release.contributions if one.is_telling]
-    found += [
-        f"The step of column {column.name!r} is as fine as its values: the ends of its intervals are values that fewer "
-        f"than {release.job.k} records share. Give a larger step, or leave it out."
-        for column in release.schema.quasi
-        if column.grid is not None and column.grid.shows_values
-    ]
-    found += _gone(release)
-    found += [each.note for each in release.verdict.models if each.note]
-    weights = release.schema.roles.weights
-    for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
-        counts = np.bincount(value_codes(release.columns[column.name]))
-        alone = np.count_nonzero(counts == 1)
-        if 2 * alone > release.verdict.n_records:
-            found.append(
-                f"Column {column.name!r} is published unchanged, and {alone / release.verdict.n_records:.0%} of the "
-                "records have a unique value: whoever knows the value can identify the record."
-            )
-        if column.name == weights:
-            found.append(f"The survey weights in column {column.name!r} are published: they can reveal rare groups.")
-    return found
-
-
-def _gone(release: Release) -> list[str]:
-    """Return warnings about columns that are suppressed or lose more than half of their variation."""
-    varying = [column.name for column in release.schema.quasi if column.name not in release.space.constant]
-    wiped = [name for name in varying if release.replaced[name].null_count == release.verdict.n_records]
-    most = [name for name in varying if release.loss.columns[name].il > 50 and name not in wiped]
-    listed = ", ".join(f"{name!r} ({release.loss.columns[name].il:.0f} %)" for name in most)
-    found = [
-        f"Column {name!r} is published entirely as missing: it is missing in most records of every cell."
-        for name in wiped
-    ]
-    return found + ([f"More than half of the differences between records are lost in {listed}."] if most else [])
+        return tuple(warnings_of(self))

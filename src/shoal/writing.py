@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.auditing import recount
+from shoal.auditing import Verdict, recount
 from shoal.columns.coarse.layout import gathered, laid_out, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.job import Order
+from shoal.job import Job, Order
 from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models.table_columns import categories_of
-from shoal.placing import Files, TableInTheMaking, Writable, begun
-from shoal.report import FORMATS, gather
+from shoal.placing import Files, InMemory, TableInTheMaking, Writable, begun
+from shoal.report import FORMATS, ReleaseLike, gather
 from shoal.table.published_order import published_order
 
 
@@ -36,19 +36,21 @@ def write_release(
 
     `before_publishing` is called when all files are complete and before they are renamed; if it raises, none is.
     """
-    # Everything that takes long or may fail is done before the first file.
-    rows = written_order(release, order)
-    facts = gather(release, files.form, **said, file=files.title) if files.reports else {}
-    measures = dict(release.measures)
+    if order not in get_args(Order):
+        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
+    rows = release.rows(order)
     with begun(files, force, release.source) as (table, beside):
-        table.write(release, rows)
-        _recount(release, table, rows)
-        output = table.sha256()
+        release.write_table(table, rows)
+        release.recount_table(table, rows)
+        facts = gather(release, files.form, **said, file=files.title) if files.reports else {}
+        output, measures = table.sha256(), dict(release.measures)
         published = as_text(public_manifest(release.job, output, release.verdict, release.codebook))
         texts = {
             **{path: FORMATS[name]({**facts, "sha256": output}) for name, path in files.reports.items()},
             files.internal_manifest: as_text(
-                internal_manifest(release.job, release.source, output, release.labels, rows, release.verdict, measures)
+                internal_manifest(
+                    release.job, release.source.sha256, output, release.labels, rows, release.verdict, measures
+                )
             ),
         }
         if files.job is not None:
@@ -63,10 +65,8 @@ def write_release(
             before_publishing()
 
 
-def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
+def written_order(release: InMemory, order: Order) -> NDArray[np.int64] | None:
     """Return the record number of each row of the written table; None for the order of the input."""
-    if order not in get_args(Order):
-        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
     if order == "keep":
         return None
     return published_order(
@@ -74,10 +74,10 @@ def written_order(release: Writable, order: Order) -> NDArray[np.int64] | None:
     )
 
 
-def _recount(release: Writable, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
+def recount_table(release: InMemory, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
     """Recount the guarantees on what was written before it is published, with the subjects in the order of its rows."""
     job = release.job
-    schema = _counted(release)
+    schema = _counted_schema(release)
     names = [column.name for column in schema.columns]
     laid = laid_out(release.replaced, schema, job.intervals)
     written = gathered(table.read_back(written_names(names, schema, job.intervals, laid)), names)
@@ -91,9 +91,14 @@ def _recount(release: Writable, table: TableInTheMaking, rows: NDArray[np.int64]
     own = release.original.select([column.name for column in schema.quasi if column.is_true])
     original = own if rows is None else own.take(pa.array(rows))
     asked = None if release.verdict.withdrawn else job.k
-    found = recount(written, schema, asked, subjects, job.models, original)
+    found = recount(written, schema, asked, subjects, job.models, original=original)
+    require_of_written(found, job)
+
+
+def require_of_written(found: Verdict, job: Job) -> None:
+    """Raise if a written table, read back, does not satisfy what was asked for."""
     if not found.k_holds:
-        persons = "" if subjects is None else f", and one has {found.subjects} different subjects"
+        persons = f", and one has {found.subjects} different subjects" if found.subject_asked else ""
         raise GuaranteeError(
             f"The written table does not satisfy k={job.k}: read back, its smallest class has {found.smallest} "
             f"records{persons}. Nothing was released. Choose another format."
@@ -111,7 +116,7 @@ def _recount(release: Writable, table: TableInTheMaking, rows: NDArray[np.int64]
         )
 
 
-def _subjects(release: Writable, rows: NDArray[np.int64] | None) -> pa.ChunkedArray | None:
+def _subjects(release: InMemory, rows: NDArray[np.int64] | None) -> pa.ChunkedArray | None:
     """Return the subject of each written record, or None without a subject column."""
     name = release.schema.roles.subject
     if name is None:
@@ -120,14 +125,14 @@ def _subjects(release: Writable, rows: NDArray[np.int64] | None) -> pa.ChunkedAr
     return subjects if rows is None else subjects.take(pa.array(rows))
 
 
-def _counted(release: Writable) -> Schema:
+def _counted_schema(release: ReleaseLike) -> Schema:
     """Return the schema for recounting a written file, with explicit orders, since a file may not store them."""
     wanted = {*release.schema.quasi_names, *(model.column for model in release.job.models)}
     columns = [column for column in release.schema.columns if column.name in wanted]
     return Schema(tuple(_with_order(release, column) for column in columns), Roles())
 
 
-def _with_order(release: Writable, column: Column) -> Column:
+def _with_order(release: ReleaseLike, column: Column) -> Column:
     if column.kind is not Kind.ORDINAL or column.role is not Role.CONFIDENTIAL:
         return column
     order = categories_of(release.columns[column.name], column).drop_null()

@@ -85,7 +85,7 @@ def test_diversity_and_closeness_go_together():
     models = [(LDiversity("diagnosis", l=3, kind="entropy"), *diagnosis), (TCloseness("salary", t=0.2), *salary)]
     labels = enforce(X, None, 5, models, seed=1)
 
-    assert all(measure(model, labels, *column).holds for model, *column in models)
+    assert all(measure(model, labels, *column[:3]).holds for model, *column in models)
 
 
 def test_too_few_values_are_counted_and_not_named():

@@ -9,6 +9,7 @@ from shoal.cells.bucket_steering import refuse_second_weight
 from shoal.cells.households import households_of, refuse_split_households, shared_columns
 from shoal.cells.strata import strata_of
 from shoal.cells.subjects import k_subjects
+from shoal.columns.distribution import Distributions
 from shoal.columns.equivalence import identity_codes
 from shoal.columns.schema import Schema
 from shoal.errors import ParameterError
@@ -37,10 +38,15 @@ class Constraints(NamedTuple):
     """At most one model that only steers the partition."""
 
 
-def constraints_of(table: pa.Table, schema: Schema, k: int, models: Sequence[Model] = ()) -> Constraints:
-    """Collect the constraints, and refuse those that no partition can satisfy; the first step of `group`."""
+def constraints_of(
+    table: pa.Table, schema: Schema, k: int, models: Sequence[Model] = (), whole: Distributions | None = None
+) -> Constraints:
+    """Collect the constraints, and refuse those that no partition can satisfy; the first step of `group`.
+
+    `whole` are the confidential columns of the whole table, if `table` is a part of it.
+    """
     strata, households, shared = boundaries_of(table, schema, k)
-    guarded = models_on_columns(models, schema, table)
+    guarded = models_on_columns(models, schema, table, whole)
     steering = [each for each in guarded if not each.model.promised]
     _refuse_steering(steering, households is not None)
     kept = [each for each in guarded if each.model.promised]

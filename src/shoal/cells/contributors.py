@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.cells.aggregate import Cells
 from shoal.columns.axes import category_codes, sorted_categories
+from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.findings import SINGLE_VALUES, Finding, Remedy
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Column, Kind, Schema
@@ -62,16 +63,30 @@ class Contribution:
 
 
 def contributions(
-    original: pa.Table, replaced: pa.Table, schema: Schema, cells: Cells, weights: Vector | None
+    original: pa.Table,
+    replaced: pa.Table,
+    schema: Schema,
+    cells: Cells,
+    weights: Vector | None,
+    whole: Distributions | None = None,
 ) -> list[Contribution]:
     """Count for each quasi-identifier the cells whose published value comes from one record, if there are any.
+
+    `whole` are the columns of categories in the whole table, if `original` is a part of it.
 
     Notes
     -----
     Takes O(n log n) time in records.
     """
     found = [
-        _contribution(original[column.name], replaced[column.name], column, cells.of(column), weights)
+        _contribution(
+            original[column.name],
+            replaced[column.name],
+            column,
+            cells.of(column),
+            weights,
+            (whole or {}).get(column.name),
+        )
         for column in schema.quasi
         if not column.is_true  # an interval or a set shows no value of one record as that of the cell
     ]
@@ -98,7 +113,12 @@ def single_value_findings(found: Iterable[Contribution], schema: Schema) -> list
 
 
 def _contribution(
-    values: pa.ChunkedArray, published: pa.ChunkedArray, column: Column, labels: Labels, weights: Vector | None
+    values: pa.ChunkedArray,
+    published: pa.ChunkedArray,
+    column: Column,
+    labels: Labels,
+    weights: Vector | None,
+    whole: Distribution | None,
 ) -> Contribution:
     n_cells = int(labels.max()) + 1
     sizes = np.bincount(labels, minlength=n_cells)
@@ -106,7 +126,7 @@ def _contribution(
     shown[labels] = np.asarray(published.is_valid())
     by_category = column.aggregate in _BY_CATEGORY and column.kind is not Kind.NUMERIC
     if by_category:
-        giving, of_one = _agreeing(values, published, labels)
+        giving, of_one = _agreeing(values, published, whole)
         because = "no two of its records agree in the category"
     else:
         giving, of_one = np.asarray(values.is_valid()), np.zeros(len(labels), dtype=bool)
@@ -120,11 +140,12 @@ def _contribution(
 
 
 def _agreeing(
-    values: pa.ChunkedArray, published: pa.ChunkedArray, labels: Labels
+    values: pa.ChunkedArray, published: pa.ChunkedArray, whole: Distribution | None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which records have the category that their cell publishes, and which of them are the only ones."""
     categories = sorted_categories(values)
     codes = category_codes(values, categories)
     agrees = (codes == category_codes(decoded(published), categories)) & np.asarray(values.is_valid())
-    alone = np.bincount(codes, minlength=len(categories)) == 1
+    counts = np.bincount(codes, minlength=len(categories)) if whole is None else whole.counts_of(categories)
+    alone = counts == 1
     return agrees, agrees & alone[codes]

@@ -19,6 +19,7 @@ from shoal.cells.enforce import enforce
 from shoal.cells.merging import join_until_kept
 from shoal.cells.steering import with_steering
 from shoal.cells.strata import Cut, within
+from shoal.columns.distribution import Distributions
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.models import Model, ModelOnColumn, TCloseness
@@ -37,6 +38,7 @@ def group(
     *,
     models: Sequence[Model] = (),
     steering: Mapping[str, float] | None = None,
+    whole: Distributions | None = None,
     objective: str = "sse",
     threads: int | None = None,
     progress: Progress | None = None,
@@ -58,6 +60,8 @@ def group(
         Models of confidential columns. They refer to the whole table, even with strata.
     steering : mapping of str to float, optional
         Weights of the columns that steer the partition; see `shoal.cells.steering`.
+    whole : mapping of str to Distribution, optional
+        The columns of the models in the whole table, if `table` is a part of it.
     objective : {"sse", "ncp"}
         What cells are made for; `shoal.cells.certainty.check_objective` has accepted it.
     k, method, seed, threads, progress, **options
@@ -71,7 +75,7 @@ def group(
         If models, strata and households contradict each other. The columns of the models have already been checked
         (`shoal.models.table_columns.check_models`).
     """
-    constraints = constraints_of(table, schema, k, models)
+    constraints = constraints_of(table, schema, k, models, whole)
     if objective == "ncp":
         with kernels.using(threads=threads):
             return Cells(certain_cells(table, schema, k, constraints, seed, progress=progress, **options))

@@ -29,7 +29,7 @@ def refuse_split_households(households: Labels, strata: Labels, k: int) -> None:
     first = np.unique(households, return_index=True)[1]
     if np.any(strata != strata[first][households]):
         raise SchemaError("Some households have records in several strata. Leave out the household or the strata.")
-    refuse_small_strata(strata[first], "of households", k)
+    refuse_small_strata(np.bincount(strata[first]), "of households", k)
 
 
 def shared_columns(table: pa.Table, schema: Schema, households: Labels) -> list[str]:

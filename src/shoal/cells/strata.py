@@ -33,21 +33,34 @@ def strata_of(table: pa.Table, schema: Schema, k: int) -> tuple[Labels, str]:
     GuaranteeError
         If a stratum has fewer than `k` records.
     """
-    by = [column.name for column in schema.having(Role.BY)]
-    zeros = [column.name for column in schema.quasi if column.settings.keep_zeros]
-    apart = table.select(by)
-    for name in zeros:
+    apart, what = strata_columns(table, schema), strata_in_words(schema)
+    strata = class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)
+    refuse_small_strata(np.bincount(strata), what, k)
+    return strata, what
+
+
+def strata_columns(table: pa.Table, schema: Schema) -> pa.Table:
+    """Return the columns whose values no cell mixes: those of `by`, and whether a number is a zero that is kept."""
+    apart = table.select([column.name for column in schema.having(Role.BY)])
+    for name in _zeros(schema):
         is_zero = pc.equal(table[name].cast(pa.float64(), safe=False), 0.0)
         apart = apart.append_column(f"zero in {name}", pc.fill_null(is_zero, False))
+    return apart
+
+
+def strata_in_words(schema: Schema) -> str:
+    """Return a description of the strata, empty if there is only one."""
+    by, zeros = [column.name for column in schema.having(Role.BY)], _zeros(schema)
     what = [f"by {', '.join(map(repr, by))}"] * bool(by) + [f"zeros in {', '.join(map(repr, zeros))}"] * bool(zeros)
-    strata = class_ids(apart) if apart.num_columns else np.zeros(table.num_rows, dtype=np.int64)
-    refuse_small_strata(strata, " and ".join(what), k)
-    return strata, " and ".join(what)
+    return " and ".join(what)
 
 
-def refuse_small_strata(strata: Labels, what: str, k: int) -> None:
+def _zeros(schema: Schema) -> list[str]:
+    return [column.name for column in schema.quasi if column.settings.keep_zeros]
+
+
+def refuse_small_strata(sizes: Labels, what: str, k: int) -> None:
     """Refuse strata of fewer than `k` records; `what` describes the strata."""
-    sizes = np.bincount(strata)
     small = sizes[sizes < k]
     if what and len(small):
         raise GuaranteeError(

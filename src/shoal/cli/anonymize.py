@@ -7,7 +7,7 @@ import click
 from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.cli.execute import run_and_tell
-from shoal.job import BoundEffort, Job, Order
+from shoal.job import BoundEffort, Engine, Job, Order
 from shoal.table import databases_in_words, formats_in_words
 
 _EXAMPLES = """\b
@@ -75,6 +75,12 @@ Examples:
     callback=lambda ctx, parameter, value: None if value is None else typed.number(value),
     help="Random aggregation of numbers, 0 to 1; above 0 the release is NOT k-anonymous (docs/random.md).",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(get_args(Engine)),
+    help="What makes the release: memory, disk for files larger than memory, or spark.  [default: memory]",
+)
+@click.option("--memory", metavar="SIZE", help="How much memory the engine disk may use, such as 2GB; chooses it.")
 @options.making
 @options.truth
 @options.columns()
@@ -123,6 +129,8 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         accept=given["accept"],
         steer=options.steering_of(given),
         options=options.method_options(given["options"]),
+        engine=given["engine"],
+        memory=given["memory"],
         input={"path": file, **options.reading_of(given)},
         output={
             "path": output,

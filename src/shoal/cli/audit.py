@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ from shoal.cli import options
 from shoal.cli.execute import models_in_words, truth_in_words, verdict_in_words
 from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
+from shoal.disk.recounting import audit_on_disk
 from shoal.files import check_free, replacing_all
 from shoal.record_risk import below, record_risk
 from shoal.table import output_format_of, shown, write_into
@@ -38,6 +40,7 @@ from shoal.truth import audit_truth
 @click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--memory", metavar="SIZE", help="Count a file larger than memory in parts, within so much, such as 2GB.")
 @click.option(
     "--original", metavar="FILE", help="Compare intervals, sets, ancestors and periods with every record of this file."
 )
@@ -45,7 +48,14 @@ from shoal.truth import audit_truth
 @click.option("--same-order", is_flag=True, help="FILE has the records of --original in the same order.")
 @options.reading
 def command(
-    file: str, k: int | None, as_json: bool, as_list: bool, risks: str | None, force: bool, **given: Any
+    file: str,
+    k: int | None,
+    as_json: bool,
+    as_list: bool,
+    risks: str | None,
+    force: bool,
+    memory: str | None,
+    **given: Any,
 ) -> int:
     """Recount the guarantees of a published FILE, made by shoal or by another tool.
 
@@ -54,6 +64,10 @@ def command(
     """
     if as_list and k is None:
         raise click.UsageError("--list lists the records in classes smaller than k. Give k: -k 10")
+    if memory is not None and (as_list or risks or given["original"]):
+        raise click.UsageError(
+            "--list, --risks and --original need all records in memory. Leave out --memory, or them."
+        )
     if (given["manifest"] or given["same_order"]) and given["original"] is None:
         raise click.UsageError("--manifest and --same-order say which original is which; name them: --original FILE")
     if risks is not None:
@@ -61,9 +75,10 @@ def command(
         check_free([risks], force)
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
+    counted_by = audit if memory is None else partial(audit_on_disk, memory=memory)
     quasi = roles.pop("quasi_identifiers", ())
     with warned() as texts, showing(f"reading and counting {shown(file)}", ""):
-        verdict = audit(
+        verdict = counted_by(
             file,
             quasi_identifiers=quasi,
             k=k,

@@ -38,6 +38,11 @@ class Meter(ABC):
             if self._shown:
                 self._show()
 
+    def stage(self, name: str) -> None:
+        """Take the name of the stage that begins, of work that has several."""
+        with self._lock:
+            self._during = name
+
     def __enter__(self) -> "Meter":
         self._timer.start()
         return self

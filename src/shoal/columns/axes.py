@@ -5,6 +5,7 @@ far apart as any two others: exactly where the dimensions allow it (`docs/space.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -38,6 +39,17 @@ def fit_axis(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "Numb
     return NominalAxis.fit(values, column, scaling)
 
 
+class Moments(NamedTuple):
+    """What an axis needs to know about numbers that are not in memory together; exact."""
+
+    ends: Numbers
+    """The lowest and the highest number; empty if all are missing."""
+
+    mean: Fraction
+    variance: Fraction
+    n_missing: int
+
+
 @dataclass(frozen=True)
 class NumberAxis:
     """Numbers, ranks and dates: one coordinate, and a second one where values are missing.
@@ -62,19 +74,29 @@ class NumberAxis:
         order = categories_in_order(values, column) if column.kind is Kind.ORDINAL else None
         present = _numbers(values, order).present
         n_missing = len(values) - len(present)
-        pivot = halfway(present) if scaling != "none" else 0
-        moved = less(present, pivot)
-        largest = np.abs(moved).max(initial=0.0)
-        if scaling == "none" and largest > LARGEST_UNSCALED:
-            raise SchemaError(f"Column {column.name!r} has numbers too large to be squared. Choose a scaling for it.")
-        exponent = int(np.frexp(largest)[1]) if scaling != "none" else 0
-        moved = np.ldexp(moved, -exponent)
+        pivot, exponent = _pivot_and_exponent(_ends(present), column, scaling)
+        moved = np.ldexp(less(present, pivot), -exponent)
         shift, spread = _shift_and_spread(moved, scaling)
         scaled = (moved - shift) / (spread or 1.0)
         mean = float(scaled.mean()) if len(scaled) else 0.0
         apart = _missing_apart(scaled - mean, scaling) if n_missing else 0.0
         constant = len(present) == 0 or (n_missing == 0 and present.min() == present.max())
         return NumberAxis(column, order, pivot, exponent, shift, spread, mean, apart, bool(constant))
+
+    @staticmethod
+    def from_moments(moments: Moments, column: Column, order: pa.Array | None, scaling: Scaling) -> "NumberAxis":
+        """Return the axis of numbers, or of ranks in an order, of which only the moments are known."""
+        pivot, exponent = _pivot_and_exponent(moments.ends, column, scaling)
+        unit = Fraction(2) ** -exponent
+        mean = (moments.mean - Fraction(pivot)) * unit
+        deviation = float(np.sqrt(float(moments.variance * unit**2)))
+        shift, spread = _shift_and_spread(np.ldexp(less(moments.ends, pivot), -exponent), scaling)
+        if scaling == "zscore" and spread:
+            shift, spread = float(mean), deviation
+        scaled_mean = float(mean - Fraction(shift)) / (spread or 1.0)
+        apart = _missing_apart(np.array([deviation / (spread or 1.0)]), scaling) if moments.n_missing else 0.0
+        constant = len(moments.ends) == 0 or (moments.n_missing == 0 and moments.ends[0] == moments.ends[1])
+        return NumberAxis(column, order, pivot, exponent, shift, spread, scaled_mean, apart, bool(constant))
 
     @property
     def n_dims(self) -> int:
@@ -135,6 +157,20 @@ def as_numbers(values: pa.ChunkedArray | pa.Array) -> Numbers:
     return np.asarray(values.cast(pa.float64(), safe=False))
 
 
+def _ends(numbers: Numbers) -> Numbers:
+    """Return the lowest and the highest number, or nothing of nothing."""
+    return np.array([numbers.min(), numbers.max()]) if len(numbers) else numbers
+
+
+def _pivot_and_exponent(ends: Numbers, column: Column, scaling: Scaling) -> tuple[int | float, int]:
+    """Return what to subtract from numbers, and the power of two that brings the largest below 1."""
+    pivot = halfway(ends) if scaling != "none" else 0
+    largest = np.abs(less(ends, pivot)).max(initial=0.0)
+    if scaling == "none" and largest > LARGEST_UNSCALED:
+        raise SchemaError(f"Column {column.name!r} has numbers too large to be squared. Choose a scaling for it.")
+    return pivot, int(np.frexp(largest)[1]) if scaling != "none" else 0
+
+
 def halfway(numbers: Numbers) -> int | float:
     """Return a number halfway between the lowest and the highest, a whole one where they are."""
     if len(numbers) == 0:
@@ -190,7 +226,13 @@ class NominalAxis:
     def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NominalAxis":
         """Find the categories and place them."""
         categories = sorted_categories(values)
-        shares = np.bincount(category_codes(values, categories), minlength=len(categories)) / max(len(values), 1)
+        counts = np.bincount(category_codes(values, categories), minlength=len(categories))
+        return NominalAxis.from_counts(categories, counts, column, scaling)
+
+    @staticmethod
+    def from_counts(categories: pa.Array, counts: Codes, column: Column, scaling: Scaling) -> "NominalAxis":
+        """Place categories, null last, that occur so often."""
+        shares = counts / max(counts.sum(), 1)
         unlike = 1 - np.square(shares).sum()  # how often two records differ
         apart = float(np.sqrt(2 / unlike)) if scaling == "zscore" and len(categories) > 1 else 1.0
         return NominalAxis(column, categories, apart * _places(shares), apart)
@@ -211,12 +253,16 @@ class NominalAxis:
 
     def lookup(self, values: pa.ChunkedArray) -> Lookup:
         """Return the points of the categories, and the number of each record's category."""
-        codes = self.codes(values)
-        if codes.min(initial=0) < 0:
+        codes, points = self.codes(values), self.points * self.column.settings.weight
+        unknown = codes < 0
+        if not unknown.any():
+            return Lookup(points, codes)
+        if (unknown & np.asarray(decoded(values).is_valid())).any():
             raise SchemaError(
                 f"Column {self.column.name!r} has categories that did not occur when the space was fixed."
             )
-        return Lookup(self.points * self.column.settings.weight, codes)
+        # A withheld category says nothing: it lies in the middle of all of them.
+        return Lookup(np.vstack([points, np.zeros(self.n_dims)]), np.where(unknown, len(points), codes))
 
     def squared_apart(self, one: Codes, other: Codes) -> Vector:
         """Return the exact squared distance between pairs of categories, given by their numbers."""

@@ -4,6 +4,7 @@ Declared codes become missing values, extremes are top- or bottom-coded, and wha
 missing values without a policy, infinities, categories that are not in the order.
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ Missing = Literal["error", "own-value"]
 """What to do with missing values: refuse them, or treat missing as a value of its own."""
 
 
-def prepare(table: pa.Table, schema: Schema, missing: Missing = "error") -> pa.Table:
+def prepare(table: pa.Table, schema: Schema, missing: Missing = "error", first_record: int | None = 0) -> pa.Table:
     """Return the table with its quasi-identifiers recoded as set, or raise for a column that cannot be used.
 
     Parameters
@@ -29,6 +30,8 @@ def prepare(table: pa.Table, schema: Schema, missing: Missing = "error") -> pa.T
         Roles, kinds and settings of the columns.
     missing : {"error", "own-value"}
         What to do with missing quasi-identifiers.
+    first_record : int, optional
+        Number of the first record in messages, if `table` is a part of a larger one; None if records have no numbers.
 
     Returns
     -------
@@ -43,13 +46,13 @@ def prepare(table: pa.Table, schema: Schema, missing: Missing = "error") -> pa.T
     """
     for column in schema.having(Role.QUASI, Role.BY):
         place = table.schema.get_field_index(column.name)
-        table = table.set_column(place, column.name, _prepared(table.column(place), column))
+        table = table.set_column(place, column.name, _prepared(table.column(place), column, first_record))
     if missing == "error":
-        _refuse_missing(table, schema)
+        refuse_missing({column.name: table[column.name].null_count for column in schema.quasi}, table.num_rows, schema)
     return table
 
 
-def _prepared(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+def _prepared(values: pa.ChunkedArray, column: Column, first_record: int | None) -> pa.ChunkedArray:
     """Return one column, recoded by its settings."""
     values = _with_plain_categories(values) if pa.types.is_dictionary(values.type) else one_missing(values)
     if column.settings.fold:
@@ -60,7 +63,7 @@ def _prepared(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         if limit is not None:
             values = _limited(values, column, limit, beyond)
     if pa.types.is_floating(values.type):
-        _refuse_infinite(values, column)
+        _refuse_infinite(values, column, first_record)
     if column.kind is Kind.ORDINAL:
         _refuse_unordered(values, column)
     return values
@@ -137,11 +140,12 @@ def _as_values(entries: tuple[str | int | float, ...], type_: pa.DataType) -> pa
     return pa.concat_arrays([pa.array([], type_), *(pa.array([entry]).cast(type_) for entry in entries)])
 
 
-def _refuse_infinite(values: pa.ChunkedArray, column: Column) -> None:
+def _refuse_infinite(values: pa.ChunkedArray, column: Column, first_record: int | None) -> None:
     infinite = np.asarray(pc.fill_null(pc.is_inf(values), False))
     if infinite.any():
+        where = "" if first_record is None else f", the first in record {first_record + infinite.argmax()}"
         raise SchemaError(
-            f"Column {column.name!r} has {infinite.sum():,} infinite values, the first in record {infinite.argmax()}. "
+            f"Column {column.name!r} has {infinite.sum():,} infinite values{where}. "
             "Infinity has no distance: make these values missing, or limit them (top, bottom)."
         )
 
@@ -169,13 +173,14 @@ def _limited(values: pa.ChunkedArray, column: Column, limit: float, beyond: obje
     return pc.if_else(beyond(values, bound), bound, values)
 
 
-def _refuse_missing(table: pa.Table, schema: Schema) -> None:
-    counts = {column.name: table[column.name].null_count for column in schema.quasi if not column.own_missing}
-    found = {name: count for name, count in counts.items() if count}
+def refuse_missing(n_missing: Mapping[str, int], n_records: int, schema: Schema) -> None:
+    """Raise if quasi-identifiers have missing values that their file does not declare."""
+    found = {column.name: n_missing[column.name] for column in schema.quasi if not column.own_missing}
+    found = {name: count for name, count in found.items() if count}
     if found:
         listed = ", ".join(f"{name!r} ({count:,})" for name, count in found.items())
         raise SchemaError(
-            f"Missing values in quasi-identifiers: {listed}, of {table.num_rows:,} records. Say what to do with them: "
+            f"Missing values in quasi-identifiers: {listed}, of {n_records:,} records. Say what to do with them: "
             'missing="own-value" treats missing as a value of its own; or drop or fill these '
             "records first."
         )

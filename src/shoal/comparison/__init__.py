@@ -310,7 +310,9 @@ def _quietly(source: Any, **settings: Any) -> Release:
     """Make a release; the warnings of all releases are collected together."""
     with python_warnings.catch_warnings():
         python_warnings.simplefilter("ignore", ShoalWarning)
-        return anonymize(source, **settings)
+        release = anonymize(source, **settings)
+    assert isinstance(release, Release)
+    return release
 
 
 def _part(progress: Progress | None, place: int, n_parts: int) -> Progress | None:

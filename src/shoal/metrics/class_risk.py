@@ -93,27 +93,31 @@ def class_risk(classes: ArrayLike, weights: ArrayLike | None = None, threshold: 
     if not 0 <= threshold <= 1:
         raise ParameterError("threshold must be between 0 and 1; a risk is a probability.")
     numbers = as_classes(classes)
-    sizes = np.bincount(numbers)
-    population = np.maximum(_class_sums(numbers, weights), sizes)
-    prosecutor, journalist = 1 / sizes[numbers], 1 / population[numbers]
+    return risk_of_sizes(np.bincount(numbers), None if weights is None else _class_sums(numbers, weights), threshold)
+
+
+def risk_of_sizes(sizes: Labels, weights: Vector | None = None, threshold: float = 0.1) -> ClassRisk:
+    """Measure the risks from the number of records, and the sum of the weights, of each class."""
+    n_records = int(sizes.sum())
+    population = sizes.astype(np.float64) if weights is None else np.maximum(weights, sizes)
+    prosecutor, journalist = 1 / sizes, 1 / population
+    expected = float(np.sum(sizes / population) / n_records)
     return ClassRisk(
         prosecutor_max=float(prosecutor.max()),
-        prosecutor_mean=len(sizes) / len(numbers),
-        prosecutor_above=float(np.mean(prosecutor > threshold)),
-        n_highest=int(np.count_nonzero(prosecutor == prosecutor.max())),
+        prosecutor_mean=len(sizes) / n_records,
+        prosecutor_above=int(sizes[prosecutor > threshold].sum()) / n_records,
+        n_highest=int(sizes[prosecutor == prosecutor.max()].sum()),
         journalist_max=float(journalist.max()),
-        journalist_mean=float(journalist.mean()),
-        journalist_above=float(np.mean(journalist > threshold)),
-        marketer=float(np.sum(sizes / population) / len(numbers)),
+        journalist_mean=expected,
+        journalist_above=int(sizes[journalist > threshold].sum()) / n_records,
+        marketer=expected,
         threshold=float(threshold),
         population="sample" if weights is None else "weights",
     )
 
 
-def _class_sums(classes: Labels, weights: ArrayLike | None) -> Vector:
-    """Sum the weights in each class; without weights every record counts 1."""
-    if weights is None:
-        return np.bincount(classes).astype(np.float64)
+def _class_sums(classes: Labels, weights: ArrayLike) -> Vector:
+    """Sum the weights in each class."""
     return np.asarray(np.bincount(classes, _as_sampling_weights(weights, len(classes))), dtype=np.float64)
 
 

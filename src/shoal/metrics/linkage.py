@@ -113,19 +113,30 @@ def linkage(
     (0.5, 0.375)
     """
     originals, release = as_release(X, Y, labels)
-    return _linked(originals, release, sample, seed)
+    return _linked(originals, release, _drawn(len(originals), sample, seed))
 
 
-def cell_linkage(X: Matrix, points: Matrix, labels: Labels, *, sample: int | None = None, seed: Seed = None) -> Linkage:
-    """Link records that were released as ``points[labels]``, as `linkage` does but without checks."""
+def cell_linkage(
+    X: Matrix,
+    points: Matrix,
+    labels: Labels,
+    *,
+    sample: int | None = None,
+    seed: Seed = None,
+    asked: Labels | None = None,
+) -> Linkage:
+    """Link records that were released as ``points[labels]``, as `linkage` does but without checks.
+
+    `asked` are ascending indices of the records to rank, in place of a sample.
+    """
     # Two cells may have the same released values.
     points, point_of_cell = distinct_rows(points)
-    return _linked(X, Released(points, point_of_cell[labels]), sample, seed)
+    drawn = _drawn(len(X), sample, seed) if asked is None else asked
+    return _linked(X, Released(points, point_of_cell[labels]), drawn)
 
 
-def _linked(originals: Matrix, release: "Released", sample: int | None, seed: Seed) -> Linkage:
+def _linked(originals: Matrix, release: "Released", asked: Labels | None) -> Linkage:
     n_records = len(originals)
-    asked = _drawn(n_records, sample, seed)
     from_released, from_original = kernels.linkage(originals, release.points, release.labels, asked)
     nearer, as_near = from_original
     ranks = sorted({2, 10, max(n_records // 100, 1)})

@@ -10,7 +10,7 @@ from shoal.columns.prepare import date_units, decoded
 from shoal.columns.schema import Kind, Role, Schema
 from shoal.columns.space import Space
 from shoal.metrics.linkage import Linkage, cell_linkage
-from shoal.metrics.risk import Risk, class_risk, interval_disclosure, uniqueness
+from shoal.metrics.risk import Interval, Risk, class_risk, interval_disclosure, uniqueness
 from shoal.metrics.utility import nominal_utility, numeric_utility
 from shoal.typing import Labels, Matrix, Vector
 
@@ -47,13 +47,18 @@ def table_risk(
     """
     if weights is not None:
         weights = np.maximum(weights, 1.0)  # a record represents at least one person
-    columns = numeric_columns(schema)
     return Risk(
         linkage=table_linkage(original, replaced, schema, space, X, labels),
         classes=class_risk(_published_classes(original, replaced, schema, labels), weights),
         uniqueness=uniqueness(class_ids(original.select(schema.quasi_names)), weights),
-        intervals=interval_disclosure(_numbers(original, columns), _numbers(replaced, columns)) if columns else {},
+        intervals=table_intervals(original, replaced, schema),
     )
+
+
+def table_intervals(original: pa.Table, replaced: pa.Table, schema: Schema) -> dict[str, Interval]:
+    """Measure the interval disclosure of the numeric quasi-identifiers."""
+    columns = numeric_columns(schema)
+    return interval_disclosure(_numbers(original, columns), _numbers(replaced, columns)) if columns else {}
 
 
 def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None) -> Labels:
@@ -68,9 +73,15 @@ def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, l
 
 
 def table_linkage(
-    original: pa.Table, replaced: pa.Table, schema: Schema, space: Space, X: Matrix, labels: Labels | None
+    original: pa.Table,
+    replaced: pa.Table,
+    schema: Schema,
+    space: Space,
+    X: Matrix,
+    labels: Labels | None,
+    asked: Labels | None = None,
 ) -> Linkage:
-    """Link all records of a small table, and a fixed sample of a large one.
+    """Link all records of a small table, a fixed sample of a large one, or the records `asked` for.
 
     Columns of `by` are published unchanged, so an intruder searches only the records of the right stratum.
     """
@@ -84,7 +95,8 @@ def table_linkage(
         # An extra coordinate, in which strata are farther apart than any two records in all others.
         far = 2 * np.sqrt(X.shape[1]) * (1 + np.abs(X).max(initial=0.0))
         X, points = (np.column_stack([Z, far * s]) for Z, s in ((X, strata), (points, strata[first])))
-    return cell_linkage(X, points, labels, sample=None if X.size <= MOST_NUMBERS else SAMPLE, seed=0)
+    sample = None if X.size <= MOST_NUMBERS else SAMPLE
+    return cell_linkage(X, points, labels, sample=sample, seed=0, asked=asked)
 
 
 def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weights: Vector | None) -> dict[str, Any]:

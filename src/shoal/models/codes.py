@@ -27,8 +27,13 @@ class Codes(NamedTuple):
     subjects: Labels | None = None
     """The person of each record, from 0; None if every record is a different person."""
 
+    whole: Labels | None = None
+    """The counts in the whole table, if the records are a part of it."""
+
     def counts(self) -> Labels:
         """Count the records of each value, or the persons who have it; shape (n_values,)."""
+        if self.whole is not None:
+            return self.whole
         values = self.codes if self.subjects is None else self.pairs()[1]
         return np.bincount(values, minlength=self.n_values)
 
@@ -74,7 +79,7 @@ def encode(column: "pa.Array | pa.ChunkedArray", *, ordered: bool, categories: S
     --------
     >>> import pyarrow as pa
     >>> encode(pa.array([30, 10, None, 30]), ordered=True)
-    Codes(codes=array([1, 0, 2, 1]), n_values=3, ordered=True, subjects=None)
+    Codes(codes=array([1, 0, 2, 1]), n_values=3, ordered=True, subjects=None, whole=None)
     """
     import pyarrow as pa
     import pyarrow.compute as pc

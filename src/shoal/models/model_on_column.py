@@ -19,11 +19,12 @@ class ModelOnColumn(NamedTuple):
     n_values: int
     ordered: bool
     subjects: Labels | None = None
+    whole: Labels | None = None
 
     @property
     def column(self) -> Codes:
         """The column alone."""
-        return Codes(self.codes, self.n_values, self.ordered, self.subjects)
+        return Codes(self.codes, self.n_values, self.ordered, self.subjects, self.whole)
 
     def part(self, records: Labels) -> "ModelOnColumn":
         """Return the same for some of the records."""

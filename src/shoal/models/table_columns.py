@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.axes import category_codes, sorted_categories
+from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import value_codes
 from shoal.columns.prepare import as_seen, categories_in_order, decoded, one_missing
 from shoal.columns.schema import Column, Kind, Role, Schema
@@ -55,10 +56,13 @@ def check_models(models: Sequence[Model], schema: Schema) -> None:
             raise ParameterError(f"{model.name} of column {model.column!r} is given twice. Give it once.")
 
 
-def codes_of(values: pa.ChunkedArray, column: Column, *, merged: bool = False) -> Codes:
+def codes_of(
+    values: pa.ChunkedArray, column: Column, *, merged: bool = False, whole: Distribution | None = None
+) -> Codes:
     """Return the codes of a column: the values that occur, in the order of its kind, missing last.
 
-    If `merged`, values that look the same (`shoal.columns.prepare.as_seen`) have the same code.
+    If `merged`, values that look the same (`shoal.columns.prepare.as_seen`) have the same code. `whole` is
+    the column in the whole table, if `values` are a part of it.
 
     Examples
     --------
@@ -66,16 +70,18 @@ def codes_of(values: pa.ChunkedArray, column: Column, *, merged: bool = False) -
     >>> table = pa.table({"age": [30, 40, 50], "salary": [10.0, None, 5.0]})
     >>> schema = Schema.of(table.schema, Roles(quasi_identifiers=("age",), confidential=("salary",)))
     >>> codes_of(table["salary"], schema["salary"])
-    Codes(codes=array([1, 2, 0]), n_values=3, ordered=True, subjects=None)
+    Codes(codes=array([1, 2, 0]), n_values=3, ordered=True, subjects=None, whole=None)
     """
     # The type of an ordinal column may hold its order.
     values = one_missing(values if column.kind is Kind.ORDINAL else decoded(values))
-    categories = categories_of(values, column)
+    categories = categories_of(values, column) if whole is None else whole.values
     codes = category_codes(values, categories)
-    if merged:
-        codes = value_codes(as_seen(pa.chunked_array([categories])))[codes]
-    occurs = np.bincount(codes) > 0
-    return Codes(np.cumsum(occurs)[codes] - 1, int(occurs.sum()), column.kind is not Kind.NOMINAL)
+    numbers = value_codes(as_seen(pa.chunked_array([categories]))) if merged else np.arange(len(categories))
+    codes = numbers[codes]
+    counts = np.bincount(codes) if whole is None else np.bincount(numbers, whole.counts).astype(np.int64)
+    occurs = counts > 0
+    known = None if whole is None else counts[occurs]
+    return Codes(np.cumsum(occurs)[codes] - 1, int(occurs.sum()), column.kind is not Kind.NOMINAL, whole=known)
 
 
 def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
@@ -92,10 +98,15 @@ def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:
     return pa.concat_arrays([order, pa.nulls(1, order.type)]) if n_missing else order
 
 
-def models_on_columns(models: Sequence[Model], schema: Schema, table: HasColumns) -> list[ModelOnColumn]:
-    """Return the models with their encoded columns."""
+def models_on_columns(
+    models: Sequence[Model], schema: Schema, table: HasColumns, whole: Distributions | None = None
+) -> list[ModelOnColumn]:
+    """Return the models with their encoded columns; `whole` are those of the whole table, if `table` is a part."""
     asked = {(model.column, model.merges_lookalikes) for model in models}
-    columns = {(name, merged): codes_of(table[name], schema[name], merged=merged) for name, merged in asked}
+    columns = {
+        (name, merged): codes_of(table[name], schema[name], merged=merged, whole=(whole or {}).get(name))
+        for name, merged in asked
+    }
     return [ModelOnColumn(model, *columns[model.column, model.merges_lookalikes]) for model in models]
 
 

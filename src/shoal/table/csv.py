@@ -2,7 +2,7 @@
 
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -30,6 +30,7 @@ from shoal.table.format import Format, Notes
 from shoal.table.unpacking import packed, packed_endings, unpacked
 
 _ROWS_AT_ONCE = 1 << 16
+_BEGINNING = 1 << 22  # bytes in which the header of a file is looked for
 _MOST_BLOCK = (1 << 31) - 1
 
 
@@ -84,12 +85,34 @@ def read_csv(
     return table, Notes(reading=Reading(delimiter, mark, encoding, quote, missing, has_header))
 
 
+def csv_names(path: Path, **reading: Any) -> tuple[str, ...]:
+    """Return the names of the columns, from the beginning of a file; `reading` as in `read_csv`."""
+    with open(path, "rb") as file:
+        text = sample(as_utf8(_whole_lines(file.read(_BEGINNING)), reading.get("encoding") or "utf-8", path.name))
+    if not text.strip():
+        raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
+    quote = _one_character("quote", reading.get("quote"), '"', or_none=True)
+    delimiter = _one_character("delimiter", reading.get("delimiter"), find_delimiter(text, quote))
+    header, names = reading.get("header"), reading.get("names")
+    _has_header(header, names)
+    return _names(text, delimiter, quote, path.name, header, several("names", names))
+
+
+def _whole_lines(raw: bytes) -> bytes:
+    """Return the beginning of a file without a line that is not complete, unless it is the only one."""
+    return raw[: raw.rindex(b"\n") + 1] if len(raw) == _BEGINNING and b"\n" in raw else raw
+
+
 def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
     """Write a table as UTF-8 text, quoted only where needed; `""` is an empty string, an empty field a missing value.
 
     Delimiter and decimal mark are those of the input file, if it was CSV too.
     """
-    check_flat(table.schema)
+    write_csv_parts([table], path, ending, notes)
+
+
+def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, notes: object = None) -> None:
+    """Write tables of the same columns one after another, as `write_csv` does one."""
     delimiter, decimal = (notes.delimiter, notes.decimal) if isinstance(notes, Reading) else (",", ".")
     if ending.startswith(".tsv"):
         delimiter = "\t"
@@ -98,8 +121,10 @@ def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) ->
     if decimal == delimiter:
         decimal = "."
     with open(path, "wb") as file, packed(file, ending) as out:
-        for piece in _lines(table, delimiter, decimal):
-            out.write(piece)
+        for number, table in enumerate(tables):
+            check_flat(table.schema)
+            for piece in _lines(table, delimiter, decimal, header=number == 0):
+                out.write(piece)
 
 
 @dataclass(frozen=True)
@@ -237,11 +262,11 @@ def _names(
     return names
 
 
-def _lines(table: pa.Table, delimiter: str, decimal: str) -> Iterator[memoryview]:
+def _lines(table: pa.Table, delimiter: str, decimal: str, header: bool) -> Iterator[memoryview]:
     """Yield the bytes of the file in chunks of records."""
     special = ('"', "\n", "\r", delimiter)
     names = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
-    for start in (-1, *range(0, table.num_rows, _ROWS_AT_ONCE)):
+    for start in (*([-1] if header else []), *range(0, table.num_rows, _ROWS_AT_ONCE)):
         rows = names if start < 0 else table.slice(start, _ROWS_AT_ONCE)
         fields = [_field(column, decimal, special) for column in rows.columns]
         lines = pc.binary_join_element_wise(*fields, _text(delimiter), null_handling="replace", null_replacement="")
@@ -300,6 +325,7 @@ CSV = Format(
     read_csv,
     write_csv,
     "the same delimiter and decimal mark, UTF-8",
+    write_parts=write_csv_parts,
     own_reading={"header": True},
     loses="types, which are inferred again; categories, labels",
 )

@@ -44,6 +44,8 @@ class Format(NamedTuple):
     """Description of a release in this format, for the docs."""
     extra: str | None = None
     """Extra that installs the dependencies of this format."""
+    write_parts: Callable[..., None] | None = None
+    """Writer that takes several tables of the same columns, one after another; None if the format has none."""
     tells_empty: bool = True
     """Whether the format distinguishes an empty string from a missing value."""
     read_only: tuple[str, ...] = ()

@@ -1,6 +1,7 @@
 """Columnar files: Parquet, of which only the requested columns are read, and Arrow (Feather)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,16 @@ def write_parquet(table: pa.Table, path: Path, ending: str = ".parquet", notes: 
     pq.write_table(table, path, **PARQUET_OPTIONS)
 
 
+def write_parquet_parts(tables: Iterable[pa.Table], path: Path, ending: str = ".parquet", notes: object = None) -> None:
+    """Write tables of the same columns one after another."""
+    with ExitStack() as stack:
+        writer = None
+        for table in tables:
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(path, table.schema, **PARQUET_OPTIONS))
+            writer.write_table(table)
+
+
 def read_arrow(
     path: Path, columns: Sequence[str] | None = None, max_unpacked_gb: float | None = None
 ) -> tuple[pa.Table, None]:
@@ -85,6 +96,16 @@ def write_arrow(table: pa.Table, path: Path, ending: str = ".arrow", notes: obje
         writer.write_table(table)
 
 
+def write_arrow_parts(tables: Iterable[pa.Table], path: Path, ending: str = ".arrow", notes: object = None) -> None:
+    """Write tables of the same columns, none of which holds categories, one after another."""
+    with ExitStack() as stack:
+        file, writer = stack.enter_context(pa.OSFile(str(path), "wb")), None
+        for table in tables:
+            if writer is None:
+                writer = stack.enter_context(pa.ipc.new_file(file, table.schema))
+            writer.write_table(table)
+
+
 def damaged(path: Path, kind: str) -> FileError:
     """Return the error for a file that is not of the format its name claims."""
     return FileError(
@@ -93,6 +114,22 @@ def damaged(path: Path, kind: str) -> FileError:
 
 
 PARQUET = Format(
-    "parquet", "Parquet", (".parquet",), read_parquet, write_parquet, "Parquet, zstd, with checksums", loses="nothing"
+    "parquet",
+    "Parquet",
+    (".parquet",),
+    read_parquet,
+    write_parquet,
+    "Parquet, zstd, with checksums",
+    write_parts=write_parquet_parts,
+    loses="nothing",
 )
-ARROW = Format("arrow", "Arrow", (".arrow", ".feather", ".ipc"), read_arrow, write_arrow, "Arrow", loses="nothing")
+ARROW = Format(
+    "arrow",
+    "Arrow",
+    (".arrow", ".feather", ".ipc"),
+    read_arrow,
+    write_arrow,
+    "Arrow",
+    write_parts=write_arrow_parts,
+    loses="nothing",
+)

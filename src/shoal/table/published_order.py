@@ -68,7 +68,7 @@ def record_hashes(columns: Iterable[pa.ChunkedArray], n_records: int) -> Hashes:
             hashes = _of_dictionary(chunk) if pa.types.is_dictionary(chunk.type) else None
             for at in range(0, len(chunk), _AT_ONCE):
                 piece = value_hashes(chunk.slice(at, _AT_ONCE)) if hashes is None else hashes[:, at : at + _AT_ONCE]
-                sums[:, start : start + piece.shape[1]] += _mixed(piece + own)
+                sums[:, start : start + piece.shape[1]] += mixed(piece + own)
                 start += piece.shape[1]
     return sums
 
@@ -128,7 +128,7 @@ def _of_times(values: pa.Array) -> Hashes:
 def _finished(
     shown: NDArray[Any], exact: NDArray[Any], not_shown: NDArray[np.bool_], missing: NDArray[np.bool_]
 ) -> Hashes:
-    hashes = _mixed(np.stack([shown, exact]).view(np.uint64) + _SEEDS)
+    hashes = mixed(np.stack([shown, exact]).view(np.uint64) + _SEEDS)
     hashes[0, not_shown] = _MISSING
     hashes[1, missing] = _MISSING
     return hashes
@@ -144,7 +144,7 @@ def _of_texts(values: pa.Array) -> Hashes:
     hashes[0, np.asarray(pc.binary_length(shown)) == 0] = _MISSING
     # The trailing spaces that were removed are identified by their number.
     lengths = np.asarray(pc.binary_length(exact)).astype(np.uint64)
-    hashes[1] += _mixed(np.where(missing, _MISSING, lengths))
+    hashes[1] += mixed(np.where(missing, _MISSING, lengths))
     return hashes
 
 
@@ -164,10 +164,10 @@ def _of_bytes(texts: pa.Array) -> Hashes:
     for position in range(0, _LONG, 8):
         open_ones = open_ones[lengths[open_ones] > position]
         word = words[starts[open_ones] + position] & _MASKS[np.minimum(lengths[open_ones] - position, 8)]
-        hashes[:, open_ones] = _mixed(hashes[:, open_ones] ^ word)
+        hashes[:, open_ones] = mixed(hashes[:, open_ones] ^ word)
     for i in np.flatnonzero(lengths > _LONG).tolist():
         digest = blake2b(content[starts[i] : starts[i] + lengths[i]].data, digest_size=16).digest()
-        hashes[:, i] = _mixed(hashes[:, i] ^ np.frombuffer(digest, "<u8"))
+        hashes[:, i] = mixed(hashes[:, i] ^ np.frombuffer(digest, "<u8"))
     return hashes
 
 
@@ -175,7 +175,7 @@ def _is_null(values: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(values.is_null())
 
 
-def _mixed(words: Hashes) -> Hashes:
+def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the words with their bits mixed, one to one: the end of SplitMix64 (Steele, Lea and Flood 2014)."""
     words = words ^ (words >> np.uint64(30))
     words *= np.uint64(0xBF58476D1CE4E5B9)

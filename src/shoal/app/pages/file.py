@@ -12,6 +12,7 @@ from shoal.errors import FileError
 from shoal.job import Input
 from shoal.report.sentences import kind_in_words
 from shoal.table import format_of
+from shoal.typing import holds
 
 _LABELS = {
     "delimiter": "Character between fields",
@@ -23,14 +24,12 @@ _LABELS = {
     "names": "Names of the columns, one a line, if the file has none",
     "thousands": "Mark between thousands",
     "date_format": "Format of dates, such as %d.%m.%Y",
-    "fill_keys": "Keys that some lines lack are missing values",
-    "sheet": "Sheet",
-    "header_row": "Number of the row that names the columns",
     "max_unpacked_gb": "Largest size to unpack to, in GB",
+    "sheet": "Sheet of the workbook",
+    "header_row": "Row that names the columns, as Excel counts",
+    "fill_keys": "Keys that some lines lack are missing values",
+    "catalog": "Catalogue with the labels (.sas7bcat), below the folder",
 }
-_LISTS = ("null_values", "names")
-_SWITCHES = ("header", "fill_keys")
-_NOT_ASKED = ("path", "fields", "catalog")  # a catalogue is another file, which may be outside the opened folder
 
 
 class Option(NamedTuple):
@@ -73,10 +72,9 @@ def change(request: Request, form: Form) -> str:
             given[option.name] = form.lines(option.name)
         elif option.kind == "switch":
             given[option.name] = form.has(option.name) or None
-        elif option.name == "header_row":
-            given[option.name] = form.whole(option.name, option.label)
-        elif option.name == "max_unpacked_gb":
-            given[option.name] = form.number(option.name, option.label)
+        elif option.kind == "number":
+            number = form.number(option.name, option.label)
+            given[option.name] = int(number) if number is not None and number.is_integer() else number
         else:
             given[option.name] = form.raw(option.name)
     work.change(form.at, lambda draft: with_reading(draft, given), "how the file is read")
@@ -125,16 +123,18 @@ def _options(draft: Draft) -> list[Option]:
     known = format_of(draft.input.path)[1].options
     found = []
     for name, about in Input.model_fields.items():
-        if name in _NOT_ASKED or name not in known:
+        if name in ("path", "fields") or name not in known:
             continue
         value = getattr(draft.input, name)
         label = _LABELS.get(name, (about.description or name).capitalize())
-        if name in _LISTS:
-            found.append(Option(name, label, "lines", "\n".join(value or ())))
-        elif name in _SWITCHES:
+        if holds(about.annotation, bool):
             found.append(Option(name, label, "switch", "yes" if value else ""))
+        elif holds(about.annotation, tuple):
+            found.append(Option(name, label, "lines", "\n".join(value or ())))
         else:
-            found.append(Option(name, label, "text", "" if value is None else str(value)))
+            is_number = holds(about.annotation, int) or holds(about.annotation, float)
+            written = "" if value is None else f"{value:g}" if is_number else str(value)
+            found.append(Option(name, label, "number" if is_number else "text", written))
     return found
 
 

@@ -25,11 +25,20 @@ from shoal.cells.aggregate.mode import modes
 from shoal.cells.aggregate.period import periods
 from shoal.cells.aggregate.random_aggregation import RandomAggregation, check_random_aggregation, randomized_values
 from shoal.cells.aggregate.value_set import value_sets
+from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.prepare import listed_categories
-from shoal.columns.schema import Aggregation, Column, Schema
+from shoal.columns.schema import Aggregation, Column, Kind, Schema
 from shoal.typing import Labels, Vector
 
-__all__ = ["AGGREGATES", "Aggregate", "Cells", "RandomAggregation", "aggregate", "check_random_aggregation"]
+__all__ = [
+    "AGGREGATES",
+    "Aggregate",
+    "Cells",
+    "RandomAggregation",
+    "aggregate",
+    "check_random_aggregation",
+    "published_type",
+]
 
 
 class Aggregate(NamedTuple):
@@ -78,6 +87,7 @@ def aggregate(
     cells: Cells,
     weights: Vector | None = None,
     randomized: RandomAggregation | None = None,
+    whole: Distributions | None = None,
 ) -> dict[str, pa.Array]:
     """Return the published columns of the quasi-identifiers.
 
@@ -94,6 +104,8 @@ def aggregate(
     randomized : RandomAggregation, optional
         Random aggregation: each record gets m + u in place of the mean m, with u uniform between rho (min - m) and
         rho (max - m) of its cell and column.
+    whole : mapping of str to Distribution, optional
+        The columns aggregated by their mode in the whole table, if `table` is a part of it.
 
     Returns
     -------
@@ -128,8 +140,18 @@ def aggregate(
     for column in schema.quasi:
         # The weights themselves are not weighted: their plain mean preserves their total, and all weighted totals.
         own = None if column.name == schema.roles.weights else weights
-        published[column.name] = _published(table[column.name], column, cells.of(column), own, rho, noise)
+        in_table = (whole or {}).get(column.name)
+        published[column.name] = _published(table[column.name], column, cells.of(column), own, rho, noise, in_table)
     return published
+
+
+def published_type(column: Column) -> pa.DataType:
+    """Return the type in which a quasi-identifier is published, of values that are neither categories nor coarse."""
+    decimals = column.settings.round
+    if column.kind is not Kind.NUMERIC or (column.aggregate in ("mode", "withhold", "medoid") and decimals is None):
+        return column.type
+    is_whole = pa.types.is_integer(column.type) and decimals is not None and decimals <= 0
+    return column.type if is_whole else pa.float64()
 
 
 def _published(
@@ -139,12 +161,13 @@ def _published(
     weights: Vector | None,
     rho: float,
     noise: np.random.Generator | None,
+    whole: Distribution | None,
 ) -> pa.Array:
     """Return one published column."""
     n_cells = int(labels.max()) + 1
     where = np.asarray(values.is_valid())
     sizes = np.bincount(labels, minlength=n_cells)
-    members = Members(labels[where], n_cells, None if weights is None else weights[where], sizes)
+    members = Members(labels[where], n_cells, None if weights is None else weights[where], sizes, whole)
     present = values.drop_null()
     missing = members.sizes == 0 if column.is_true else 2 * members.sizes < sizes
     if len(present) == 0:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.columns.distribution import Distribution
 from shoal.columns.schema import Column
 from shoal.typing import Labels, Vector
 
@@ -35,10 +36,20 @@ class Cells:
 
 
 class Members:
-    """The records of each cell that have a value; `all_sizes` counts those without one too."""
+    """The records of each cell that have a value; `all_sizes` counts those without one too.
 
-    def __init__(self, labels: Labels, n_cells: int, weights: Vector | None, all_sizes: NDArray[np.int64]) -> None:
-        self.labels, self.n_cells = labels, n_cells
+    `whole` is the column in the whole table, if the cells are those of a part of it.
+    """
+
+    def __init__(
+        self,
+        labels: Labels,
+        n_cells: int,
+        weights: Vector | None,
+        all_sizes: NDArray[np.int64],
+        whole: Distribution | None = None,
+    ) -> None:
+        self.labels, self.n_cells, self.whole = labels, n_cells, whole
         self.sizes = np.bincount(labels, minlength=n_cells)
         self.some_missing = self.sizes < all_sizes
         self.weights = None if weights is None else _relative(weights, labels, n_cells)

@@ -23,7 +23,11 @@ def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
     )
     counts = n_records if members.weights is None else np.bincount(where, members.weights)
     cells, codes = np.divmod(found, len(categories))
-    in_table = np.bincount(of_record, minlength=len(categories))
+    in_table = (
+        np.bincount(of_record, minlength=len(categories))
+        if members.whole is None
+        else members.whole.counts_of(categories)
+    )
     # Pairs are in order of cells and values; a stable sort leaves the first of equally frequent values in front.
     order = np.lexsort((-in_table[codes], -counts, cells))[::-1]
     modes = np.zeros(members.n_cells, dtype=np.int64)

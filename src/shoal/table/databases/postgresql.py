@@ -133,15 +133,23 @@ class PostgreSQL(AdbcConnection):
             self.rows(setting)
         if write:
             self.rows(f"SELECT pg_catalog.pg_advisory_xact_lock({_LOCK})")
-        ((system, database),) = self.rows(
-            "SELECT system_identifier::text, (SELECT oid::bigint FROM pg_catalog.pg_database "
-            "WHERE datname = current_database()) FROM pg_catalog.pg_control_system()"
+        ((database, may_ask),) = self.rows(
+            "SELECT oid::bigint, has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') "
+            "FROM pg_catalog.pg_database WHERE datname = current_database()"
         )
-        self.identity = frozenset({("postgresql", system, database)})
+        ask = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()"
+        # Where the server does not tell its number, all databases of the same number are taken for one.
+        self.identity = frozenset({("postgresql", database, *(self.rows(ask)[0] if may_ask else ()))})
 
     def commit(self) -> None:
         """Make what was written permanent."""
-        self.rows("COMMIT")
+        try:
+            self.rows("COMMIT")
+        except DatabaseError:
+            raise DatabaseError(
+                f"{self.where} did not confirm the last step, the commit. See whether it has the new table; if not, "
+                "start again."
+            ) from None
 
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query."""
@@ -194,12 +202,13 @@ class PostgreSQL(AdbcConnection):
         return next((Relation(Name(table, schema), oid, is_table) for oid, schema, table, is_table, _ in rows), None)
 
     def placed(self, name: Name) -> Name:
-        """Return the name with the schema in which a new table of this name is created."""
-        if name.schema is not None:
-            return name
-        ((schema,),) = self.rows("SELECT current_schema()::text")
+        """Return the name with the schema in which a new table of this name is created; raise without the right to."""
+        ((schema,),) = self.rows("SELECT coalesce($1, current_schema()::text)", name.schema)
         if schema is None:
             raise DatabaseError(f"{self.where} has no schema on the search path. Give SCHEMA.TABLE.")
+        ((may_create,),) = self.rows("SELECT has_schema_privilege($1, 'CREATE')", schema)
+        if not may_create:
+            raise self.refusal("42501", "")
         return name._replace(schema=schema)
 
     def comments(self, relation: Relation) -> dict[str, str]:

@@ -4,6 +4,7 @@ SQLite has types of values, not of columns: a column of numbers and texts is ref
 booleans are recognised by the declared type of their column.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ _BATCH = 65_536
 _ALL = 2**31 - 2  # the largest batch
 _WAIT = 5_000  # milliseconds that another program may hold a lock
 _MAGIC = b"SQLite format 3\0"
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/", re.DOTALL)
+"""Strings, names and comments in SQL."""
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _DECLARED = {
     "BOOLEAN": pa.bool_(),
@@ -37,6 +40,7 @@ _DECLARED = {
 }
 """What columns hold according to their declared type."""
 _REFUSALS = {
+    "already exists": "already has this table: another program created it in the meantime. Choose another name.",
     "is locked": "is locked by another program. Try again when that has ended.",
     "not a database": "is not a SQLite file, or it is encrypted. Give a file that SQLite can open.",
     "readonly": "was asked to write while it is read, or its file may not be written to. Give a query that only "
@@ -83,6 +87,8 @@ class SQLite(AdbcConnection):
 
     def _fetch(self, query: str, columns: Sequence[str] | None, texts: Collection[str] = ()) -> pa.Table:
         """Return the records of a query; columns in `texts` are known to hold no numbers."""
+        if ";" in _QUOTED.sub("", query).rstrip("; \t\n"):  # the driver would leave out what comes after it
+            raise self.refusal(None, "more than one statement")
         names = self.names(subquery(query))
         check_names(names)
         wanted = names if columns is None else check_wanted(columns, names)

@@ -1,0 +1,94 @@
+"""Limits: what a release made block by block cannot do, in one list; everything else works as in memory.
+
+An engine checks a job against it before it reads a record.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from shoal.columns.schema import Role, Schema
+from shoal.errors import ParameterError
+from shoal.job import Job
+from shoal.models import TCloseness
+
+
+class Limit(NamedTuple):
+    """Something that is refused: what it is, why, and whether a job asks for it."""
+
+    what: str
+    why: str
+    is_asked: Callable[[Job, Schema], bool]
+
+
+LIMITS = (
+    Limit(
+        "a household column",
+        "households are grouped as a whole, and their members lie in different blocks",
+        lambda job, schema: schema.roles.household is not None,
+    ),
+    Limit(
+        "random aggregation (`rho`)",
+        "its noise follows the order of the records, which blocks do not have",
+        lambda job, schema: bool(job.rho),
+    ),
+    Limit(
+        "steering columns",
+        "their weights refer to all records at once",
+        lambda job, schema: (
+            bool(job.steer) or any(isinstance(m, TCloseness) and m.weight is not None for m in job.models)
+        ),
+    ),
+    Limit(
+        "a subject column together with models of frequencies, such as t-closeness or entropy l-diversity",
+        "these models then count each person once in the whole table, and a person has records in several blocks",
+        lambda job, schema: schema.roles.subject is not None and any(model.by_frequency for model in job.models),
+    ),
+    Limit(
+        "folded texts (`fold`)",
+        "the most frequent spelling is known only after all records",
+        lambda job, schema: any(column.settings.fold for column in schema.quasi),
+    ),
+    Limit(
+        "values that are true of every record (intervals, sets, ancestors, periods) and hierarchies",
+        "their grids and trees are made from all records at once",
+        lambda job, schema: (
+            job.truthful or any(c.is_true or c.settings.hierarchy is not None for c in schema.having(Role.QUASI))
+        ),
+    ),
+    Limit(
+        "another objective than the sum of squares",
+        "blocks are cut for the sum of squares",
+        lambda job, schema: job.objective != "sse",
+    ),
+    Limit("another method than auto", "blocks are made and refined by auto", lambda job, schema: job.method != "auto"),
+    Limit("options of the method", "their budget is one of a whole table", lambda job, schema: bool(job.options)),
+    Limit(
+        "a bound on the loss",
+        "it is computed from all records at once",
+        lambda job, schema: job.output is not None and job.output.bound is not None,
+    ),
+    Limit(
+        "keeping the order of the input",
+        "records are sorted by their published values, block by block",
+        lambda job, schema: job.output is not None and job.output.order == "keep",
+    ),
+)
+"""Everything that is refused. What is added to a job without being in this list must work in blocks."""
+
+
+def check_limits(job: Job, schema: Schema, engine: str) -> None:
+    """Raise if a job asks for something that blocks cannot do.
+
+    Parameters
+    ----------
+    job, schema : Job and Schema
+        What is asked for.
+    engine : str
+        The engine, for the message.
+    """
+    for limit in LIMITS:
+        if limit.is_asked(job, schema):
+            raise ParameterError(
+                f"The engine {engine!r} cannot do this: {limit.what}. The reason: {limit.why}. Leave it out, or use "
+                'engine="memory" on a machine whose memory holds the table.'
+            )

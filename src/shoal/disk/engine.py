@@ -1,0 +1,336 @@
+"""Engine: the stages of `shoal.blocks` one after another, on batches of a file and pieces in a scratch folder.
+
+A stage whose pieces are complete is not repeated, so that a job that was killed is continued.
+"""
+
+import os
+import pickle
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Lock, get_ident
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal import kernels
+from shoal.blocks.blueprint import DEEPER, TOO_LARGE, Blueprint, Summary
+from shoal.blocks.border import SETTLED, destinations
+from shoal.blocks.cuts import leaves_of_blocks
+from shoal.blocks.publish import Measured, publish
+from shoal.blocks.records import carried, travelling
+from shoal.blocks.sample import Sample
+from shoal.blocks.solve import refine_cells, solve
+from shoal.columns.schema import Schema
+from shoal.disk.memory import Budget
+from shoal.disk.scratch import check_space
+from shoal.disk.spill import Gathering, Spill, release_memory
+from shoal.job import Job
+from shoal.kernels.side_by_side import side_by_side
+from shoal.progress import OneTotal
+from shoal.table.batches import Batches
+from shoal.table.published_order import record_hashes
+from shoal.typing import Labels, Progress
+
+_SPACE = 2.5
+"""How often the records lie in the scratch folder at a time, at most: two stages and what is being written."""
+
+_MERGED = 16  # summaries at a time
+_BUCKET = 1 << 26  # bytes of published records that are sorted at a time, about
+
+STAGES = {
+    "fit": ("reading and measuring all records", 0.0, 0.1),
+    "assign": ("sending records to blocks", 0.1, 0.2),
+    "solve": ("grouping records, block by block", 0.2, 0.6),
+    "border 1": ("refining cells across blocks, first round", 0.6, 0.77),
+    "border 2": ("refining cells across blocks, second round", 0.77, 0.95),
+}
+"""What each stage is called, and from which share of the work to which it goes."""
+
+
+@runtime_checkable
+class NamesStages(Protocol):
+    """A progress callback that shows the name of the stage."""
+
+    def stage(self, name: str) -> None:
+        """Take the name of the stage that begins."""
+
+
+class Made(NamedTuple):
+    """What the stages leave: published records by the order of their hashes, and what was measured."""
+
+    blueprint: Blueprint
+    published: Spill
+    n_buckets: int
+    measured: list[Measured]
+
+
+def make(
+    job: Job, source: Batches, schema: Schema, scratch: Path, budget: Budget, progress: Progress | None = None
+) -> Made:
+    """Make the published records of a job in a scratch folder.
+
+    Parameters
+    ----------
+    job : Job
+        Checked against the schema, with a seed.
+    source : Batches
+        The table.
+    schema : Schema
+        Its columns with their roles.
+    scratch : Path
+        A folder of `shoal.disk.scratch.scratch_folder`.
+    budget : Budget
+        Memory and threads; the result does not depend on them.
+    progress : callable, optional
+        Called as ``progress(done, n_records)``.
+    """
+    return _Making(job, source, schema, scratch, budget, progress).made()
+
+
+class _Making:
+    """One run of all stages."""
+
+    def __init__(
+        self, job: Job, source: Batches, schema: Schema, scratch: Path, budget: Budget, progress: Progress | None
+    ) -> None:
+        self.job, self.source, self.schema, self.scratch, self.budget = job, source, schema, scratch, budget
+        self._progress = progress
+        self._total = OneTotal(progress, max(source.n_records, 1))
+        self._workers = 1
+
+    def made(self) -> Made:
+        blueprint = self._kept("fit", self._fitted)
+        check_space(self.scratch, int(_SPACE * blueprint.n_bytes))
+        blueprint = self._kept("assign", partial(self._assigned, blueprint))
+        self._workers = self.budget.workers(blueprint)
+        spills = [Spill(self.scratch / "assign")]
+        counts = spills[0].counts(blueprint.n_leaves())
+        counts[[*blueprint.forests[0].deeper, *blueprint.scattered]] = 0
+        groups = [leaves_of_blocks(blueprint.blocks(counts))]
+        for stage, border_round in (("solve", 1), ("border 1", 2)):
+            work = solve if stage == "solve" else refine_cells
+            spills.append(
+                self._sent(stage, spills[-1], groups[-1], partial(self._solved, work, blueprint, border_round))
+            )
+            if len(spills) > 2:  # what the stage before the last one left
+                shutil.rmtree(spills[-3].folder, ignore_errors=True)
+            counts = spills[-1].counts(blueprint.n_leaves(border_round))
+            groups.append(leaves_of_blocks(blueprint.blocks(counts, border_round)))
+        published, n_buckets, measured = self._published(blueprint, spills, groups[-1])
+        shutil.rmtree(spills[-1].folder, ignore_errors=True)
+        shutil.rmtree(spills[-2].folder, ignore_errors=True)
+        return Made(blueprint, published, n_buckets, measured)
+
+    def _kept(self, name: str, work: Callable[[], Blueprint]) -> Blueprint:
+        """Return the blueprint that a stage left, or run it."""
+        path = self.scratch / f"{name}.done"
+        if path.exists():
+            found: Blueprint = pickle.loads(path.read_bytes())
+            return found
+        blueprint = work()
+        growing = path.with_suffix(".growing")
+        growing.write_bytes(pickle.dumps(blueprint))
+        os.replace(growing, path)
+        return blueprint
+
+    def _begin(self, stage: str) -> Callable[[int, int], None]:
+        """Report that a stage begins; return how its progress is reported."""
+        name, begin, end = STAGES[stage]
+        if isinstance(self._progress, NamesStages):
+            self._progress.stage(name)
+        report = self._total.part(begin, end)
+        return report or (lambda done, total: None)
+
+    def _each(self, call: Callable[[Any], int], items: Iterable[Any], stage: str, threads: int) -> None:
+        """Process items on several threads; `call` returns how many records it has done."""
+        report, caller, lock, done = self._begin(stage), get_ident(), Lock(), 0
+
+        def counted(item: Any, check: Callable[[], None]) -> None:
+            nonlocal done
+            check()
+            n_records = call(item)
+            with lock:
+                done += n_records
+            if get_ident() == caller:
+                report(done, self.source.n_records)
+
+        side_by_side(counted, items, threads)
+
+    def _fitted(self) -> Blueprint:
+        gathered: list[Summary] = []
+        lock = Lock()
+        seed = self.job.seed or 0
+
+        def summarize(item: tuple[int, pa.Table]) -> int:
+            first_record, batch = item
+            highest = gathered[0].sample.highest_key if gathered else 2**64 - 1
+            summary = Summary.of(batch, self.schema, seed, first_record, highest_key=highest)
+            with lock:
+                gathered.append(summary)
+                if len(gathered) > _MERGED:
+                    gathered[:] = [Summary.merged(gathered)]
+            return int(batch.num_rows)
+
+        self._each(summarize, self._numbered(), "fit", self.budget.threads)
+        if not gathered:
+            empty = self.source.types.empty_table().select(carried(self.schema))
+            gathered.append(Summary.of(empty, self.schema, seed))
+        return Blueprint.of(self.job, self.schema, Summary.merged(gathered), is_csv=self.source.kind == "csv")
+
+    def _numbered(self) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the batches of the table, each with the number of its first record."""
+        first_record = 0
+        for batch in self.source.read(carried(self.schema)):
+            yield first_record, batch
+            first_record += batch.num_rows
+
+    def _assigned(self, blueprint: Blueprint) -> Blueprint:
+        shutil.rmtree(self.scratch / "assign", ignore_errors=True)
+        spill = Spill(self.scratch / "assign")
+        with Gathering(spill, "input", self.budget.buffer) as gathering:
+
+            def send(item: tuple[int, pa.Table]) -> int:
+                records = travelling(item[1], blueprint.schema, item[0])
+                gathering.add(records, blueprint.assign(records))
+                return int(records.num_rows)
+
+            self._each(send, self._numbered(), "assign", self.budget.threads)
+        return self._with_small_leaves(blueprint, spill)
+
+    def _with_small_leaves(self, blueprint: Blueprint, spill: Spill) -> Blueprint:
+        """Cut leaves that are too large further; scatter those whose records are equal."""
+        equal: set[int] = set()
+        for attempt in range(DEEPER):
+            counts = spill.counts(blueprint.n_leaves())
+            counts[[*blueprint.forests[0].deeper, *equal]] = 0
+            large = np.flatnonzero(counts > TOO_LARGE * blueprint.size).tolist()
+            for leaf in large:
+                deeper = blueprint.deepened(leaf, self._sample(blueprint, spill, leaf), int(counts[leaf]))
+                if deeper is blueprint:
+                    equal.add(leaf)
+                    continue
+                blueprint = deeper
+                with Gathering(spill, f"deeper-{attempt}-{leaf}", self.budget.buffer) as gathering:
+                    for records in spill.batches([leaf]):
+                        gathering.add(records, blueprint.assign(records))
+            if not large:
+                break
+        for leaf in sorted(equal):
+            blueprint = self._scattered(blueprint, spill, leaf)
+        return blueprint
+
+    def _sample(self, blueprint: Blueprint, spill: Spill, leaf: int) -> Sample:
+        """Draw a sample from the records of a leaf."""
+        names = [name for name in carried(blueprint.schema) if name in blueprint.schema.quasi_names]
+        found: Sample | None = None
+        for records in spill.batches([leaf]):
+            drawn = Sample.of(records, names, self.job.seed or 0)
+            found = drawn if found is None else Sample.merged([found, drawn])
+        assert found is not None
+        return found
+
+    def _scattered(self, blueprint: Blueprint, spill: Spill, leaf: int) -> Blueprint:
+        """Split a leaf of equal points into parts of the size of a block; the others, if any, form the last part."""
+        first = blueprint.points(self._sample(blueprint, spill, leaf).records.slice(0, 1))[0]
+        counts = spill.counts(blueprint.n_leaves())
+        n_parts = int(-(-counts[leaf] // blueprint.size)) + 1
+        begin, n_equal = blueprint.n_leaves(), 0
+        with Gathering(spill, f"scattered-{leaf}", self.budget.buffer) as gathering:
+            for records in spill.batches([leaf]):
+                is_equal = (blueprint.points(records) == first).all(axis=1)
+                places = n_equal + np.cumsum(is_equal) - 1
+                n_equal += int(np.count_nonzero(is_equal))
+                gathering.add(records, np.where(is_equal, places // blueprint.size, n_parts - 1) + begin)
+        return blueprint.scattering(leaf, n_parts)
+
+    def _solved(
+        self,
+        work: Callable[[pa.Table, Blueprint, int, int], pa.Table],
+        blueprint: Blueprint,
+        border_round: int,
+        records: pa.Table,
+        number: int,
+        threads: int,
+    ) -> tuple[pa.Table, Labels]:
+        """Make or refine the cells of a block, and say where they go next."""
+        made = work(records, blueprint, number, threads)
+        with kernels.using(threads=threads):
+            return made, destinations(made, blueprint, border_round)
+
+    def _sent(
+        self,
+        stage: str,
+        spill: Spill,
+        blocks: Sequence[Labels],
+        work: Callable[[pa.Table, int, int], tuple[pa.Table, Labels]],
+    ) -> Spill:
+        """Run a stage on all blocks; each leaves one piece."""
+        target = Spill(self.scratch / stage.replace(" ", "-"))
+        first = list(STAGES).index(stage) << 20  # numbers that no block of another stage has
+
+        workers, threads = self._shared(len(blocks))
+
+        def block(number: int) -> int:
+            name = f"block-{number}"
+            if target.has(name):
+                return 0
+            records = spill.read(blocks[number].tolist())
+            target.add(name, *work(records, first + number, threads))
+            release_memory()
+            return int(records.num_rows)
+
+        self._each(block, range(len(blocks)), stage, workers)
+        return target
+
+    def _published(
+        self, blueprint: Blueprint, spills: Sequence[Spill], blocks: Sequence[Labels]
+    ) -> tuple[Spill, int, list[Measured]]:
+        """Refine the last blocks and publish them, and the cells that needed no refinement."""
+        target = Spill(self.scratch / "published")
+        n_buckets = int(blueprint.n_bytes // _BUCKET) + 1
+        workers, threads = self._shared(len(blocks))
+        settled = [(spill, name) for spill in spills[1:] for name in spill.names_with(SETTLED)]
+        first = len(STAGES) << 20
+
+        def publish_part(item: tuple[str, Callable[[], pa.Table]]) -> int:
+            name, cells = item
+            if target.has(name):
+                return 0
+            part = publish(cells(), blueprint)
+            hashes = record_hashes((part.published[column.name] for column in blueprint.schema.published), len(part[0]))
+            measured = self.scratch / "published" / f"{name}.measured"
+            measured.write_bytes(pickle.dumps(part.measured))
+            target.add(name, part.published, buckets_of(hashes[0], n_buckets))
+            release_memory()
+            return int(part.published.num_rows)
+
+        def refined(number: int) -> pa.Table:
+            records = spills[-1].read(blocks[number].tolist())
+            return refine_cells(records, blueprint, first + number, threads)
+
+        units: list[tuple[str, Callable[[], pa.Table]]] = [
+            *((f"block-{number}", partial(refined, number)) for number in range(len(blocks))),
+            *((f"{spill.folder.name}-{name}", partial(spill.read_piece, name, SETTLED)) for spill, name in settled),
+        ]
+
+        def unit(item: tuple[str, Callable[[], pa.Table]]) -> int:
+            with kernels.using(threads=threads):
+                return publish_part(item)
+
+        self._each(unit, units, "border 2", workers)
+        measured = [pickle.loads((target.folder / f"{name}.measured").read_bytes()) for name, _ in units]
+        return target, n_buckets, measured
+
+    def _shared(self, n_blocks: int) -> tuple[int, int]:
+        """Return how many blocks are processed at a time, and with how many threads each."""
+        blueprint_workers = max(1, min(self._workers, n_blocks))
+        return blueprint_workers, max(1, self.budget.threads // blueprint_workers)
+
+
+def buckets_of(first_halves: NDArray[np.uint64], n_buckets: int) -> Labels:
+    """Return the bucket of each published record, in the order of the first half of its hash."""
+    return np.asarray((first_halves >> np.uint64(32)) * np.uint64(n_buckets) >> np.uint64(32), dtype=np.int64)

@@ -1,0 +1,257 @@
+"""Batches: a file, a folder of Parquet files or a frame, read a part at a time.
+
+Files are read in the order of their names. A file that changes between two reads is refused. The types of a CSV file
+follow from all values of a column, so that it is first converted, a few columns at a time, in a private temporary
+folder.
+"""
+
+import hashlib
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.errors import FileError, ParameterError
+from shoal.files import hidden_folder, sha256
+from shoal.table import Reading, Table, format_of, inputs_of, read, shown
+from shoal.table.clean import check_names, check_wanted, plain
+from shoal.table.csv import csv_names, read_csv
+from shoal.table.databases import place_of
+from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types, write_arrow_parts
+from shoal.table.source import Stamp, check_stamp
+from shoal.table.standard_input import DASH
+
+AT_ONCE = 1 << 16
+"""Number of records of a batch, at most."""
+
+_PLAIN = (".csv", ".tsv", ".txt")
+_TEXT = 1 << 28  # bytes of a CSV file that are converted at a time, about
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """A table that is read in batches.
+
+    Attributes
+    ----------
+    types : pyarrow.Schema
+        Names and types of the columns.
+    n_records : int
+        Number of records.
+    kind : str
+        As in `shoal.table.Table`.
+    paths : tuple of Path
+        The files, in the order in which they are read; empty for a frame.
+    stamps : tuple of Stamp
+        Their state when they were opened.
+    table : Table or None
+        A table that is held in memory: a frame.
+    reading : Reading or None
+        Options with which a CSV file was read.
+    """
+
+    types: pa.Schema
+    n_records: int
+    kind: str
+    paths: tuple[Path, ...] = ()
+    stamps: tuple[Stamp, ...] = ()
+    table: Table | None = None
+    reading: Reading | None = None
+    converted: "_Converted | None" = None
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that were read, which must not be overwritten."""
+        return list(self.paths) if self.table is None else inputs_of(self.table)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.types.names)
+
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the records, or some of their columns, without metadata and with the same types in every batch."""
+        wanted = list(self.names) if columns is None else check_wanted(columns, self.names)
+        if self.table is not None:
+            yield from _slices(self.table.load(wanted))
+        if self.converted is not None:
+            self.check_unchanged()
+            yield from self.converted.read(wanted)
+            return
+        for path, stamp in zip(self.paths, self.stamps, strict=True):
+            check_stamp(path, stamp)
+            yield from _BATCHES[format_of(path)[1].name](path, wanted)
+            check_stamp(path, stamp)
+
+    def check_unchanged(self) -> None:
+        """Raise if a file has changed since it was opened, or the frame since its SHA-256 was computed."""
+        if self.table is not None:
+            self.table.check_unchanged()
+        for path, stamp in zip(self.paths, self.stamps, strict=True):
+            check_stamp(path, stamp)
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the file or frame; of several files, that of their SHA-256 in the order of their names."""
+        if self.table is not None:
+            return self.table.sha256
+        found = [sha256(path) for path in self.paths]
+        self.check_unchanged()
+        return found[0] if len(found) == 1 else hashlib.sha256("\n".join(found).encode()).hexdigest()
+
+
+def open_batches(source: Any, **reading: Any) -> Batches:
+    """Open a file, a folder of Parquet files or a frame to read it in batches.
+
+    Raises
+    ------
+    FileError
+        If the file is missing or damaged, a folder holds no Parquet file, or its files do not have the same columns.
+    ParameterError
+        If the format cannot be read in batches.
+    """
+    if not isinstance(source, str | os.PathLike):
+        table = read(source, **reading)
+        return Batches(table.types, table.n_records, table.kind, table=table)
+    if os.fspath(source) == DASH or place_of(source) is not None:
+        raise ParameterError(
+            f'{shown(source)} cannot be read in batches. Copy it to a Parquet file first, or use engine="memory".'
+        )
+    path = Path(source)
+    paths = _parquet_files(path) if path.is_dir() else [path]
+    if not path.is_dir():
+        kind = format_of(path)[1].name
+        if kind not in (*_BATCHES, "csv") or (kind == "csv" and path.suffix.lower() not in _PLAIN):
+            raise ParameterError(
+                f"{path.name!r} cannot be read in batches, only CSV (not packed), Parquet and Arrow. Unpack it, or "
+                'convert it to Parquet, or use engine="memory".'
+            )
+        if not path.is_file():
+            raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
+        if kind == "csv":
+            return _convert(path, reading)
+    if reading:
+        raise ParameterError(f"{', '.join(sorted(reading))} cannot be given here; these options apply to CSV files.")
+    stamps = tuple(Stamp.of(file) for file in paths)
+    found = [_types(file) for file in paths]
+    types = found[0][0]
+    for file, (others, _) in zip(paths, found, strict=True):
+        if not others.equals(types):
+            raise FileError(
+                f"{file.name!r} does not have the columns and types of {paths[0].name!r}. All files of a folder must "
+                "have the same. Convert them, or release them separately."
+            )
+    return Batches(types, sum(n for _, n in found), format_of(paths[0])[1].name, tuple(paths), stamps)
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    """Return the Parquet files of a folder, without hidden ones, in the order of their names."""
+    found = sorted(folder.rglob("*.parquet"))
+    found = [path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    if not found:
+        raise FileError(f"The folder {str(folder)!r} has no Parquet file. Name one file, or a folder of Parquet files.")
+    if any("=" in part for path in found for part in path.relative_to(folder).parts[:-1]):
+        raise FileError(
+            f"The folder {str(folder)!r} holds partitions (folders named COLUMN=VALUE), whose columns are not in the "
+            "files. Write files that hold all columns."
+        )
+    return found
+
+
+def _types(path: Path) -> tuple[pa.Schema, int]:
+    """Return names and types of a file, as its batches have them, and its number of records."""
+    if format_of(path)[1].name == "parquet":
+        types, n_records = parquet_types(path)
+    else:
+        with _arrow_reader(path) as reader:
+            types = reader.schema
+            n_records = sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
+    check_names(types.names)
+    return plain(types.empty_table()).schema, n_records
+
+
+def _parquet_batches(path: Path, columns: list[str]) -> Iterator[pa.Table]:
+    try:
+        # Prefetched data would be kept until the file is closed, so in the end the whole file.
+        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(AT_ONCE, columns=columns):
+                yield plain(pa.Table.from_batches([batch]).select(columns))
+    except UNREADABLE:
+        raise damaged(path, "Parquet") from None
+
+
+def _arrow_reader(path: Path) -> Any:
+    try:
+        return pa.ipc.open_file(pa.OSFile(str(path)))
+    except UNREADABLE:
+        raise FileError(
+            f"{path.name!r} is not an Arrow file that can be read in batches: it is a stream, or damaged. Write it "
+            "again in the file format, or as Parquet."
+        ) from None
+
+
+def _arrow_batches(path: Path, columns: list[str]) -> Iterator[pa.Table]:
+    with _arrow_reader(path) as reader:
+        for number in range(reader.num_record_batches):
+            try:
+                table = pa.Table.from_batches([reader.get_batch(number)]).select(columns)
+                table.validate(full=True)
+            except UNREADABLE:
+                raise damaged(path, "Arrow") from None
+            yield from _slices(plain(table))
+
+
+def _slices(table: pa.Table) -> Iterator[pa.Table]:
+    for start in range(0, table.num_rows, AT_ONCE):
+        yield table.slice(start, AT_ONCE)
+
+
+class _Converted:
+    """A CSV file as Arrow files of a few columns each; removed when this object is."""
+
+    def __init__(self, stack: ExitStack, files: dict[Path, list[str]]) -> None:
+        self._files = files
+        self._finalizer = weakref.finalize(self, stack.close)
+
+    def read(self, columns: list[str]) -> Iterator[pa.Table]:
+        """Yield some columns in batches."""
+        wanted = {path: [name for name in columns if name in names] for path, names in self._files.items()}
+        readers = [_arrow_batches(path, names) for path, names in wanted.items() if names]
+        for parts in zip(*readers, strict=True):
+            together = {name: part[name] for part in parts for name in part.column_names}
+            yield pa.table({name: together[name] for name in columns})
+
+
+def _convert(path: Path, reading: dict[str, Any]) -> Batches:
+    """Convert a CSV file, as many columns at a time as fit into memory."""
+    stamp = Stamp.of(path)
+    names = list(csv_names(path, **reading))
+    at_once = max(1, int(len(names) * _TEXT // max(stamp.size, 1)))
+    types: dict[str, pa.DataType] = {}
+    files: dict[Path, list[str]] = {}
+    found: Reading | None = None
+    n_records = 0
+    with ExitStack() as stack:
+        folder = stack.enter_context(hidden_folder(Path(tempfile.gettempdir()) / f"shoal-csv-{os.getuid()}"))
+        for start in range(0, len(names), at_once):
+            some = names[start : start + at_once]
+            table, notes = read_csv(path, some, **reading)
+            check_stamp(path, stamp)
+            table, found = plain(table), notes.reading
+            types |= dict(zip(some, table.schema.types, strict=True))
+            n_records = table.num_rows
+            files[folder / f"{start}.arrow"] = some
+            write_arrow_parts((part.combine_chunks() for part in _slices(table)), folder / f"{start}.arrow")
+        converted = _Converted(stack.pop_all(), files if n_records else {})
+    return Batches(pa.schema(types), n_records, "csv", (path,), (stamp,), reading=found, converted=converted)
+
+
+_BATCHES = {"parquet": _parquet_batches, "arrow": _arrow_batches}
