@@ -2,15 +2,21 @@
 
 A source is an entry of `CASES`: how its table is made, and pairs of what the library does alone and what shoal does.
 Runs are interleaved, so that other programs slow both alike; processor time is compared, elapsed time stands beside it.
+A server works in another process, so for databases elapsed time is compared. PostgreSQL is measured where
+SHOAL_POSTGRESQL is the address of a database for it.
 """
 
 import json
+import os
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
+import adbc_driver_postgresql.dbapi
+import adbc_driver_sqlite.dbapi
 import click
 import numpy as np
 import pyarrow as pa
@@ -18,6 +24,7 @@ import python_calamine
 
 from bench_partition import ROOT, circumstances
 from measure import say
+from shoal import ShoalWarning, anonymize
 from shoal.table import read, write
 
 RESULTS = ROOT / "benchmarks" / "results" / "sources.json"
@@ -40,6 +47,7 @@ class Case(NamedTuple):
     library: str
     goal: float
     pairs: Callable[[pa.Table, Path], list[Pair]]
+    by_elapsed_time: bool = False
 
 
 def people(n: int) -> pa.Table:
@@ -61,8 +69,59 @@ def excel(table: pa.Table, folder: Path) -> list[Pair]:
     return [Pair("read", bare, lambda: read(path).arrow)]
 
 
+def database(connect: Callable[[], Any], address: str, table: pa.Table, folder: Path) -> list[Pair]:
+    """Return the pairs of a database: read a table; write one; both. A release is read back before it is committed."""
+
+    def ingest(name: str) -> None:
+        with connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"DROP TABLE IF EXISTS {name}")
+            cursor.adbc_ingest(name, table, mode="create")
+            connection.commit()
+
+    def fetch() -> None:
+        with connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT * FROM people")
+            cursor.fetch_arrow_table()
+
+    ingest("people")
+    quasi = ["n0", "n1"]
+    others = [name for name in table.column_names if name not in quasi]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShoalWarning)
+        release = anonymize(address, k=5, seed=0, quasi_identifiers=quasi, other=others, reading={"table": "people"})
+    _ = release.measures  # measured once, whatever the release is written to
+
+    def released() -> None:
+        manifest = folder / "release.internal.json"
+        release.write(address, to_table="release", manifest=manifest, order="keep", force=True)
+
+    def own() -> None:
+        _ = read(address, table="people").arrow
+
+    return [
+        Pair("read", fetch, own),
+        Pair("write", lambda: ingest("bare"), released),
+        Pair("read and write", lambda: (fetch(), ingest("bare")), lambda: (own(), released())),
+    ]
+
+
+def sqlite(table: pa.Table, folder: Path) -> list[Pair]:
+    path = str(folder / "people.db")
+    return database(lambda: adbc_driver_sqlite.dbapi.connect(path), path, table, folder)
+
+
+def postgresql(table: pa.Table, folder: Path) -> list[Pair]:
+    address = os.environ.get("SHOAL_POSTGRESQL")
+    if address is None:
+        say("postgresql: not measured, since SHOAL_POSTGRESQL is not set")
+        return []
+    return database(lambda: adbc_driver_postgresql.dbapi.connect(address), address, table, folder)
+
+
 CASES = {
     "excel": Case("python-calamine", 1.5, excel),
+    "sqlite": Case("ADBC", 2, sqlite, by_elapsed_time=True),
+    "postgresql": Case("ADBC", 2, postgresql, by_elapsed_time=True),
 }
 """Sources that are measured."""
 
@@ -74,7 +133,7 @@ def timed(work: Work) -> tuple[float, float]:
     return process_time() - start, perf_counter() - began
 
 
-def compared(pair: Pair, rounds: int) -> dict[str, Any]:
+def compared(pair: Pair, rounds: int, by_elapsed_time: bool) -> dict[str, Any]:
     """Return the best times of both, and how many times as long shoal takes."""
     runs = [(timed(pair.bare), timed(pair.shoal)) for _ in range(rounds)]
     (bare, bare_elapsed), (own, own_elapsed) = (
@@ -84,7 +143,7 @@ def compared(pair: Pair, rounds: int) -> dict[str, Any]:
         "what": pair.what,
         "bare_seconds": round(bare, 3),
         "seconds": round(own, 3),
-        "ratio": round(own / bare, 2),
+        "ratio": round(own_elapsed / bare_elapsed if by_elapsed_time else own / bare, 2),
         "bare_elapsed": round(bare_elapsed, 3),
         "elapsed": round(own_elapsed, 3),
         "rounds": rounds,
@@ -102,14 +161,20 @@ def main(only: tuple[str, ...], quick: bool, output: Path) -> None:
     for name in only or CASES:
         case = CASES[name]
         with tempfile.TemporaryDirectory() as folder:
-            found = [compared(pair, 2 if quick else 5) for pair in case.pairs(table, Path(folder))]
-        kept[name] = {"library": case.library, "goal": case.goal, "records": table.num_rows, "runs": found}
+            found = [
+                compared(pair, 2 if quick else 5, case.by_elapsed_time) for pair in case.pairs(table, Path(folder))
+            ]
+        if not found:
+            continue
+        about = {"library": case.library, "goal": case.goal, "records": table.num_rows, "runs": found}
+        kept[name] = {**about, **circumstances(quick)}
         for one in found:
-            say(
-                f"{name}: {one['what']} {one['seconds']} s, {case.library} {one['bare_seconds']} s: {one['ratio']} x"
+            own, bare = (
+                (one["elapsed"], one["bare_elapsed"]) if case.by_elapsed_time else (one["seconds"], one["bare_seconds"])
             )
+            say(f"{name}: {one['what']} {own} s, {case.library} {bare} s: {one['ratio']} times")
     if not quick:
-        output.write_text(json.dumps({**circumstances(quick), "sources": kept}, indent=1) + "\n", encoding="utf-8")
+        output.write_text(json.dumps({"sources": kept}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from shoal import datasets
 from shoal.typing import Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "truthful.json"
+SCRATCH = ROOT / "out" / "bench" / "truthful.json"
 IMAGES = ROOT / "docs" / "img"
 SIZES = (3, 5, 10, 25)
 SEEDS = 20
@@ -119,9 +120,11 @@ def draw_statistics(rows: list[dict[str, Any]], path: Path) -> None:
 
 @click.command()
 @click.option("--quick", is_flag=True, help="One k, no pictures.")
-@click.option("--output", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
-def main(quick: bool, output: Path) -> None:
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
+def main(quick: bool, output: Path | None) -> None:
     """Measure, and draw."""
+    output = output or (SCRATCH if quick else RESULTS)
+    output.parent.mkdir(parents=True, exist_ok=True)
     mpl.rcParams["svg.hashsalt"] = "shoal"
     rows = [measured(k) for k in (SIZES[:1] if quick else SIZES)]
     content = {**circumstances(quick), "data": "census", "draws": SEEDS, "rows": rows}

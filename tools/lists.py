@@ -12,6 +12,7 @@ from shoal.models import MODELS
 from shoal.partition import ALGORITHMS
 from shoal.table import DATABASES, KINDS
 from shoal.table.databases.database import Database
+from shoal.table.format import Format
 
 DOCS = Path(__file__).parents[1] / "docs"
 _LIST = re.compile(r"(<!-- list: (\w+) -->\n)(.*?)(<!-- end of list -->)", re.DOTALL)
@@ -20,11 +21,20 @@ _LIST = re.compile(r"(<!-- list: (\w+) -->\n)(.*?)(<!-- end of list -->)", re.DO
 def formats() -> str:
     """One row for each format of files."""
     rows = [
-        f"| {kind.title} | {' '.join(f'`{ending}`' for ending in kind.endings)} | {kind.comes_back} | "
-        f"{f'`{install(kind.extra)}`' if kind.extra else ''} |"
+        f"| {kind.title} | {_endings(kind)} | {kind.comes_back} | "
+        f"{kind.loses} | {f'`{install(kind.extra)}`' if kind.extra else ''} |"
         for kind in KINDS
     ]
-    return "\n".join(["| format | endings | what comes back | needs |", "|---|---|---|---|", *rows])
+    heads = ["| format | endings | what comes back | what it cannot keep | needs |", "|---|---|---|---|---|"]
+    return "\n".join([*heads, *rows])
+
+
+def _endings(kind: Format) -> str:
+    """Return the extensions of a format, those of compressed files as an addition."""
+    plain = [ending for ending in kind.endings if ending.count(".") == 1]
+    packed = dict.fromkeys(f".{ending.split('.')[2]}" for ending in kind.endings if ending.count(".") == 2)
+    told = " ".join(f"`{ending}`{' (read)' if ending in kind.read_only else ''}" for ending in plain)
+    return f"{told}, each also with {' '.join(f'`{ending}`' for ending in packed)}" if packed else told
 
 
 def databases() -> str:

@@ -28,7 +28,15 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalError, ShoalWarning
+from shoal.errors import (
+    DatabaseError,
+    FileError,
+    GuaranteeError,
+    ParameterError,
+    SchemaError,
+    ShoalError,
+    ShoalWarning,
+)
 from shoal.extras import DISTRIBUTION
 from shoal.partition import partition
 from shoal.partition.steer import steer
@@ -49,6 +57,7 @@ __version__ = version(DISTRIBUTION)
 
 __all__ = [
     "Comparison",
+    "DatabaseError",
     "DeltaDisclosure",
     "FileError",
     "GuaranteeError",

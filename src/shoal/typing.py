@@ -1,6 +1,8 @@
 """Types shared by all modules."""
 
 from collections.abc import Callable
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,3 +21,13 @@ Seed = int | None
 
 Progress = Callable[[int, int], None]
 """Called a few times a second with the number of records done and the total number."""
+
+
+def holds(annotation: Any, wanted: type) -> bool:
+    """Return whether a type is the wanted one, possibly in a union or with checks."""
+    if get_origin(annotation) is Annotated:
+        return holds(get_args(annotation)[0], wanted)
+    if annotation is wanted or get_origin(annotation) is wanted:
+        return True
+    is_choice = get_origin(annotation) in (Union, UnionType)
+    return is_choice and any(holds(part, wanted) for part in get_args(annotation))

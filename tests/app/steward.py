@@ -101,8 +101,9 @@ class Steward:
     def open(self, path):
         """Open a file and wait until it is read."""
         answer = self.post("/open", path=path)
-        self.base = re.match(r"/work/\w+", answer.url.path)[0] if answer.status_code == 200 else self.base
-        self.settle("file")
+        if answer.status_code == 200:
+            self.base = re.match(r"/work/\w+", answer.url.path)[0]
+            self.settle("file")
         return answer
 
     def settle(self, step):

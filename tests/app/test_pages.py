@@ -269,12 +269,27 @@ def test_work_of_a_newer_version_does_not_hide_other_work(ready):
     assert own.status_code == 422
 
 
-def test_a_job_that_names_files_elsewhere_is_refused(steward, folder):
-    (folder / "job.toml").write_text('k = 5\n[roles]\n[input]\npath = "/etc/passwd"\n', encoding="utf-8")
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ('input = {path = "/etc/people.csv"}', "outside the folder"),
+        ('output = {path = "../people.csv"}', "outside the folder"),
+        ('output = {path = "a.csv", report = "/tmp/report.html"}', "outside the folder"),
+        ('output = {path = "a.csv", manifest = "../manifest.json"}', "outside the folder"),
+        ('columns = {zip = {hierarchy = "/etc/passwd"}}', "outside the folder"),
+        ('input = {path = "a.sas7bdat", catalog = "../a.sas7bcat"}', "outside the folder"),
+        ('input = {path = "sqlite:///etc/people.db", table = "a"}', "use the command line"),
+        ('output = {path = "postgresql://host/db", to_table = "a"}', "use the command line"),
+        ('input = {path = "-"}', "use the command line"),
+    ],
+)
+def test_a_job_that_names_files_elsewhere_is_refused(steward, folder, settings, words):
+    (folder / "job.toml").write_text(f"k = 5\n{settings}\n", encoding="utf-8")
     answer = steward.open("job.toml")
 
     assert answer.status_code == 422
-    assert "outside the folder" in answer.text
+    assert words in text_of(answer.text)
+    assert steward.works.listed() == []
 
 
 BAD_FILES = {
@@ -439,3 +454,40 @@ def test_a_piece_of_work_is_removed_only_by_one_who_is_sure(ready, folder):
     assert sure.url.path == "/"
     assert not path.exists()
     assert (folder / "release.csv").exists()
+
+
+def test_a_question_that_comes_up_in_the_release_is_answered_on_its_page(steward, folder):
+    lines = [f"{20 + i},{'common' if i % 5 > 1 else f'rare{i}'}" for i in range(40)]
+    (folder / "jobs.csv").write_text("age,job\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    steward.open("jobs.csv")
+    steward.roles(age="quasi-identifier", job="quasi-identifier")
+    steward.post("protection", k="2", seed="1", method="mdav")
+    refused = steward.release()
+    steward.post("release/settle", remedy="0.0")
+    made = steward.release()
+
+    assert "would publish a text that only one record has" in text_of(refused)
+    assert "rare" not in refused
+    assert steward.work.draft.columns["job"].aggregate == "withhold"
+    assert "Every record hides" in made
+
+
+def test_a_question_is_also_answered_by_accepting_it(steward, folder):
+    (folder / "codes.csv").write_text("age,walls\n" + "".join(f"{20 + i},{i % 2 + 1}\n" for i in range(40)))
+    steward.open("codes.csv")
+    steward.roles(age="quasi-identifier", walls="quasi-identifier")
+    number = len(steward.work.inspection(steward.work.draft).result["columns"][1]["findings"][0]["remedies"])
+    steward.post("columns", remedy=f"1.0.{number}")
+
+    assert steward.work.draft.accept == ("walls=codes",)
+    assert "finding asked" not in steward.page("columns")
+
+
+def test_ranges_are_published_and_shown_with_both_ends(ready):
+    ready.post("protection", k="5", seed="1", truthful="yes", intervals="columns")
+    page = text_of(ready.release())
+    ready.post("values", show="yes", back="closer")
+    ready.post("closer/records", which="lost")
+
+    assert "Every record hides among at least 5" in page
+    assert re.search(r"→ \d+ to \d+", text_of(ready.settle("closer")))

@@ -12,6 +12,9 @@ RICH = {
     "k": 4,
     "method": "mdav",
     "missing": "own-value",
+    "objective": "ncp",
+    "truthful": True,
+    "intervals": "columns",
     "seed": 7,
     "roles": {
         "identifiers": ["name"],
@@ -23,7 +26,7 @@ RICH = {
     "columns": {
         "age": {"kind": "numeric", "round": 0, "top": 70.0, "missing_codes": [-9, 99]},
         "zip code": {"kind": "ordinal", "order": ["low", "mid, or so", "high"]},
-        "a,b": {"fold": True},
+        "a,b": {"fold": True, "hierarchy": "prefix:1,3", "level": 2},
     },
     "models": [{"model": "t-closeness", "column": "income", "t": 0.4}],
     "accept": ["age=codes"],

@@ -6,8 +6,11 @@ from pyarrow import csv as pacsv
 import shoal
 from cli.shell import shoal_command
 from shoal.batches.collection import begin
+from shoal.cells.specialisation import specialised
+from shoal.columns.penalty import penalty_columns
 from shoal.errors import ParameterError
 from shoal.job import StreamSettings
+from shoal.metrics import ncp
 from shoal.stream.of_job import stream_of
 
 N = 240
@@ -66,6 +69,19 @@ def test_strata_persons_and_models_are_kept():
     assert all(len(set(regions[release.labels == cell])) == 1 for cell in release.labels)
     assert release.verdict.holds
     assert min(len(set(persons[release.labels == cell])) for cell in release.labels) >= 4
+
+
+def test_large_cells_are_cut_along_hierarchies():
+    codes = RNG.choice(["11", "12", "13", "21", "22", "31"], N)
+    table = pa.table({"job": codes, "trade": codes[::-1]})
+    settings = {"columns": {name: {"kind": "nominal", "hierarchy": "prefix:1"} for name in table.column_names}}
+    release = shoal.anonymize(
+        table, k=20, quasi_identifiers=table.column_names, objective="ncp", truthful=True, seed=1, **settings
+    )
+    cut = specialised(list(penalty_columns(release.original, release.schema).values()), 20)
+
+    assert release.verdict.holds
+    assert release.certainty.ncp <= ncp(release.original, release.schema, {"job": cut, "trade": cut}).ncp
 
 
 @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from shell import is_one_paragraph, shoal_command, shoal_process
@@ -37,6 +38,12 @@ def test_every_command_says_in_a_line_what_it_does(name):
     assert command.name == name
     assert len(COMMANDS[name]) < 80
     assert COMMANDS[name] in shoal_command("--help").output
+
+
+def test_the_page_on_the_command_line_lists_every_command():
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+
+    assert [name for name in COMMANDS if f"| `shoal {name}" not in page] == []
 
 
 def test_help_imports_neither_tables_nor_jobs():

@@ -87,6 +87,9 @@ def test_sets_and_ancestors_are_drawn_from_their_values(tmp_path):
 def test_plain_columns_are_not_taken_for_coarse_ones():
     assert form_of(pa.chunked_array([["married", "[1, 2]"]])) is None
     assert form_of(pa.chunked_array([[1, 2]])) is None
+    assert form_of(pa.chunked_array([["4300", "4301", None]])) is None
+    assert form_of(pa.chunked_array([["43001", "43002"]])) is None
+    assert shoal.read_published([2021, 2022]).is_period
     with pytest.raises(ParameterError, match="neither intervals"):
         shoal.read_published(["married"])
 

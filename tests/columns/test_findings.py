@@ -14,7 +14,7 @@ RNG = np.random.default_rng(5)
 
 
 def view(values, name="x", **settings):
-    return ColumnView(name, pa.chunked_array([pa.array(values)]), is_csv=True, **settings)
+    return ColumnView(name, pa.chunked_array([pa.array(values)]), has_fields=True, **settings)
 
 
 def found(values, name="x"):

@@ -64,3 +64,17 @@ def test_utility_tells_of_numbers_and_of_categories():
     assert set(release.utility["nominal"]) == {"sex"}
     assert release.utility["numeric"]["columns"]["age"]["mean"] == pytest.approx(0, abs=1e-12)
     assert release.utility["numeric"]["columns"]["age"]["variance"] < 0
+
+
+def test_the_risk_of_withheld_categories_is_measured_where_none_was_missing():
+    jobs = ["common" if i % 5 > 1 else f"rare{i}" for i in range(40)]
+    release = shoal.anonymize(
+        pa.table({"age": range(40), "job": jobs}),
+        k=2,
+        quasi_identifiers=["age", "job"],
+        columns={"job": {"aggregate": "withhold"}},
+        method="mdav",
+    )
+
+    assert release.published["job"].null_count > 0
+    assert 0 <= release.risk.linkage.dld <= 1

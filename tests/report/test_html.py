@@ -83,7 +83,7 @@ def test_styles_and_scripts_are_those_of_the_package():
     assert f"<script>{js}</script>" in text
     assert f"script-src 'sha256-{digest}'" in text
     assert "default-src 'none'" in text
-    assert re.findall(r"url\(|@import|https?:", css + js) == []
+    assert re.findall(r"url\(|@import|https?:", variables + css + js) == []
 
 
 def test_every_column_is_named_once_in_the_table_of_columns():

@@ -20,11 +20,5 @@ def arguments_of(job: Job) -> dict[str, Any]:
     found = {**content, **roles, **options}
     if job.models:
         found["models"] = list(job.models)
-    reading = {} if job.input is None else _without_none(job.input.reading())
+    reading = {} if job.input is None else job.input.reading()
     return found | ({"reading": reading} if reading else {})
-
-
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
-    return [_without_none(entry) for entry in value] if isinstance(value, tuple) else value

@@ -15,6 +15,7 @@ _FLAGS = {
     "missing_codes": "--missing-code",
     "order": "--order-of",
 }
+_PLAIN = {"method", "objective", "scaling", "missing", "rho", "truthful", "intervals", "seed"}
 
 
 def script_of(job: Job) -> str:
@@ -77,16 +78,15 @@ def command_of(job: Job) -> str:
     roles = job.roles.model_dump(exclude_defaults=True, exclude_none=True)
     for name, value in roles.items():
         words += [_flag(name), ",".join(map(as_listed, value)) if isinstance(value, tuple | list) else value]
-    for name in ("method", "scaling", "missing", "rho", "seed"):
-        if name in job.model_dump(exclude_defaults=True):
-            words += [_flag(name), str(getattr(job, name))]
+    for name, value in job.model_dump(exclude_defaults=True, include=_PLAIN).items():
+        words += [_flag(name)] if value is True else [_flag(name), str(value)]
     for column, settings in job.columns.items():
         words += _of_column(column, settings.model_dump(exclude_defaults=True, mode="json"))
     words += [word for model in job.models for word in _of_model(model)]
     words += [word for name in job.accept for word in ("--accept", name)]
     words += [word for name, weight in job.steer.items() for word in ("--steer", f"{as_listed(name)}={weight:g}")]
     words += [word for name, value in job.options.items() for word in ("--option", f"{name}={value}")]
-    words += reading_options(_plain(job.input.reading()))
+    words += reading_options(job.input.reading())
     return shlex.join([*words, *_written(job)])
 
 
@@ -111,17 +111,12 @@ def _written(job: Job) -> list[str]:
     words = ["-o", output.pop("path")]
     if output.pop("form", None) == "public":
         words += ["--public"]
-    return [*words, *(word for name, value in output.items() for word in (f"--{name}", str(value))), "--force"]
+    return [
+        *words,
+        *(word for name, value in output.items() for word in (f"--{name.replace('_', '-')}", str(value))),
+        "--force",
+    ]
 
 
 def _flag(name: str) -> str:
     return _FLAGS.get(name, f"--{name.replace('_', '-')}")
-
-
-def _plain(reading: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what is not set for single columns."""
-    fields = {
-        column: {name: value for name, value in settings.items() if value is not None}
-        for column, settings in reading.get("fields", {}).items()
-    }
-    return {**reading, **({"fields": fields} if fields else {})}

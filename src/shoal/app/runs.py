@@ -51,6 +51,8 @@ class Run:
         What was found, once it is done.
     message : str
         Why it was refused or failed.
+    findings : list
+        What has to be answered first, if it was refused for that.
     options : dict
         What was asked for beside the job.
     """
@@ -65,6 +67,7 @@ class Run:
     parts: list[dict[str, Any]] = field(default_factory=list)
     result: dict[str, Any] = field(default_factory=dict)
     message: str = ""
+    findings: list[dict[str, Any]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -237,6 +240,7 @@ class Runs:
             share=stages[-1]["share"] if stages else None,
             parts=[entry["part"] for entry in entries if "part" in entry],
             result=entries[-1]["done"] if end == "done" else {},
+            findings=entries[-1].get("findings", []) if end == "refused" else [],
             message=entries[-1][end] if end in ("refused", "failed") else "",
         )
 

@@ -1,10 +1,11 @@
 """Server: the addresses of the app, on this machine alone."""
 
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ def _routes() -> list[Route]:
         *_step(f"{work}/try", trying.show, trying.start),
         _post(f"{work}/try/take", trying.take, trying.show),
         *_step(f"{work}/release", release.show, release.start),
+        _post(f"{work}/release/settle", release.settle, release.show),
         Route(f"{work}/release/{{number:int}}/report", showing(release.report)),
         Route(f"{work}/release/{{number:int}}/files/{{file:int}}", showing(release.download)),
         Route(f"{work}/job.toml", showing(release.job_file)),
@@ -135,6 +137,12 @@ def _static(name: str) -> str:
     return colours + STYLE + text
 
 
+def _import_the_rest() -> None:
+    """Import what the first pages do without, so that no later page waits for it."""
+    for name in ("shoal.comparison.picture", "shoal.app.repeat", "shoal.report.html"):
+        import_module(name)
+
+
 def listening() -> socket.socket:
     """Return a socket on a random port of this machine, which others cannot reach."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -150,6 +158,7 @@ def serve(app: Starlette, door: socket.socket, ready: Callable[[], None]) -> Non
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             ready()
+            threading.Thread(target=_import_the_rest, daemon=True).start()
 
     settings = uvicorn.Config(
         app, access_log=False, log_level="critical", server_header=False, timeout_graceful_shutdown=1, lifespan="on"

@@ -43,6 +43,7 @@ from shoal.report import render
 from shoal.report.sentences import explanation, headline, reached_in_words, what_was_done
 from shoal.table import Table, read
 from shoal.table.source import Stamp
+from shoal.typing import Labels
 
 Result = dict[str, Any]
 
@@ -238,15 +239,27 @@ def listed(draft: Draft, lines: Lines, *, records: list[int], files: dict[str, s
     table = _table(draft, lines)
     names = [*draft.roles.quasi_identifiers][:40]
     rows = read_internal(files["internal manifest"]).rows
-    published = read(files["release"], columns=names).arrow
+    published = read(files["release"])
     numbers = np.array([record - 1 for record in records if 0 < record <= table.n_records], dtype=np.int64)
     places = numbers if rows is None else np.argsort(rows)[numbers]
     return {
         "names": names,
         "records": (numbers + 1).tolist(),
         "before": _texts(table.load(names).take(pa.array(numbers))),
-        "after": _texts(published.take(pa.array(places))),
+        "after": _published(published, names, places),
     }
+
+
+def _published(table: Table, names: list[str], places: Labels) -> list[list[str | None]]:
+    """Return what is published of columns; the two ends of an interval may have columns of their own."""
+    shown = [[name] if name in table.names else [f"{name}.low", f"{name}.high"] for name in names]
+    rows = _texts(table.load([part for parts in shown for part in parts]).take(pa.array(places)))
+    found = []
+    for row in rows:
+        entries = iter(row)
+        ends = [[next(entries) for _ in parts] for parts in shown]
+        found.append([each[0] if len(each) == 1 or None in each else f"{each[0]} to {each[1]}" for each in ends])
+    return found
 
 
 def audited(draft: Draft, lines: Lines, *, path: str, k: int | None, names: list[str], **options: Any) -> Result:
@@ -317,6 +330,8 @@ def perform(asked: dict[str, Any], out: TextIO) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the result holds what a release warns of
             lines.write(done=VERBS[asked["verb"]](Draft.read(asked["job"]), lines, **asked["options"]))
+    except QuestionError as error:
+        lines.write(refused=told(error), findings=[finding.to_dict() for finding in error.findings])
     except ShoalError as error:
         lines.write(refused=told(error))
     except MemoryError:

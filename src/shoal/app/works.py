@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from shoal.addresses import scheme_of
 from shoal.app.changes import changes, summary
 from shoal.app.draft import Draft
 from shoal.app.history import History
@@ -19,6 +20,7 @@ from shoal.app.runs import Run, Runs
 from shoal.errors import FileError, ParameterError, ShoalError
 from shoal.file_locks import lock
 from shoal.files import replacing
+from shoal.table import format_of
 from shoal.table.source import Stamp
 
 
@@ -95,10 +97,19 @@ class Work:
 
     def check_places(self, draft: Draft) -> None:
         """Raise if a path of a job leaves the folder."""
-        paths = [] if draft.input is None else [draft.input.path]
+        files = [part.path for part in (draft.input, draft.output) if part is not None]
+        for path in files:
+            if scheme_of(path) is not None or path == "-":
+                raise FileError(
+                    "The app reads and writes files below its folder. For a database or standard input, use the "
+                    "command line: shoal anonymize."
+                )
+            format_of(path)
+        beside = [settings.hierarchy for settings in draft.columns.values()]
+        beside += [draft.input.catalog] if draft.input is not None else []
         if draft.output is not None:
-            paths += [path for path in (draft.output.path, draft.output.report, draft.output.json_file) if path]
-        for path in paths:
+            beside += [draft.output.report, draft.output.json_file, draft.output.manifest]
+        for path in [*files, *filter(None, beside)]:
             self.places.inside(path)
 
     @property
@@ -178,8 +189,12 @@ class Works:
         with replacing(folder / "folder.json", private=True) as temporary:
             temporary.write_text(json.dumps({"folder": str(self.places.root)}), encoding="utf-8")
         work = self[folder.name]
-        work.check_places(draft)
-        work.history.add(draft, what)
+        try:
+            work.check_places(draft)
+            work.history.add(draft, what)
+        except ShoalError:
+            self.remove(work)
+            raise
         return work
 
     def __getitem__(self, work_id: str) -> Work:

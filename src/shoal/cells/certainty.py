@@ -14,8 +14,9 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.cells.constraints import Constraints
 from shoal.cells.enforce import enforce
+from shoal.cells.specialisation import specialised
 from shoal.cells.strata import within
-from shoal.columns.penalty import PenaltyColumn, penalty_columns
+from shoal.columns.penalty import PenaltyColumn, Tree, penalty_columns
 from shoal.columns.schema import Schema
 from shoal.errors import ParameterError
 from shoal.models import Model
@@ -38,6 +39,9 @@ ROUNDS = 8
 # The budget of effort="best" is counted in steps, not in time, so that a seed gives the same result on any machine.
 STEPS_PER_SECOND = 1_000_000
 BEST_ROUNDS = 32
+# Smallest k for which cells cut along hierarchies are tried as a start: large cells reach ancestors that no single step
+# between cells can lower.
+COARSE = 20
 # Share of the progress that the initial partition takes.
 START = 0.4
 
@@ -111,6 +115,8 @@ def certain_cells(
         return partition(X, k, "auto", seed, threads=threads, progress=progress)
 
     labels = within(X, constraints.strata, cut, whole.part(0.0, START))
+    if k >= COARSE and any(isinstance(column, Tree) for column in columns):
+        labels = _better(columns, labels, _specialised(columns, k, constraints.strata))
     if constraints.kept:
         labels = enforce(X, labels, k, constraints.kept, strata=constraints.strata)
     budget = _budget(len(X), k, settings["effort"], settings["seconds"])
@@ -122,6 +128,25 @@ def certain_cells(
         labels = stopped.labels
     whole.finish()
     return labels
+
+
+def _specialised(columns: Sequence[PenaltyColumn], k: int, strata: Labels) -> Labels:
+    """Return the cells that cuts along hierarchies make in each stratum."""
+    labels, n_cells = np.empty_like(strata), 0
+    for records in members_of(strata):
+        labels[records] = specialised([column.part(records) for column in columns], k) + n_cells
+        n_cells = int(labels[records].max()) + 1
+    return labels
+
+
+def _better(columns: Sequence[PenaltyColumn], one: Labels, other: Labels) -> Labels:
+    """Return the cells of the lower penalty."""
+
+    def loss(labels: Labels) -> float:
+        sizes = np.bincount(labels)
+        return float(sum(column.weight * column.penalties(labels, len(sizes)) @ sizes for column in columns))
+
+    return other if loss(other) < loss(one) else one
 
 
 class Budget(NamedTuple):

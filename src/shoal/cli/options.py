@@ -1,8 +1,7 @@
 """Options that commands share. They are generated from the models that make up a job, so that none is missing here."""
 
 from collections.abc import Callable, Iterable
-from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
@@ -15,6 +14,7 @@ from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
 from shoal.partition import ALGORITHMS
+from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -234,28 +234,18 @@ def _sentence(text: str) -> str:
 
 def _plain(annotation: Any) -> dict[str, Any]:
     """Return how click parses a setting: as a list of names, a flag or a text."""
-    if _holds(annotation, tuple):
+    if holds(annotation, tuple):
         return {"multiple": True, "callback": typed.names, "metavar": "A,B,.."}
-    if _holds(annotation, bool):
+    if holds(annotation, bool):
         return {"is_flag": True, "default": None}
     return {"metavar": "TEXT"}
 
 
 def _of_columns(annotation: Any) -> dict[str, Any]:
     """Return how click parses a setting of columns: as a list of names for a flag, or as ``COLUMN=VALUE``."""
-    if _holds(annotation, bool):
+    if holds(annotation, bool):
         return {"multiple": True, "callback": typed.names, "metavar": "A,B,.."}
-    return {"multiple": True, "metavar": "COLUMN=A,B,.." if _holds(annotation, tuple) else "COLUMN=VALUE"}
-
-
-def _holds(annotation: Any, wanted: type) -> bool:
-    """Return whether a type is the wanted one, possibly in a union or with checks."""
-    if get_origin(annotation) is Annotated:
-        return _holds(get_args(annotation)[0], wanted)
-    if annotation is wanted or get_origin(annotation) is wanted:
-        return True
-    is_choice = get_origin(annotation) in (Union, UnionType)
-    return is_choice and any(_holds(part, wanted) for part in get_args(annotation))
+    return {"multiple": True, "metavar": "COLUMN=A,B,.." if holds(annotation, tuple) else "COLUMN=VALUE"}
 
 
 def taken(given: dict[str, Any], prefix: str) -> dict[str, Any]:
@@ -271,7 +261,7 @@ def column_settings(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         annotation = ColumnSettings.model_fields[name].annotation
         flag = _flag(name)
         for entry in entries:
-            column, value = (entry, "") if _holds(annotation, bool) else typed.column_and_value(entry, flag)
+            column, value = (entry, "") if holds(annotation, bool) else typed.column_and_value(entry, flag)
             if name in settings.setdefault(column, {}):
                 raise click.BadParameter(f"column {column!r} is given twice.", param_hint=flag)
             settings[column][name] = _setting(annotation, value)
@@ -280,11 +270,11 @@ def column_settings(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _setting(annotation: Any, value: str) -> Any:
     """Return a value in the type of the setting; one that does not fit is left for the job to refuse."""
-    if _holds(annotation, bool):
+    if holds(annotation, bool):
         return True
-    if _holds(annotation, tuple):
+    if holds(annotation, tuple):
         return typed.values(value)
-    return typed.number(value) if _holds(annotation, int) or _holds(annotation, float) else value
+    return typed.number(value) if holds(annotation, int) or holds(annotation, float) else value
 
 
 def method_options(given: Iterable[str]) -> dict[str, Any]:

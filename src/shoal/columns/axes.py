@@ -253,12 +253,16 @@ class NominalAxis:
 
     def lookup(self, values: pa.ChunkedArray) -> Lookup:
         """Return the points of the categories, and the number of each record's category."""
-        codes = self.codes(values)
-        if codes.min(initial=0) < 0:
+        codes, points = self.codes(values), self.points * self.column.settings.weight
+        unknown = codes < 0
+        if not unknown.any():
+            return Lookup(points, codes)
+        if (unknown & np.asarray(decoded(values).is_valid())).any():
             raise SchemaError(
                 f"Column {self.column.name!r} has categories that did not occur when the space was fixed."
             )
-        return Lookup(self.points * self.column.settings.weight, codes)
+        # A withheld category says nothing: it lies in the middle of all of them.
+        return Lookup(np.vstack([points, np.zeros(self.n_dims)]), np.where(unknown, len(points), codes))
 
     def squared_apart(self, one: Codes, other: Codes) -> Vector:
         """Return the exact squared distance between pairs of categories, given by their numbers."""

@@ -7,7 +7,7 @@ How missing values count: as one more category of a set. An interval, a period o
 of which some have a value and others have none, so that such a class has the penalty 1.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,13 @@ class Numbers:
     values: Vector  # not a number where it is missing
     width: float
     weight: float
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def part(self, records: Labels) -> "Numbers":
+        """Return the same for some of the records."""
+        return replace(self, values=self.values[records])
 
     def add_to(self, table: kernels.NcpTable, records: Labels) -> None:
         """Add some of the records to a table of the search."""
@@ -72,6 +79,13 @@ class Categories:
         """Number of categories."""
         return len(self.points)
 
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def part(self, records: Labels) -> "Categories":
+        """Return the same for some of the records."""
+        return replace(self, codes=self.codes[records])
+
     def add_to(self, table: kernels.NcpTable, records: Labels) -> None:
         """Add some of the records to a table of the search."""
         table.categories(self.codes[records], self.n_values, self.weight)
@@ -96,6 +110,13 @@ class Tree:
     nodes: NDArray[np.int32]  # of shape (n_leaves, n_levels)
     sizes: NDArray[np.int64]  # leaves below each node
     weight: float
+
+    def __len__(self) -> int:
+        return len(self.leaves)
+
+    def part(self, records: Labels) -> "Tree":
+        """Return the same for some of the records."""
+        return replace(self, leaves=self.leaves[records])
 
     def add_to(self, table: kernels.NcpTable, records: Labels) -> None:
         """Add some of the records to a table of the search."""

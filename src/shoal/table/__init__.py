@@ -72,8 +72,8 @@ class Table:
     n_records : int
         Number of records.
     kind : str
-        csv, parquet, arrow, sav or dta for files; postgresql, sqlite or duckdb for databases; pandas, polars, pyarrow,
-        duckdb ... for frames.
+        csv, ndjson, xlsx, parquet, arrow, sav, dta or sas for files; postgresql, sqlite or duckdb for databases;
+        pandas, polars, pyarrow, duckdb ... for frames.
     path : Path or None
         Path of the file.
     reading : Reading or None
@@ -205,35 +205,47 @@ def read(
     Parameters
     ----------
     source : path, address, frame or connection
-        A file (CSV, also with .gz; Parquet; Arrow; SPSS and Stata with the extra `spss`), a pandas, polars or pyarrow
-        frame, a DuckDB relation, or anything with the Arrow C stream interface; a database, by its address or file
+        A file in one of the formats of `FORMATS`, ``"-"`` for standard input, a pandas, polars or pyarrow frame or
+        dataset, a DuckDB relation, or anything with the Arrow C stream interface; a database, by its address or file
         (``postgresql://host/db``, ``people.db``, ``people.duckdb``) or by an ADBC or DuckDB connection.
     columns : sequence of str, optional
         Columns to read, in this order. Other columns of a Parquet file are not read.
     delimiter : str, optional
         Delimiter of a CSV file; detected among ``,`` ``;`` tab and ``|`` by default.
     encoding : str, optional
-        Encoding of a CSV, SPSS or Stata file. The default for CSV is UTF-8, with or without byte order mark.
+        Encoding of a CSV, NDJSON, SPSS, Stata or SAS file. The default for CSV is UTF-8, with or without byte order
+        mark.
     decimal : {".", ","}, optional
         Decimal mark of a CSV file; detected by default.
     quote : str, optional
         Quote character of a CSV file, ``"`` by default; an empty string disables quoting.
     null_values : sequence of str, optional
-        Strings in a CSV file that mean a missing value, in addition to an empty field.
+        Strings in a CSV, Excel or NDJSON file that mean a missing value, in addition to an empty field.
     header : bool, optional
         True: the first line of the CSV file is a header even if it looks like a record.
     names : sequence of str, optional
-        Column names for a CSV file without a header; with ``header=True``, they replace its header.
+        Column names for a CSV file or a sheet without a header; with ``header=True`` or `header_row`, they replace it.
     thousands : str, optional
         Thousands separator of numbers in a CSV file, as in 1,234.50: ``,``, ``.``, ``'`` or a space.
     date_format : str, optional
         Date format in a CSV file, such as ``%d.%m.%Y``, in addition to ISO 8601. Columns that match it become dates.
     fields : dict of str to dict, optional
-        ``null_values``, ``decimal``, ``thousands`` and ``date_format`` of individual columns of a CSV file, as in
-        ``{"born": {"date_format": "%d.%m.%Y", "null_values": ["NA"]}}``. Every value of the column must match. Null
-        values of a column apply to quoted fields as well.
+        ``null_values``, ``decimal``, ``thousands`` and ``date_format`` of individual columns of a CSV, Excel or NDJSON
+        file, as in ``{"born": {"date_format": "%d.%m.%Y", "null_values": ["NA"]}}``. Every value of the column must
+        match. Null values of a column apply to quoted fields as well.
+    fill_keys : bool, optional
+        True: keys that some lines of an NDJSON file lack are missing values there.
+    sheet : str, optional
+        Sheet of an Excel workbook; by default its only visible one.
+    header_row : int, optional
+        Row of the sheet that names the columns, counted from 1 as in Excel. By default the first row, if it is a
+        header beyond doubt. Rows above it are not read.
+    catalog : path, optional
+        Catalogue (.sas7bcat) with the labels of the values of a .sas7bdat file.
+    format : str, optional
+        Format of standard input, by the extension that a file would have, without its first dot; detected by default.
     max_unpacked_gb : float, optional
-        Largest size, in GB (10^9 bytes), to which a .gz file may decompress; 2 by default.
+        Largest size, in GB (10^9 bytes), to which a file that can expand may unpack; 2 by default.
     table : str, optional
         Table or view of a database, as NAME or SCHEMA.NAME.
     query : str, optional

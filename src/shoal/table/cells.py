@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.table.csv_fields import FieldReading
 from shoal.table.csv_types import typed_field
@@ -43,7 +44,7 @@ def cell_column(name: str, cells: Sequence[Any], how: FieldReading, *, of_sheet:
     In a spreadsheet an empty text is a missing value, and whole numbers are not a type of their own.
     """
     if of_sheet and set(map(type, cells)) == {float}:
-        return CellColumn(pa.chunked_array([_sheet_numbers(cells)]), {})
+        return CellColumn(pa.chunked_array([_sheet_numbers(np.fromiter(cells, np.float64, len(cells)))]), {})
     cells = _with_missing(cells, how.null_values, of_sheet)
     values, mixed = _of_one_type(cells, of_sheet), {}
     if values is None:
@@ -69,7 +70,7 @@ def _of_one_type(cells: Sequence[Any], of_sheet: bool) -> pa.Array | None:
     if types <= {str}:
         return pa.array(cells, pa.string())
     if types == {float} and of_sheet:
-        return _sheet_numbers(cells)
+        return _sheet_numbers(np.array(cells, dtype=np.float64))  # None becomes NaN, which no cell of a sheet is
     if types == {int, float}:
         is_exact = all(abs(cell) <= _EXACT for cell in cells if type(cell) is int)
         return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64()) if is_exact else None
@@ -86,9 +87,8 @@ def _of_one_type(cells: Sequence[Any], of_sheet: bool) -> pa.Array | None:
         return None
 
 
-def _sheet_numbers(cells: Sequence[Any]) -> pa.Array:
-    """Return numbers of a spreadsheet as int64 if all of them are whole, else as float64."""
-    numbers = np.array(cells, dtype=np.float64)  # None becomes NaN, which no cell of a spreadsheet is
+def _sheet_numbers(numbers: NDArray[np.float64]) -> pa.Array:
+    """Return numbers of a spreadsheet, NaN where missing, as int64 if all of them are whole, else as float64."""
     missing = np.isnan(numbers)
     known = np.where(missing, 0.0, numbers)
     is_whole = (known == np.floor(known)).all() and (np.abs(known) <= _EXACT).all()

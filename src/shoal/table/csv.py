@@ -327,5 +327,5 @@ CSV = Format(
     "the same delimiter and decimal mark, UTF-8",
     write_parts=write_csv_parts,
     own_reading={"header": True},
-    loses="types of codes that look like numbers; labels",
+    loses="types, which are inferred again; categories, labels",
 )

@@ -5,6 +5,7 @@ record.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,14 +69,14 @@ def read_excel(
     loaded = _loaded(calamine, path, chosen.name)
     head = header_row if header_row is not None or names else _found_header(loaded)
     found, rows = _named(loaded, head, several("names", names))
-    cells = dict(zip(found, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(found, ())
-    kept = {name: column for name, column in cells.items() if name is not None}
+    places = {name: place for place, name in enumerate(found) if name is not None}
     check_names([name for name in found if name is not None])
-    wanted = list(kept) if columns is None else check_wanted(columns, list(kept))
-    own, whole = as_fields(fields, list(kept)), FieldReading(several("null_values", null_values))
-    typed = {
-        name: cell_column(name, kept[name], own.get(name, FieldReading()).over(whole), of_sheet=True) for name in wanted
-    }
+    wanted = list(places) if columns is None else check_wanted(columns, list(places))
+    own, whole = as_fields(fields, list(places)), FieldReading(several("null_values", null_values))
+    typed = {}
+    for name in wanted:
+        cells = list(map(itemgetter(places[name]), rows))
+        typed[name] = cell_column(name, cells, own.get(name, FieldReading()).over(whole), of_sheet=True)
     notes = Notes(
         said=(*said, *_said(loaded, counts, head, found, len(rows))),
         mixed={name: column.mixed for name, column in typed.items() if column.mixed},
@@ -292,6 +293,6 @@ EXCEL = Format(
     tells_empty=False,
     read_only=(".xlsm",),
     own_reading={"header_row": 1},
-    loses="whole numbers are not told from others, integers beyond 2^53, dates before March 1900, times finer than a "
-    "millisecond, time zones, categories; an empty text is missing; formulas, formatting and other sheets",
+    loses="the difference between whole and other numbers, integers beyond 2^53, dates before March 1900, times finer "
+    "than a millisecond, time zones, categories; an empty text is missing; formulas, formatting and other sheets",
 )

@@ -19,13 +19,13 @@ from shoal.table.unpacking import Limit
 
 _PIECE = 1 << 20
 _BYTES_PER_CELL = 32
-_NEAR_ROW, _NEAR_COLUMN = 9_999, 26  # cells up to here are not looked at: they take little memory
+_MOST_ROWS = 1 << 20
 _OLE = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 _FAR_COLUMN = re.compile(rb' r="([A-Z]{2,3})\d')
-_FAR_ROW = re.compile(rb' r="[A-Z]{0,3}(\d{5,7})"')
+_ROW = re.compile(rb' r="[A-Z]{0,3}(\d+)"')
 _HIDDEN_ROW = re.compile(rb'<(?:\w+:)?row [^>]*?hidden="(?:1|true)"')
 _COLUMN = re.compile(rb"<(?:\w+:)?col [^>]*>")
 _BOUND = re.compile(rb'(min|max)="(\d+)"')
@@ -54,19 +54,17 @@ class SheetCounts:
     """Formulas without a stored value."""
     errors: int = 0
     """Cells with an error, such as #N/A."""
-    last_row: int = _NEAR_ROW
-    last_column: int = _NEAR_COLUMN
+    last_column: int = 26
+    """At least 26, since single letters are not looked at."""
 
     def count(self, xml: bytes) -> None:
         """Count what is in a piece of the XML."""
-        columns, rows = set(_FAR_COLUMN.findall(xml)), _FAR_ROW.findall(xml)
-        self.last_column = max(self.last_column, *map(_column_number, columns), 0)
-        self.last_row = max(self.last_row, int(max(rows, key=lambda row: (len(row), row), default=b"0")))
+        self.last_column = max(self.last_column, *map(_column_number, set(_FAR_COLUMN.findall(xml))), 0)
         self.errors += xml.count(b't="e"')
         if b"hidden=" in xml:
             self.hidden_rows += len(_HIDDEN_ROW.findall(xml))
             self.hidden_columns += [_bounds(tag) for tag in _COLUMN.findall(xml) if _is_hidden(tag)]
-        if b"f>" in xml or b"<f" in xml:
+        if b"</f>" in xml or b"<f " in xml:
             self.formulas += xml.count(b"<f>") + xml.count(b"<f ")
             self.uncomputed += len(_UNCOMPUTED.findall(xml))
 
@@ -130,9 +128,16 @@ def scan_sheet(path: Path, part: str, limit: Limit) -> SheetCounts:
                 limit.check(size)
                 if each.filename == part:
                     found.count(piece)
-    if found.last_row > _NEAR_ROW or found.last_column > _NEAR_COLUMN:
-        limit.check(found.last_row * found.last_column * _BYTES_PER_CELL)
+    if found.last_column * _MOST_ROWS * _BYTES_PER_CELL > limit.n_bytes:  # then the number of rows matters
+        limit.check(found.last_column * _last_row(path, part) * _BYTES_PER_CELL)
     return found
+
+
+def _last_row(path: Path, part: str) -> int:
+    """Return the largest number of a row in the XML of a sheet."""
+    with _opened(path) as archive, open(path, "rb") as file:
+        pieces = _whole_rows(_inflated(file, archive.getinfo(part)))
+        return max((int(row) for piece in pieces for row in set(_ROW.findall(piece))), default=0)
 
 
 @contextmanager

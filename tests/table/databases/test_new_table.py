@@ -267,7 +267,16 @@ def started(address, seconds):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("store", "number"),
+    [
+        ("postgresql", signal.SIGKILL),
+        ("postgresql", signal.SIGINT),
+        ("sqlite", signal.SIGKILL),
+        ("duckdb", signal.SIGKILL),
+    ],
+    indirect=["store"],
+)
 def test_a_run_that_is_stopped_leaves_no_half_table(store, number, tmp_path):
     process = started(store.address, 60)
     assert process.stdout.readline() == "written\n"

@@ -147,3 +147,9 @@ def test_a_file_with_odd_characters_in_its_path_is_read(tmp_path):
 
     assert read(path, table="people").names == ("id",)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_semicolon_in_a_text_or_a_comment_does_not_end_a_query(sqlite):
+    query = """SELECT id AS "a;b", ';' AS c FROM people /* ; */ WHERE zip <> 'it''s;' -- ;"""
+
+    assert read(sqlite.address, query=query).names == ("a;b", "c")

@@ -47,6 +47,11 @@ _AGGREGATES = {
     "median": "the median",
     "mode": "the most frequent value",
     "withhold": "the most frequent value, or missing where only one record has it",
+    "medoid": "the values of the record in its middle",
+    "interval": "the range of its values",
+    "set": "the set of its values",
+    "ancestor": "the smallest group of the hierarchy that holds them all",
+    "period": "the period of its dates",
 }
 _VALUES = ("missing_codes", "null_values")
 
@@ -162,7 +167,7 @@ def show_one(request: Request, problem: str = "", status: int = 200) -> Response
         roles=ROLES,
         kinds=KINDS,
         helps=HELPS,
-        aggregates={name: _AGGREGATES[name] for name in get_args(Aggregation)},
+        aggregates={name: _AGGREGATES.get(name, name) for name in get_args(Aggregation)},
         settings=draft.columns.get(row.name),
         fields=fields,
         is_csv=_is_csv(work, draft),
@@ -186,6 +191,10 @@ def change_one(request: Request, form: Form) -> str:
         "round": form.whole("round", "The number of decimals"),
         "top": form.number("top", "The largest value"),
         "bottom": form.number("bottom", "The smallest value"),
+        "hierarchy": form.text("hierarchy"),
+        "level": form.whole("level", "The level"),
+        "step": form.number("step", "The step"),
+        "precision": form.text("precision"),
         "fold": form.has("fold"),
         "keep_zeros": form.has("keep_zeros"),
     }
@@ -215,7 +224,7 @@ def rows_of(draft: Draft, columns: list[dict[str, Any]]) -> list[Row]:
     for number, facts in enumerate(columns):
         name = facts["name"]
         given = draft.columns.get(name)
-        findings = [(place, _finding(entry)) for place, entry in enumerate(facts["findings"])]
+        findings = [(place, finding_of(entry)) for place, entry in enumerate(facts["findings"])]
         waiting = [(place, finding) for place, finding in findings if not is_settled(draft, finding)]
         found.append(
             Row(
@@ -282,9 +291,12 @@ def _setting_in_words(name: str, value: Any, show_values: bool) -> str:
     }.get(name, f"{name.replace('_', ' ')}: {value}")
 
 
-def _finding(entry: Mapping[str, Any]) -> Finding:
-    remedies = tuple(Remedy(each["place"], each["column"], each["settings"]) for each in entry["remedies"])
-    return Finding(entry["name"], entry["column"], entry["what"], entry["why"], remedies, entry["question"])
+def finding_of(entry: Mapping[str, Any]) -> Finding:
+    """Return a finding that a run has found; a question can also be answered by accepting it."""
+    remedies = [Remedy(each["place"], each["column"], each["settings"]) for each in entry["remedies"]]
+    if entry["question"] and all(remedy.place != "accept" for remedy in remedies):
+        remedies.append(Remedy("accept", entry["column"], {"accept": [f"{entry['column']}={entry['name']}"]}))
+    return Finding(entry["name"], entry["column"], entry["what"], entry["why"], tuple(remedies), entry["question"])
 
 
 def _rows(work: Work) -> list[Row]:

@@ -12,6 +12,7 @@ from shoal.errors import FileError
 from shoal.job import Input
 from shoal.report.sentences import kind_in_words
 from shoal.table import format_of
+from shoal.typing import holds
 
 _LABELS = {
     "delimiter": "Character between fields",
@@ -24,8 +25,11 @@ _LABELS = {
     "thousands": "Mark between thousands",
     "date_format": "Format of dates, such as %d.%m.%Y",
     "max_unpacked_gb": "Largest size to unpack to, in GB",
+    "sheet": "Sheet of the workbook",
+    "header_row": "Row that names the columns, as Excel counts",
+    "fill_keys": "Keys that some lines lack are missing values",
+    "catalog": "Catalogue with the labels (.sas7bcat), below the folder",
 }
-_LISTS = ("null_values", "names")
 
 
 class Option(NamedTuple):
@@ -68,8 +72,9 @@ def change(request: Request, form: Form) -> str:
             given[option.name] = form.lines(option.name)
         elif option.kind == "switch":
             given[option.name] = form.has(option.name) or None
-        elif option.name == "max_unpacked_gb":
-            given[option.name] = form.number(option.name, option.label)
+        elif option.kind == "number":
+            number = form.number(option.name, option.label)
+            given[option.name] = int(number) if number is not None and number.is_integer() else number
         else:
             given[option.name] = form.raw(option.name)
     work.change(form.at, lambda draft: with_reading(draft, given), "how the file is read")
@@ -122,12 +127,14 @@ def _options(draft: Draft) -> list[Option]:
             continue
         value = getattr(draft.input, name)
         label = _LABELS.get(name, (about.description or name).capitalize())
-        if name in _LISTS:
-            found.append(Option(name, label, "lines", "\n".join(value or ())))
-        elif name == "header":
+        if holds(about.annotation, bool):
             found.append(Option(name, label, "switch", "yes" if value else ""))
+        elif holds(about.annotation, tuple):
+            found.append(Option(name, label, "lines", "\n".join(value or ())))
         else:
-            found.append(Option(name, label, "text", "" if value is None else str(value)))
+            is_number = holds(about.annotation, int) or holds(about.annotation, float)
+            written = "" if value is None else f"{value:g}" if is_number else str(value)
+            found.append(Option(name, label, "number" if is_number else "text", written))
     return found
 
 

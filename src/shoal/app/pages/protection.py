@@ -83,6 +83,9 @@ def change(request: Request, form: Form) -> str:
         "missing": form.text("missing") or None,
         "method": form.text("method") or None,
         "scaling": form.text("scaling") or None,
+        "objective": form.text("objective") or None,
+        "intervals": form.text("intervals") or None,
+        "truthful": form.has("truthful") or None,
         "seed": form.whole("seed", "The seed"),
     }
 

@@ -6,11 +6,13 @@ from secrets import randbits
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from shoal.app.draft import Draft, undecided, with_output, with_reading
-from shoal.app.pages.common import Form, render_step, work_of
+from shoal.app.draft import Draft, undecided, with_output, with_reading, with_remedy
+from shoal.app.pages.columns import finding_of, is_settled, remedy_in_words
+from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.runs import Run
 from shoal.app.security import report_policy
 from shoal.app.works import Work
+from shoal.columns.findings import Finding
 from shoal.errors import FileError, ParameterError
 from shoal.table import FORMATS, format_of
 
@@ -40,6 +42,8 @@ def show(request: Request, problem: str = "", status: int = 200) -> Response:
         run=run,
         path=draft.output.path if draft.output is not None else _usual_name(draft),
         endings=[ending for ending in FORMATS if not ending.endswith(".gz")],
+        questions=open_questions(run, draft),
+        words=lambda remedy: remedy_in_words(remedy, work.shows_values),
         made_from=run.job if run is not None else 0,
         is_current=run is not None and run.outcome == "done" and _same_release(work, run, draft),
     )
@@ -81,6 +85,24 @@ def start(request: Request, form: Form) -> str:
         public=work.places.relative(beside(path, "public.html")),
     )
     return f"/work/{work.id}/release"
+
+
+def settle(request: Request, form: Form) -> str:
+    """Take a remedy for a question that only came up when the release was made."""
+    work = work_of(request)
+    finding, remedy = (*map(digits, form.text("remedy").split(".")), -1, -1)[:2]
+    found = dict(open_questions(work.runs.latest("release"), work.draft)).get(finding)
+    if found is None or not 0 <= remedy < len(found.remedies):
+        raise ParameterError("This is settled already, or there is no such remedy.")
+    taken = found.remedies[remedy]
+    work.change(form.at, lambda draft: with_remedy(draft, taken.place, taken.column, taken.settings))
+    return f"/work/{work.id}/release"
+
+
+def open_questions(run: Run | None, draft: Draft) -> list[tuple[int, Finding]]:
+    """Return the questions for which the last release was refused and which the job does not answer yet."""
+    found = enumerate(map(finding_of, run.findings)) if run is not None else ()
+    return [(place, finding) for place, finding in found if not is_settled(draft, finding)]
 
 
 def report(request: Request) -> Response:

@@ -35,8 +35,11 @@ def read_coarse(published: pa.ChunkedArray | pa.Array, form: Aggregation, hierar
     return Sets.of(listed, hierarchy).take(codes)
 
 
-def form_of(published: pa.ChunkedArray) -> Aggregation | None:
-    """Return which form of coarse values a column holds, judged by all of them; None if they are plain values."""
+def form_of(published: pa.ChunkedArray, years: bool = False) -> Aggregation | None:
+    """Return which form of coarse values a column holds, judged by all of them; None if they are plain values.
+
+    A column of four digits is one of periods only if `years` says so: it may as well hold codes.
+    """
     if not pa.types.is_string(published.type) and not pa.types.is_large_string(published.type):
         return None
     for form in ("interval", "set"):
@@ -47,6 +50,8 @@ def form_of(published: pa.ChunkedArray) -> Aggregation | None:
         if isinstance(found, Sets):
             return "set" if any(found.members) else None
         if np.isnan(found.low).all():
+            return None
+        if found.is_period and not years and pc.all(pc.ascii_is_decimal(published)).as_py():
             return None
         return "period" if found.is_period else "interval"
     return None

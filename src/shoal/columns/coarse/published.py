@@ -51,7 +51,7 @@ def read_published(column: Any, hierarchy: str | os.PathLike[str] | None = None)
     if hierarchy is not None:
         return read_coarse(values, "ancestor", read_hierarchy(hierarchy))
     values = leaf_texts(values)  # years alone are read as numbers
-    form = form_of(values)
+    form = form_of(values, years=True)
     if form is None:
         raise ParameterError(
             "The column holds neither intervals such as [30, 39], nor periods such as 2024-Q2, nor sets such as "

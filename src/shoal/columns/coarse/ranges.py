@@ -21,7 +21,7 @@ from shoal.typing import Seed, Vector
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
 _INTERVAL = re.compile(rf"([\[(\]])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])\[])")
-_PERIOD = re.compile(r"(-?\d{4,})-(\d\d)|(-?\d{4,})-Q([1-4])|(-?\d{3,})0s|(-?\d{4,})")
+_PERIOD = re.compile(r"(\d{4})-(\d\d)|(\d{4})-Q([1-4])|(\d{3})0s|(\d{4})")
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ _MAGIC = b"DUCK"
 _RECORDS = "shoal records"
 _CONFIG = {"enable_external_access": "false"}
 _REFUSALS = {
+    "already exists": "already has this table: another program created it in the meantime. Choose another name.",
     "version number": "was written by a newer version of DuckDB. Update the package: pip install --upgrade duckdb.",
     "Could not set lock": "is locked by another program. Try again when that has ended.",
     "different configuration": "is open in this process in another way. Close that connection, or pass it in place of "

@@ -133,11 +133,13 @@ class PostgreSQL(AdbcConnection):
             self.rows(setting)
         if write:
             self.rows(f"SELECT pg_catalog.pg_advisory_xact_lock({_LOCK})")
-        ((system, database),) = self.rows(
-            "SELECT system_identifier::text, (SELECT oid::bigint FROM pg_catalog.pg_database "
-            "WHERE datname = current_database()) FROM pg_catalog.pg_control_system()"
+        ((database, may_ask),) = self.rows(
+            "SELECT oid::bigint, has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') "
+            "FROM pg_catalog.pg_database WHERE datname = current_database()"
         )
-        self.identity = frozenset({("postgresql", system, database)})
+        ask = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()"
+        # Where the server does not tell its number, all databases of the same number are taken for one.
+        self.identity = frozenset({("postgresql", database, *(self.rows(ask)[0] if may_ask else ()))})
 
     def commit(self) -> None:
         """Make what was written permanent."""

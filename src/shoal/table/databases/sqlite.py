@@ -4,7 +4,8 @@ SQLite has types of values, not of columns: a column of numbers and texts is ref
 booleans are recognised by the declared type of their column.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ _BATCH = 65_536
 _ALL = 2**31 - 2  # the largest batch
 _WAIT = 5_000  # milliseconds that another program may hold a lock
 _MAGIC = b"SQLite format 3\0"
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/", re.DOTALL)
+"""Strings, names and comments in SQL."""
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _DECLARED = {
     "BOOLEAN": pa.bool_(),
@@ -37,6 +40,7 @@ _DECLARED = {
 }
 """What columns hold according to their declared type."""
 _REFUSALS = {
+    "already exists": "already has this table: another program created it in the meantime. Choose another name.",
     "is locked": "is locked by another program. Try again when that has ended.",
     "not a database": "is not a SQLite file, or it is encrypted. Give a file that SQLite can open.",
     "readonly": "was asked to write while it is read, or its file may not be written to. Give a query that only "
@@ -79,11 +83,19 @@ class SQLite(AdbcConnection):
 
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query."""
+        return self._fetch(query, columns)
+
+    def _fetch(self, query: str, columns: Sequence[str] | None, texts: Collection[str] = ()) -> pa.Table:
+        """Return the records of a query; columns in `texts` are known to hold no numbers."""
+        if ";" in _QUOTED.sub("", query).rstrip("; \t\n"):  # the driver would leave out what comes after it
+            raise self.refusal(None, "more than one statement")
         names = self.names(subquery(query))
         check_names(names)
         wanted = names if columns is None else check_wanted(columns, names)
         found = self._batches(subquery(query, ", ".join(map(quoted, wanted)) or "1"))
-        self._check_mixed(query, [name for name in wanted if pa.types.is_string(found[name].type)])
+        self._check_mixed(
+            query, [name for name in found.column_names if pa.types.is_string(found[name].type) and name not in texts]
+        )
         return checked(found if wanted else found.select([]))
 
     def _batches(self, query: str) -> pa.Table:
@@ -119,9 +131,11 @@ class SQLite(AdbcConnection):
 
     def fetch_table(self, relation: Relation, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a table, with dates, timestamps and booleans by the declared types."""
-        found = self.fetch(f"SELECT * FROM {relation.name.sql}", columns)
         rows = self.rows(f"SELECT name, type FROM pragma_table_info({literal(relation.name.table)})")
         declared = {name: _DECLARED.get(kind.upper()) for name, kind in rows}
+        # SQLite makes text of a number that is stored in such a column of a table.
+        texts = {name for name, kind in rows if relation.is_table and kind.upper() == "TEXT"}
+        found = self._fetch(f"SELECT * FROM {relation.name.sql}", columns, texts)
         return checked(pa.table({name: _as_declared(found[name], declared.get(name)) for name in found.column_names}))
 
     def relations_read(self, query: str) -> frozenset[object]:
