@@ -58,6 +58,7 @@ bench: .venv/.ready
 	@$(PYTHON_IN_VENV) benchmarks/bench_partition.py
 	@$(PYTHON_IN_VENV) benchmarks/table.py
 	@$(PYTHON_IN_VENV) benchmarks/bench_stream.py
+	@$(PYTHON_IN_VENV) benchmarks/bench_disk.py --full
 
 sanitize: .venv/.ready .venv-sanitize/.ready
 	@$(PYTHON_IN_VENV) tools/sanitize.py .venv-sanitize --output benchmarks/results/sanitize.json

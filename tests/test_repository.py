@@ -22,7 +22,8 @@ ROOMS = [
     *("errors", "addresses", "extras", "typing", "progress", "datasets", "file_locks", "files", "arrays", "kernels"),
     *("table", "columns", "dialect", "partition", "models", "cells", "metrics", "dp", "auditing", "record_risk"),
     *("job", "manifest", "truth", "attacks", "report", "preparing", "reviewing", "placing", "writing", "blocks"),
-    *("disk", "release", "inspection", "comparison", "stream", "batches", "estimator", "reproduce", "app", "cli"),
+    *("disk", "spark", "release", "inspection", "comparison", "stream", "batches", "estimator", "reproduce"),
+    *("app", "cli"),
 ]
 
 

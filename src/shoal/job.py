@@ -207,8 +207,8 @@ class Late(Settings):
     inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
 
 
-Engine = Literal["memory", "disk"]
-"""What makes a release: all records in memory, or a part of them at a time."""
+Engine = Literal["memory", "disk", "spark"]
+"""What makes a release: all records in memory, a part of them at a time, or a Spark cluster."""
 
 
 class Job(Settings):
@@ -259,7 +259,8 @@ class Job(Settings):
     )
     options: dict[str, Plain] = Field({}, description="what the method itself takes")
     engine: Engine | None = Field(
-        None, description="memory, or disk for tables larger than memory; by default memory, and disk with a limit"
+        None,
+        description="memory, disk for tables larger than memory, or spark; by default memory, and disk with a limit",
     )
     memory: str | None = Field(None, description="how much memory the engine disk may use, such as 2GB")
     late: Late | None = Field(None, description="how late records of a collection join")

@@ -46,6 +46,8 @@ from shoal.progress import OneTotal
 from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
 from shoal.reviewing import accepted_columns, warnings_of
+from shoal.spark.jobs import execute_on_spark, run_on_spark
+from shoal.spark.release import SparkRelease
 from shoal.table import Table, read
 from shoal.table.batches import open_batches
 from shoal.table.clean import publishable
@@ -115,7 +117,7 @@ def anonymize(
     engine: Engine | None = None,
     memory: str | None = None,
     **options: Any,
-) -> "Release | DiskRelease":
+) -> "Release | DiskRelease | SparkRelease":
     """Make a table k-anonymous by microaggregation.
 
     Parameters
@@ -186,9 +188,10 @@ def anonymize(
         Called repeatedly as ``progress(done, n_records)``: first with 0, always with the same total.
     reading : dict, optional
         Options for reading a file; see `shoal.table.read`.
-    engine : {"memory", "disk"}, optional
+    engine : {"memory", "disk", "spark"}, optional
         What makes the release: "memory" with all records in memory, "disk" with a part of them at a time, from a file
-        or a folder of Parquet files that may be larger than memory (``docs/larger_than_memory.md``).
+        or a folder of Parquet files that may be larger than memory (``docs/howto/larger_than_memory.md``), "spark" a
+        Spark cluster, from Parquet or a Spark DataFrame (``docs/spark.md``).
     memory : str, optional
         How much memory the engine "disk" may use, such as ``"2GB"``; it chooses that engine, and 1GB is its default.
     **options
@@ -198,7 +201,8 @@ def anonymize(
     -------
     Release
         The published table with its verdict, loss and risk. Of the engine "disk" a
-        `shoal.disk.disk_release.DiskRelease`, whose records stay in a scratch folder until it is written and closed.
+        `shoal.disk.disk_release.DiskRelease`, whose records stay in a scratch folder until it is written and closed; of
+        the engine "spark" a `shoal.spark.SparkRelease`.
 
     Raises
     ------
@@ -258,6 +262,8 @@ def anonymize(
     )
     if job.chosen_engine == "disk":
         return execute_on_disk(job, open_batches(table, **(reading or {})), threads=threads, progress=progress)
+    if job.chosen_engine == "spark":
+        return execute_on_spark(job, table, reading or {}, threads)
     return execute_job(job, read(table, **(reading or {})), threads=threads, progress=progress)
 
 
@@ -357,7 +363,7 @@ def run(
     save_job: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> "Release | DiskRelease":
+) -> "Release | DiskRelease | SparkRelease":
     """Make the release that a job describes, and write it where the job says.
 
     Parameters
@@ -392,10 +398,12 @@ def run(
     if save_job is not None and job.output is None:
         raise ParameterError("The job is to be saved beside its release, but it has no output. Set a path in [output].")
     given = job.input.path if table is None and job.input is not None else table
+    reading = job.input.reading() if job.input is not None else {}
+    if job.chosen_engine == "spark":
+        return run_on_spark(job, given, reading, save_job=save_job, force=force, threads=threads)
     if job.output is not None:
         inputs = [given] if isinstance(given, str | os.PathLike) else []
         check_free_files(output_files(job.output, save_job), force, inputs)
-    reading = job.input.reading() if job.input is not None else {}
     if job.chosen_engine == "disk":
         return _run_on_disk(job, given, reading, save_job, force, threads, progress)
     release = execute_job(job, read(given, **reading), threads=threads, progress=progress)

@@ -1,9 +1,9 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from block_tables import ROLES, batches, job, multiset, people
 
 import shoal
+from block_tables import ROLES, batches, job, multiset, people
 from shoal import LDiversity, TCloseness
 from shoal.auditing import recount
 from shoal.blocks.in_process import in_process
@@ -78,6 +78,8 @@ def test_weighted_totals_are_kept():
     [
         ({"rho": 0.5, "roles": {"quasi_identifiers": ("age", "income")}}, "random aggregation"),
         ({"method": "mdav"}, "another method"),
+        ({"truthful": True}, "true of every record"),
+        ({"objective": "ncp"}, "another objective"),
         ({"steer": {"note": 1.0}}, "steering"),
         ({"roles": {**ROLES, "household": "name", "identifiers": ()}}, "household"),
     ],

@@ -1,4 +1,5 @@
 import bz2
+import contextlib
 import gzip
 import lzma
 
@@ -37,6 +38,13 @@ def test_every_compression_is_read_and_written_as_the_same_bytes(packed):
     assert read(packed).arrow == table
     assert read(again).arrow == table
     assert again.read_bytes() == written
+
+
+def test_an_extension_in_capitals_is_the_same(packed):
+    capitals = packed.with_name(f"A.CSV{packed.suffix.upper()}")
+    capitals.write_bytes(PACK[packed.suffix](b"a\n1\n"))
+
+    assert read(capitals).arrow.to_pydict() == {"a": [1]}
 
 
 def test_a_compressed_text_is_bounded(packed):
@@ -113,6 +121,13 @@ def test_every_format_that_can_expand_is_bounded_by_the_same_option(bomb, tmp_pa
     assert read(path).arrow.num_rows >= 5_000
 
 
+def test_a_stata_file_does_not_expand_and_has_no_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.table.unpacking.MAX_UNPACKED_GB", 1e-9)
+    write(pa.table({"a": [1.0, 2.0]}), tmp_path / "a.dta")
+
+    assert read(tmp_path / "a.dta").n_records == 2
+
+
 def test_texts_stored_by_reference_are_read_with_their_own_type(tmp_path):
     table = pa.table({"a": pa.array(["x" * 100, None, "y"] * 3000, pa.large_string()), "b": range(9000)})
     pq.write_table(table, tmp_path / "a.parquet")
@@ -134,3 +149,13 @@ def test_a_limit_that_is_none_is_refused(tmp_path, ending, most):
 
     with pytest.raises(ParameterError, match="max_unpacked_gb"):
         assert read(tmp_path / f"a{ending}", max_unpacked_gb=most).arrow
+
+
+def test_a_damaged_footer_of_an_arrow_file_is_refused(tmp_path):
+    arrow_compressed(tmp_path / "a.arrow")
+    content = bytearray((tmp_path / "a.arrow").read_bytes())
+    footer = len(content) - 10 - int.from_bytes(content[-10:-6], "little")
+    for place in range(footer, len(content) - 10, 4):
+        (tmp_path / "a.arrow").write_bytes(content[:place] + b"\xff" * 8 + content[place + 8 :])
+        with contextlib.suppress(FileError):  # the only error there may be; some bytes do not matter
+            read(tmp_path / "a.arrow")

@@ -47,7 +47,7 @@ class Places:
         sweep(target)  # uploads of an app that was killed
         self.uploads = hidden_beside(target)
         self.uploads.mkdir(mode=0o700)
-        self._lock = hold(self.uploads)
+        self._lock: int | None = hold(self.uploads)
 
     def inside(self, path: str) -> Path:
         """Return a path below the folder, or raise.
@@ -119,7 +119,9 @@ class Places:
     def close(self) -> None:
         """Remove the uploaded files."""
         shutil.rmtree(self.uploads, ignore_errors=True)
-        os.close(self._lock)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 def endings(kinds: Iterable[str] = FORMATS) -> str:

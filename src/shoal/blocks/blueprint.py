@@ -41,6 +41,12 @@ below each. No two forests cut in the same places (benchmarks/bench_disk.py)."""
 BORDER_ROUNDS = len(CUTS) - 1
 """How often cells at the borders of blocks are refined in blocks that are cut elsewhere."""
 
+TOO_LARGE = 2
+"""Leaves of more than so many block sizes are cut further."""
+
+DEEPER = 8
+"""Number of times that leaves are cut further, at most."""
+
 
 class Summary(NamedTuple):
     """What is kept of the records after the first pass: statistics and a sample."""

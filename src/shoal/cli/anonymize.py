@@ -78,7 +78,7 @@ Examples:
 @click.option(
     "--engine",
     type=click.Choice(get_args(Engine)),
-    help="What makes the release: memory, or disk for files larger than memory.  [default: memory]",
+    help="What makes the release: memory, disk for files larger than memory, or spark.  [default: memory]",
 )
 @click.option("--memory", metavar="SIZE", help="How much memory the engine disk may use, such as 2GB; chooses it.")
 @options.making

@@ -2,6 +2,7 @@
 
 import webbrowser
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -26,9 +27,10 @@ def command(file: str | None, folder: str | None, no_browser: bool) -> None:
     try:
         from shoal.app.server import application, listening, serve
     except ImportError as error:
-        if error.name not in ("starlette", "uvicorn", "multipart", "python_multipart"):
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("starlette", "uvicorn", "multipart", "python_multipart"):
             raise
-        raise ParameterError(f"`shoal app` needs {error.name}, which is not installed: {install('app')}.") from None
+        raise ParameterError(f"`shoal app` needs {missing}, which is not installed: {install('app')}.") from None
     from shoal.app.pages.start import continued
     from shoal.app.security import Keys
     from shoal.app.works import state_folder
@@ -36,21 +38,25 @@ def command(file: str | None, folder: str | None, no_browser: bool) -> None:
     root = Path(folder) if folder is not None else _folder_of(file)
     if not root.is_dir():
         raise FileError(f"The folder {str(root)!r} does not exist.")
-    keys, door = Keys(), listening()
-    port = door.getsockname()[1]
-    app = application(root, state_folder(), port, keys)
-    if file is not None:
+    with listening() as door:
+        keys, port = Keys(), door.getsockname()[1]
+        app = application(root, state_folder(), port, keys)
+        address = f"http://127.0.0.1:{port}/?token={keys.token}"
+
+        def ready() -> None:
+            click.echo(f"shoal app: {address}")
+            click.echo("The address works once, in one browser on this machine. Ctrl-C ends the app; nothing is lost.")
+            if not no_browser:
+                Thread(target=webbrowser.open, args=[address], daemon=True).start()  # some browsers are waited for
+
         parts = app.state.parts
-        keys.first_page = f"/work/{continued(parts.works, parts.places, str(Path(file).resolve())).id}/file"
-    address = f"http://127.0.0.1:{port}/?token={keys.token}"
-
-    def ready() -> None:
-        click.echo(f"shoal app: {address}")
-        click.echo("The address works once, in one browser on this machine. Ctrl-C ends the app; nothing is lost.")
-        if not no_browser:
-            webbrowser.open(address)
-
-    serve(app, door, ready)
+        try:
+            if file is not None:
+                keys.first_page = f"/work/{continued(parts.works, parts.places, str(Path(file).resolve())).id}/file"
+            serve(app, door, ready)
+        finally:
+            parts.works.close()
+            parts.places.close()
 
 
 def _folder_of(file: str | None) -> Path:

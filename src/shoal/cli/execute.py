@@ -17,6 +17,8 @@ from shoal.placing import check_free_files
 from shoal.preparing import prepared
 from shoal.release import Release, output_files, run
 from shoal.report.sentences import reached_in_words
+from shoal.spark.jobs import planned, spark_files
+from shoal.spark.release import SparkRelease
 from shoal.table import read, shown
 from shoal.table.batches import open_batches
 from shoal.table.clean import printable
@@ -31,17 +33,22 @@ def run_and_tell(
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
         )
-    files = output_files(job.output, save_job)
+    if job.chosen_engine == "spark":
+        places = spark_files(job.output, save_job)
+    else:
+        files = output_files(job.output, save_job)
+        places = files.places
+        if dry_run:
+            check_free_files(files, force, [job.input.path])
     if dry_run:
-        check_free_files(files, force, [job.input.path])
-        tell_plan(job, files.places)
+        tell_plan(job, places)
         return
     name = shown(job.input.path)
     # The warnings are printed with the rest.
     with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         warnings.simplefilter("ignore", ShoalWarning)
         release = run(job, force=force, save_job=save_job, threads=threads, progress=meter)
-    tell(release, files.places, err=_is_taken(job))
+    tell(release, places, err=_is_taken(job))
 
 
 def _is_taken(job: Job) -> bool:
@@ -49,7 +56,7 @@ def _is_taken(job: Job) -> bool:
     return job.output is not None and job.output.path == DASH
 
 
-def tell(release: Release | DiskRelease, places: Iterable[str], *, err: bool = False) -> None:
+def tell(release: Release | DiskRelease | SparkRelease, places: Iterable[str], *, err: bool = False) -> None:
     """Print the result, and on standard error what to check before publishing."""
     job, verdict = release.job, release.verdict
     facts(
@@ -71,7 +78,7 @@ def tell(release: Release | DiskRelease, places: Iterable[str], *, err: bool = F
         click.echo(f"Warning: {text}", err=True)
 
 
-def bound_in_words(release: Release | DiskRelease) -> str:
+def bound_in_words(release: Release | DiskRelease | SparkRelease) -> str:
     """Return the lower bound of the loss in words, where it was asked for."""
     effort = release.job.output.bound if release.job.output is not None else None
     if effort is None or not isinstance(release, Release):
@@ -79,7 +86,7 @@ def bound_in_words(release: Release | DiskRelease) -> str:
     return f"; no release can lose less than {release.bound(effort).il:.4f} %"
 
 
-def _on_middles(release: Release | DiskRelease) -> str:
+def _on_middles(release: Release | DiskRelease | SparkRelease) -> str:
     """Say that loss is measured on stand-ins, where values are intervals, sets, ancestors or periods."""
     return " (of the groups; values measured by their middle)" if release.verdict.truth else ""
 
@@ -135,7 +142,8 @@ def truth_in_words(verdict: Verdict) -> dict[str, str]:
 def tell_plan(job: Job, places: Iterable[str]) -> None:
     """Print what would be done, after all checks that are possible before cells are made."""
     assert job.input is not None
-    schema, lines = (_disk_plan if job.chosen_engine == "disk" else _memory_plan)(job, job.input)
+    plans = {"memory": _memory_plan, "disk": _disk_plan, "spark": _spark_plan}
+    schema, lines = plans[job.chosen_engine](job, job.input)
     for role in Role:
         named = [f"{c.name} ({c.kind})" if role is Role.QUASI else c.name for c in schema.having(role)]
         if named:
@@ -166,4 +174,13 @@ def _disk_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
     return schema, {
         "would read": f"{given.path}: {source.n_records:,} records, {len(source.names)} columns, in batches",
         "would group": f"by {job.method}, k = {job.k}, in blocks on disk; the records have not been checked",
+    }
+
+
+def _spark_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
+    """Return the schema and what would be read and grouped, without reading any record."""
+    schema, frame = planned(job, given.path, given.reading())
+    return schema, {
+        "would read": f"{given.path}: {len(frame.columns)} columns, on Spark",
+        "would group": f"by {job.method}, k = {job.k}, in blocks on Spark; the records have not been checked",
     }

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal import kernels
-from shoal.blocks.blueprint import Blueprint, Summary
+from shoal.blocks.blueprint import DEEPER, TOO_LARGE, Blueprint, Summary
 from shoal.blocks.border import SETTLED, destinations
 from shoal.blocks.cuts import leaves_of_blocks
 from shoal.blocks.publish import Measured, publish
@@ -34,12 +34,6 @@ from shoal.progress import OneTotal
 from shoal.table.batches import Batches
 from shoal.table.published_order import record_hashes
 from shoal.typing import Labels, Progress
-
-_TOO_LARGE = 2
-"""Leaves of more than so many block sizes are cut further."""
-
-_DEEPER = 8
-"""Number of times that leaves are cut further, at most."""
 
 _SPACE = 2.5
 """How often the records lie in the scratch folder at a time, at most: two stages and what is being written."""
@@ -210,10 +204,10 @@ class _Making:
     def _with_small_leaves(self, blueprint: Blueprint, spill: Spill) -> Blueprint:
         """Cut leaves that are too large further; scatter those whose records are equal."""
         equal: set[int] = set()
-        for attempt in range(_DEEPER):
+        for attempt in range(DEEPER):
             counts = spill.counts(blueprint.n_leaves())
             counts[[*blueprint.forests[0].deeper, *equal]] = 0
-            large = np.flatnonzero(counts > _TOO_LARGE * blueprint.size).tolist()
+            large = np.flatnonzero(counts > TOO_LARGE * blueprint.size).tolist()
             for leaf in large:
                 deeper = blueprint.deepened(leaf, self._sample(blueprint, spill, leaf), int(counts[leaf]))
                 if deeper is blueprint:

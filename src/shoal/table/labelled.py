@@ -97,7 +97,7 @@ def read_labelled(
         wanted = names if columns is None else check_wanted(columns, names)
         width = sum(about.variable_storage_width[name] for name in wanted)
         if about.number_rows is None:  # then reading stops just beyond the limit
-            given["row_limit"] = limit.n_bytes // max(width, 1) + 1
+            given["row_limit"] = min(limit.n_bytes // max(width, 1) + 1, 2**31 - 1)
         limit.check((about.number_rows or 0) * width)
         data, about = reader(path, usecols=wanted, output_format="dict", **given)
     except (ShoalError, MemoryError, PermissionError):

@@ -15,7 +15,7 @@ from shoal.table.format import Format
 from shoal.table.unpacking import Limit
 
 # Exceptions that the readers raise on damaged files. Their messages can contain values, so they are not shown.
-UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeError)
+UNREADABLE = (pa.ArrowException, OSError, ValueError, EOFError, UnicodeDecodeError, OverflowError)
 
 # The checksums allow readers, including this one, to detect damage.
 PARQUET_OPTIONS: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}

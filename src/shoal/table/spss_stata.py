@@ -1,5 +1,6 @@
 """SPSS (.sav, .zsav) and Stata (.dta) files, with variable and value labels."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,7 +25,8 @@ def read_sav(
 def read_dta(path: Path, columns: Sequence[str] | None = None, encoding: str | None = None) -> tuple[pa.Table, Notes]:
     """Read a Stata file. Missing values, including extended ones (.a to .z), become null."""
     reader = pyreadstat_for(path).read_dta
-    table, labels = read_labelled(reader, path, columns, None, encoding=encoding, user_missing=True)
+    # Such a file is not compressed, so it has no limit.
+    table, labels = read_labelled(reader, path, columns, math.inf, encoding=encoding, user_missing=True)
     return table, Notes(labels=labels)
 
 

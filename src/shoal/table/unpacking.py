@@ -77,7 +77,7 @@ class Limit:
 
 def unpacked(path: Path, max_unpacked_gb: float | None = None) -> bytearray | None:
     """Return the decompressed content of a file, None if its extension is that of no compression."""
-    packing = PACKINGS.get(path.suffix)
+    packing = PACKINGS.get(path.suffix.lower())
     limit = Limit(path, max_unpacked_gb)
     if packing is None:
         return None

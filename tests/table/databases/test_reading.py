@@ -222,3 +222,10 @@ def test_a_table_that_changes_during_the_read_is_read_as_it_was(postgres, monkey
 
     assert table.n_records == 40
     assert postgres.rows("SELECT count(*) FROM people") == [("20",)]
+
+
+def test_a_closed_connection_is_refused(store):
+    connection = connection_to(store)
+    connection.close()
+    with pytest.raises(DatabaseError, match="connection is closed"):
+        read(connection, table="people")

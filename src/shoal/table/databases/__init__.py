@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from shoal.errors import DatabaseError, ShoalError
 from shoal.table.databases.address import Address, checked_scheme, file_address, refuse_scheme, server_address
 from shoal.table.databases.connection import Connection, Origin, transaction
 from shoal.table.databases.database import Database
@@ -56,7 +57,12 @@ def place_of(source: str | os.PathLike[str]) -> Place | None:
 def shared(source: Any) -> tuple[Database, Connection] | None:
     """Return a second connection to the database of a Python connection; None if `source` is not such a connection."""
     shares = ((database, database.share(source)) for database in DATABASES)
-    return next(((database, connection) for database, connection in shares if connection is not None), None)
+    try:
+        return next(((database, connection) for database, connection in shares if connection is not None), None)
+    except ShoalError:
+        raise
+    except Exception:  # of any driver; its text may hold an address
+        raise DatabaseError("The connection is closed, or its database does not answer. Open it again.") from None
 
 
 def read_database(connection: Connection, table: str | None, query: str | None, columns: Sequence[str] | None) -> Found:

@@ -143,7 +143,13 @@ class PostgreSQL(AdbcConnection):
 
     def commit(self) -> None:
         """Make what was written permanent."""
-        self.rows("COMMIT")
+        try:
+            self.rows("COMMIT")
+        except DatabaseError:
+            raise DatabaseError(
+                f"{self.where} did not confirm the last step, the commit. See whether it has the new table; if not, "
+                "start again."
+            ) from None
 
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query."""
@@ -196,12 +202,13 @@ class PostgreSQL(AdbcConnection):
         return next((Relation(Name(table, schema), oid, is_table) for oid, schema, table, is_table, _ in rows), None)
 
     def placed(self, name: Name) -> Name:
-        """Return the name with the schema in which a new table of this name is created."""
-        if name.schema is not None:
-            return name
-        ((schema,),) = self.rows("SELECT current_schema()::text")
+        """Return the name with the schema in which a new table of this name is created; raise without the right to."""
+        ((schema,),) = self.rows("SELECT coalesce($1, current_schema()::text)", name.schema)
         if schema is None:
             raise DatabaseError(f"{self.where} has no schema on the search path. Give SCHEMA.TABLE.")
+        ((may_create,),) = self.rows("SELECT has_schema_privilege($1, 'CREATE')", schema)
+        if not may_create:
+            raise self.refusal("42501", "")
         return name._replace(schema=schema)
 
     def comments(self, relation: Relation) -> dict[str, str]:

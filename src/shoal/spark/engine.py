@@ -1,0 +1,251 @@
+"""Engine: the stages of `shoal.blocks` on a Spark DataFrame.
+
+    fit -> assign -> solve -> border and refine -> publish -> recount
+
+Records stay on the executors. The driver gets statistics, a sample, the number of records of each leaf, and what was
+measured on each block. A frame that is used twice is persisted first.
+"""
+
+import pickle
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.auditing import Verdict, recount
+from shoal.blocks.blueprint import BORDER_ROUNDS, DEEPER, TOO_LARGE, Blueprint, Summary
+from shoal.blocks.border import SETTLED, destinations
+from shoal.blocks.publish import Measured, publish
+from shoal.blocks.records import ALONE, CELL, HASHES, SUBJECT, carried, travelling
+from shoal.blocks.recount import merged_verdicts
+from shoal.blocks.sample import Sample
+from shoal.blocks.solve import refine_cells, solve
+from shoal.cells.aggregate import published_type
+from shoal.columns.schema import Role, Schema
+from shoal.errors import ParameterError
+from shoal.extras import versions
+from shoal.job import Job
+from shoal.spark.frames import (
+    Frame,
+    Held,
+    counted,
+    fingerprint,
+    gathered,
+    grouped,
+    hashed,
+    looked_up,
+    mapped,
+    quoted,
+    types_of,
+)
+from shoal.table.published_order import record_hashes
+
+LEAF, BLOCK, PART = "_shoal_leaf", "_shoal_block", "_shoal_part"
+EQUAL, MEASURED = "_shoal_equal", "_shoal_measured"
+ORDER = ("_shoal_order_1", "_shoal_order_2")
+"""Columns of a hash of the published values, which gives the order of the records that are written."""
+
+
+class Made(NamedTuple):
+    """Published records, and what was measured on them."""
+
+    blueprint: Blueprint
+    published: Frame
+    """Persisted: the published columns, those of `ORDER`, and a hash of the subject if there is a subject column."""
+
+    measured: list[Measured]
+    content: tuple[int, ...]
+    """Sums of the hashes of all records as they were read, in any order."""
+
+
+def fitted(frame: Frame, job: Job, schema: Schema) -> Blueprint:
+    """Summarize all records and fix the cuts."""
+    seed, ours = job.seed, versions()["shoal"]
+    assert seed is not None
+
+    def measure(batch: pa.Table) -> tuple[frozenset[str], Summary]:
+        return frozenset([versions()["shoal"]]), Summary.of(batch, schema, seed)
+
+    def merge(parts: list[tuple[frozenset[str], Summary]]) -> tuple[frozenset[str], Summary]:
+        return frozenset().union(*(part[0] for part in parts)), Summary.merged([part[1] for part in parts])
+
+    parts = gathered(frame, measure, merge)
+    if not parts:
+        raise ParameterError("The DataFrame has no records, so there is nothing to release.")
+    theirs, summary = merge(parts)
+    if theirs != {ours}:
+        raise ParameterError(
+            f"The driver has shoal {ours}, but Python workers of the cluster have {', '.join(sorted(theirs))}. Install "
+            "the same version everywhere, since another version may make other cells."
+        )
+    return Blueprint.of(job, schema, summary)
+
+
+def made(frame: Frame, blueprint: Blueprint) -> Made:
+    """Make cells of all records, and publish them."""
+    with Held() as held:
+        records, blueprint = _in_leaves(frame, blueprint, held)
+        cells = held(_solved(records, blueprint))
+        for border_round in range(1, BORDER_ROUNDS):
+            cells = held(_refined(cells, blueprint, border_round))
+        published = _published(cells, blueprint).persist()
+        packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
+        content = fingerprint(records, list(HASHES))
+    return Made(blueprint, published, [pickle.loads(each) for each in packed[MEASURED].to_pylist()], content)
+
+
+def _in_leaves(frame: Frame, blueprint: Blueprint, held: Held) -> tuple[Frame, Blueprint]:
+    """Return the records, each with its leaf, and the blueprint with no leaf that is too large."""
+    records, equal = held(_assigned(frame, blueprint)), set[int]()
+    for _ in range(DEEPER):
+        counts = counted(records, LEAF)
+        large = sorted(leaf for leaf, n in counts.items() if n > TOO_LARGE * blueprint.size and leaf not in equal)
+        if not large:
+            break
+        before = blueprint
+        for leaf in large:
+            deeper = blueprint.deepened(leaf, _sampled(records, blueprint, leaf), counts[leaf])
+            if deeper is blueprint:
+                equal.add(leaf)
+            blueprint = deeper
+        if blueprint is not before:
+            records = held(_assigned(frame, blueprint))
+    for leaf in sorted(equal):
+        records, blueprint = _scattered(records, blueprint, leaf, counts[leaf])
+    return held(records) if equal else records, blueprint
+
+
+def _sampled(records: Frame, blueprint: Blueprint, leaf: int) -> Sample:
+    """Draw a sample from the records of a leaf."""
+    names = [name for name in carried(blueprint.schema) if name in blueprint.schema.quasi_names]
+    seed = blueprint.job.seed
+    assert seed is not None
+    here = records.filter(f"{LEAF} = {leaf}").drop(LEAF)
+    return Sample.merged(gathered(here, lambda batch: Sample.of(batch, names, seed), Sample.merged))
+
+
+def _scattered(records: Frame, blueprint: Blueprint, leaf: int, n_records: int) -> tuple[Frame, Blueprint]:
+    """Split a leaf of equal points, by content, into parts of the size of a block; others are the last part."""
+    from pyspark.sql.functions import expr
+
+    first = blueprint.points(_sampled(records, blueprint, leaf).records.slice(0, 1))[0]
+    begin, n_parts = blueprint.n_leaves(), -(-n_records // blueprint.size) + 1
+
+    def compare(batch: pa.Table) -> pa.Table:
+        return batch.append_column(EQUAL, pa.array((blueprint.points(batch) == first).all(axis=1)))
+
+    here = records.filter(f"{LEAF} = {leaf}")
+    flagged = mapped(here, compare, types_of(here).append(pa.field(EQUAL, pa.bool_())))
+    place = f"row_number() OVER (PARTITION BY {EQUAL} ORDER BY {', '.join(HASHES)}) - 1"
+    part = f"{begin} + IF({EQUAL}, ({place}) DIV {blueprint.size}, {n_parts - 1})"
+    parts = flagged.withColumn(LEAF, expr(f"CAST({part} AS BIGINT)")).drop(EQUAL)
+    return records.filter(f"{LEAF} <> {leaf}").unionByName(parts), blueprint.scattering(leaf, n_parts)
+
+
+def _assigned(frame: Frame, blueprint: Blueprint) -> Frame:
+    """Return the records as they travel, each with its leaf."""
+
+    def assign(batch: pa.Table) -> pa.Table:
+        records = travelling(batch, blueprint.schema)
+        return records.append_column(LEAF, pa.array(blueprint.assign(records)))
+
+    types = travelling(types_of(frame).empty_table(), blueprint.schema).schema
+    return mapped(frame, assign, types.append(pa.field(LEAF, pa.int64())))
+
+
+def _solved(records: Frame, blueprint: Blueprint) -> Frame:
+    """Return the records in cells, each with the leaf that its cell is sent to."""
+
+    def of_block(block: int, group: pa.Table) -> pa.Table:
+        return _sent(solve(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, 1)
+
+    travelled = types_of(records).remove(types_of(records).get_field_index(LEAF))
+    types = [pa.field(ALONE, pa.bool_()), pa.field(CELL, pa.int64()), pa.field(LEAF, pa.int64())]
+    return grouped(_in_blocks(records, blueprint, 0), BLOCK, of_block, pa.schema([*travelled, *types]))
+
+
+def _refined(cells: Frame, blueprint: Blueprint, border_round: int) -> Frame:
+    """Return the records after a border round that is not the last."""
+
+    def of_block(block: int, group: pa.Table) -> pa.Table:
+        return _sent(refine_cells(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, border_round + 1)
+
+    settled, moving = cells.filter(f"{LEAF} = {SETTLED}"), cells.filter(f"{LEAF} <> {SETTLED}")
+    refined = grouped(_in_blocks(moving, blueprint, border_round), BLOCK, of_block, types_of(cells))
+    return refined.unionByName(settled)
+
+
+def _published(cells: Frame, blueprint: Blueprint) -> Frame:
+    """Return what is published after the last border round; the first record of a block carries what was measured."""
+
+    def of_block(block: int, group: pa.Table) -> pa.Table:
+        records = group.drop([LEAF, BLOCK])
+        part = publish(records if block < 0 else refine_cells(records, blueprint, block), blueprint)
+        measured = pa.array([pickle.dumps(part.measured), *[None] * (len(records) - 1)], pa.binary())
+        return (
+            _ordered(part.published, blueprint)
+            .append_column(MEASURED, measured)
+            .append_column(BLOCK, pa.array(np.full(len(records), block)))
+        )
+
+    types = [(name, pa.int64()) for name in ORDER] + [(MEASURED, pa.binary()), (BLOCK, pa.int64())]
+    types = pa.schema([*_published_types(types_of(cells), blueprint.schema), *types])
+    return grouped(_in_blocks(cells, blueprint, BORDER_ROUNDS), BLOCK, of_block, types)
+
+
+def _in_blocks(records: Frame, blueprint: Blueprint, stage: int) -> Frame:
+    """Return the records with their block; settled cells stay in the one where they are, with a negative number."""
+    from pyspark.sql.functions import expr
+
+    leaves = counted(records.filter(f"{LEAF} <> {SETTLED}"), LEAF)
+    counts = np.zeros(blueprint.n_leaves(stage), dtype=np.int64)
+    counts[list(leaves)] = list(leaves.values())
+    first = stage << 20  # numbers that no block of another stage has
+    blocks = {leaf: first + block for leaf, block in enumerate(blueprint.blocks(counts, stage).tolist()) if block >= 0}
+    placed = looked_up(records, LEAF, blocks, BLOCK)
+    return placed if stage == 0 else placed.withColumn(BLOCK, expr(f"coalesce({BLOCK}, -1 - shiftright({CELL}, 32))"))
+
+
+def _sent(records: pa.Table, blueprint: Blueprint, border_round: int) -> pa.Table:
+    """Return records in cells with the leaf that each cell is sent to."""
+    return records.append_column(LEAF, pa.array(destinations(records, blueprint, border_round)))
+
+
+def _ordered(published: pa.Table, blueprint: Blueprint) -> pa.Table:
+    """Return published records with the hash that gives their order."""
+    columns = (published[column.name] for column in blueprint.schema.published)
+    hashes = record_hashes(columns, published.num_rows).view(np.int64)
+    for name, values in zip(ORDER, hashes, strict=True):
+        published = published.append_column(name, pa.array(values))
+    return published
+
+
+def _published_types(types: pa.Schema, schema: Schema) -> pa.Schema:
+    """Return the types of what `shoal.blocks.publish.publish` returns, of records with these types."""
+    quasi = {column.name: published_type(column) for column in schema.quasi}
+    fields = [(c.name, quasi.get(c.name, types.field(c.name).type)) for c in schema.published]
+    return pa.schema([*fields, *([] if schema.roles.subject is None else [(SUBJECT, pa.int64())])])
+
+
+def recounted(published: Frame, blueprint: Blueprint) -> Verdict:
+    """Recount every guarantee; records that agree in all quasi-identifiers are counted in the same part.
+
+    Without the hashes of the subjects, as in written files, persons are not counted.
+    """
+    job, schema = blueprint.job, blueprint.schema
+    wanted = [*schema.quasi_names, *(column.name for column in schema.having(Role.CONFIDENTIAL))]
+    if SUBJECT in published.columns:
+        wanted.append(SUBJECT)
+    else:
+        schema = replace(schema, roles=schema.roles.model_copy(update={"subject": None}))
+
+    def of_part(_: int, group: pa.Table) -> pa.Table:
+        subjects = group[SUBJECT] if SUBJECT in group.column_names else None
+        found = recount(group, schema, job.k, subjects, job.models, whole=blueprint.whole)
+        return pa.table({"verdict": pa.array([pickle.dumps(found)], pa.binary())})
+
+    n_parts = 1 + blueprint.n_records // blueprint.size
+    parts = hashed(published.select(*map(quoted, dict.fromkeys(wanted))), schema.quasi_names, n_parts, PART)
+    found = grouped(parts, PART, of_part, pa.schema([pa.field("verdict", pa.binary())])).toArrow()
+    return merged_verdicts([pickle.loads(each) for each in found["verdict"].to_pylist()])

@@ -1,0 +1,152 @@
+"""Frames: the operations of Spark that the engine uses. Functions of Arrow tables are sent to the records.
+
+No result depends on how Spark splits, orders or repeats the work: functions see single batches, whose order and sizes
+do not matter, or whole groups.
+"""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pyarrow as pa
+
+from shoal import kernels
+
+Frame = Any
+"""A Spark DataFrame, classic or of Spark Connect."""
+
+AT_ONCE = 1 << 16
+"""Records that a function of batches sees at once, at most."""
+
+_STATE = "state binary"
+_FAN_IN = (64, 8)
+
+
+class Held(ExitStack):
+    """Frames that are persisted until the end of a ``with`` statement, whatever the end is."""
+
+    def __call__(self, frame: Frame) -> Frame:
+        """Persist a frame."""
+        persisted = frame.persist()
+        self.callback(persisted.unpersist)
+        return persisted
+
+
+def types_of(frame: Frame) -> pa.Schema:
+    """Return the columns of a frame as Arrow types."""
+    types = frame.limit(0).toArrow().schema
+    return pa.schema([field.with_nullable(True) for field in types])
+
+
+def mapped(frame: Frame, function: Callable[[pa.Table], pa.Table], types: pa.Schema) -> Frame:
+    """Return the results of a function for each batch of records."""
+
+    def of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with kernels.using(1):
+            for table in tables(batches):
+                yield from function(table).cast(types).to_batches()
+
+    return frame.mapInArrow(of_batches, _spark_schema(types))
+
+
+def grouped(frame: Frame, by: str, function: Callable[[int, pa.Table], pa.Table], types: pa.Schema) -> Frame:
+    """Return the results of a function for each group of records; it gets the value of `by` and the group."""
+
+    def of_group(key: tuple[pa.Scalar, ...], group: pa.Table) -> pa.Table:
+        # Spark runs a task on each core.
+        with kernels.using(1):
+            return function(key[0].as_py(), group).cast(types)
+
+    return frame.groupBy(by).applyInArrow(of_group, _spark_schema(types))
+
+
+def counted(frame: Frame, column: str) -> dict[int, int]:
+    """Return how many records have each value of a column of numbers."""
+    found = frame.groupBy(column).count().toArrow()
+    return dict(zip(found[column].to_pylist(), found["count"].to_pylist(), strict=True))
+
+
+def looked_up(frame: Frame, column: str, values: dict[int, int], name: str) -> Frame:
+    """Return the frame with another column: the value that belongs to the number in `column`, null if there is none."""
+    from pyspark.sql.functions import broadcast
+
+    entries = pa.table({column: pa.array(values.keys(), pa.int64()), name: pa.array(values.values(), pa.int64())})
+    return frame.join(broadcast(frame.sparkSession.createDataFrame(entries)), column, "left")
+
+
+def hashed(frame: Frame, columns: list[str], n: int, name: str) -> Frame:
+    """Return the frame with another column: a number below `n`, the same for records that agree in some columns."""
+    from pyspark.sql.functions import lit, pmod, xxhash64
+
+    return frame.withColumn(name, pmod(xxhash64(*map(quoted, columns)), lit(n)))
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark reads it in expressions."""
+    return f"`{name}`"
+
+
+def fingerprint(frame: Frame, names: list[str]) -> tuple[Any, ...]:
+    """Return the number of records, and the sum of their hashes, which does not depend on their order."""
+    kinds = dict(frame.dtypes)
+    # Spark does not hash maps.
+    columns = [f"to_json(struct({quoted(name)}))" if "map<" in kinds[name] else quoted(name) for name in names]
+    found = frame.selectExpr("count(*) AS n", f"sum(CAST(xxhash64({', '.join(columns)}) AS DECIMAL(38))) AS total")
+    return tuple(found.toArrow().to_pylist()[0].values())
+
+
+def gathered(frame: Frame, measure: Callable[[pa.Table], Any], merge: Callable[[list[Any]], Any]) -> list[Any]:
+    """Measure batches of records where they are, merge on the workers, and return what is left: at most eight parts.
+
+    `merge` does not depend on the order of the parts, nor on which are merged first.
+    """
+
+    def of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        state = None
+        with kernels.using(1):
+            for table in tables(batches):
+                found = measure(table)
+                state = found if state is None else merge([state, found])
+        if state is not None:
+            yield _packed(state)
+
+    def of_states(table: pa.Table) -> pa.Table:
+        return pa.Table.from_batches([_packed(merge(_unpacked(table)))])
+
+    states = frame.mapInArrow(of_batches, _STATE)
+    for number in _FAN_IN:
+        states = states.groupBy((_hash("state") % number).alias("group")).applyInArrow(of_states, _STATE)
+    return _unpacked(states.toArrow())
+
+
+def tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Join small batches, since each call of a function has a cost of its own."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(len(each) for each in waiting) >= AT_ONCE:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if sum(len(each) for each in waiting):
+        yield pa.Table.from_batches(waiting)
+
+
+def _packed(state: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"state": pa.array([pickle.dumps(state)], pa.binary())})
+
+
+def _unpacked(table: pa.Table) -> list[Any]:
+    return [pickle.loads(state) for state in table["state"].to_pylist()]
+
+
+def _hash(name: str) -> Any:
+    from pyspark.sql import functions
+
+    return functions.xxhash64(name)
+
+
+def _spark_schema(types: pa.Schema) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(types, True)  # a time without a zone stays one

@@ -1,0 +1,91 @@
+"""Jobs: a job with the engine "spark", from the files it reads to those it writes."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.columns.schema import Schema
+from shoal.errors import FileError, ParameterError
+from shoal.job import Job, Output
+from shoal.spark.frames import Frame
+from shoal.spark.release import SparkRelease, check_spark_job, execute_job
+from shoal.spark.sessions import session, speaking
+
+PARQUET = (".parquet", ".pq")
+
+
+def execute_on_spark(job: Job, table: Any, reading: Mapping[str, Any], threads: int | None = None) -> SparkRelease:
+    """Make the release that a job describes.
+
+    Parameters
+    ----------
+    job : Job
+        With ``engine = "spark"``.
+    table : path or pyspark.sql.DataFrame
+        A Parquet file or a folder of Parquet files, on any file system that Spark can read, or a DataFrame.
+    reading : mapping
+        Options for reading a file; Parquet has none.
+    threads : int, optional
+        Must be left out, since Spark decides how many cores work.
+    """
+    if threads is not None:
+        raise ParameterError("threads has no effect on the engine 'spark', where Spark decides. Leave it out.")
+    return execute_job(job, frame_of(table, reading))
+
+
+def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
+    """Return a table as a DataFrame."""
+    if reading:
+        raise ParameterError(
+            f"{', '.join(reading)} has no effect on the engine 'spark', which reads Parquet. Leave it out, or read the "
+            "file with Spark and pass the DataFrame to shoal.spark.anonymize."
+        )
+    if not isinstance(table, str | os.PathLike):
+        return table
+    path = os.fspath(table)
+    ending = os.path.splitext(path.rstrip("/"))[1].lower()
+    if ending and ending not in PARQUET:
+        raise ParameterError(
+            f"The engine 'spark' reads Parquet files and folders of them; the name of the input ends in {ending!r}. "
+            'Read it with Spark and pass the DataFrame to shoal.spark.anonymize, or use engine="disk".'
+        )
+    from pyspark.errors import AnalysisException
+
+    spark = session()
+    try:
+        with speaking():
+            return spark.read.parquet(path)
+    except AnalysisException as error:
+        raise FileError(f"The table {path!r} cannot be read: {error.getCondition()}.") from None
+
+
+def run_on_spark(
+    job: Job,
+    table: Any,
+    reading: Mapping[str, Any],
+    *,
+    save_job: str | os.PathLike[str] | None,
+    force: bool,
+    threads: int | None,
+) -> SparkRelease:
+    """Make the release of a job and write it where the job says; it is closed if it was written."""
+    release = execute_on_spark(job, table, reading, threads)
+    out = job.output
+    if out is not None:
+        with release:
+            told = {"report": out.report, "form": out.form, "json": out.json_file, **out.said()}
+            release.write(out.path, **told, save_job=save_job, force=force)
+    return release
+
+
+def spark_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> list[str]:
+    """Return the paths that a job writes."""
+    path = output.path.rstrip("/")
+    local = [output.report, output.json_file, save_job]
+    return [path, f"{path}.public.json", f"{path}.internal.json", *(str(each) for each in local if each is not None)]
+
+
+def planned(job: Job, table: Any, reading: Mapping[str, Any]) -> tuple[Schema, Frame]:
+    """Return the schema and the DataFrame of a job, having checked what can be checked without reading records."""
+    frame = frame_of(table, reading)
+    return check_spark_job(job, frame), frame

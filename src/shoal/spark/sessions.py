@@ -1,0 +1,104 @@
+"""Sessions: where Spark comes from, its Python workers, and its errors in the words of shoal."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import shoal.errors
+from shoal.errors import OutageError, ParameterError, ShoalError
+from shoal.extras import DISTRIBUTION, install
+
+OLDEST_JAVA = 17
+
+SHIPPING = (
+    f"Install {DISTRIBUTION} on every node of the cluster, or ship an environment that holds it: "
+    "`venv-pack -o environment.tar.gz`, then `spark-submit --archives environment.tar.gz#environment` with "
+    "PYSPARK_PYTHON=environment/bin/python. In local mode, set PYSPARK_PYTHON to this interpreter before the session "
+    "is created."
+)
+"""How Python workers get shoal."""
+
+
+def session() -> Any:
+    """Return the active Spark session, or make one from Spark's own configuration."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise ParameterError(f"The Spark engine needs PySpark: {install('spark')}.") from error
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if "SPARK_REMOTE" not in os.environ:
+        check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return SparkSession.builder.appName("shoal").getOrCreate()
+
+
+def check_java() -> None:
+    """Raise unless there is a Java that Spark can run on."""
+    found = java_version()
+    if found is None or found < OLDEST_JAVA:
+        there = "no Java was found" if found is None else f"Java {found} was found"
+        raise ParameterError(
+            f"The Spark engine needs Java {OLDEST_JAVA} or newer, but {there}. Install it (Debian, Ubuntu: apt install "
+            "default-jre-headless; macOS: brew install openjdk) or set JAVA_HOME. A table on one machine needs neither "
+            'Spark nor Java: engine="disk".'
+        )
+
+
+def java_version() -> int | None:
+    """Return the version of the Java that Spark would start, or None if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None:
+        return None
+    try:
+        # On macOS, `java` exists without a Java behind it.
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True).stderr
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(\d+)', said)
+    return int(found[1]) if found else None
+
+
+def use_this_interpreter(spark: Any) -> None:
+    """Let the Python workers of a local session use this interpreter, unless the user chose another."""
+    context = getattr(spark, "_sc", None)  # a session of Spark Connect has none
+    if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
+
+
+@contextmanager
+def speaking() -> Iterator[None]:
+    """Raise what a Python worker refused as the error that it was, and explain workers without shoal."""
+    from pyspark.errors import PySparkException
+
+    try:
+        with warnings.catch_warnings():
+            # It warns of pandas objects, and shoal makes none.
+            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+            yield
+    except PySparkException as error:
+        raise _in_words(str(error)) or error from None
+
+
+def _in_words(said: str) -> ShoalError | None:
+    """Return the error of shoal in what Spark said, or None if there is none."""
+    raised = re.findall(r"^shoal\.errors\.(\w+): (.*)$", said, re.MULTILINE)
+    if raised:
+        name, message = raised[-1]
+        kind: type[ShoalError] = getattr(shoal.errors, name)
+        return kind(message)
+    missing = re.search(r"No module named '(shoal|pyarrow|numpy)", said)
+    if missing:
+        return OutageError(f"The Python workers of Spark cannot import {missing[1]}. {SHIPPING}")
+    if "PYTHON_VERSION_MISMATCH" in said:
+        return OutageError(f"The Python workers of Spark run another version of Python than the driver. {SHIPPING}")
+    return None
