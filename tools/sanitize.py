@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = [
     "tests/test_kernels.py",  # distances, remaining records, linkage, sums
     "tests/test_kernel_checks.py",
-    "tests/kernels/test_ncp.py",  # certainty penalty
+    "tests/kernels/test_ncp_search.py",  # certainty penalty
     "tests/test_kernel_searches.py",  # refining, annealing, guarded search
     "tests/partition/test_contract.py",  # every algorithm
     "tests/partition/test_mdav.py",

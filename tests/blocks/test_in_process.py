@@ -1,9 +1,9 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from block_tables import ROLES, batches, job, multiset, people
 
 import shoal
+from block_tables import ROLES, batches, job, multiset, people
 from shoal import LDiversity, TCloseness
 from shoal.auditing import recount
 from shoal.blocks.in_process import in_process

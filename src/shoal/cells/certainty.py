@@ -41,7 +41,7 @@ STEPS_PER_SECOND = 1_000_000
 BEST_ROUNDS = 32
 # Smallest k for which cells cut along hierarchies are tried as a start: large cells reach ancestors that no single step
 # between cells can lower.
-COARSE = 20
+COARSE = 10
 # Share of the progress that the initial partition takes.
 START = 0.4
 

@@ -97,4 +97,4 @@ def digest_of(digests: Mapping[str, str]) -> str:
 
 
 def _mode(force: bool) -> str:
-    return "overwrite" if force else "errorifexists"
+    return "overwrite" if force else "error"
