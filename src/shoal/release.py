@@ -263,7 +263,7 @@ def anonymize(
     if job.chosen_engine == "disk":
         return execute_on_disk(job, open_batches(table, **(reading or {})), threads=threads, progress=progress)
     if job.chosen_engine == "spark":
-        return execute_on_spark(job, table, reading or {}, threads)
+        return execute_on_spark(job, table, reading or {}, threads=threads, progress=progress)
     return execute_job(job, read(table, **(reading or {})), threads=threads, progress=progress)
 
 
@@ -400,7 +400,7 @@ def run(
     given = job.input.path if table is None and job.input is not None else table
     reading = job.input.reading() if job.input is not None else {}
     if job.chosen_engine == "spark":
-        return run_on_spark(job, given, reading, save_job=save_job, force=force, threads=threads)
+        return run_on_spark(job, given, reading, save_job=save_job, force=force, threads=threads, progress=progress)
     if job.output is not None:
         inputs = [given] if isinstance(given, str | os.PathLike) else []
         check_free_files(output_files(job.output, save_job), force, inputs)

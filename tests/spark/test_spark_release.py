@@ -211,15 +211,18 @@ def test_values_that_a_worker_refuses_are_refused_on_the_driver(spark):
 @pytest.mark.parametrize("spark", ["local[1]"], indirect=True)
 def test_one_core_runs_the_same_job_file_and_writes_the_same_records(spark, lake, on_disk, tmp_path):
     file, path = tmp_path / "job.toml", tmp_path / "release.parquet"
-    told = {"input": {"path": str(lake)}, "output": {"path": str(path)}, "engine": "spark"}
-    file.write_text(shoal.Job.of(**{**VISITS.model_dump(), **told}).to_toml())
-    release = shoal.run(file, save_job=tmp_path / "saved.toml")
+    files = {"input": {"path": str(lake)}, "output": {"path": str(path)}, "engine": "spark"}
+    file.write_text(shoal.Job.of(**{**VISITS.model_dump(), **files}).to_toml())
+    told = []
+    release = shoal.run(file, save_job=tmp_path / "saved.toml", progress=lambda *done: told.append(done))
     audited = audit_on_disk(path, quasi_identifiers=list(release.verdict.quasi_identifiers), k=5)
 
     assert multiset(pq.read_table(path)) == multiset(on_disk)
     assert audited.holds
     assert audited.sizes == release.verdict.sizes
     assert shoal.Job.load(tmp_path / "saved.toml").seed == 7
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == ((0, 1_500), (1_500, 1_500))
 
 
 @pytest.mark.parametrize("spark", ["cluster"], indirect=True)

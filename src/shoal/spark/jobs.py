@@ -10,11 +10,19 @@ from shoal.job import Job, Output
 from shoal.spark.frames import Frame
 from shoal.spark.release import SparkRelease, check_spark_job, execute_job
 from shoal.spark.sessions import session, speaking
+from shoal.typing import Progress
 
 PARQUET = (".parquet", ".pq")
 
 
-def execute_on_spark(job: Job, table: Any, reading: Mapping[str, Any], threads: int | None = None) -> SparkRelease:
+def execute_on_spark(
+    job: Job,
+    table: Any,
+    reading: Mapping[str, Any],
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> SparkRelease:
     """Make the release that a job describes.
 
     Parameters
@@ -27,10 +35,12 @@ def execute_on_spark(job: Job, table: Any, reading: Mapping[str, Any], threads: 
         Options for reading a file; Parquet has none.
     threads : int, optional
         Must be left out, since Spark decides how many cores work.
+    progress : callable, optional
+        As in `shoal.anonymize`.
     """
     if threads is not None:
         raise ParameterError("threads has no effect on the engine 'spark', where Spark decides. Leave it out.")
-    return execute_job(job, frame_of(table, reading))
+    return execute_job(job, frame_of(table, reading), progress)
 
 
 def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
@@ -67,9 +77,10 @@ def run_on_spark(
     save_job: str | os.PathLike[str] | None,
     force: bool,
     threads: int | None,
+    progress: Progress | None,
 ) -> SparkRelease:
     """Make the release of a job and write it where the job says; it is closed if it was written."""
-    release = execute_on_spark(job, table, reading, threads)
+    release = execute_on_spark(job, table, reading, threads=threads, progress=progress)
     out = job.output
     if out is not None:
         with release:

@@ -37,7 +37,7 @@ from shoal.spark.engine import ORDER, Made, fitted, made, recounted
 from shoal.spark.frames import Frame, fingerprint, quoted, types_of
 from shoal.spark.sessions import speaking, use_this_interpreter
 from shoal.spark.writing import Folder, digest_of
-from shoal.typing import Seed
+from shoal.typing import Progress, Seed
 
 Names = Sequence[str] | str
 
@@ -111,17 +111,27 @@ missing, seed
     return execute_job(job, frame)
 
 
-def execute_job(job: Job, frame: Frame) -> "SparkRelease":
-    """Make the release that a job describes from a DataFrame."""
+def execute_job(job: Job, frame: Frame, progress: Progress | None = None) -> "SparkRelease":
+    """Make the release that a job describes from a DataFrame.
+
+    Progress is reported once all records were counted, once their cells are made, and once these were recounted: Spark
+    itself shows how far a stage is.
+    """
     schema = check_spark_job(job, frame)
     use_this_interpreter(frame.sparkSession)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
     with speaking():
         wanted = frame.select(*map(quoted, carried(schema)))
-        parts = made(wanted, fitted(wanted, job, schema))
+        blueprint = fitted(wanted, job, schema)
+        n_records = blueprint.n_records
+        report = progress or (lambda done, total: None)
+        report(0, n_records)
+        parts = made(wanted, blueprint)
+        report(n_records * 9 // 10, n_records)
         try:
             release = SparkRelease(parts, recounted(parts.published, parts.blueprint))
+            report(n_records, n_records)
             release.verdict.require()
             near_unique = {f"{name}={SINGLE_VALUES}" for name in accepted_columns(job, "near-unique-text", schema)}
             ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
