@@ -165,6 +165,12 @@ def _check_rows(rows: list[tuple[str, ...]], what: str) -> None:
         )
     if n_levels < 2:
         raise SchemaError(f"{what} has a single level. Give at least the value and the root, such as value;*.")
+    unnamed = next((number for number, row in enumerate(rows, 1) if not all(row[1:])), None)
+    if unnamed is not None:
+        raise SchemaError(
+            f"{what} has an empty label in row {unnamed}; published, it would read as a missing value. Name every "
+            "group, and end rows with the root, without a delimiter after it."
+        )
     first: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
         if first.setdefault(row[0], number) != number:
