@@ -44,6 +44,12 @@ def test_intervals_of_shoal_and_of_arx_are_read():
     assert np.isnan(found.draw(seed=1)).tolist() == [False, False, True, True, False, True]
 
 
+@pytest.mark.parametrize("texts", [["[2, 1]"], ["2021/2019"], ["2020-13"], ["2020-00"], ["[1, 2]", "2020"]])
+def test_what_is_no_range_is_refused(texts):
+    with pytest.raises(ParameterError):
+        Ranges.of(texts)
+
+
 def test_periods_hold_their_days():
     found = shoal.read_published(["2024-05", "2024-Q2", "2024", "2020s", "1980s/1990s"])
 
