@@ -1,5 +1,6 @@
 """Steps: numbers in ranges of growing width."""
 
+import math
 from decimal import Context, Decimal, InvalidOperation, localcontext
 from itertools import pairwise
 
@@ -52,10 +53,10 @@ def _widths(arguments: list[str], what: str) -> list[Decimal]:
         widths = [Decimal(argument) for argument in arguments]
     except InvalidOperation:
         widths = []
-    if not widths or not all(width.is_finite() and width > 0 for width in widths):
+    if not widths or not all(width.is_finite() and 0 < float(width) < math.inf for width in widths):
         raise SchemaError(f"{what} needs the widths of the ranges: numbers above 0 such as steps:5,10,20.")
     for small, large in pairwise(widths):
-        if large <= small or large % small:
+        if large <= small or _EXACT.remainder(large, small):
             raise SchemaError(
                 f"{what} needs widths of which each is a multiple of the one before, such as steps:5,10,20; otherwise "
                 "ranges would not contain one another."
