@@ -26,7 +26,8 @@ def scratch_of(job: Job, source: Batches, target: Path | None) -> Path:
     place = target or Path(tempfile.gettempdir()) / f"shoal-disk-{os.getuid()}"
     asked = job.model_copy(update={"memory": None, "output": None, "input": None}).to_dict()
     files = [[str(path.resolve()), *stamp] for path, stamp in zip(source.paths, source.stamps, strict=True)]
-    text = json.dumps([asked, files or source.sha256, versions("numpy", "pyarrow")], sort_keys=True)
+    read = [files or source.sha256, source.asked]
+    text = json.dumps([asked, read, versions("numpy", "pyarrow")], sort_keys=True, default=str)
     return place.with_name(f".{hashlib.sha256(text.encode()).hexdigest()[:12]}.{place.name}")
 
 

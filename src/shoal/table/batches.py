@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ class Batches:
         A table that is held in memory: a frame.
     reading : Reading or None
         Options with which a CSV file was read.
+    asked : dict
+        The options that were given for reading it.
     """
 
     types: pa.Schema
@@ -65,6 +67,7 @@ class Batches:
     stamps: tuple[Stamp, ...] = ()
     table: Table | None = None
     reading: Reading | None = None
+    asked: dict[str, Any] = field(default_factory=dict)
     converted: "_Converted | None" = None
 
     @property
@@ -251,7 +254,8 @@ def _convert(path: Path, reading: dict[str, Any]) -> Batches:
             files[folder / f"{start}.arrow"] = some
             write_arrow_parts((part.combine_chunks() for part in _slices(table)), folder / f"{start}.arrow")
         converted = _Converted(stack.pop_all(), files if n_records else {})
-    return Batches(pa.schema(types), n_records, "csv", (path,), (stamp,), reading=found, converted=converted)
+    types_of_all = pa.schema(types)
+    return Batches(types_of_all, n_records, "csv", (path,), (stamp,), None, found, reading, converted)
 
 
 _BATCHES = {"parquet": _parquet_batches, "arrow": _arrow_batches}
