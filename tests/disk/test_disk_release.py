@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from block_tables import ROLES, batches, job, multiset, people
 
 import shoal
+from block_tables import ROLES, batches, job, multiset, people
 from shoal.blocks.in_process import in_process
-from shoal.disk import engine
+from shoal.disk import disk_release, engine
 from shoal.disk.scratch import scratch_of
 from shoal.errors import FileError, GuaranteeError, ParameterError
 from shoal.job import Job
@@ -180,6 +180,24 @@ def test_another_job_removes_what_no_process_holds(folder):
     assert hidden(folder) == []
 
 
+@pytest.mark.parametrize("kind", ["open to others", "link", "file"])
+def test_a_scratch_folder_that_others_may_have_made_is_refused(folder, kind):
+    asked = disk_job(folder)
+    scratch = scratch_of(asked, open_batches(folder / "people.parquet"), folder / "release.parquet")
+    if kind == "open to others":
+        scratch.mkdir()
+        scratch.chmod(0o777)
+    elif kind == "link":
+        (folder / "elsewhere").mkdir(mode=0o700)
+        scratch.symlink_to(folder / "elsewhere")
+    else:
+        scratch.write_text("")
+    with pytest.raises(FileError, match="only you can enter"):
+        made(folder)
+
+    assert not (folder / "release.parquet").exists()
+
+
 def test_a_second_process_with_the_same_job_is_refused(folder):
     with shoal.anonymize(folder / "people.parquet", **_arguments()), pytest.raises(FileError, match="Another process"):
         shoal.anonymize(folder / "people.parquet", **_arguments())
@@ -341,6 +359,12 @@ def test_impossible_settings_are_refused_before_a_record_is_read(folder, monkeyp
     monkeypatch.setattr("shoal.table.batches.Batches.read", None)
     with pytest.raises(ParameterError, match="another method than auto"):
         made(folder, method="mdav")
+    with pytest.raises(GuaranteeError, match="k=701"):
+        disk_release.check_disk_job(
+            disk_job(folder).model_copy(update={"k": 701}), open_batches(folder / "people.parquet")
+        )
+    with pytest.raises(ParameterError, match="recounted"):
+        made(folder, name="release.csv.gz")
     with pytest.raises(ParameterError, match="order of the input"):
         made(folder, output={"path": str(folder / "r.parquet"), "order": "keep"})
     with pytest.raises(ParameterError, match="too little"):

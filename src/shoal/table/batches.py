@@ -131,15 +131,14 @@ def open_batches(source: Any, **reading: Any) -> Batches:
     path = Path(source)
     paths = _parquet_files(path) if path.is_dir() else [path]
     if not path.is_dir():
-        kind = format_of(path)[1].name
-        if kind not in (*_BATCHES, "csv") or (kind == "csv" and path.suffix.lower() not in _PLAIN):
+        if not has_batches(path):
             raise ParameterError(
                 f"{path.name!r} cannot be read in batches, only CSV (not packed), Parquet and Arrow. Unpack it, or "
                 'convert it to Parquet, or use engine="memory".'
             )
         if not path.is_file():
             raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
-        if kind == "csv":
+        if format_of(path)[1].name == "csv":
             return _convert(path, reading)
     if reading:
         raise ParameterError(f"{', '.join(sorted(reading))} cannot be given here; these options apply to CSV files.")
@@ -153,6 +152,12 @@ def open_batches(source: Any, **reading: Any) -> Batches:
                 "have the same. Convert them, or release them separately."
             )
     return Batches(types, sum(n for _, n in found), format_of(paths[0])[1].name, tuple(paths), stamps)
+
+
+def has_batches(path: Path) -> bool:
+    """Return whether a file of this name can be read in batches."""
+    kind = format_of(path)[1].name
+    return kind in _BATCHES or (kind == "csv" and path.suffix.lower() in _PLAIN)
 
 
 def _parquet_files(folder: Path) -> list[Path]:
