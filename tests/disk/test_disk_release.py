@@ -347,6 +347,8 @@ def test_a_model_that_a_block_cannot_satisfy_is_refused_with_the_reason(tmp_path
     roles = {"quasi_identifiers": ("age",), "confidential": ("illness",)}
     with pytest.raises(GuaranteeError, match="In one block"):
         made(tmp_path, "sorted.parquet", roles=roles, columns={}, models=[shoal.TCloseness("illness", t=0.1)])
+    with pytest.raises(GuaranteeError, match="taken together, have 1 different values"):
+        made(tmp_path, "sorted.parquet", roles=roles, columns={}, models=[shoal.LDiversity("illness", l=2)])
 
 
 def test_an_empty_table_is_refused(tmp_path):
