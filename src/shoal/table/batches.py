@@ -259,8 +259,9 @@ def _convert(path: Path, reading: dict[str, Any]) -> Batches:
             files[folder / f"{start}.arrow"] = some
             write_arrow_parts((part.combine_chunks() for part in _slices(table)), folder / f"{start}.arrow")
         converted = _Converted(stack.pop_all(), files if n_records else {})
-    types_of_all = pa.schema(types)
-    return Batches(types_of_all, n_records, "csv", (path,), (stamp,), None, found, reading, converted)
+    return Batches(
+        pa.schema(types), n_records, "csv", (path,), (stamp,), reading=found, asked=reading, converted=converted
+    )
 
 
 _BATCHES = {"parquet": _parquet_batches, "arrow": _arrow_batches}
