@@ -27,6 +27,7 @@ _FLAGS = {
 }
 _LISTS = {"order": "COLUMN=A,B,.."}
 _ARGUMENT = re.compile(
+    r"\b[A-Z]\w*\([^()]*\)|"
     rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|\d+|(?=[ .,;)]|$))"
 )
 
@@ -58,6 +59,8 @@ def translated(text: str, dialect: Dialect) -> str:
     'If it is a header, say --header; if there is none, give --names A,B,...'
     >>> translated('Say missing="own-value", or replace it with force.', "key")
     'Say missing = "own-value", or replace it with --force.'
+    >>> translated("LDiversity(column='illness', l=9, kind='distinct') cannot be satisfied.", "option")
+    "LDiversity(column='illness', l=9, kind='distinct') cannot be satisfied."
     """
     told = _ARGUMENT.sub(_as_key if dialect == "key" else _as_option, text)
     return re.sub(r"(\(|with )force\b", r"\1--force", told)
@@ -65,6 +68,8 @@ def translated(text: str, dialect: Dialect) -> str:
 
 def _as_option(found: re.Match[str]) -> str:
     name, value = found[1], found[2]
+    if name is None:  # a model, whose arguments have no options of their own
+        return found[0]
     flag = _FLAGS[name]
     if value in ("", "True"):
         return flag
@@ -76,5 +81,7 @@ def _as_option(found: re.Match[str]) -> str:
 
 
 def _as_key(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return found[0]
     value = {"True": "true", "False": "false"}.get(found[2], found[2])
     return f"{found[1]} = {value}" if value else found[1]

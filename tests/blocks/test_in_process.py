@@ -31,6 +31,15 @@ def test_the_loss_is_near_that_in_memory():
     assert blocks.measures.loss.sst == pytest.approx(whole.loss.sst, rel=1e-12)
 
 
+def test_numbers_may_be_as_large_as_floats_are():
+    rng = np.random.default_rng(1)
+    table = pa.table({"a": np.r_[rng.normal(size=498), 1e308, -1e308], "b": rng.normal(size=500)})
+    roles = {"quasi_identifiers": ("a", "b")}
+    found = in_process(job(roles=roles, columns={}), [table], size=200)
+
+    assert found.measures.loss.sst == pytest.approx(2 * 500)
+
+
 @pytest.mark.parametrize("model", [LDiversity("illness", l=2), TCloseness("illness", t=0.3)], ids=str)
 def test_models_hold_against_the_whole_table(model):
     found = in_process(job(models=[model]), batches(people(), 3), size=300)

@@ -3,10 +3,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from block_tables import ROLES, batches, job, people
 from hypothesis import given
 from hypothesis import strategies as st
 
+from block_tables import ROLES, batches, job, people
 from shoal.blocks.blueprint import Summary
 from shoal.blocks.exact_sums import UNIT, exact_sums
 from shoal.columns.prepare import prepare

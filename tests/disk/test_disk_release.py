@@ -11,14 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from block_tables import ROLES, batches, job, multiset, people
 
 import shoal
+from block_tables import ROLES, batches, job, multiset, people
 from shoal.blocks.in_process import in_process
-from shoal.disk import engine
+from shoal.disk import disk_release, engine
+from shoal.disk.scratch import scratch_of
 from shoal.errors import FileError, GuaranteeError, ParameterError
 from shoal.job import Job
 from shoal.release import run
+from shoal.table.batches import open_batches
 
 QUASI = [*ROLES["quasi_identifiers"], *ROLES["by"]]
 
@@ -108,20 +110,23 @@ def _arguments(**given):
 
 KILLED = """
 import os, signal, sys
-import shoal.blocks.blueprint, shoal.disk.engine as engine
+import shoal.blocks.blueprint
+from shoal.disk import disk_release, engine
 from shoal.job import Job
 from shoal.release import run
 
 shoal.blocks.blueprint.BLOCK_RECORDS = 200
-engine.publish = lambda *arguments: os.kill(os.getpid(), signal.SIGKILL)
+place, _, name = sys.argv[2].rpartition(".")
+setattr(eval(place), name, lambda *arguments: os.kill(os.getpid(), signal.SIGKILL))
 run(Job.load(sys.argv[1]), threads=1)
 """
 
 
-def killed(folder, asked):
-    """Run a job in a process that is killed when it begins to publish."""
+def killed(folder, asked, place="engine.publish"):
+    """Run a job in a process that is killed when it comes to a place, by default when it begins to publish."""
     (folder / "job.toml").write_text(asked.to_toml())
-    done = subprocess.run([sys.executable, "-c", KILLED, folder / "job.toml"], check=False, capture_output=True)
+    command = [sys.executable, "-c", KILLED, folder / "job.toml", place]
+    done = subprocess.run(command, check=False, capture_output=True)
 
     assert done.returncode == -signal.SIGKILL, done.stderr
 
@@ -141,11 +146,56 @@ def test_the_same_job_continues_after_a_kill_with_the_seed_that_was_drawn(folder
     assert hidden(folder) == []
 
 
+def test_a_job_that_was_killed_while_it_wrote_has_all_measures_when_it_continues(folder, monkeypatch):
+    killed(folder, disk_job(folder), "disk_release.DiskRelease.write_table")
+    monkeypatch.setattr(engine, "publish", None)  # everything is published
+    continued = made(folder)
+    monkeypatch.undo()
+    monkeypatch.setattr("shoal.blocks.blueprint.BLOCK_RECORDS", 200)
+    manifest = json.loads((folder / "release.parquet.internal.json").read_text())
+
+    assert continued.equals(made(folder, name="second.parquet"))
+    second = json.loads((folder / "second.parquet.internal.json").read_text())
+    assert [manifest[key] for key in ("loss", "risk", "sampled")] == [
+        second[key] for key in ("loss", "risk", "sampled")
+    ]
+    assert hidden(folder) == []
+
+
+def test_a_job_does_not_continue_one_that_read_its_input_in_another_way(tmp_path):
+    (tmp_path / "people.csv").write_text("a,b\n1,x\n2,y\n")
+    asked, target = disk_job(tmp_path, "people.csv"), tmp_path / "release.parquet"
+    one, other, again = (
+        scratch_of(asked, open_batches(tmp_path / "people.csv", null_values=[text]), target) for text in "xyx"
+    )
+
+    assert one != other
+    assert one == again
+
+
 def test_another_job_removes_what_no_process_holds(folder):
     (folder / ".0123456789ab.release.parquet").mkdir()
     made(folder)
 
     assert hidden(folder) == []
+
+
+@pytest.mark.parametrize("kind", ["open to others", "link", "file"])
+def test_a_scratch_folder_that_others_may_have_made_is_refused(folder, kind):
+    asked = disk_job(folder)
+    scratch = scratch_of(asked, open_batches(folder / "people.parquet"), folder / "release.parquet")
+    if kind == "open to others":
+        scratch.mkdir()
+        scratch.chmod(0o777)
+    elif kind == "link":
+        (folder / "elsewhere").mkdir(mode=0o700)
+        scratch.symlink_to(folder / "elsewhere")
+    else:
+        scratch.write_text("")
+    with pytest.raises(FileError, match="only you can enter"):
+        made(folder)
+
+    assert not (folder / "release.parquet").exists()
 
 
 def test_a_second_process_with_the_same_job_is_refused(folder):
@@ -208,6 +258,36 @@ def test_many_equal_records_are_cut_no_further_and_do_not_depend_on_order(tmp_pa
     assert two.equals(one)
 
 
+def test_a_table_of_equal_records_is_released(tmp_path):
+    pq.write_table(pa.table({"a": np.full(700, 1.5)}), tmp_path / "equal.parquet")
+    written = made(tmp_path, "equal.parquet", roles={"quasi_identifiers": ("a",)}, columns={})
+
+    assert written["a"].to_pylist() == [1.5] * 700
+
+
+def test_equal_points_are_distributed_by_content_with_every_value_in_each_block(tmp_path):
+    table = pa.table({"a": np.full(900, 1.5), "illness": np.repeat(["flu", "cold"], 450)})
+    pq.write_table(table, tmp_path / "equal.parquet")
+    roles = {"quasi_identifiers": ("a",), "confidential": ("illness",)}
+    asked = {"roles": roles, "columns": {}, "models": [shoal.LDiversity("illness", l=2)]}
+
+    assert made(tmp_path, "equal.parquet", **asked).num_rows == 900
+
+
+def test_equal_points_beside_others_do_not_depend_on_order(tmp_path, monkeypatch):
+    # A sample of one record cannot tell that not all points are equal.
+    monkeypatch.setattr("shoal.blocks.blueprint.Summary.of", _small_samples(shoal.blocks.blueprint.Summary.of, 1))
+    whole = engine.Sample.of
+    monkeypatch.setattr(engine.Sample, "of", staticmethod(lambda *arguments: whole(*arguments[:3], size=1)))
+    table = pa.table({"a": np.r_[np.zeros(880), np.arange(20.0)], "illness": np.arange(900)})
+    pq.write_table(table, tmp_path / "one.parquet")
+    pq.write_table(pa.concat_tables(batches(table, 1, shuffled=2)), tmp_path / "two.parquet")
+    asked = {"roles": {"quasi_identifiers": ("a",), "confidential": ("illness",)}, "columns": {}}
+
+    one, two = (made(tmp_path, f"{name}.parquet", f"{name}-release.parquet", **asked) for name in ("one", "two"))
+    assert two.equals(one)
+
+
 def test_a_leaf_that_the_sample_did_not_see_is_cut_further(tmp_path, monkeypatch):
     # A sample of ten records cannot tell where most records are.
     monkeypatch.setattr("shoal.blocks.blueprint.Summary.of", _small_samples(shoal.blocks.blueprint.Summary.of))
@@ -220,9 +300,9 @@ def test_a_leaf_that_the_sample_did_not_see_is_cut_further(tmp_path, monkeypatch
     assert written.num_rows == 1_800
 
 
-def _small_samples(of):
+def _small_samples(of, size=10):
     def small(batch, schema, seed, first_record=None, **given):
-        return of(batch, schema, seed, first_record, sample_size=10)
+        return of(batch, schema, seed, first_record, sample_size=size)
 
     return staticmethod(small)
 
@@ -267,6 +347,8 @@ def test_a_model_that_a_block_cannot_satisfy_is_refused_with_the_reason(tmp_path
     roles = {"quasi_identifiers": ("age",), "confidential": ("illness",)}
     with pytest.raises(GuaranteeError, match="In one block"):
         made(tmp_path, "sorted.parquet", roles=roles, columns={}, models=[shoal.TCloseness("illness", t=0.1)])
+    with pytest.raises(GuaranteeError, match="taken together, have 1 different values"):
+        made(tmp_path, "sorted.parquet", roles=roles, columns={}, models=[shoal.LDiversity("illness", l=2)])
 
 
 def test_an_empty_table_is_refused(tmp_path):
@@ -279,12 +361,20 @@ def test_impossible_settings_are_refused_before_a_record_is_read(folder, monkeyp
     monkeypatch.setattr("shoal.table.batches.Batches.read", None)
     with pytest.raises(ParameterError, match="another method than auto"):
         made(folder, method="mdav")
+    with pytest.raises(GuaranteeError, match="k=701"):
+        disk_release.check_disk_job(
+            disk_job(folder).model_copy(update={"k": 701}), open_batches(folder / "people.parquet")
+        )
+    with pytest.raises(ParameterError, match="recounted"):
+        made(folder, name="release.csv.gz")
     with pytest.raises(ParameterError, match="order of the input"):
         made(folder, output={"path": str(folder / "r.parquet"), "order": "keep"})
     with pytest.raises(ParameterError, match="too little"):
         made(folder, memory="1MB")
     with pytest.raises(ParameterError, match="not a size"):
         made(folder, memory="much")
+    with pytest.raises(ParameterError, match="not a size"):
+        made(folder, memory="")
     with pytest.raises(ParameterError, match="Leave one of them out"):
         made(folder, engine="memory")
 

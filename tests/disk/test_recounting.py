@@ -2,9 +2,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from block_tables import people
 
 import shoal
+from block_tables import people
 from shoal import LDiversity, TCloseness
 from shoal.disk.memory import Budget
 from shoal.disk.recounting import audit_on_disk

@@ -105,8 +105,6 @@ class Blueprint:
     scattered : dict of int to int
         Leaves of the first forest whose records are nearly all equal, and the number of parts that each is split into;
         their leaves follow those of the forest.
-    highest_key : int
-        Records whose sampling key is not above it are the sample of `measure`.
     findings : tuple of Finding
         What was found about columns in the sample; accepted, or in no need of an answer.
     """
@@ -121,7 +119,6 @@ class Blueprint:
     whole: Distributions
     size: int
     forests: tuple[Forest, ...]
-    highest_key: int
     findings: tuple[Finding, ...]
     scattered: dict[int, int] = field(default_factory=dict)
 
@@ -171,7 +168,6 @@ class Blueprint:
             whole=statistics.distributions(schema),
             size=size,
             forests=forests,
-            highest_key=sample.highest_key,
             findings=tuple(findings),
         )
 

@@ -280,4 +280,4 @@ def _begins(trees: Sequence[Tree]) -> Labels:
 def leaves_of_blocks(blocks: Labels) -> list[Labels]:
     """Return the leaves of each block."""
     used = np.flatnonzero(blocks >= 0)
-    return [used[members] for members in members_of(blocks[used])]
+    return [used[members] for members in members_of(blocks[used])] if len(used) else []

@@ -7,6 +7,7 @@ those of its block; utility and intervals are measured on a sample. Samples are 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -149,8 +150,8 @@ def total_spread(axis: NumberAxis | NominalAxis, blueprint: Blueprint) -> float:
         unlike = n - math.fsum(int(count) ** 2 / n for count in counts)
         return (axis.apart * weight) ** 2 / 2 * unlike
     moments, n_missing = statistics.moments(axis.column), statistics.missing[name]
-    unit = axis.spread * 2.0**axis.exponent
-    within = float(moments.variance) / unit**2 * (n - n_missing) if axis.spread else 0.0
+    unit = Fraction(axis.spread) * Fraction(2) ** axis.exponent  # not a float, which its square may exceed
+    within = float(moments.variance / unit**2 * (n - n_missing)) if unit else 0.0
     return weight**2 * (within + axis.apart**2 * n_missing * (n - n_missing) / n)
 
 

@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.blocks.blueprint import Blueprint
 from shoal.blocks.records import ALONE, SUBJECT, by_content, labels_of, person_hashes
-from shoal.blocks.sample import COPIES, SAMPLE, sampling_keys
+from shoal.blocks.sample import SAMPLE, copy_keys
 from shoal.cells.aggregate import Cells, aggregate, published_type
 from shoal.cells.contributors import Contribution, contributions
 from shoal.columns.schema import Role
@@ -86,7 +85,7 @@ def publish(records: pa.Table, blueprint: Blueprint) -> Part:
     loss = table_loss(space, records, replaced, {column.name: labels for column in schema.quasi})
     alone = np.asarray(records[ALONE])
     persons = None if weights is None else np.maximum(weights, 1.0)
-    sampled = pa.array(np.flatnonzero(_is_sampled(records, blueprint, blueprint.highest_key)))
+    sampled = pa.array(_sampled(records, blueprint, SAMPLE))
     measured = Measured(
         n_records=records.num_rows,
         sizes=np.bincount(labels),
@@ -103,19 +102,15 @@ def publish(records: pa.Table, blueprint: Blueprint) -> Part:
 
 
 def _linkage(records: pa.Table, replaced: pa.Table, labels: Labels, blueprint: Blueprint) -> Linkage | None:
-    highest = min(LINKED * 2**64 // blueprint.n_records, 2**64 - 1)
-    asked = np.flatnonzero(_is_sampled(records, blueprint, highest))
+    asked = _sampled(records, blueprint, LINKED)
     if not len(asked):
         return None
     X = blueprint.points(records)
     return table_linkage(records, replaced, blueprint.schema, blueprint.space, X, labels, asked)
 
 
-def _is_sampled(records: pa.Table, blueprint: Blueprint, highest: int) -> NDArray[np.bool_]:
-    """Return which records, in content order, are in a sample; in a large table, a few of many equal ones."""
+def _sampled(records: pa.Table, blueprint: Blueprint, n_wanted: int) -> Labels:
+    """Return the records, in content order, that are in a sample of about so many records of the whole table."""
     assert blueprint.job.seed is not None
-    keys = sampling_keys(records, blueprint.job.seed)
-    sampled = keys <= np.uint64(highest)
-    if blueprint.n_records > COPIES * SAMPLE:
-        sampled[COPIES:] &= keys[COPIES:] != keys[:-COPIES]
-    return sampled
+    highest = min(n_wanted * 2**64 // blueprint.n_records, 2**64 - 1)
+    return np.flatnonzero(copy_keys(records, blueprint.job.seed) <= np.uint64(highest))

@@ -83,6 +83,17 @@ def by_content(records: pa.Table) -> pa.Table:
     return records.take(pa.array(order)).combine_chunks()
 
 
+def dealt(hashes: NDArray[np.uint64], n_parts: int) -> Labels:
+    """Deal records, in the order of their content, to parts in turn; return the part of each, shape (n_records,).
+
+    So each part has its share of the records that are equal in every column, and of every value.
+    """
+    first, second = hashes.view(np.int64)
+    parts = np.empty(len(first), dtype=np.int64)
+    parts[np.lexsort((second, first))] = np.arange(len(first)) % n_parts
+    return parts
+
+
 def labels_of(records: pa.Table) -> Labels:
     """Return the cells of records in content order, numbered from 0 by first occurrence."""
     return np.asarray(records[CELL].combine_chunks().dictionary_encode().indices).astype(np.int64)

@@ -19,14 +19,22 @@ SAMPLE = 100_000
 """Number of different records in a sample, at most."""
 
 _COUNT = "_shoal_count"
-COPIES = 4
-"""Number of equal records in a sample of a large table, at most."""
+_COPIES = 4
+"""Number of equal records that a sample of a large table repeats, at most."""
 
 
 def sampling_keys(records: pa.Table, seed: int) -> NDArray[np.uint64]:
     """Return the key of each record, shape (n_records,)."""
     first, second = hashes_of(records)
     return mixed(mixed(first ^ np.uint64(seed)) + second)
+
+
+def copy_keys(records: pa.Table, seed: int) -> NDArray[np.uint64]:
+    """Return a key for each of the records in content order; equal ones have different keys, shape (n_records,)."""
+    keys = sampling_keys(records, seed)
+    starts = np.flatnonzero(np.diff(keys, prepend=~keys[:1]))
+    copies = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+    return mixed(keys + copies.astype(np.uint64))
 
 
 @dataclass(frozen=True)
@@ -69,8 +77,8 @@ class Sample:
     def repeated(self) -> pa.Table:
         """Return each record as often as it occurs; four times at most if that would be more than four samples."""
         counts = self.counts
-        if counts.sum() > COPIES * self.size:
-            counts = np.minimum(counts, COPIES)
+        if counts.sum() > _COPIES * self.size:
+            counts = np.minimum(counts, _COPIES)
         return self.records.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
 
     @property

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.arrays import as_cell_size
 from shoal.auditing import Verdict
 from shoal.blocks.limits import check_limits
 from shoal.blocks.measure import Measures
@@ -40,7 +41,7 @@ from shoal.report.codebook import codebook
 from shoal.report.facts import Form
 from shoal.reviewing import accepted_columns, warnings_of
 from shoal.table import format_of
-from shoal.table.batches import Batches, open_batches
+from shoal.table.batches import Batches, has_batches, open_batches
 from shoal.table.clean import publishable
 from shoal.table.published_order import record_hashes
 from shoal.typing import Progress
@@ -94,15 +95,19 @@ def check_disk_job(job: Job, source: Batches) -> Schema:
     schema = Schema.of(source.types, job.roles, job.columns)
     check_job(job, schema)
     check_limits(job, schema, "disk")
+    if source.n_records:
+        as_cell_size(job.k, source.n_records)
     Budget.of(job.memory, None)
     return schema
 
 
 def check_parts(files: Files) -> None:
     """Refuse places and formats that a release made in blocks cannot be written to."""
-    if not isinstance(files.table, Path) or format_of(files.table)[1].write_parts is None:
+    table = files.table
+    if not isinstance(table, Path) or format_of(table)[1].write_parts is None or not has_batches(table):
         raise ParameterError(
-            f'{files.title!r} cannot be written in parts. Write a CSV, Parquet or Arrow file, or use engine="memory".'
+            f"{files.title!r} cannot be written in parts and recounted. Write a CSV (not packed), Parquet or Arrow "
+            'file, or use engine="memory".'
         )
 
 

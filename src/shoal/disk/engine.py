@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock, get_ident
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from shoal.blocks.blueprint import DEEPER, TOO_LARGE, Blueprint, Summary
 from shoal.blocks.border import SETTLED, destinations
 from shoal.blocks.cuts import leaves_of_blocks
 from shoal.blocks.publish import Measured, publish
-from shoal.blocks.records import carried, travelling
+from shoal.blocks.records import carried, dealt, hashes_of, travelling
 from shoal.blocks.sample import Sample
 from shoal.blocks.solve import refine_cells, solve
 from shoal.columns.schema import Schema
@@ -38,6 +38,8 @@ from shoal.typing import Labels, Progress
 _SPACE = 2.5
 """How often the records lie in the scratch folder at a time, at most: two stages and what is being written."""
 
+Found = TypeVar("Found")
+
 _MERGED = 16  # summaries at a time
 _BUCKET = 1 << 26  # bytes of published records that are sorted at a time, about
 
@@ -49,6 +51,9 @@ STAGES = {
     "border 2": ("refining cells across blocks, second round", 0.77, 0.95),
 }
 """What each stage is called, and from which share of the work to which it goes."""
+
+_IN_CELLS = ("solve", "border 1")
+"""The stages whose pieces are records in cells."""
 
 
 @runtime_checkable
@@ -107,11 +112,19 @@ class _Making:
         check_space(self.scratch, int(_SPACE * blueprint.n_bytes))
         blueprint = self._kept("assign", partial(self._assigned, blueprint))
         self._workers = self.budget.workers(blueprint)
+        n_buckets = int(blueprint.n_bytes // _BUCKET) + 1
+        measured = self._kept("published", partial(self._all_published, blueprint, n_buckets))
+        for stage in ("assign", *_IN_CELLS):
+            shutil.rmtree(self._folder(stage), ignore_errors=True)
+        return Made(blueprint, Spill(self._folder("published")), n_buckets, measured)
+
+    def _all_published(self, blueprint: Blueprint, n_buckets: int) -> list[Measured]:
+        """Make the cells of all blocks, and publish them."""
         spills = [Spill(self.scratch / "assign")]
         counts = spills[0].counts(blueprint.n_leaves())
         counts[[*blueprint.forests[0].deeper, *blueprint.scattered]] = 0
         groups = [leaves_of_blocks(blueprint.blocks(counts))]
-        for stage, border_round in (("solve", 1), ("border 1", 2)):
+        for border_round, stage in enumerate(_IN_CELLS, 1):
             work = solve if stage == "solve" else refine_cells
             spills.append(
                 self._sent(stage, spills[-1], groups[-1], partial(self._solved, work, blueprint, border_round))
@@ -120,22 +133,23 @@ class _Making:
                 shutil.rmtree(spills[-3].folder, ignore_errors=True)
             counts = spills[-1].counts(blueprint.n_leaves(border_round))
             groups.append(leaves_of_blocks(blueprint.blocks(counts, border_round)))
-        published, n_buckets, measured = self._published(blueprint, spills, groups[-1])
-        shutil.rmtree(spills[-1].folder, ignore_errors=True)
-        shutil.rmtree(spills[-2].folder, ignore_errors=True)
-        return Made(blueprint, published, n_buckets, measured)
+        return self._published(blueprint, spills, groups[-1], n_buckets)
 
-    def _kept(self, name: str, work: Callable[[], Blueprint]) -> Blueprint:
-        """Return the blueprint that a stage left, or run it."""
+    def _folder(self, stage: str) -> Path:
+        """Return the folder of the pieces of a stage."""
+        return self.scratch / stage.replace(" ", "-")
+
+    def _kept(self, name: str, work: Callable[[], Found]) -> Found:
+        """Return what a stage found out before, or run it."""
         path = self.scratch / f"{name}.done"
         if path.exists():
-            found: Blueprint = pickle.loads(path.read_bytes())
-            return found
-        blueprint = work()
+            kept: Found = pickle.loads(path.read_bytes())
+            return kept
+        found = work()
         growing = path.with_suffix(".growing")
-        growing.write_bytes(pickle.dumps(blueprint))
+        growing.write_bytes(pickle.dumps(found))
         os.replace(growing, path)
-        return blueprint
+        return found
 
     def _begin(self, stage: str) -> Callable[[int, int], None]:
         """Report that a stage begins; return how its progress is reported."""
@@ -234,17 +248,22 @@ class _Making:
         return found
 
     def _scattered(self, blueprint: Blueprint, spill: Spill, leaf: int) -> Blueprint:
-        """Split a leaf of equal points into parts of the size of a block; the others, if any, form the last part."""
+        """Split a leaf of equal points, by content, into parts of the size of a block; others are the last part."""
         first = blueprint.points(self._sample(blueprint, spill, leaf).records.slice(0, 1))[0]
-        counts = spill.counts(blueprint.n_leaves())
+        begin, counts = blueprint.n_leaves(), spill.counts(blueprint.n_leaves())
         n_parts = int(-(-counts[leaf] // blueprint.size)) + 1
-        begin, n_equal = blueprint.n_leaves(), 0
+
+        def is_equal(records: pa.Table) -> NDArray[np.bool_]:
+            return np.asarray((blueprint.points(records) == first).all(axis=1))
+
+        equal = [hashes_of(records)[:, is_equal(records)] for records in spill.batches([leaf])]
+        parts, n_dealt = dealt(np.concatenate(equal, axis=1), n_parts - 1), 0
         with Gathering(spill, f"scattered-{leaf}", self.budget.buffer) as gathering:
-            for records in spill.batches([leaf]):
-                is_equal = (blueprint.points(records) == first).all(axis=1)
-                places = n_equal + np.cumsum(is_equal) - 1
-                n_equal += int(np.count_nonzero(is_equal))
-                gathering.add(records, np.where(is_equal, places // blueprint.size, n_parts - 1) + begin)
+            for records, hashes in zip(spill.batches([leaf]), equal, strict=True):
+                leaves = np.full(records.num_rows, begin + n_parts - 1)
+                leaves[is_equal(records)] = begin + parts[n_dealt : n_dealt + hashes.shape[1]]
+                n_dealt += hashes.shape[1]
+                gathering.add(records, leaves)
         return blueprint.scattering(leaf, n_parts)
 
     def _solved(
@@ -269,7 +288,7 @@ class _Making:
         work: Callable[[pa.Table, int, int], tuple[pa.Table, Labels]],
     ) -> Spill:
         """Run a stage on all blocks; each leaves one piece."""
-        target = Spill(self.scratch / stage.replace(" ", "-"))
+        target = Spill(self._folder(stage))
         first = list(STAGES).index(stage) << 20  # numbers that no block of another stage has
 
         workers, threads = self._shared(len(blocks))
@@ -287,11 +306,10 @@ class _Making:
         return target
 
     def _published(
-        self, blueprint: Blueprint, spills: Sequence[Spill], blocks: Sequence[Labels]
-    ) -> tuple[Spill, int, list[Measured]]:
+        self, blueprint: Blueprint, spills: Sequence[Spill], blocks: Sequence[Labels], n_buckets: int
+    ) -> list[Measured]:
         """Refine the last blocks and publish them, and the cells that needed no refinement."""
-        target = Spill(self.scratch / "published")
-        n_buckets = int(blueprint.n_bytes // _BUCKET) + 1
+        target = Spill(self._folder("published"))
         workers, threads = self._shared(len(blocks))
         settled = [(spill, name) for spill in spills[1:] for name in spill.names_with(SETTLED)]
         first = len(STAGES) << 20
@@ -302,7 +320,7 @@ class _Making:
                 return 0
             part = publish(cells(), blueprint)
             hashes = record_hashes((part.published[column.name] for column in blueprint.schema.published), len(part[0]))
-            measured = self.scratch / "published" / f"{name}.measured"
+            measured = target.folder / f"{name}.measured"
             measured.write_bytes(pickle.dumps(part.measured))
             target.add(name, part.published, buckets_of(hashes[0], n_buckets))
             release_memory()
@@ -322,8 +340,7 @@ class _Making:
                 return publish_part(item)
 
         self._each(unit, units, "border 2", workers)
-        measured = [pickle.loads((target.folder / f"{name}.measured").read_bytes()) for name, _ in units]
-        return target, n_buckets, measured
+        return [pickle.loads((target.folder / f"{name}.measured").read_bytes()) for name, _ in units]
 
     def _shared(self, n_blocks: int) -> tuple[int, int]:
         """Return how many blocks are processed at a time, and with how many threads each."""

@@ -47,7 +47,7 @@ class Budget(NamedTuple):
     @staticmethod
     def of(memory: str | None, threads: int | None) -> "Budget":
         """Return the budget for a size like 2GB and a number of threads, all cores by default."""
-        return Budget(as_bytes(memory or DEFAULT), threads or kernels.n_threads())
+        return Budget(as_bytes(DEFAULT if memory is None else memory), threads or kernels.n_threads())
 
     @property
     def buffer(self) -> int:

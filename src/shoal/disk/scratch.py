@@ -26,7 +26,8 @@ def scratch_of(job: Job, source: Batches, target: Path | None) -> Path:
     place = target or Path(tempfile.gettempdir()) / f"shoal-disk-{os.getuid()}"
     asked = job.model_copy(update={"memory": None, "output": None, "input": None}).to_dict()
     files = [[str(path.resolve()), *stamp] for path, stamp in zip(source.paths, source.stamps, strict=True)]
-    text = json.dumps([asked, files or source.sha256, versions("numpy", "pyarrow")], sort_keys=True)
+    read = [files or source.sha256, source.asked]
+    text = json.dumps([asked, read, versions("numpy", "pyarrow")], sort_keys=True, default=str)
     return place.with_name(f".{hashlib.sha256(text.encode()).hexdigest()[:12]}.{place.name}")
 
 
@@ -37,12 +38,11 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
     Raises
     ------
     FileError
-        If another process makes the same release, or the disk is full.
+        If another process makes the same release, others can write to the folder, or the disk is full.
     """
     target = folder.with_name(folder.name[len(".000000000000.") :])
     with locked_folders([folder.parent]):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = _opened(folder)
         try:
             with suppress(OSError):  # a file system without locks
                 lock(descriptor, 0.0, f"Another process makes the same release in {str(folder)!r}. Wait until it ends.")
@@ -59,6 +59,28 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(descriptor)
+
+
+def _opened(folder: Path) -> int:
+    """Open the folder, made if need be; what others may have put there is neither continued nor overwritten."""
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except NotADirectoryError:
+        raise _foreign(folder) from None
+    found = os.fstat(descriptor)
+    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+        os.close(descriptor)
+        raise _foreign(folder)
+    return descriptor
+
+
+def _foreign(folder: Path) -> FileError:
+    return FileError(
+        f"The scratch folder {str(folder)!r} exists, but it is not a folder that only you can enter, so that its "
+        "content may come from others. Remove it, or write to another folder."
+    )
 
 
 def check_space(folder: Path, needed: int) -> None:

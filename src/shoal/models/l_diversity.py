@@ -105,7 +105,7 @@ class LDiversity(Model):
 
     def why_impossible(self, column: Codes) -> str:
         """Explain the violation: all records together are not diverse enough."""
-        counts = column.counts()
+        counts = column._replace(whole=None).counts()
         counts = counts[counts > 0]
         found = {
             "distinct": f"have {len(counts)} different values",

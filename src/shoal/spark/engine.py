@@ -126,7 +126,7 @@ def _sampled(records: Frame, blueprint: Blueprint, leaf: int) -> Sample:
 
 
 def _scattered(records: Frame, blueprint: Blueprint, leaf: int, n_records: int) -> tuple[Frame, Blueprint]:
-    """Split a leaf of equal points, by content, into parts of the size of a block; others are the last part."""
+    """Split a leaf of equal points as `shoal.blocks.records.dealt` does; others are the last part."""
     from pyspark.sql.functions import expr
 
     first = blueprint.points(_sampled(records, blueprint, leaf).records.slice(0, 1))[0]
@@ -138,7 +138,7 @@ def _scattered(records: Frame, blueprint: Blueprint, leaf: int, n_records: int) 
     here = records.filter(f"{LEAF} = {leaf}")
     flagged = mapped(here, compare, types_of(here).append(pa.field(EQUAL, pa.bool_())))
     place = f"row_number() OVER (PARTITION BY {EQUAL} ORDER BY {', '.join(HASHES)}) - 1"
-    part = f"{begin} + IF({EQUAL}, ({place}) DIV {blueprint.size}, {n_parts - 1})"
+    part = f"{begin} + IF({EQUAL}, ({place}) % {n_parts - 1}, {n_parts - 1})"
     parts = flagged.withColumn(LEAF, expr(f"CAST({part} AS BIGINT)")).drop(EQUAL)
     return records.filter(f"{LEAF} <> {leaf}").unionByName(parts), blueprint.scattering(leaf, n_parts)
 

@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ class Batches:
         A table that is held in memory: a frame.
     reading : Reading or None
         Options with which a CSV file was read.
+    asked : dict
+        The options that were given for reading it.
     """
 
     types: pa.Schema
@@ -65,6 +67,7 @@ class Batches:
     stamps: tuple[Stamp, ...] = ()
     table: Table | None = None
     reading: Reading | None = None
+    asked: dict[str, Any] = field(default_factory=dict)
     converted: "_Converted | None" = None
 
     @property
@@ -128,15 +131,14 @@ def open_batches(source: Any, **reading: Any) -> Batches:
     path = Path(source)
     paths = _parquet_files(path) if path.is_dir() else [path]
     if not path.is_dir():
-        kind = format_of(path)[1].name
-        if kind not in (*_BATCHES, "csv") or (kind == "csv" and path.suffix.lower() not in _PLAIN):
+        if not has_batches(path):
             raise ParameterError(
                 f"{path.name!r} cannot be read in batches, only CSV (not packed), Parquet and Arrow. Unpack it, or "
                 'convert it to Parquet, or use engine="memory".'
             )
         if not path.is_file():
             raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
-        if kind == "csv":
+        if format_of(path)[1].name == "csv":
             return _convert(path, reading)
     if reading:
         raise ParameterError(f"{', '.join(sorted(reading))} cannot be given here; these options apply to CSV files.")
@@ -150,6 +152,12 @@ def open_batches(source: Any, **reading: Any) -> Batches:
                 "have the same. Convert them, or release them separately."
             )
     return Batches(types, sum(n for _, n in found), format_of(paths[0])[1].name, tuple(paths), stamps)
+
+
+def has_batches(path: Path) -> bool:
+    """Return whether a file of this name can be read in batches."""
+    kind = format_of(path)[1].name
+    return kind in _BATCHES or (kind == "csv" and path.suffix.lower() in _PLAIN)
 
 
 def _parquet_files(folder: Path) -> list[Path]:
@@ -251,7 +259,9 @@ def _convert(path: Path, reading: dict[str, Any]) -> Batches:
             files[folder / f"{start}.arrow"] = some
             write_arrow_parts((part.combine_chunks() for part in _slices(table)), folder / f"{start}.arrow")
         converted = _Converted(stack.pop_all(), files if n_records else {})
-    return Batches(pa.schema(types), n_records, "csv", (path,), (stamp,), reading=found, converted=converted)
+    return Batches(
+        pa.schema(types), n_records, "csv", (path,), (stamp,), reading=found, asked=reading, converted=converted
+    )
 
 
 _BATCHES = {"parquet": _parquet_batches, "arrow": _arrow_batches}
