@@ -532,3 +532,17 @@ def test_the_usual_name_of_a_release_can_be_written(steward, folder, read, writt
     steward.open(read)
 
     assert f'value="{written}"' in steward.page("release")
+
+
+@pytest.mark.parametrize(
+    "name", ["csv", "public.html", "report.html", "job.toml", "csv.public.json", "csv.internal.json"]
+)
+def test_no_file_of_a_release_is_written_through_a_link_out_of_the_folder(ready, folder, name):
+    outside = folder.parent / "outside"
+    (folder / f"release.{name}").symlink_to(outside)
+    answer = ready.post("release", path="release.csv", replace="yes")
+
+    assert answer.status_code == 422
+    assert "outside the folder" in text_of(answer.text)
+    assert not outside.exists()
+    assert ready.work.runs.latest("release") is None

@@ -62,6 +62,10 @@ def start(request: Request, form: Form) -> str:
         raise ParameterError("Give the release a file name, such as release.csv.")
     path = work.places.inside(name)
     output_format_of(path)
+    further = {
+        key: work.places.relative(work.places.inside(str(beside(path, ending))))
+        for key, ending in (("job_file", "job.toml"), ("public", "public.html"))
+    }
     given = {
         "path": work.places.relative(path),
         "report": work.places.relative(beside(path, "report.html")),
@@ -81,8 +85,7 @@ def start(request: Request, form: Form) -> str:
         draft,
         "",
         force=form.has("replace"),
-        job_file=work.places.relative(beside(path, "job.toml")),
-        public=work.places.relative(beside(path, "public.html")),
+        **further,
     )
     return f"/work/{work.id}/release"
 
