@@ -36,6 +36,7 @@ class Prepared(NamedTuple):
 
 def prepared(job: Job, table: Table) -> Prepared:
     """Prepare a table for the partition; raise on everything that can be checked before it."""
+    check_stream(job)
     if job.chosen_engine != "memory":
         raise ParameterError(
             f'engine="{job.chosen_engine}" makes whole releases only, and this needs all records in memory. Leave out '
@@ -57,8 +58,15 @@ def prepared(job: Job, table: Table) -> Prepared:
     return Prepared(schema, original, weights)
 
 
+def check_stream(job: Job) -> None:
+    """Raise if a job is one of a stream."""
+    if job.stream is not None:
+        raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
+
+
 def check_late(job: Job) -> None:
-    """Raise if a job has settings for late records, where it is not that of a collection."""
+    """Raise if a job is one of a stream, or has settings for late records, where it is not that of a collection."""
+    check_stream(job)
     if job.late is not None:
         raise ParameterError(
             "The job has settings for late records (late), which apply only to a collection. Remove them, or begin a "
@@ -68,8 +76,6 @@ def check_late(job: Job) -> None:
 
 def check_job(job: Job, schema: Schema) -> None:
     """Raise on settings that contradict each other or the columns, whatever the records are."""
-    if job.stream is not None:
-        raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
     check_accepted(job.accept)
     check_intervals(job.intervals, schema)
     if job.rho and job.models:

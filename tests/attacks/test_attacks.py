@@ -120,7 +120,7 @@ def test_the_internal_report_shows_attacks_and_the_public_one_does_not(people, t
     release = written(people, tmp_path / "r.csv")
     internal, public = (render(release, "html", form) for form in ("internal", "public"))
 
-    assert "K - 1 known" in internal
+    assert "k - 1 known" in internal
     assert "Homogeneity: <bdi>disease</bdi>" in internal
     assert "omogeneity" not in public
     assert "attacks" not in json.loads((tmp_path / "r.csv.public.json").read_text())

@@ -198,7 +198,7 @@ def test_a_plan_is_made_from_a_measurement(tmp_path):
         (("--collection", "10h", "--takes", "2h", "--deadline", "20:30"), "needs the end"),
         (("--collection", "10h", "--takes", "2h", "--ends", "2020-01-01T20:00", "--deadline", "20:30"), "in the past"),
         (("--collection", "10h", "--takes", "2h", "--ends", "2020-01-01T20:00", "--deadline", "1h"), "is ready at"),
-        (("--collection", "10h", "--takes", "2h", "--ends", "8 pm"), "is no time"),
+        (("--collection", "10h", "--takes", "2h", "--ends", "8 pm"), "is not a time"),
         (("--arrived", "0h=0,8h", "--takes", "2h"), "has to be TIME=SHARE"),
     ],
 )

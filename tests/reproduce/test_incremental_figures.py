@@ -135,7 +135,7 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(report, tmp_path):
     ("left", "said"),
     [
         (None, "nothing to resume"),
-        ("{", "is not what a run has left"),
+        ("{", "is not a result file of a run"),
         ('{"seed": 2, "n": 400, "plain": true, "results": []}', "other settings"),
     ],
 )

@@ -148,8 +148,8 @@ def check_spark_job(job: Job, frame: Frame) -> Schema:
     _check_frame(frame)
     if job.memory is not None:
         raise ParameterError("memory limits the engine 'disk', but the engine 'spark' is asked for. Leave one out.")
-    schema = Schema.of(types_of(frame), job.roles, job.columns)
     check_late(job)
+    schema = Schema.of(types_of(frame), job.roles, job.columns)
     check_job(job, schema)
     check_limits(job, schema, "spark")
     return schema

@@ -51,9 +51,8 @@ def test_the_internal_manifest_goes_beside_a_file_and_into_the_current_folder_fo
     assert asked == tmp_path / "kept.json"
 
 
+@pytest.mark.parametrize("store", ["sqlite", "duckdb"], indirect=True)
 def test_a_new_file_appears_whole_or_not_at_all(store, tmp_path, monkeypatch):
-    if not Path(store.address).exists():
-        pytest.skip("a server is not a file")
     release = released(store.address)
     with monkeypatch.context() as patch:
         patch.setattr(NewTable, "describe", _fail)
@@ -146,9 +145,8 @@ def test_the_source_is_never_replaced_when_it_was_read_through_a_view_or_a_query
     assert store.rows("SELECT count(id) FROM people") == [("40",)]
 
 
+@pytest.mark.parametrize("store", ["sqlite", "duckdb"], indirect=True)
 def test_the_source_is_never_replaced_through_another_path_to_its_file(store, tmp_path):
-    if not Path(store.address).exists():
-        pytest.skip("a server is not a file")
     link = tmp_path / f"link{Path(store.address).suffix}"
     link.symlink_to(store.address)
     scheme = "duckdb" if link.suffix == ".duckdb" else "sqlite"
@@ -234,9 +232,8 @@ def test_a_table_is_named_for_a_database_and_for_nothing_else(store, tmp_path):
         release.write(tmp_path / "out.csv", to_table="release")
 
 
+@pytest.mark.parametrize("store", ["postgresql", "duckdb"], indirect=True)  # SQLite has no comments
 def test_comments_travel_with_the_columns_that_are_published(store):
-    if store.address.endswith(".db"):
-        pytest.skip("SQLite has no comments")
     store.run("COMMENT ON COLUMN people.\"Age\" IS 'the person''s \"age\"'", "COMMENT ON COLUMN people.id IS 'number'")
     release = released(store.address)
     release.write(store.address, to_table="release")

@@ -60,6 +60,8 @@ class DuckDB(Connection):
 
         try:
             yield
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
         except duckdb.Error as error:
             text = str(error)
         except RuntimeError as error:
