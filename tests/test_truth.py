@@ -227,6 +227,37 @@ def test_models_subjects_and_strata_are_kept_beside_truth():
     assert release.verdict.subjects >= 4
 
 
+@pytest.mark.parametrize("type_", [pa.float32(), pa.decimal128(4, 2)])
+def test_intervals_are_open_beyond_a_code_that_the_column_stores_as_another_number(type_):
+    shares = pa.array([i / 50 for i in range(50)]).cast(pa.decimal128(4, 2)).cast(type_)
+    release = shoal.anonymize(
+        pa.table({"share": shares}), k=5, truthful=True, quasi_identifiers=["share"], columns={"share": {"top": 0.7}}
+    )
+    ends = shoal.read_published(release.table["share"]).high
+
+    assert (np.isinf(ends) | (ends >= np.asarray(shares.cast(pa.float64())))).all()
+
+
+def test_the_records_of_one_person_do_not_make_its_value_one_that_many_share():
+    table = pa.table({"person": [i // 6 for i in range(60)], "age": [40 + i // 6 for i in range(60)]})
+    release = shoal.anonymize(table, k=3, truthful=True, quasi_identifiers=["age"], subject="person", seed=1)
+
+    assert set(release.table["age"].to_pylist()) <= {"[40, 44]", "[40, 49]", "[45, 49]"}
+
+
+def test_a_column_with_a_hierarchy_can_be_published_as_sets():
+    release = truthful(people(), columns={"zip": {"hierarchy": "prefix:2", "aggregate": "set"}})
+
+    assert [found.n_false for found in release.verdict.truth if found.form == "set"] == [0, 0]
+
+
+def test_dates_that_no_period_is_written_for_are_refused():
+    days = pa.array(range(3_000_000, 3_000_030), pa.int32()).cast(pa.date32())
+
+    with pytest.raises(SchemaError, match="outside the years 0 to 9999"):
+        shoal.anonymize(pa.table({"born": days}), k=3, truthful=True, quasi_identifiers=["born"])
+
+
 def test_truthful_comparisons_measure_the_middles():
     found = shoal.compare(people(), k=[3, 6], methods=["auto"], truthful=True, columns=ZIP, **ROLES)
 
@@ -254,6 +285,11 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(tmp_path):
         ({"columns": {"zip": {"outside": "root"}}}, "has no hierarchy"),
         ({"columns": {"zip": {"hierarchy": "prefix:2", "aggregate": "ancestor", "level": 3}}}, "its root is level 2"),
         ({"columns": {"zip": {"hierarchy": "nowhere.csv"}}}, "cannot be read"),
+        ({"columns": {"age": {"aggregate": "set", "top": 80}}}, "false for those beyond the code"),
+        (
+            {"columns": {"age": {"hierarchy": "steps:5", "aggregate": "ancestor", "bottom": 20}}},
+            "false for those beyond",
+        ),
         ({"intervals": "columns"}, "no column is published as an interval"),
         ({"truthful": True, "rho": 0.5}, "Random aggregation"),
     ],

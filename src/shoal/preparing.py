@@ -103,7 +103,12 @@ def _with_coarse_values(schema: Schema, original: pa.Table, k: int) -> Schema:
             tree = hierarchy_of(settings.hierarchy, values, column.name, settings.outside)
             _check_level(column, tree)
             return replace(column, hierarchy=tree)
-        return replace(column, grid=grid_of(values, column, k)) if column.aggregate == "interval" else column
+        if column.aggregate != "interval":
+            return column
+        if schema.roles.subject is not None:  # the step hides single persons, however many records they have
+            pairs = pa.table({"person": original[schema.roles.subject], "value": values})
+            values = pairs.group_by(["person", "value"]).aggregate([])["value"]
+        return replace(column, grid=grid_of(values, column, k))
 
     return replace(schema, columns=tuple(completed(column) for column in schema.columns))
 

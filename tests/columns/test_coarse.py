@@ -1,4 +1,5 @@
 from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,12 @@ def test_intervals_of_shoal_and_of_arx_are_read():
     assert found.holds(whole).tolist() == [True, False, True, True, True, True]
     assert found.midpoint[[0, 2, 3]].tolist() == [34.5, 85, 1.5]
     assert np.isnan(found.draw(seed=1)).tolist() == [False, False, True, True, False, True]
+
+
+@pytest.mark.parametrize("texts", [["[2, 1]"], ["2021/2019"], ["2020-13"], ["2020-00"], ["[1, 2]", "2020"]])
+def test_what_is_no_range_is_refused(texts):
+    with pytest.raises(ParameterError):
+        Ranges.of(texts)
 
 
 def test_periods_hold_their_days():
@@ -136,6 +143,23 @@ def test_a_step_beyond_the_range_is_refused_and_one_as_fine_as_the_values_is_mar
 
     assert grid_of(*column_of([1, 2, 9], aggregate="interval", step=1), 2).shows_values
     assert not grid_of(*column_of([1, 2, 9], aggregate="interval", step=2.5), 2).shows_values
+
+
+def test_a_step_says_itself_what_is_wrong_with_it():
+    with pytest.raises(SchemaError, match=r"The step .* so fine that"):
+        grid_of(*column_of([0, 10**12], aggregate="interval", step=1e-9), 2)
+    with pytest.raises(SchemaError, match=r"The step .* so fine that"):
+        grid_of(*column_of([1 / 3, 1e9], aggregate="interval", step=1e-9), 2)
+    with pytest.raises(SchemaError, match=r"The step .* more than the range"):
+        grid_of(*column_of([0, 9], aggregate="interval", step=1e300), 2)
+
+    assert grid_of(*column_of([0.4, 0.5, 0.7], aggregate="interval", step=0.3), 2).step == "0.3"  # the range itself
+
+
+def test_decimals_have_the_grain_that_they_are_written_with():
+    prices = [Decimal(i).scaleb(-2) for i in range(0, 5_000, 7)]
+
+    assert grid_of(*column_of(prices), 5).step == "0.35"  # five times 0.07
 
 
 def test_numbers_that_intervals_cannot_write_are_refused():

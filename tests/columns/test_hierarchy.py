@@ -112,6 +112,8 @@ def test_labels_in_quotes_keep_their_commas(written):
         ("a;g;*\nb;*\nc;g;*\n", "3 levels in row 1 and 2 in row 2"),
         ("a;x;x;*\nb;y;x;*\nc;z;y;*\nd;y;x;*\n", "one label for different groups"),
         ("a;g or missing;*\nb;h;*\n", "or missing"),
+        ("a;g;\nb;g;\n", "an empty label in row 1"),
+        ("a;g;*\nb;;*\n", "an empty label in row 2"),
         ("a\nb\n", "no table of values and groups"),
         ("", "no table of values and groups"),
     ],
@@ -123,8 +125,16 @@ def test_what_is_no_hierarchy_is_refused_in_a_paragraph(written, text, said):
     assert "\n" not in str(error.value)
 
 
+def test_labels_in_quotes_keep_their_line_breaks(written):
+    assert read_hierarchy(written('"a\n\nb";g;*\n\nc;g;*\n')).leaves == ("a\n\nb", "c")
+
+
 def test_a_file_that_cannot_be_read_is_said_so(tmp_path):
     (tmp_path / "latin.csv").write_bytes(b"caf\xe9;*\n")
+    (tmp_path / "quote.csv").write_text('"a;g;*\n' + "b;g;*\n" * 30_000)
+
+    with pytest.raises(FileError, match="never closed"):
+        read_hierarchy(tmp_path / "quote.csv")
 
     with pytest.raises(FileError, match="not UTF-8"):
         read_hierarchy(tmp_path / "latin.csv")
@@ -149,6 +159,16 @@ def test_values_missing_from_it_are_counted_not_shown_and_put_under_the_root_on_
     assert coverage(tree, values).absent == ()
 
 
+@pytest.mark.parametrize("value", ["health", "nurse or missing"])
+def test_values_under_the_root_are_not_written_like_something_else(written, value):
+    file = str(written("\n".join(";".join(row) for row in JOBS)))
+
+    with pytest.raises(SchemaError, match=r"1 of the values in column 'job'.* would be ambiguous") as error:
+        hierarchy_of(file, chunked(["nurse", value, "pilot"]), "job", outside="root")
+    assert value not in str(error.value)
+    assert labels_above(hierarchy_of(file, chunked(["*"]), "job", outside="root"), "*") == ["*", "*", "*"]
+
+
 def test_numbers_and_dates_are_leaves_as_they_are_written(written):
     tree = read_hierarchy(written("17;young;*\n18;young;*\n40;old;*\n"))
 
@@ -168,6 +188,23 @@ def test_rules_build_prefixes_steps_and_periods():
 
 
 @pytest.mark.parametrize(
+    ("number", "label"),
+    [
+        (0.3, "[0.3, 0.4)"),
+        (0.7, "[0.7, 0.8)"),
+        (-0.3, "[-0.3, -0.2)"),
+        (-0.05, "[-0.1, 0)"),
+        (2**60 + 7, "[1152921504606846983, 1152921504606846983.1)"),
+        (1e22, "[10000000000000000000000, 10000000000000000000000.1)"),
+    ],
+)
+def test_the_range_of_a_number_holds_it_as_both_are_written(number, label):
+    tree = hierarchy_of("steps:0.1,0.5", chunked([number]), "x")
+
+    assert tree.labels[tree.nodes[0, 1]] == label
+
+
+@pytest.mark.parametrize(
     ("rule", "values", "said"),
     [
         ("prefix:3,1", ["abc"], "ascending"),
@@ -175,6 +212,9 @@ def test_rules_build_prefixes_steps_and_periods():
         ("prefix:9", ["abc"], "the longest code has 3"),
         ("steps:5,7", [1, 2], "multiple of the one before"),
         ("steps:0", [1, 2], "above 0"),
+        ("steps:nan", [1, 2], "above 0"),
+        ("steps:1e-400,1e999999999", [1, 2], "above 0"),
+        ("steps:0.003,1e30", [1, 2], "multiple of the one before"),
         ("steps:5", ["a"], "groups numbers"),
         ("calendar:week", [date(2024, 1, 1)], "no period 'week'"),
         ("calendar", ["a"], "groups dates"),

@@ -154,6 +154,8 @@ def as_numbers(values: pa.ChunkedArray | pa.Array) -> Numbers:
         return date_units(values)
     if pa.types.is_integer(values.type):
         return np.asarray(values.cast(pa.uint64() if pa.types.is_uint64(values.type) else pa.int64()))
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.string())  # the nearest float: Arrow's own conversion may be one off
     return np.asarray(values.cast(pa.float64(), safe=False))
 
 

@@ -117,9 +117,7 @@ def grid_of(values: pa.ChunkedArray, column: Column, k: int) -> Grid:
     decimals = _decimals(numbers, column)
     if decimals is None:
         return _coarse(numbers, column, k)
-    step = column.settings.step
-    if step is not None:
-        decimals = max(decimals, _decimals_of_step(step, column))
+    decimals = _with_those_of_step(decimals, numbers, column)
     units = np.rint(numbers * 10.0**decimals).astype(np.int64)
     return _with_step(Grid(decimals, 1, True), units, column, k)
 
@@ -140,11 +138,20 @@ def _decimals(numbers: Vector, column: Column) -> int | None:
     return None
 
 
-def _decimals_of_step(step: float, column: Column) -> int:
-    found = _decimals(np.array([step]), column)
+def _with_those_of_step(decimals: int, numbers: Vector, column: Column) -> int:
+    """Return the number of decimals of the numbers and of the step, if one was given."""
+    step = column.settings.step
+    if step is None:
+        return decimals
+    found = 0 if step >= _LARGEST else _decimals(np.array([step]), column)
     if found is None:
         raise SchemaError(f"The step of column {column.name!r} has more than {_MOST_DECIMALS} decimals. Round it.")
-    return found
+    if np.abs(numbers).max(initial=0.0) * 10.0**found >= _LARGEST:
+        raise SchemaError(
+            f"The step of column {column.name!r} is {step:g}, so fine that the ends of intervals would have more than "
+            "15 digits. Give a larger step, or leave it out."
+        )
+    return max(decimals, found)
 
 
 def _coarse(numbers: Vector, column: Column, k: int) -> Grid:
@@ -153,9 +160,7 @@ def _coarse(numbers: Vector, column: Column, k: int) -> Grid:
     decimals = int(np.clip(6 - np.floor(np.log10(spread or 1.0)), 0, 300))
     while decimals and np.abs(numbers).max() * 10.0**decimals >= _LARGEST:
         decimals -= 1
-    step = column.settings.step
-    if step is not None:
-        decimals = max(decimals, _decimals_of_step(step, column))
+    decimals = _with_those_of_step(decimals, numbers, column)
     grid = Grid(decimals, 1, False)
     return _with_step(grid, grid._units(numbers), column, k)
 

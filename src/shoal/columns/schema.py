@@ -482,6 +482,12 @@ def _check_truth(column: Column) -> None:
             f"'round' is set for column {column.name!r}, which is published as {column.aggregate}: rounding could make "
             "it false. The ends of intervals are rounded outwards to a step."
         )
+    coded = sorted(column.settings.model_fields_set & {"top", "bottom"})
+    if column.is_true and column.aggregate != "interval" and coded:
+        raise SchemaError(
+            f"{_listed(coded)} is set for column {column.name!r}, which is published as {column.aggregate}: it would "
+            'be false for those beyond the code. Say aggregate="interval", which is open there, or leave the code out.'
+        )
     for setting, way in _OF_AGGREGATE.items():
         if setting in column.settings.model_fields_set and column.aggregate != way:
             raise SchemaError(

@@ -20,11 +20,16 @@ def intervals(values: pa.ChunkedArray, column: Column, members: Members) -> pa.A
     empty = members.sizes == 0  # published as missing, whatever stands here
     lowest, highest = np.where(empty, 0.0, lowest), np.where(empty, 0.0, highest)
     low, high = grid.lows(lowest), grid.highs(highest)
-    bottom, top = column.settings.bottom, column.settings.top
+    bottom, top = (_stored(code, values) for code in (column.settings.bottom, column.settings.top))
     lower = ["(-inf" if is_open else f"[{grid.written(end)}" for end, is_open in _ends(low, lowest, bottom)]
     upper = ["inf)" if is_open else f"{grid.written(end)}]" for end, is_open in _ends(high, highest, top)]
     texts = [f"{start}, {end}" for start, end in zip(lower, upper, strict=True)]
     return pa.array(or_missing(texts, members.some_missing), pa.string())
+
+
+def _stored(code: float | None, values: pa.ChunkedArray) -> float | None:
+    """Return a top or bottom code as the column stores it: in single precision 0.7 is another number."""
+    return None if code is None else float(as_numbers(pa.array([code]).cast(values.type))[0])
 
 
 def _ends(units: np.ndarray, extremes: np.ndarray, code: float | None) -> list[tuple[int, bool]]:

@@ -9,6 +9,7 @@ from shoal.cells.aggregate.members import Members
 from shoal.columns.coarse.missing import or_missing
 from shoal.columns.hierarchy.calendar import MONTHS, months_of, period_labels
 from shoal.columns.schema import Column, Precision
+from shoal.errors import SchemaError
 
 
 def periods(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array:
@@ -17,6 +18,11 @@ def periods(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Arr
     Dates that differ at that precision, or in their decades, are published as a range: ``2019/2021``.
     """
     months = months_of(values)
+    if months.min() < 0 or months.max() >= 12 * 10_000:
+        raise SchemaError(
+            f"Column {column.name!r} has dates outside the years 0 to 9999, for which no period is written. Correct "
+            "them, or make them missing."
+        )
     first = np.full(members.n_cells, np.iinfo(np.int64).max)
     last = np.full(members.n_cells, np.iinfo(np.int64).min)
     np.minimum.at(first, members.labels, months)

@@ -32,7 +32,7 @@ def read_coarse(published: pa.ChunkedArray | pa.Array, form: Aggregation, hierar
     listed: Sequence[str | None] = distinct.to_pylist()
     if form in ("interval", "period"):
         return Ranges.of(listed).take(codes)
-    return Sets.of(listed, hierarchy).take(codes)
+    return Sets.of(listed, hierarchy if form == "ancestor" else None).take(codes)
 
 
 def form_of(published: pa.ChunkedArray, years: bool = False) -> Aggregation | None:

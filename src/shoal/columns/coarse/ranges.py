@@ -21,7 +21,7 @@ from shoal.typing import Seed, Vector
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
 _INTERVAL = re.compile(rf"([\[(\]])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])\[])")
-_PERIOD = re.compile(r"(\d{4})-(\d\d)|(\d{4})-Q([1-4])|(\d{3})0s|(\d{4})")
+_PERIOD = re.compile(r"(\d{4})-(0[1-9]|1[0-2])|(\d{4})-Q([1-4])|(\d{3})0s|(\d{4})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +60,18 @@ class Ranges:
         Raises
         ------
         ParameterError
-            If a text is neither an interval nor a period.
+            If a text is neither an interval nor a period, both occur, or a range ends before it starts.
         """
         found = [_read(text) for text in texts]
         ends = [entry[:2] for entry in found]
         is_period = any(entry[3] for entry in found)
         low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+        if is_period and not all(entry[3] for entry, text in zip(found, texts, strict=True) if text is not None):
+            raise ParameterError("The column holds both intervals and periods. Name one that was published as either.")
+        if (low > high).any():
+            raise ParameterError(
+                "The column holds a range that ends before it starts. Correct it, or leave the column out."
+            )
         return Ranges(low, high, np.array([entry[2] for entry in found], dtype=bool), is_period)
 
     def take(self, codes: NDArray[np.int64]) -> "Ranges":

@@ -66,6 +66,7 @@ def hierarchy_of(given: str, values: pa.ChunkedArray, name: str, outside: Outsid
     found = read_hierarchy(given)
     covered = coverage(found, values)
     if covered.absent and outside == "root":
+        _refuse_ambiguous(covered.absent, found, given, name)
         return found.with_leaves(covered.absent)
     if covered.absent:
         raise SchemaError(
@@ -75,6 +76,19 @@ def hierarchy_of(given: str, values: pa.ChunkedArray, name: str, outside: Outsid
             "--show-values`."
         )
     return found
+
+
+def _refuse_ambiguous(absent: tuple[str, ...], hierarchy: Hierarchy, given: str, name: str) -> None:
+    """Refuse values that under the root would be written like something else."""
+    groups = set(hierarchy.labels) - {hierarchy.labels[hierarchy.root]}
+    n_ambiguous = sum(text in groups or text.endswith(" or missing") for text in absent)
+    if n_ambiguous:
+        raise SchemaError(
+            f"{n_ambiguous:,} of the values in column {name!r} that the hierarchy in {given!r} does not list are "
+            "called like one of its groups, or end with ' or missing', so that directly under the root a published "
+            "label would be ambiguous. Add them to the file as values of their groups, or declare them as missing "
+            "codes."
+        )
 
 
 class Coverage:

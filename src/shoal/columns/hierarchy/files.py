@@ -4,8 +4,8 @@ A file with two columns is a list of child and parent; one with a single level o
 """
 
 import csv
+import io
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.columns.hierarchy.tree import Hierarchy
@@ -28,32 +28,40 @@ def read_hierarchy(path: str | os.PathLike[str]) -> Hierarchy:
     """
     name = os.fspath(path)
     try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise FileError(f"The hierarchy file {name!r} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise FileError(f"The hierarchy file {name!r} is not UTF-8 text.") from None
     what = f"The hierarchy in {name!r}"
-    rows = _rows([line for line in lines if line.strip()], what)
+    try:
+        rows = _rows(text, what)
+    except csv.Error:
+        raise FileError(
+            f"The hierarchy file {name!r} cannot be split into fields: a quote is probably opened and never closed."
+        ) from None
     if rows and len(rows[0]) == 2:
         return Hierarchy.of_rows(_from_parents(_without_header(rows), what), what)
     return Hierarchy.of_rows(rows, what)
 
 
-def _rows(lines: Sequence[str], what: str) -> Rows:
-    """Split the lines at the first delimiter that gives all of them the same number of fields, at least two."""
-    for delimiter in _DELIMITERS:
-        rows = [tuple(field.strip() for field in row) for row in csv.reader(lines, delimiter=delimiter)]
-        if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
-            return rows
-    for delimiter in _DELIMITERS:
-        rows = [tuple(row) for row in csv.reader(lines, delimiter=delimiter)]
-        if rows and len(rows[0]) > 1:
-            return rows  # of different lengths, which the check of the levels explains
+def _rows(text: str, what: str) -> Rows:
+    """Split the text at the first delimiter that gives all rows the same number of fields, at least two."""
+    found = [_fields(text, delimiter) for delimiter in _DELIMITERS]
+    several = [rows for rows in found if rows and len(rows[0]) > 1]
+    even = [rows for rows in several if len({len(row) for row in rows}) == 1]
+    if several:
+        return (even or several)[0]  # the check of the levels explains rows of different lengths
     raise SchemaError(
         f"{what} is no table of values and groups. Give a line for each value: the value, its groups and the root, "
         "separated by semicolons; or lines of child and parent."
     )
+
+
+def _fields(text: str, delimiter: str) -> Rows:
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = [tuple(field.strip() for field in row) for row in lines]
+    return [row for row in rows if any(row)]
 
 
 def _without_header(rows: Rows) -> Rows:

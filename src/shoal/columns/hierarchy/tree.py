@@ -165,6 +165,12 @@ def _check_rows(rows: list[tuple[str, ...]], what: str) -> None:
         )
     if n_levels < 2:
         raise SchemaError(f"{what} has a single level. Give at least the value and the root, such as value;*.")
+    unnamed = next((number for number, row in enumerate(rows, 1) if not all(row[1:])), None)
+    if unnamed is not None:
+        raise SchemaError(
+            f"{what} has an empty label in row {unnamed}; published, it would read as a missing value. Name every "
+            "group, and end rows with the root, without a delimiter after it."
+        )
     first: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
         if first.setdefault(row[0], number) != number:
@@ -218,6 +224,15 @@ def _distinct_per_row(nodes: Nodes) -> Nodes:
     return np.where(repeated, -1, nodes).astype(np.int32)
 
 
+def _first_leaves(hierarchy: Hierarchy) -> Labels:
+    """Return the first leaf below each node."""
+    first = np.zeros(len(hierarchy.labels), dtype=np.int64)
+    for level in hierarchy.nodes.T:
+        nodes, leaves = np.unique(level, return_index=True)
+        first[nodes] = leaves
+    return first
+
+
 def _check_labels(hierarchy: Hierarchy, what: str) -> None:
     """Refuse a label that stands for groups of which none contains the others: a published one would be ambiguous."""
     of_label: dict[str, list[int]] = {}
@@ -228,12 +243,11 @@ def _check_labels(hierarchy: Hierarchy, what: str) -> None:
                 "missing. Rename it."
             )
         of_label.setdefault(label, []).append(node)
-    doubled = [found for found in of_label.values() if len(found) > 1]
-    for found in doubled:
-        largest = hierarchy.by_label[hierarchy.labels[found[0]]]
-        inside = (hierarchy.nodes == largest).any(axis=1)
-        if not all(inside[(hierarchy.nodes == node).any(axis=1)].all() for node in found):
-            rows = [int((hierarchy.nodes == node).any(axis=1).argmax()) + 1 for node in found[:2]]
+    leaf = _first_leaves(hierarchy)
+    for label, found in of_label.items():
+        # A group is inside a larger one if any of its leaves is.
+        if len(found) > 1 and not (hierarchy.nodes[leaf[found]] == hierarchy.by_label[label]).any(axis=1).all():
+            rows = leaf[found] + 1
             raise SchemaError(
                 f"{what} has one label for different groups: rows {rows[0]} and {rows[1]} use it for groups that do "
                 "not contain one another, so a published label would be ambiguous. Rename one."
