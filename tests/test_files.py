@@ -8,6 +8,7 @@ import pytest
 
 from shoal import FileError
 from shoal.files import replacing, replacing_all, sha256
+from shoal.table import read
 
 
 def names(folder):
@@ -287,3 +288,16 @@ def test_the_first_of_a_set_gets_its_name_last(tmp_path, monkeypatch):
         pass
 
     assert claimed == ["manifest", "table"]
+
+
+def test_a_name_that_is_too_long_is_told_as_such(tmp_path):
+    for length in (250, 300):  # the temporary file has a longer name
+        with (
+            pytest.raises(FileError, match=r"cannot be written: its name is too long\. Choose a shorter one"),
+            replacing(tmp_path / ("a" * length)),
+        ):
+            pass
+    with pytest.raises(FileError, match="does not exist"):
+        read(tmp_path / ("a" * 300 + ".csv"))
+
+    assert names(tmp_path) == []

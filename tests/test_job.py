@@ -115,6 +115,8 @@ def test_a_job_does_not_change():
         ("k = 3\nroles = {}\noutput = {path = 'a', order = 'random'}", "output.order cannot be used"),
         ("k = ", "not valid TOML"),
         ("k = 3\nk = 4", "not valid TOML"),
+        ("k = " + "[" * 100_000, "nested too deeply"),
+        ("k = " + "9" * 5_000, "too many digits"),
     ],
 )
 def test_what_is_wrong_with_a_job_is_said_with_its_place(text, message):

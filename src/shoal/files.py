@@ -25,6 +25,7 @@ _REMEDIES = {
     errno.EROFS: "the file system is read-only. Choose another folder.",
     errno.EACCES: "writing is not permitted. Choose another folder.",
     errno.EISDIR: "it is a folder. Choose another name.",
+    errno.ENAMETOOLONG: "its name is too long. Choose a shorter one.",
     errno.EIO: "the device reported an error. Choose another folder.",
 }
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -211,10 +212,13 @@ def _target(path: Path, force: bool) -> Path:
         raise _exists(path)
     # Follows links, as an ordinary write would: the target is replaced, the link stays.
     path = Path(os.path.realpath(path))
-    if not path.parent.is_dir():
-        raise FileError(f"{str(path)!r} cannot be written: its folder does not exist. Make the folder first.")
-    if path.exists() and not path.is_file():
-        raise FileError(f"{str(path)!r} cannot be written: it exists and is not a regular file. Choose another name.")
+    with _refusing([path]):
+        if not path.parent.is_dir():
+            raise FileError(f"{str(path)!r} cannot be written: its folder does not exist. Make the folder first.")
+        if path.exists() and not path.is_file():
+            raise FileError(
+                f"{str(path)!r} cannot be written: it exists and is not a regular file. Choose another name."
+            )
     return path
 
 

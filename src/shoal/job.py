@@ -283,11 +283,7 @@ class Job(Settings):
     @staticmethod
     def from_toml(text: str) -> "Job":
         """Return the job described by a TOML text."""
-        try:
-            content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ParameterError(f"The job is not valid TOML: {error}.") from None
-        return validated(Job, content)
+        return validated(Job, content_of(text))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Job":
@@ -326,3 +322,15 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
     return [_without_none(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def content_of(text: str) -> dict[str, Any]:
+    """Return the content of a TOML text, or raise `ParameterError` saying where it is not valid."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ParameterError(f"The job is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ParameterError("The job cannot be read: its lists are nested too deeply.") from None
+    except ValueError:  # of int()
+        raise ParameterError("The job cannot be read: a number in it has too many digits.") from None

@@ -314,3 +314,23 @@ def test_work_goes_on_after_the_server_was_killed(walk):
     assert again.input_value("#title") == "Election 2026"
     assert make(again) == "Every record hides among at least 3"
     assert not list(walk.folder.glob(".*"))
+
+
+def test_no_quick_change_of_a_role_is_lost_when_the_next_page_is_opened(walk):
+    (walk.folder / "people.csv").write_text("a,b,c,d\n" + "1,2,3,4\n5,6,7,8\n" * 5)
+    page = walk("people.csv")
+    page.wait_for_selector("[data-events]", state="detached")
+    to(page, "columns")
+    page.evaluate(
+        """() => {
+            for (const field of document.querySelectorAll("[name^=role-]")) {
+                field.value = "quasi-identifier";
+                field.dispatchEvent(new Event("change", { bubbles: true }));
+            }
+            document.querySelector(".next a").click();
+        }"""
+    )  # at once, so that no save has ended when the link is clicked
+    page.wait_for_url("**/protection")
+    to(page, "columns")
+
+    assert [page.input_value(f"[name=role-{number}]") for number in range(4)] == ["quasi-identifier"] * 4

@@ -491,3 +491,58 @@ def test_ranges_are_published_and_shown_with_both_ends(ready):
 
     assert "Every record hides among at least 5" in page
     assert re.search(r"→ \d+ to \d+", text_of(ready.settle("closer")))
+
+
+def test_the_first_page_survives_what_a_killed_app_or_another_program_left(ready):
+    folder = ready.works._folder
+    (folder / ("0" * 16)).mkdir()  # killed before the first job was stored
+    (folder / ".DS_Store").write_bytes(b"")
+
+    assert "people.csv" in ready.get("/").text
+
+
+def test_progress_of_what_does_not_exist_is_refused(ready):
+    assert ready.get(f"{ready.base}/runs/999/events").status_code == 422
+    assert ready.get("/work/none/runs/1/events").status_code == 422
+
+
+def test_a_job_for_another_engine_is_refused_before_anything_is_written(ready, folder):
+    job = ready.get(f"{ready.base}/job.toml").text
+    (folder / "large.toml").write_text(f'memory = "1GB"\n{job}')
+    answer = ready.post("/open", path="large.toml")
+
+    assert answer.status_code == 422
+    assert "engine 'disk'" in text_of(answer.text)
+
+
+def test_a_name_that_is_too_long_is_refused(ready):
+    assert ready.post("/open", path=f"{'a' * 5000}.csv").status_code == 422
+    assert ready.post("file/replace", path=f"{'a' * 5000}.csv").status_code == 422
+    assert "its name is too long" in text_of(ready.release(f"{'a' * 300}.csv"))
+
+
+def test_a_release_is_offered_only_in_formats_that_are_written(ready):
+    assert ready.post("release", path="release.xlsm").status_code == 422
+    assert ".xlsm" not in ready.page("release")
+
+
+@pytest.mark.parametrize(("read", "written"), [("a.sas7bdat", "a.release.xpt"), ("a.csv.gz", "a.release.csv")])
+def test_the_usual_name_of_a_release_can_be_written(steward, folder, read, written):
+    (folder / read).write_bytes(b"")
+    steward.open(read)
+
+    assert f'value="{written}"' in steward.page("release")
+
+
+@pytest.mark.parametrize(
+    "name", ["csv", "public.html", "report.html", "job.toml", "csv.public.json", "csv.internal.json"]
+)
+def test_no_file_of_a_release_is_written_through_a_link_out_of_the_folder(ready, folder, name):
+    outside = folder.parent / "outside"
+    (folder / f"release.{name}").symlink_to(outside)
+    answer = ready.post("release", path="release.csv", replace="yes")
+
+    assert answer.status_code == 422
+    assert "outside the folder" in text_of(answer.text)
+    assert not outside.exists()
+    assert ready.work.runs.latest("release") is None

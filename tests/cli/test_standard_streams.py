@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -207,3 +208,25 @@ def test_a_job_reads_and_writes_the_standard_streams(csv_file, in_folder):
     assert pyarrow.csv.read_csv(in_folder / "release.csv")["age"].to_pylist() == [
         json.loads(line)["age"] for line in result.stdout.splitlines()
     ]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (">&-", "which is closed. Redirect it"),
+        pytest.param(
+            ">/dev/full",
+            "cannot be written to standard output: no space left on device",
+            marks=pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full"),
+        ),
+    ],
+)
+def test_a_standard_output_that_takes_nothing_is_a_message_and_leaves_no_manifest(csv_file, in_folder, target, words):
+    arguments = ["-m", "shoal.cli", "anonymize", csv_file, *RELEASE, "-o", "-", "--manifest", "r.internal.json"]
+    command = shlex.join([sys.executable, *map(str, arguments)])
+    ran = subprocess.run(f"{command} {target}", shell=True, stderr=subprocess.PIPE, text=True)
+
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert "fault" not in ran.stderr
+    assert [path.name for path in in_folder.iterdir()] == ["people.csv"]

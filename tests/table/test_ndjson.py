@@ -73,6 +73,8 @@ def test_changing_keys_are_refused_until_they_are_said_to_be_missing(path):
         ('["Zyxwv"]', "holds a list"),
         ('"Zyxwv"', "holds a single value"),
         ("[" * 100_000, "is not valid JSON"),
+        (r'{"a": "Zyxwv\ud83d"}', "half of a surrogate pair"),
+        (r'{"Zyxwv\uDC00": 1}', "half of a surrogate pair"),
     ],
 )
 def test_a_line_that_is_no_object_is_refused_by_its_number(path, line, words):
@@ -85,6 +87,9 @@ def test_a_line_that_is_no_object_is_refused_by_its_number(path, line, words):
 def test_an_empty_file_and_another_encoding_are_refused(path):
     path.write_bytes(b"\n")
     with pytest.raises(FileError, match="has no records"):
+        read(path)
+    path.write_bytes(b"{}\n{}\n")
+    with pytest.raises(FileError, match="have no keys"):
         read(path)
     path.write_bytes(b'{"a": "Z\xfcrich"}\n')
     with pytest.raises(FileError, match="is not UTF-8"):

@@ -63,6 +63,19 @@ def test_a_truncated_file_is_refused(packed):
         read(packed)
 
 
+def test_files_that_were_compressed_by_themselves_can_follow_each_other(packed):
+    packed.write_bytes(PACK[packed.suffix](b"a\n1\n") + PACK[packed.suffix](b"2\n"))
+
+    assert read(packed).arrow.to_pydict() == {"a": [1, 2]}
+
+
+def test_what_follows_and_cannot_be_unpacked_is_never_left_out_silently(packed):
+    packed.write_bytes(PACK[packed.suffix](b"a\n1\n") + b"x" + PACK[packed.suffix](b"2\n")[1:])
+
+    with pytest.raises(FileError, match=f"is not a complete {PACKINGS[packed.suffix].name} file"):
+        read(packed)
+
+
 def parquet_of_texts(path):
     pq.write_table(pa.table({"a": ["x" * 1000] * 5_000}), path)
 

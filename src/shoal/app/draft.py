@@ -11,7 +11,7 @@ from pydantic import Field
 from shoal.columns.schema import Role, Roles, Whole, validated
 from shoal.errors import FileError, ParameterError
 from shoal.extras import versions
-from shoal.job import Job
+from shoal.job import Job, content_of
 
 ROLE_KEYS = {
     Role.IDENTIFIER: "identifiers",
@@ -53,10 +53,7 @@ class Draft(Job):
     @staticmethod
     def read(text: str) -> "Draft":
         """Return the draft in a TOML text, which may be a job of another program or of an older version."""
-        try:
-            content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ParameterError(f"The job is not valid TOML: {error}.") from None
+        content = content_of(text)
         try:
             return validated(Draft, content)
         except ParameterError as error:

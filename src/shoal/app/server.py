@@ -95,7 +95,7 @@ def _routes() -> list[Route]:
         _post(f"{work}/history/go", steps.go, steps.show),
         _post(f"{work}/history/compare", steps.compare, steps.show),
         _post(f"{work}/history/remove", steps.remove, steps.show),
-        Route(f"{work}/runs/{{number:int}}/events", running.events),
+        Route(f"{work}/runs/{{number:int}}/events", showing(running.events)),
         _post(f"{work}/runs/{{number:int}}/cancel", running.cancel, None),
     ]
 

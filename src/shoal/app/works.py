@@ -23,6 +23,9 @@ from shoal.files import replacing
 from shoal.table import format_of
 from shoal.table.source import Stamp
 
+_ID = r"[0-9a-f]{16}"
+_MOST = 30  # pieces of work that are listed
+
 
 class StaleError(ShoalError):
     """A form was filled in for a job that is no longer the current one."""
@@ -96,7 +99,12 @@ class Work:
         )
 
     def check_places(self, draft: Draft) -> None:
-        """Raise if a path of a job leaves the folder."""
+        """Raise if a job names what the app does not use: a path outside the folder, or another engine."""
+        if draft.chosen_engine != "memory":
+            raise ParameterError(
+                f"The app makes releases in memory, and this job asks for the engine {draft.chosen_engine!r}. Carry it "
+                "out with `shoal run`, or remove the keys engine and memory from it."
+            )
         files = [part.path for part in (draft.input, draft.output) if part is not None]
         for path in files:
             if scheme_of(path) is not None or path == "-":
@@ -108,7 +116,9 @@ class Work:
         beside = [settings.hierarchy for settings in draft.columns.values()]
         beside += [draft.input.catalog] if draft.input is not None else []
         if draft.output is not None:
-            beside += [draft.output.report, draft.output.json_file, draft.output.manifest]
+            from shoal.release import output_files  # not before: the server starts without
+
+            beside += map(str, output_files(draft.output).paths)  # a link may stand where a manifest goes
         for path in [*files, *filter(None, beside)]:
             self.places.inside(path)
 
@@ -201,15 +211,16 @@ class Works:
         with self._lock:
             if work_id not in self._open:
                 folder = self._folder / work_id
-                if not re.fullmatch(r"[0-9a-f]{16}", work_id) or not folder.is_dir():
+                if not re.fullmatch(_ID, work_id) or not folder.is_dir():
                     raise FileError("There is no such piece of work. Choose one on the first page.")
                 self._open[work_id] = Work(folder, self.places)
             return self._open[work_id]
 
     def listed(self) -> list[tuple[str, str, str]]:
         """Return id, name and state of each piece of work, the newest first."""
-        folders = sorted(self._folder.iterdir(), key=lambda path: -(path / "jobs").stat().st_mtime_ns)
-        return [(folder.name, *self._told(folder.name)) for folder in folders[:30] if folder.name.isalnum()]
+        jobs = [found for found in self._folder.glob("*/jobs") if re.fullmatch(_ID, found.parent.name)]
+        newest = sorted(jobs, key=lambda path: -path.stat().st_mtime_ns)[:_MOST]
+        return [(found.parent.name, *self._told(found.parent.name)) for found in newest]
 
     def newest_with(self, path: str) -> Work | None:
         """Return the newest piece of work that reads a file, if there is one that can be opened."""

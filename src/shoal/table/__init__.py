@@ -390,10 +390,9 @@ def output_format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
     """Return the extension of a file and its format; raise if files of this extension are not written."""
     ending, kind = format_of(path)
     if ending in kind.read_only:
-        written = [each for each in kind.endings if each not in kind.read_only]
         raise FileError(
             f"{Path(path).name!r} cannot be written: {ending} files are read only. Choose another extension, for "
-            f"instance {' or '.join(written)}."
+            f"instance {' or '.join(kind.written)}."
         )
     return ending, kind
 
@@ -441,9 +440,9 @@ def _read_file(source: str | os.PathLike[str], columns: Sequence[str] | None, gi
 def _read_path(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
     ending, kind = format_of(path)
     _refuse_unused(given, kind.options, f"a {ending} file")
-    if path.is_dir():
+    if os.path.isdir(path):
         raise FileError(f"{str(path)!r} is a folder. Give the path of one file.")
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike that of a Path, also for a name that is too long
         raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
     stamp = Stamp.of(path)
     try:

@@ -56,6 +56,11 @@ class Format(NamedTuple):
     """What the format cannot store, for the docs."""
 
     @property
+    def written(self) -> tuple[str, ...]:
+        """The extensions of files that can be written."""
+        return tuple(ending for ending in self.endings if ending not in self.read_only)
+
+    @property
     def options(self) -> frozenset[str]:
         """The names of the reading options."""
         return frozenset(inspect.signature(self.read).parameters) - {"path", "columns"}

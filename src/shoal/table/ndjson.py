@@ -4,6 +4,7 @@ Messages name lines, keys and counts. They never show a value.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -23,6 +24,7 @@ from shoal.table.unpacking import packed, packed_endings
 
 _ROWS_AT_ONCE = 1 << 14
 _SHOWN = 5
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def read_ndjson(
@@ -40,6 +42,8 @@ def read_ndjson(
     if not records:
         raise FileError(f"{path.name!r} is empty: it has no records.")
     names = list(dict.fromkeys(key for record in records for key in record))
+    if not names:
+        raise FileError(f"The objects of {path.name!r} are empty: they have no keys. Write it again.")
     if not fill_keys:
         _check_keys(records, names, path.name)
     wanted = names if columns is None else check_wanted(columns, names)
@@ -80,6 +84,8 @@ def _records(content: Any, path: str) -> Iterator[dict[str, Any]]:
 def _record(line: bytes, number: int, path: str) -> dict[str, Any]:
     try:
         found = json.loads(line, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        if _SURROGATE.search(line):
+            _check_pairs(found)
     except (ValueError, RecursionError) as error:  # its message may contain a value
         why = str(error) if isinstance(error, _RefusedError) else "is not valid JSON"
         raise FileError(
@@ -102,6 +108,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise _RefusedError("has the same key twice in an object")
     return found
+
+
+def _check_pairs(found: Any) -> None:
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _RefusedError("holds half of a surrogate pair, which is no text") from None
 
 
 def _refuse_constant(name: str) -> None:

@@ -40,6 +40,8 @@ class StandardOutput:
             )
         ending = f".{self.format}" if self.format is not None else format_of(source.path or "")[0]
         kind = output_format_of(f"standard_output{ending}")[1]
+        if sys.stdout is None:
+            raise FileError("The release is to go to standard output (-), which is closed. Redirect it to a file.")
         if sys.stdout.isatty() and (kind.name not in _AS_TEXT or ending.count(".") > 1):
             raise FileError(
                 f"The release is to go to standard output (-) as {kind.title}, which a terminal cannot show. Redirect "
@@ -53,13 +55,22 @@ class StandardOutput:
             with open(path, "rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
             sys.stdout.buffer.flush()
-        except BrokenPipeError:
+        except OSError as error:
             # Python would otherwise complain when it closes the stream at the end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise OutageError(
-                "The program that reads standard output has ended before it had the whole release. No manifest was "
-                "written. Start again."
-            ) from None
+            raise _refusal(error) from None
 
     def __str__(self) -> str:
         return "standard output"
+
+
+def _refusal(error: OSError) -> FileError | OutageError:
+    if isinstance(error, BrokenPipeError):
+        return OutageError(
+            "The program that reads standard output has ended before it had the whole release. No manifest was "
+            "written. Start again."
+        )
+    return FileError(
+        f"The release cannot be written to standard output: {os.strerror(error.errno or 0).lower()}. No manifest was "
+        "written, and what has left is not complete."
+    )

@@ -23,6 +23,49 @@ MAX_UNPACKED_GB = 2.0
 _PIECE = 1 << 22
 
 
+class _Streams:
+    """Decompresses the streams of a file, one after another.
+
+    The readers of the standard library leave out what follows a stream and is none, such as a second one with a damaged
+    start. Here it is an error. Zero bytes between streams are padding.
+    """
+
+    def __init__(self, path: Any, make: Callable[[], Any]) -> None:
+        self._file, self._make = open(path, "rb"), make  # noqa: SIM115 - closed at the end of the block
+        self._stream: Any = None
+
+    def __enter__(self) -> "_Streams":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, size: int) -> bytes:
+        """Return some bytes, at most `size`; none at the end of the last stream."""
+        found = b""
+        while not found:
+            if self._stream is None or self._stream.eof:
+                given = self._start()
+                if not given:
+                    return b""
+                self._stream = self._make()
+            elif self._stream.needs_input:
+                given = self._file.read(_PIECE)
+                if not given:
+                    raise EOFError
+            else:
+                given = b""
+            found = self._stream.decompress(given, size)
+        return found
+
+    def _start(self) -> bytes:
+        """Return the first bytes of the next stream; none if there is no further one."""
+        found = b"" if self._stream is None else self._stream.unused_data.lstrip(b"\0")
+        while not found and (piece := self._file.read(_PIECE)):
+            found = piece.lstrip(b"\0")
+        return bytes(found)
+
+
 class _Packing(NamedTuple):
     """A compression: its name, and streams that decompress a path and compress into a file."""
 
@@ -39,8 +82,8 @@ PACKINGS = {
         lambda path: pa.CompressedInputStream(pa.OSFile(str(path)), "zstd"),
         lambda file: pa.CompressedOutputStream(file, "zstd"),
     ),
-    ".bz2": _Packing("bzip2", bz2.BZ2File, lambda file: bz2.BZ2File(file, "wb")),
-    ".xz": _Packing("xz", lzma.LZMAFile, lambda file: lzma.LZMAFile(file, "wb")),  # noqa: SIM115 - the caller closes it
+    ".bz2": _Packing("bzip2", lambda path: _Streams(path, bz2.BZ2Decompressor), lambda file: bz2.BZ2File(file, "wb")),
+    ".xz": _Packing("xz", lambda path: _Streams(path, lzma.LZMADecompressor), lambda file: lzma.LZMAFile(file, "wb")),  # noqa: SIM115 - the caller closes it
 }
 """Compressions of text files by extension."""
 

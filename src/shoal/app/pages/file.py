@@ -1,5 +1,6 @@
 """File: how the file is read, what was found in it, and its first records for those who ask to see values."""
 
+import os
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -87,7 +88,7 @@ def replace(request: Request, form: Form) -> str:
     upload = form.file("upload")
     path = parts.places.keep(upload.filename or "", upload.file) if upload else parts.places.inside(form.raw("path"))
     format_of(path)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise FileError(f"{path.name!r} does not exist or is not a regular file.")
     work.change(
         form.at,

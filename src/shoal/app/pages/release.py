@@ -14,7 +14,7 @@ from shoal.app.security import report_policy
 from shoal.app.works import Work
 from shoal.columns.findings import Finding
 from shoal.errors import FileError, ParameterError
-from shoal.table import FORMATS, format_of
+from shoal.table import FORMATS, format_of, output_format_of
 
 _SEED_BITS = 63
 
@@ -41,7 +41,7 @@ def show(request: Request, problem: str = "", status: int = 200) -> Response:
         n_undecided=len(undecided(draft, names)),
         run=run,
         path=draft.output.path if draft.output is not None else _usual_name(draft),
-        endings=[ending for ending in FORMATS if not ending.endswith(".gz")],
+        endings=[ending for ending, kind in FORMATS.items() if ending in kind.written and ending.count(".") == 1],
         questions=open_questions(run, draft),
         words=lambda remedy: remedy_in_words(remedy, work.shows_values),
         made_from=run.job if run is not None else 0,
@@ -61,7 +61,11 @@ def start(request: Request, form: Form) -> str:
     if not name:
         raise ParameterError("Give the release a file name, such as release.csv.")
     path = work.places.inside(name)
-    format_of(path)
+    output_format_of(path)
+    further = {
+        key: work.places.relative(work.places.inside(str(beside(path, ending))))
+        for key, ending in (("job_file", "job.toml"), ("public", "public.html"))
+    }
     given = {
         "path": work.places.relative(path),
         "report": work.places.relative(beside(path, "report.html")),
@@ -81,8 +85,7 @@ def start(request: Request, form: Form) -> str:
         draft,
         "",
         force=form.has("replace"),
-        job_file=work.places.relative(beside(path, "job.toml")),
-        public=work.places.relative(beside(path, "public.html")),
+        **further,
     )
     return f"/work/{work.id}/release"
 
@@ -185,8 +188,8 @@ def _usual_name(draft: Draft) -> str:
     if draft.input is None:
         return "release.csv"
     name = Path(draft.input.path).name
-    ending, _ = format_of(name)
-    return f"{name[: -len(ending)]}.release{ending.removesuffix('.gz')}"
+    ending, kind = format_of(name)
+    return f"{name[: -len(ending)]}.release{ending.removesuffix('.gz') if ending in kind.written else kind.written[0]}"
 
 
 def _complete(work: Work) -> Draft:

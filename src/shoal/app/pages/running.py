@@ -14,7 +14,7 @@ from shoal.app.runs import Run
 _PAUSE = 0.2  # seconds between two looks at a run
 
 
-async def events(request: Request) -> Response:
+def events(request: Request) -> Response:
     """Follow a run: an event whenever it has come further, and a last one when it has ended."""
     work = work_of(request)
     number: int = request.path_params["number"]

@@ -1,5 +1,6 @@
 """Start: choose a file, continue a piece of work, or open a job."""
 
+import os
 from pathlib import Path
 
 from starlette.requests import Request
@@ -50,7 +51,7 @@ def begun(works: Works, places: Places, path: str) -> Work:
     if found.suffix.lower() == ".toml":
         return works.begin(Draft.from_file(found), f"opened {found.name}")
     format_of(found)
-    if not found.is_file():
+    if not os.path.isfile(found):  # unlike that of a Path, also for a name that is too long
         raise FileError(f"{Path(path).name!r} does not exist or is not a regular file.")
     return works.begin(Draft.model_validate({"input": {"path": places.relative(found)}}), f"opened {found.name}")
 

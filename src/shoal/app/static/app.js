@@ -43,14 +43,16 @@
     source.addEventListener("end", function () { source.close(); reload(); });
   }
 
-  // A change of a role or kind is saved at once, as a job of its own.
+  // A change of a role or kind is saved at once, as a job of its own; those made meanwhile wait for their turn.
+  var waiting = Promise.resolve(), unsaved = 0;
+
   function autosave(form) {
     if (form.dataset.saving) return;
     form.dataset.saving = "yes";
-    var waiting = Promise.resolve();
     form.addEventListener("change", function (event) {
       var field = event.target;
       if (!/^(role|kind)-/.test(field.name)) return;
+      unsaved += 1;
       waiting = waiting.then(function () {
         var said = form.querySelector(".saved"), body = new URLSearchParams();
         ["csrf", "at"].forEach(function (name) { body.set(name, form.elements[name].value); });
@@ -64,7 +66,9 @@
             said.textContent = "Saved.";
           });
         });
-      });
+      }).catch(function () {
+        form.querySelector(".saved").textContent = "Not saved: shoal app does not answer. Start it again.";
+      }).finally(function () { unsaved -= 1; });
     });
   }
 
@@ -84,6 +88,14 @@
     document.querySelectorAll("form[data-autosave]").forEach(autosave);
     document.querySelectorAll("[data-filter]").forEach(filter);
   }
+
+  // A link or a button waits too: a page that is left saves nothing more.
+  document.addEventListener("click", function (event) {
+    var target = event.target.closest && event.target.closest("a, button");
+    if (!target || !unsaved) return;
+    event.preventDefault();
+    waiting.finally(function () { target.click(); });
+  }, true);
 
   document.addEventListener("click", function (event) {
     var link = event.target.closest && event.target.closest(".map a");
