@@ -1,15 +1,10 @@
-"""Disk release: a release whose records lie in a scratch folder until they are written.
-
-It has the attributes of `shoal.release.Release` that do not need all records in memory; `original` and `columns` are
-those of a sample.
-"""
+"""Disk release: a release whose records lie in a scratch folder until they are written."""
 
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,26 +15,19 @@ from numpy.typing import NDArray
 
 from shoal.arrays import as_cell_size
 from shoal.auditing import Verdict
+from shoal.blocks.block_release import BlockRelease
 from shoal.blocks.limits import check_limits
-from shoal.blocks.measure import Measures
 from shoal.blocks.records import SUBJECT, check_column_names
-from shoal.cells.contributors import Contribution, single_value_findings
-from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import Role, Roles, Schema
-from shoal.columns.space import Space
 from shoal.disk.engine import Made, make
 from shoal.disk.memory import Budget
 from shoal.disk.recounting import Asked, recount_batches
 from shoal.disk.scratch import scratch_folder, scratch_of
 from shoal.errors import GuaranteeError, ParameterError, ShoalWarning
 from shoal.job import Job, Order
-from shoal.metrics.risk import Risk
-from shoal.metrics.table_loss import TableLoss
 from shoal.placing import Files, FileTable, TableInTheMaking
 from shoal.preparing import check_job, check_late
-from shoal.report.codebook import codebook
 from shoal.report.facts import Form
-from shoal.reviewing import accepted_columns, warnings_of
 from shoal.table import format_of
 from shoal.table.batches import Batches, has_batches, open_batches
 from shoal.table.clean import publishable
@@ -77,7 +65,7 @@ def execute_on_disk(
         if job.seed is None:
             job = job.model_copy(update={"seed": _kept_seed(folder)})
         made = make(job, source, schema, folder, budget, progress)
-        release = DiskRelease(job, source, made, folder, budget, stack.pop_all())
+        release = DiskRelease(source, made, folder, budget, stack.pop_all())
     try:
         release.review()
     except BaseException:
@@ -119,19 +107,18 @@ def _kept_seed(folder: Path) -> int:
     return int(path.read_text())
 
 
-class DiskRelease:
+class DiskRelease(BlockRelease):
     """A release made in blocks; close it, or use it in a ``with`` statement, to remove its scratch folder.
 
     Attributes
     ----------
-    job : Job
-        The settings, with the seed that reproduces the release.
     source : Batches
         The input.
     """
 
-    def __init__(self, job: Job, source: Batches, made: Made, scratch: Path, budget: Budget, stack: ExitStack) -> None:
-        self.job, self.source = job, source
+    def __init__(self, source: Batches, made: Made, scratch: Path, budget: Budget, stack: ExitStack) -> None:
+        super().__init__(made.blueprint, made.measured)
+        self.source = source
         self._made, self._scratch, self._budget, self._stack = made, scratch, budget, stack
         self._verdict: Verdict | None = None
 
@@ -157,16 +144,6 @@ class DiskRelease:
         )
 
     @property
-    def schema(self) -> Schema:
-        """The columns with their roles."""
-        return self._made.blueprint.schema
-
-    @property
-    def space(self) -> Space:
-        """The space in which distances were measured."""
-        return self._made.blueprint.space
-
-    @property
     def verdict(self) -> Verdict:
         """The recounted guarantees: of the written file, or else of the records that will be written."""
         if self._verdict is None:
@@ -175,97 +152,6 @@ class DiskRelease:
             self._verdict = self._recounted(batches)
             self._verdict.require()
         return self._verdict
-
-    @cached_property
-    def _measures(self) -> Measures:
-        return Measures(self._made.blueprint, self._made.measured, self.verdict)
-
-    @cached_property
-    def _before_verdict(self) -> Measures:
-        """Measures that do not depend on the verdict."""
-        return Measures(self._made.blueprint, self._made.measured)
-
-    @property
-    def loss(self) -> TableLoss:
-        """Information loss of all records."""
-        return self._before_verdict.loss
-
-    @property
-    def risk(self) -> Risk:
-        """Reidentification risk; see `sampled` for what is measured on a sample."""
-        return self._measures.risk
-
-    @property
-    def utility(self) -> dict[str, Any]:
-        """Data utility in the sample."""
-        return self._measures.utility
-
-    @property
-    def sampled(self) -> dict[str, Any]:
-        """What was measured on a sample, and how large it is."""
-        return self._measures.sampled
-
-    @property
-    def measures(self) -> dict[str, Any]:
-        """Loss, risk and utility as plain values, and what was sampled."""
-        return self._measures.to_dict()
-
-    @property
-    def original(self) -> pa.Table:
-        """The prepared records of the sample."""
-        return self._before_verdict.original
-
-    @property
-    def columns(self) -> pa.Table:
-        """The published columns of the sample."""
-        return self._before_verdict.replaced
-
-    @property
-    def plain_columns(self) -> pa.Table:
-        """The published columns of the sample; none holds intervals or sets."""
-        return self.columns
-
-    @property
-    def certainty(self) -> None:
-        """Nothing: the certainty penalty is not measured in blocks."""
-        return
-
-    @property
-    def replaced(self) -> pa.Table:
-        """The published quasi-identifiers of the sample."""
-        return self.columns
-
-    @property
-    def said(self) -> tuple[str, ...]:
-        """What the reader of the input says about it: nothing."""
-        return ()
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """Findings about the quasi-identifiers in the sample."""
-        return self._made.blueprint.findings
-
-    @property
-    def contributions(self) -> list[Contribution]:
-        """Columns with published values that depend on a single record."""
-        return self._before_verdict.contributions
-
-    @cached_property
-    def codebook(self) -> list[dict[str, Any]]:
-        """Name, kind and treatment of each published column."""
-        return codebook(self.schema, None, self.columns.select([]), False)
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings to review before publishing."""
-        return tuple(warnings_of(self))
-
-    def review(self) -> None:
-        """Raise if cells would publish a text that one record has alone, unless that is accepted."""
-        near_unique = {
-            f"{name}={SINGLE_VALUES}" for name in accepted_columns(self.job, "near-unique-text", self.schema)
-        }
-        ask(single_value_findings(self.contributions, self.schema), (*self.job.accept, *near_unique))
 
     def batches(self) -> Iterator[pa.Table]:
         """Yield the published records in the order in which they are written."""

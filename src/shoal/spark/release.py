@@ -7,32 +7,22 @@ import os
 import secrets
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
-import pyarrow as pa
-
 from shoal.auditing import Verdict
+from shoal.blocks.block_release import BlockRelease
 from shoal.blocks.limits import check_limits
-from shoal.blocks.measure import Measures
 from shoal.blocks.records import carried, check_column_names
-from shoal.cells.contributors import Contribution, single_value_findings
-from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import Schema, as_names
-from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.files import replacing_all
 from shoal.job import Job
 from shoal.manifest import as_text, internal_manifest, public_manifest
-from shoal.metrics.risk import Risk
-from shoal.metrics.table_loss import TableLoss
 from shoal.models import Model
 from shoal.preparing import check_job, check_late
 from shoal.report import FORMATS, Form, gather
-from shoal.report.codebook import codebook
-from shoal.reviewing import accepted_columns, warnings_of
 from shoal.spark.engine import ORDER, Made, fitted, made, recounted
 from shoal.spark.frames import Frame, fingerprint, quoted, types_of
 from shoal.spark.sessions import speaking, use_this_interpreter
@@ -133,8 +123,7 @@ def execute_job(job: Job, frame: Frame, progress: Progress | None = None) -> "Sp
             release = SparkRelease(parts, recounted(parts.published, parts.blueprint))
             report(n_records, n_records)
             release.verdict.require()
-            near_unique = {f"{name}={SINGLE_VALUES}" for name in accepted_columns(job, "near-unique-text", schema)}
-            ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
+            release.review()
         except BaseException:
             parts.published.unpersist()
             raise
@@ -180,20 +169,15 @@ def _check_frame(frame: Frame) -> None:
         raise SchemaError(f"Spark does not tell these columns apart: {', '.join(map(repr, twice))}. Rename them.")
 
 
-class SparkRelease:
+class SparkRelease(BlockRelease):
     """A DataFrame that may be published, with its verdict and measures. A context manager, which closes it.
 
     Loss, classes and uniqueness are those of all records; linkage and utility are measured on a sample.
-
-    Attributes
-    ----------
-    verdict : Verdict
-        The guarantees of the published records, recounted.
     """
 
     def __init__(self, parts: Made, verdict: Verdict) -> None:
-        self._blueprint, self._parts, self.verdict = parts.blueprint, parts, verdict
-        self._measures = Measures(parts.blueprint, parts.measured, verdict)
+        super().__init__(parts.blueprint, parts.measured)
+        self._parts, self._verdict = parts, verdict
 
     def __repr__(self) -> str:
         verdict = self.verdict
@@ -214,19 +198,9 @@ class SparkRelease:
         self._parts.published.unpersist()
 
     @property
-    def job(self) -> Job:
-        """The settings, with the seed that reproduces the release."""
-        return self._blueprint.job
-
-    @property
-    def schema(self) -> Schema:
-        """The columns with their roles."""
-        return self._blueprint.schema
-
-    @property
-    def space(self) -> Space:
-        """The space where distances were measured."""
-        return self._blueprint.space
+    def verdict(self) -> Verdict:
+        """The guarantees of the published records, recounted."""
+        return self._verdict
 
     @property
     def table(self) -> Frame:
@@ -237,76 +211,6 @@ class SparkRelease:
         keys = [*map(quoted, first), *ORDER]
         sorted_ones = self._parts.published.repartition(ORDER[0]).sortWithinPartitions(*keys)
         return sorted_ones.select(*(quoted(column.name) for column in self.schema.published))
-
-    @property
-    def original(self) -> pa.Table:
-        """A sample of the records, prepared."""
-        return self._measures.original
-
-    @property
-    def columns(self) -> pa.Table:
-        """What is published for the sample."""
-        return self._measures.replaced
-
-    @property
-    def plain_columns(self) -> pa.Table:
-        """What is published for the sample; no column holds intervals or sets."""
-        return self.columns
-
-    @property
-    def replaced(self) -> pa.Table:
-        """What is published for the sample."""
-        return self.columns
-
-    @property
-    def certainty(self) -> None:
-        """Nothing: the certainty penalty is not measured in blocks."""
-        return
-
-    @property
-    def loss(self) -> TableLoss:
-        """Information loss of all records."""
-        return self._measures.loss
-
-    @property
-    def risk(self) -> Risk:
-        """Reidentification risk against an intruder who holds the original values."""
-        return self._measures.risk
-
-    @property
-    def utility(self) -> dict[str, Any]:
-        """Data utility, measured on a sample."""
-        return self._measures.utility
-
-    @property
-    def said(self) -> tuple[str, ...]:
-        """What the reader of the input says about it: nothing."""
-        return ()
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """Findings about the quasi-identifiers that are accepted or need no answer."""
-        return self._blueprint.findings
-
-    @property
-    def contributions(self) -> list[Contribution]:
-        """Columns with published values that depend on a single record."""
-        return self._measures.contributions
-
-    @cached_property
-    def measures(self) -> dict[str, Any]:
-        """Loss, risk and utility as plain values; they describe the original too, so they are internal."""
-        return self._measures.to_dict()
-
-    @cached_property
-    def codebook(self) -> list[dict[str, Any]]:
-        """Name, kind and treatment of each published column."""
-        return codebook(self.schema, None, self.columns.select([]), False)
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings to review before publishing."""
-        return tuple(warnings_of(self))
 
     def write(
         self,
