@@ -12,14 +12,18 @@ import time
 from pathlib import Path
 from typing import NamedTuple, Self
 
-import pyspark
-
-SPARK_HOME = Path(pyspark.__file__).parent
 LOOPBACK = "127.0.0.1"
 PATIENCE = 60.0
 """Seconds after which a process that has not started is an error."""
 
 UNTIL_THE_PIPE_CLOSES = '"$@" < /dev/null & cat > /dev/null; kill -9 0'
+
+
+def spark_home():
+    """Return the folder of PySpark, which need not be installed where this file is imported."""
+    import pyspark
+
+    return Path(pyspark.__file__).parent
 
 
 class Node(NamedTuple):
@@ -31,9 +35,9 @@ class Node(NamedTuple):
     @classmethod
     def start(cls, log: Path, role: str, *arguments: str) -> Self:
         """Start `org.apache.spark.deploy.ROLE` on a free port."""
-        command = [SPARK_HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{role}", *arguments]
+        command = [spark_home() / "bin" / "spark-class", f"org.apache.spark.deploy.{role}", *arguments]
         settings = {
-            "SPARK_HOME": str(SPARK_HOME),
+            "SPARK_HOME": str(spark_home()),
             "SPARK_LOCAL_IP": LOOPBACK,
             "SPARK_DAEMON_MEMORY": "128m",
             "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",

@@ -81,8 +81,8 @@ def test_every_type_comes_back_from_a_release(typed):
     again = read(typed.address, table="release").arrow
 
     assert again.select(list(TYPES)) == read(typed.address, table="typed").arrow.select(list(TYPES))
-    assert typed.rows("SELECT n2, tz, d, b FROM release LIMIT 1") == [
-        ("-12345678.25", "2024-02-29 08:00:00+00", "2024-02-29", "t")
+    assert typed.rows("SELECT n2, tz AT TIME ZONE 'UTC', d, b FROM release LIMIT 1") == [
+        ("-12345678.25", "2024-02-29 08:00:00", "2024-02-29", "t")
     ]
 
 
