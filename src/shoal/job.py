@@ -288,12 +288,7 @@ class Job(Settings):
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Job":
         """Return the job in a file."""
-        try:
-            return Job.from_toml(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise FileError(f"The job file {str(path)!r} cannot be read: {error.strerror}.") from None
-        except UnicodeDecodeError:
-            raise FileError(f"The job file {str(path)!r} is not UTF-8 text.") from None
+        return Job.from_toml(job_text(path))
 
     def to_toml(self, *, with_seed: bool = True) -> str:
         """Return the job as TOML for `shoal run`: only the settings that differ from the defaults."""
@@ -322,6 +317,17 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
     return [_without_none(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def job_text(path: str | os.PathLike[str], shown: str | None = None) -> str:
+    """Return the text of a job file; messages call it `shown`, by default its path."""
+    name = str(path) if shown is None else shown
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"The job file {name!r} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"The job file {name!r} is not UTF-8 text.") from None
 
 
 def content_of(text: str) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from shoal.columns.schema import Role, Roles, Whole, validated
-from shoal.errors import FileError, ParameterError
+from shoal.errors import ParameterError
 from shoal.extras import versions
-from shoal.job import Job, content_of
+from shoal.job import Job, content_of, job_text
 
 ROLE_KEYS = {
     Role.IDENTIFIER: "identifiers",
@@ -67,12 +67,7 @@ class Draft(Job):
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> "Draft":
         """Return the draft in a file."""
-        try:
-            return Draft.read(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise FileError(f"The job file {Path(path).name!r} cannot be read: {error.strerror}.") from None
-        except UnicodeDecodeError:
-            raise FileError(f"The job file {Path(path).name!r} is not UTF-8 text.") from None
+        return Draft.read(job_text(path, Path(path).name))
 
     @property
     def content(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What the databases read and written through ADBC share."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -28,9 +29,9 @@ class AdbcConnection(Connection):
             self._connection = connect()
         self._cursor = self._connection.cursor()
 
+    @abstractmethod
     def refusal(self, state: str | None, text: str) -> DatabaseError:
         """Return the error for a failed statement, from its SQLSTATE and the driver's text, which is not repeated."""
-        raise NotImplementedError
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
