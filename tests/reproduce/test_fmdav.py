@@ -155,7 +155,7 @@ def test_agreement_compares_cells_and_not_their_numbers():
 
 
 def test_the_ablation_measures_every_variant_against_the_first():
-    results = ablate(material.gaussian(), 100, k=5, seed=3)
+    (results,) = ablate([(material.gaussian(), 100)], k=5, seed=3)
 
     assert [result.variant for result in results] == list(variants())
     assert results[0].speedup == 1
@@ -164,8 +164,18 @@ def test_the_ablation_measures_every_variant_against_the_first():
     assert ablation_table(results).count("gaussian") == len(results)
 
 
+def test_runs_side_by_side_find_the_same_cells():
+    tasks = [(material.gaussian(), 60), (material.gaussian(), 80)]
+    alone, together = (
+        [[r._replace(seconds=0, speedup=0) for r in found] for found in ablate(tasks, k=5, n_samples=1, jobs=jobs)]
+        for jobs in (1, 3)
+    )
+
+    assert alone == together
+
+
 def test_a_seed_repeats_the_samples():
-    first, again, other = (ablate(material.gaussian(), 60, k=5, seed=seed)[0].il for seed in (1, 1, 2))
+    first, again, other = (next(ablate([(material.gaussian(), 60)], k=5, seed=seed))[0].il for seed in (1, 1, 2))
 
     assert first == again != other
 
