@@ -11,7 +11,7 @@ from shoal.errors import ParameterError
 from shoal.metrics import loss
 from shoal.reproduce import data_and_results as material
 from shoal.reproduce.fmdav import Report, numpy_mdav
-from shoal.reproduce.fmdav.ablation import STRATEGIES, ablate, ablation_table, agreement, variants
+from shoal.reproduce.fmdav.ablation import STRATEGIES, Result, ablate, ablation_table, agreement, variants
 from shoal.reproduce.fmdav.sorting import compare_sorting, list_lengths, sorting_table, ways_to_find_smallest
 
 # Information loss in percent at k = 3, 4, 5 and 10, as the literature prints it for plain MDAV.
@@ -250,3 +250,16 @@ def test_the_numbers_are_saved_with_versions_and_seed_and_without_paths(tmp_path
     assert json.loads(saved)["seed"] == 9
     assert {"shoal", "numpy", "python", "cpu"} <= json.loads(saved)["machine"].keys()
     assert str(tmp_path) not in saved
+
+
+def test_bars_of_one_size_have_one_colour_also_where_a_data_set_lacks_a_size():
+    pictures = pytest.importorskip("shoal.reproduce.fmdav.pictures", reason="needs matplotlib")
+    results = [
+        result
+        for data, n in (("one", 10), ("one", 20), ("two", 20))
+        for result in (Result(data, n, title, 1.0, 2.0, 1.0, 0.0) for title in STRATEGIES.values())
+    ]
+    one, two = pictures.alone(results).axes
+
+    assert one.containers[1].patches[0].get_facecolor() == two.containers[1].patches[0].get_facecolor()
+    assert [np.isnan(bars.patches[0].get_height()) for bars in two.containers] == [True, False]
