@@ -69,7 +69,9 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.option(
-    "--full", is_flag=True, help="The paper's sizes: n = 10000, 70000, 150000, lists up to 10^7. Takes hours."
+    "--full",
+    is_flag=True,
+    help="The paper's sizes: n = 10000, 70000, 150000, lists up to 10^7. Takes more than an hour.",
 )
 @click.option(
     "--n", "sizes", callback=_sizes, metavar="N,N,...", help="Records in a sample.  [default: 5000,10000,20000]"
