@@ -104,8 +104,8 @@ def replacing_all(
     All files are flushed to disk before the first is renamed. Renames happen while the folders are locked, so that if
     several processes write the same set, one complete set remains. If a rename fails (without `force`: because a file
     was created meanwhile), those already done are undone and the replaced files restored. If the process is killed
-    between two renames, the first file does not exist. Those in `never` are not replaced even with `force`. `commit` is called after the last rename, to publish what is not a file; if it raises,
-    the renames are undone.
+    between two renames, the first file does not exist. Those in `never` are not replaced even with `force`. `commit` is
+    called after the last rename, to publish what is not a file; if it raises, the renames are undone.
 
     Temporary files left beside `paths` by a killed process are removed.
 
