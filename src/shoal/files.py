@@ -103,9 +103,9 @@ def replacing_all(
     Works like `replacing`; those in `private` stay readable by their owner alone, and none may be one of the `inputs`.
     All files are flushed to disk before the first is renamed. Renames happen while the folders are locked, so that if
     several processes write the same set, one complete set remains. If a rename fails (without `force`: because a file
-    was created meanwhile), those already done are undone and the replaced files restored. Those in `never` are not
-    replaced even with `force`. `commit` is called after the last rename, to publish what is not a file; if it raises,
-    the renames are undone.
+    was created meanwhile), those already done are undone and the replaced files restored. If the process is killed
+    between two renames, the first file does not exist. Those in `never` are not replaced even with `force`. `commit` is
+    called after the last rename, to publish what is not a file; if it raises, the renames are undone.
 
     Temporary files left beside `paths` by a killed process are removed.
 
@@ -169,6 +169,11 @@ def check_free(
             raise FileError(
                 f"The output {str(path)!r} is the same file as the input {os.fspath(read)!r}, which would be lost. "
                 "Choose another name for the output."
+            )
+        if Path(read).is_dir() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(read)):
+            raise FileError(
+                f"The output {str(path)!r} is in the folder {os.fspath(read)!r} that is read, and would be read as a "
+                "part of it the next time. Choose another folder for the output."
             )
     kept = {Path(path) for path in never}
     targets = [_target(path, force and path not in kept) for path in wanted]
@@ -257,10 +262,20 @@ def _settle(file: _Beside) -> None:
 
 
 def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] | None) -> None:
-    """Rename all files or none, the first one last, so that if it exists the others do; each with its own `force`."""
+    """Rename all files or none, the first one last, so that if it exists the others do; each with its own `force`.
+
+    An older first file of a set is removed before anything is renamed: a process that is killed in between leaves no
+    first file, and never an older one beside newer ones.
+    """
     kept: list[Path | None] = []
     done: list[tuple[Path, Path | None]] = []
     try:
+        first, replaced = files[0]
+        if replaced and len(files) > 1:
+            with _refusing([first.target]):
+                kept.append(_second_name(first.target))
+                done.append((first.target, kept[-1]))
+                first.target.unlink(missing_ok=True)
         for file, force in reversed(files):
             with _refusing([file.target]):
                 kept.append(_second_name(file.target) if force else None)
@@ -272,7 +287,7 @@ def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] |
         if commit is not None:
             commit()
     except BaseException:
-        for target, older in done:
+        for target, older in reversed(done):
             _take_back(target, older)
         raise
     finally:
