@@ -249,36 +249,6 @@ with replacing(Path({str(tmp_path)!r}) / "a.csv") as temporary, hidden_folder(te
     assert names(tmp_path) == [".mine.a.csv", "a.csv", "b.csv"]
 
 
-@pytest.mark.parametrize("renames", [1, 2, 3])
-def test_a_process_killed_between_two_renames_leaves_no_older_table_beside_newer_files(tmp_path, renames):
-    paths = [tmp_path / name for name in ("table", "public", "internal")]
-    for path in paths:
-        path.write_text("old")
-    code = f"""
-import os, signal
-from pathlib import Path
-from shoal.files import replacing_all
-rename, done = os.replace, []
-def rename_or_die(source, target):
-    done.append(rename(source, target))
-    if len(done) == {renames}:
-        os.kill(os.getpid(), signal.SIGKILL)
-os.replace = rename_or_die
-with replacing_all({list(map(str, paths))}, force=True) as temporaries:
-    for temporary in temporaries:
-        temporary.write_text("new")
-"""
-    subprocess.run([sys.executable, "-c", code], check=False)
-    left = {path.name: path.read_text() for path in paths if path.exists()}
-    with replacing_all(paths, force=True):
-        pass
-
-    assert left.get("table", "new") == "new"
-    assert ("table" in left) == (renames == 3)
-    assert left["internal"] == "new"
-    assert names(tmp_path) == ["internal", "public", "table"]
-
-
 @pytest.mark.parametrize("spelling", ["same", "longer", "symbolic", "hard"])
 def test_what_is_read_is_never_written_to(tmp_path, monkeypatch, spelling):
     monkeypatch.chdir(tmp_path)

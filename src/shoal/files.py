@@ -103,9 +103,9 @@ def replacing_all(
     Works like `replacing`; those in `private` stay readable by their owner alone, and none may be one of the `inputs`.
     All files are flushed to disk before the first is renamed. Renames happen while the folders are locked, so that if
     several processes write the same set, one complete set remains. If a rename fails (without `force`: because a file
-    was created meanwhile), those already done are undone and the replaced files restored. If the process is killed
-    between two renames, the first file does not exist. Those in `never` are not replaced even with `force`. `commit` is
-    called after the last rename, to publish what is not a file; if it raises, the renames are undone.
+    was created meanwhile), those already done are undone and the replaced files restored. Those in `never` are not
+    replaced even with `force`. `commit` is called after the last rename, to publish what is not a file; if it raises,
+    the renames are undone.
 
     Temporary files left beside `paths` by a killed process are removed.
 
@@ -262,20 +262,10 @@ def _settle(file: _Beside) -> None:
 
 
 def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] | None) -> None:
-    """Rename all files or none, the first one last, so that if it exists the others do; each with its own `force`.
-
-    An older first file of a set is removed before anything is renamed: a process that is killed in between leaves no
-    first file, and never an older one beside newer ones.
-    """
+    """Rename all files or none, the first one last, so that if it exists the others do; each with its own `force`."""
     kept: list[Path | None] = []
     done: list[tuple[Path, Path | None]] = []
     try:
-        first, replaced = files[0]
-        if replaced and len(files) > 1:
-            with _refusing([first.target]):
-                kept.append(_second_name(first.target))
-                done.append((first.target, kept[-1]))
-                first.target.unlink(missing_ok=True)
         for file, force in reversed(files):
             with _refusing([file.target]):
                 kept.append(_second_name(file.target) if force else None)
@@ -287,7 +277,7 @@ def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] |
         if commit is not None:
             commit()
     except BaseException:
-        for target, older in reversed(done):
+        for target, older in done:
             _take_back(target, older)
         raise
     finally:
