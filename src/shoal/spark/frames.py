@@ -5,7 +5,7 @@ do not matter, or whole groups.
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -50,15 +50,20 @@ def mapped(frame: Frame, function: Callable[[pa.Table], pa.Table], types: pa.Sch
     return frame.mapInArrow(of_batches, _spark_schema(types))
 
 
-def grouped(frame: Frame, by: str, function: Callable[[int, pa.Table], pa.Table], types: pa.Schema) -> Frame:
-    """Return the results of a function for each group of records; it gets the value of `by` and the group."""
+def grouped(
+    frame: Frame, by: str, function: Callable[[int, pa.Table], pa.Table], types: pa.Schema, n_tasks: int
+) -> Frame:
+    """Return the results of a function for each group of records; it gets the value of `by` and the group.
+
+    The number of tasks is given: Spark's own, 200, is too small for many groups, and for few most tasks are empty.
+    """
 
     def of_group(key: tuple[pa.Scalar, ...], group: pa.Table) -> pa.Table:
         # Spark runs a task on each core.
         with kernels.using(1):
             return function(key[0].as_py(), group).cast(types)
 
-    return frame.groupBy(by).applyInArrow(of_group, _spark_schema(types))
+    return frame.repartition(n_tasks, by).groupBy(by).applyInArrow(of_group, _spark_schema(types))
 
 
 def counted(frame: Frame, column: str) -> dict[int, int]:
@@ -67,12 +72,10 @@ def counted(frame: Frame, column: str) -> dict[int, int]:
     return dict(zip(found[column].to_pylist(), found["count"].to_pylist(), strict=True))
 
 
-def looked_up(frame: Frame, column: str, values: dict[int, int], name: str) -> Frame:
-    """Return the frame with another column: the value that belongs to the number in `column`, null if there is none."""
-    from pyspark.sql.functions import broadcast
-
-    entries = pa.table({column: pa.array(values.keys(), pa.int64()), name: pa.array(values.values(), pa.int64())})
-    return frame.join(broadcast(frame.sparkSession.createDataFrame(entries)), column, "left")
+def looked_up(column: str, values: Sequence[int]) -> str:
+    """Return an expression: the value at the place that a column of numbers gives, null if there is none."""
+    # A text, which Spark turns into an array once, and not one expression for each value.
+    return f"get(CAST(split('{','.join(map(str, values))}', ',') AS ARRAY<BIGINT>), CAST({column} AS INT))"
 
 
 def hashed(frame: Frame, columns: list[str], n: int, name: str) -> Frame:
