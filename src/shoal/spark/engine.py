@@ -91,21 +91,30 @@ def fitted(frame: Frame, job: Job, schema: Schema) -> Blueprint:
 
 
 def made(frame: Frame, blueprint: Blueprint) -> Made:
-    """Make cells of all records, and publish them."""
+    """Make cells of all records, and publish them.
+
+    A frame is freed as soon as the next one is complete: if executors are lost, Spark makes it again.
+    """
     types = travelling(types_of(frame).empty_table(), blueprint.schema).schema
     with Held() as held:
-        records, blueprint = _in_leaves(frame, types, blueprint, held)
-        cells = held(_solved(records, types, blueprint))
-        for border_round in range(1, BORDER_ROUNDS):
-            cells = held(_refined(cells, types, blueprint, border_round))
-        published = _published(cells, types, blueprint).persist()
-        packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
+        records, counts, blueprint = _in_leaves(frame, types, blueprint, held)
         content = fingerprint(records, list(HASHES))
+        cells = held(_solved(records, counts, types, blueprint))
+        counts = counted(cells, LEAF)
+        held.free(records)
+        for border_round in range(1, BORDER_ROUNDS):
+            before, cells = cells, held(_refined(cells, counts, types, blueprint, border_round))
+            counts = counted(cells, LEAF)
+            held.free(before)
+        published = _published(cells, counts, types, blueprint).persist()
+        packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
     return Made(blueprint, published, [pickle.loads(each) for each in packed[MEASURED].to_pylist()], content)
 
 
-def _in_leaves(frame: Frame, types: pa.Schema, blueprint: Blueprint, held: Held) -> tuple[Frame, Blueprint]:
-    """Return the records, each with its leaf, and the blueprint with no leaf that is too large."""
+def _in_leaves(
+    frame: Frame, types: pa.Schema, blueprint: Blueprint, held: Held
+) -> tuple[Frame, dict[int, int], Blueprint]:
+    """Return the records, each with its leaf, how many each leaf has, and the blueprint with no leaf too large."""
     records, equal = held(_assigned(frame, types, blueprint)), set[int]()
     for _ in range(DEEPER):
         counts = counted(records, LEAF)
@@ -119,10 +128,13 @@ def _in_leaves(frame: Frame, types: pa.Schema, blueprint: Blueprint, held: Held)
                 equal.add(leaf)
             blueprint = deeper
         if blueprint is not before:
+            held.free(records)
             records = held(_assigned(frame, types, blueprint))
+    if not equal:
+        return records, counts, blueprint
     for leaf in sorted(equal):
         records, blueprint = _scattered(records, types, blueprint, leaf, counts[leaf])
-    return held(records) if equal else records, blueprint
+    return held(records), counted(records, LEAF), blueprint
 
 
 def _sampled(records: Frame, blueprint: Blueprint, leaf: int) -> Sample:
@@ -164,27 +176,27 @@ def _assigned(frame: Frame, types: pa.Schema, blueprint: Blueprint) -> Frame:
     return mapped(frame, assign, types.append(_LEAF))
 
 
-def _solved(records: Frame, types: pa.Schema, blueprint: Blueprint) -> Frame:
+def _solved(records: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint) -> Frame:
     """Return the records in cells, each with the leaf that its cell is sent to."""
 
     def of_block(block: int, group: pa.Table) -> pa.Table:
         return _sent(solve(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, 1)
 
-    return _each_block(records, blueprint, 0, of_block, pa.schema([*types, *_IN_CELLS]))
+    return _each_block(records, counts, blueprint, 0, of_block, pa.schema([*types, *_IN_CELLS]))
 
 
-def _refined(cells: Frame, types: pa.Schema, blueprint: Blueprint, border_round: int) -> Frame:
+def _refined(cells: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint, border_round: int) -> Frame:
     """Return the records after a border round that is not the last."""
 
     def of_block(block: int, group: pa.Table) -> pa.Table:
         return _sent(refine_cells(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, border_round + 1)
 
     settled, moving = cells.filter(f"{LEAF} = {SETTLED}"), cells.filter(f"{LEAF} <> {SETTLED}")
-    refined = _each_block(moving, blueprint, border_round, of_block, pa.schema([*types, *_IN_CELLS]))
+    refined = _each_block(moving, counts, blueprint, border_round, of_block, pa.schema([*types, *_IN_CELLS]))
     return refined.unionByName(settled)
 
 
-def _published(cells: Frame, types: pa.Schema, blueprint: Blueprint) -> Frame:
+def _published(cells: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint) -> Frame:
     """Return what is published after the last border round; the first record of a block carries what was measured."""
 
     def of_block(block: int, group: pa.Table) -> pa.Table:
@@ -199,22 +211,28 @@ def _published(cells: Frame, types: pa.Schema, blueprint: Blueprint) -> Frame:
 
     ours = [(name, pa.int64()) for name in ORDER] + [(MEASURED, pa.binary()), (BLOCK, pa.int64())]
     made = pa.schema([*_published_types(types, blueprint.schema), *ours])
-    return _each_block(cells, blueprint, BORDER_ROUNDS, of_block, made)
+    return _each_block(cells, counts, blueprint, BORDER_ROUNDS, of_block, made)
 
 
 def _each_block(
-    records: Frame, blueprint: Blueprint, stage: int, of_block: Callable[[int, pa.Table], pa.Table], types: pa.Schema
+    records: Frame,
+    leaves: dict[int, int],
+    blueprint: Blueprint,
+    stage: int,
+    of_block: Callable[[int, pa.Table], pa.Table],
+    types: pa.Schema,
 ) -> Frame:
     """Send records to the blocks of a stage; return what a function makes of each block, given its number.
 
-    Settled cells stay in the block where they are, which has a negative number.
+    The blocks follow from the number of records of each leaf. Settled
+    cells stay in the block where they are, which has a negative number.
     """
     from pyspark.sql.functions import expr
 
-    leaves = counted(records, LEAF)
-    leaves.pop(SETTLED, None)
     counts = np.zeros(blueprint.n_leaves(stage), dtype=np.int64)
-    counts[list(leaves)] = list(leaves.values())
+    for leaf, n_records in leaves.items():
+        if leaf != SETTLED:
+            counts[leaf] = n_records
     blocks = blueprint.blocks(counts, stage)
     first = stage << 20  # numbers that no block of another stage has
     moving = looked_up(LEAF, [first + block for block in blocks.tolist()])

@@ -29,8 +29,13 @@ class Held(ExitStack):
     def __call__(self, frame: Frame) -> Frame:
         """Persist a frame."""
         persisted = frame.persist()
-        self.callback(persisted.unpersist)
+        self.callback(self.free, persisted)
         return persisted
+
+    @staticmethod
+    def free(frame: Frame) -> None:
+        """Free a frame before the end."""
+        frame.unpersist()
 
 
 def types_of(frame: Frame) -> pa.Schema:
