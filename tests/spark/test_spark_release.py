@@ -168,7 +168,7 @@ def test_half_of_all_records_may_be_equal_and_a_column_constant(spark):
     counts = engine.counted(release._parts.published.drop("c"), engine.BLOCK)
 
     assert release.verdict.holds
-    assert max(counts.values()) < 3 * blueprint.block_size(2, 3)
+    assert max(counts.values()) < 3 * blueprint.block_size(2, 3, 1)
     with release:
         assert sorted(collected(release)["c"].to_pylist()) == sorted(whole["c"].to_pylist())
 
