@@ -15,6 +15,7 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import click
@@ -46,13 +47,14 @@ def commands() -> None:
 @click.option("--quick", is_flag=True, help="Small sizes, to see that it runs.")
 @click.option("--sizes", help="Numbers of records, with commas between them; 327000,3270000 if not given.")
 @click.option("--cluster", is_flag=True, help="A standalone cluster of two workers as well.")
+@click.option("--only", help="One of memory, disk, local[2] and cluster; the others are kept as they were measured.")
 @click.option("--output", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
-def compare(quick: bool, sizes: str | None, cluster: bool, output: Path) -> None:
+def compare(quick: bool, sizes: str | None, cluster: bool, only: str | None, output: Path) -> None:
     """Make releases in memory, on disk and on Spark, in turns."""
     asked = (20_000,) if quick else tuple(map(int, (sizes or "327000,3270000").split(",")))
-    masters = ("memory", "disk", "local[2]", *(("cluster",) if cluster else ()))
+    masters = ("memory", "disk", "local[2]", *(("cluster",) if cluster else ())) if only is None else (only,)
     before = json.loads(output.read_text())["releases"] if output.exists() and not quick else []
-    rows = [row for row in before if row["n"] not in asked]
+    rows = [row for row in before if row["n"] not in asked or row["master"] not in masters]
     for n in asked:
         with tempfile.TemporaryDirectory() as folder:
             write_flights(n, Path(folder) / "flights")
@@ -103,8 +105,49 @@ def one(master: str, folder: Path) -> None:
     print(json.dumps(found))
 
 
+class Cpu(Thread):
+    """Watches the CPU time of this process and of all that it starts.
+
+    Spark ends Python workers that are idle for a minute, and no process then has their CPU time: they are watched while
+    they live.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._spent: dict[int, float] = {}
+        self._names: dict[int, str] = {os.getpid(): "driver"}
+        self._watch()
+        self.start()
+
+    def run(self) -> None:
+        """Watch until the end."""
+        while True:
+            time.sleep(0.2)
+            self._watch()
+
+    def _watch(self) -> None:
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+            except OSError:
+                continue
+            fields, pid = rest.split(), int(stat.parent.name)
+            if pid in self._names or int(fields[1]) in self._names:
+                self._spent[pid] = sum(map(int, fields[11:13])) / TICKS
+            if int(fields[1]) in self._names:
+                self._names[pid] = "jvm" if name == "java" else "workers"
+
+    def seconds(self) -> dict[str, float]:
+        """Return the CPU seconds so far of the driver in Python, of the JVMs and of the Python workers."""
+        found: dict[str, float] = {}
+        for pid, name in list(self._names.items()):
+            found[name] = found.get(name, 0.0) + self._spent[pid]
+        return found
+
+
 def released(master: str, folder: Path) -> dict[str, Any]:
     """Return loss, time and memory of a release."""
+    cpu = Cpu()
     source, target = folder / "flights", folder / f"release-{master[:5]}.parquet"
     engine = master if master in ("memory", "disk") else "spark"
     settings = {"k": K, "seed": 1, "roles": {"quasi_identifiers": list(FLIGHTS_COLUMNS)}, "engine": engine}
@@ -115,11 +158,12 @@ def released(master: str, folder: Path) -> dict[str, Any]:
         pq.write_table(pq.read_table(source), whole)
         source = whole
     if engine == "spark":
-        start = started(master)
-    began, cpu, before = time.perf_counter(), cpu_seconds(), cpu_by_process()
+        start = started(master, cpu)
+    began, before = time.perf_counter(), cpu.seconds()
     release = run(Job.of(**settings, input={"path": str(source)}, output={"path": str(target)}))
-    took = {"wall": time.perf_counter() - began, "cpu": cpu_seconds() - cpu}
-    took |= {f"cpu_{name}": spent - before[name] for name, spent in cpu_by_process().items()}
+    wall = time.perf_counter() - began
+    spent = {f"cpu_{name}": total - before.get(name, 0.0) for name, total in cpu.seconds().items()}
+    took = {"wall": wall, "cpu": sum(spent.values()), **spent}
     memory = {f"{name}_peak_mb": peak_mb(pid) for name, pid in drivers().items()}
     found = {"il": release.loss.il, "classes": release.verdict.n_classes, "smallest": release.verdict.smallest}
     return {**found, "records": records_of(target), **took, **start, **memory}
@@ -134,11 +178,11 @@ def records_of(path: Path) -> str:
     return "".join(f"{half:016x}" for half in sums.tolist())
 
 
-def started(master: str) -> dict[str, float]:
+def started(master: str, cpu: Cpu) -> dict[str, float]:
     """Start Spark and its Python workers."""
     from pyspark.sql import SparkSession
 
-    began, cpu = time.perf_counter(), cpu_seconds()
+    began = time.perf_counter()
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     builder = SparkSession.builder.master(master)
     settings = {
@@ -152,7 +196,7 @@ def started(master: str) -> dict[str, float]:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.range(100).mapInArrow(lambda batches: batches, "id long").count()
-    return {"start_wall": time.perf_counter() - began, "start_cpu": cpu_seconds() - cpu}
+    return {"start_wall": time.perf_counter() - began, "start_cpu": sum(cpu.seconds().values())}
 
 
 def drivers() -> dict[str, int]:
@@ -171,43 +215,6 @@ def peak_mb(pid: int) -> float:
     return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
 
 
-def cpu_by_process() -> dict[str, float]:
-    """Return the CPU time of the driver in Python, and of the JVM and the Python workers where there is one."""
-    found = {"python": time.process_time()}
-    if "jvm" in drivers():
-        jvm = drivers()["jvm"]
-        spent = processes()[1]
-        found |= {"jvm": spent[jvm], "workers": cpu_seconds() - found["python"] - spent[jvm]}
-    return found
-
-
-def cpu_seconds() -> float:
-    """Return the CPU time of this process and of all that it has started."""
-    parents, spent, waited = processes()
-    ours = {os.getpid()}
-    while True:
-        more = {pid for pid, parent in parents.items() if parent in ours} - ours
-        if not more:
-            return sum(spent.get(pid, 0) + waited.get(pid, 0) for pid in ours)
-        ours |= more
-
-
-def processes() -> tuple[dict[int, int], dict[int, float], dict[int, float]]:
-    """Return of each process its parent, its CPU time, and the CPU time of those that it started and that ended."""
-    parents: dict[int, int] = {}
-    spent: dict[int, float] = {}
-    waited: dict[int, float] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        pid = int(stat.parent.name)
-        parents[pid] = int(fields[1])
-        spent[pid], waited[pid] = (sum(map(int, fields[at : at + 2])) / TICKS for at in (11, 13))
-    return parents, spent, waited
-
-
 def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Compare each release on Spark with those of the same size in memory and on disk."""
     by = {(row["n"], row["master"]): row for row in rows}
@@ -215,7 +222,9 @@ def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         if row["master"] in ("memory", "disk"):
             continue
-        memory, disk = by[row["n"], "memory"], by[row["n"], "disk"]
+        memory, disk = by.get((row["n"], "memory")), by.get((row["n"], "disk"))
+        if memory is None or disk is None:
+            continue
         found.append(
             {
                 "n": row["n"],
