@@ -58,11 +58,11 @@ def compare(quick: bool, sizes: str | None, cluster: bool, only: str | None, out
     for n in asked:
         with tempfile.TemporaryDirectory() as folder:
             write_flights(n, Path(folder) / "flights")
-            rows += [measured(n, master, Path(folder)) for master in masters]
-    rows.sort(key=lambda row: row["n"])
-    result = {**circumstances(quick), "k": K, "releases": rows, "ratios": ratios(rows)}
+            for master in masters:
+                rows = sorted([*rows, measured(n, master, Path(folder))], key=lambda row: row["n"])
+                result = {**circumstances(quick), "k": K, "releases": rows, "ratios": ratios(rows)}
+                output.write_text(json.dumps(result, indent=1) + "\n")
     click.echo(json.dumps(result["ratios"], indent=1))
-    output.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def write_flights(n: int, folder: Path) -> None:
