@@ -116,14 +116,16 @@ class Cpu(Thread):
         super().__init__(daemon=True)
         self._spent: dict[int, float] = {}
         self._names: dict[int, str] = {os.getpid(): "driver"}
+        self._watching = 0.0
         self._watch()
         self.start()
 
     def run(self) -> None:
         """Watch until the end."""
         while True:
-            time.sleep(0.2)
+            time.sleep(1)
             self._watch()
+            self._watching = time.thread_time()
 
     def _watch(self) -> None:
         for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -139,9 +141,11 @@ class Cpu(Thread):
 
     def seconds(self) -> dict[str, float]:
         """Return the CPU seconds so far of the driver in Python, of the JVMs and of the Python workers."""
+        self._watch()
         found: dict[str, float] = {}
         for pid, name in list(self._names.items()):
             found[name] = found.get(name, 0.0) + self._spent[pid]
+        found["driver"] -= self._watching
         return found
 
 
