@@ -191,7 +191,7 @@ def with_weights(table):
 
 
 PERSONS = job(models=[LDiversity("illness", l=2)], roles={**ROLES, "subject": "name", "identifiers": ()})
-WEIGHTED = job(models=[TCloseness("illness", t=0.3)], roles={**ROLES, "weights": "weight", "other": ("note", "weight")})
+WEIGHTED = job(models=[TCloseness("illness", t=0.3)], roles={**ROLES, "weights": "weight"})
 
 
 @pytest.mark.parametrize(
