@@ -24,6 +24,8 @@ from shoal.typing import Labels, Matrix, Vector
 BETWEEN = 0.75
 """Distances between values, for the initial partition, are their penalty to this power: between the penalty, which is
 right for two records, and its root, which is right for cells that have many categories (``docs/ncp.md``)."""
+TREE_DIMS = 2
+"""Coordinates of a hierarchy: cells are then made of records that share an ancestor, and many columns take no time."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,15 @@ class Tree:
             parents[numbers] = high
             levels.append(Level(numbers.astype(np.int64), np.maximum(heights[parents] - heights[names], 0.0)))
         shares = np.bincount(codes) / len(codes)
-        return np.asarray(self.weight * points_of(tuple(levels), shares)[codes])
+        return np.asarray(self.weight * _main_coordinates(points_of(tuple(levels), shares), shares)[codes])
+
+
+def _main_coordinates(points: Matrix, shares: Vector) -> Matrix:
+    """Return the points along their `TREE_DIMS` principal axes."""
+    centred = points - np.einsum("i,ij->j", shares, points)
+    covariance = np.einsum("i,ij,ik->jk", shares, centred, centred)
+    axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :TREE_DIMS]
+    return np.asarray(np.einsum("ij,jk->ik", centred, axes))
 
 
 PenaltyColumn = Numbers | Categories | Tree
