@@ -24,8 +24,8 @@ from shoal.typing import Labels, Matrix, Vector
 BETWEEN = 0.75
 """Distances between values, for the initial partition, are their penalty to this power: between the penalty, which is
 right for two records, and its root, which is right for cells that have many categories (``docs/ncp.md``)."""
-TREE_DIMS = 2
-"""Coordinates of a hierarchy: cells are then made of records that share an ancestor, and many columns take no time."""
+TREE_DIMS = 24
+"""Coordinates of all hierarchies together, at least two each: more of them cost time and find no better start."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ class Tree:
     nodes: NDArray[np.int32]  # of shape (n_leaves, n_levels)
     sizes: NDArray[np.int64]  # leaves below each node
     weight: float
+    n_dims: int = TREE_DIMS  # of its coordinates
 
     def __len__(self) -> int:
         return len(self.leaves)
@@ -152,14 +153,14 @@ class Tree:
             parents[numbers] = high
             levels.append(Level(numbers.astype(np.int64), np.maximum(heights[parents] - heights[names], 0.0)))
         shares = np.bincount(codes) / len(codes)
-        return np.asarray(self.weight * _main_coordinates(points_of(tuple(levels), shares), shares)[codes])
+        return np.asarray(self.weight * _main_coordinates(points_of(tuple(levels), shares), shares, self.n_dims)[codes])
 
 
-def _main_coordinates(points: Matrix, shares: Vector) -> Matrix:
-    """Return the points along their `TREE_DIMS` principal axes."""
+def _main_coordinates(points: Matrix, shares: Vector, n_dims: int) -> Matrix:
+    """Return the points along their first principal axes, at most so many."""
     centred = points - np.einsum("i,ij->j", shares, points)
     covariance = np.einsum("i,ij,ik->jk", shares, centred, centred)
-    axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :TREE_DIMS]
+    axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_dims]
     return np.asarray(np.einsum("ij,jk->ik", centred, axes))
 
 
@@ -168,7 +169,12 @@ PenaltyColumn = Numbers | Categories | Tree
 
 def penalty_columns(table: pa.Table, schema: Schema) -> dict[str, PenaltyColumn]:
     """Return what each quasi-identifier of a prepared table counts in the penalty."""
-    return {column.name: penalty_column(table[column.name], column) for column in schema.quasi}
+    found = {column.name: penalty_column(table[column.name], column) for column in schema.quasi}
+    n_trees = sum(isinstance(column, Tree) for column in found.values())
+    return {
+        name: replace(column, n_dims=max(TREE_DIMS // n_trees, 2)) if isinstance(column, Tree) else column
+        for name, column in found.items()
+    }
 
 
 def penalty_column(values: pa.ChunkedArray, column: Column) -> PenaltyColumn:
