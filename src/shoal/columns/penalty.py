@@ -36,13 +36,6 @@ class Numbers:
     width: float
     weight: float
 
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def part(self, records: Labels) -> "Numbers":
-        """Return the same for some of the records."""
-        return replace(self, values=self.values[records])
-
     def add_to(self, table: kernels.NcpTable, records: Labels) -> None:
         """Add some of the records to a table of the search."""
         table.numbers(self.values[records], self.width, self.weight)
@@ -81,13 +74,6 @@ class Categories:
         """Number of categories."""
         return len(self.points)
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def part(self, records: Labels) -> "Categories":
-        """Return the same for some of the records."""
-        return replace(self, codes=self.codes[records])
-
     def add_to(self, table: kernels.NcpTable, records: Labels) -> None:
         """Add some of the records to a table of the search."""
         table.categories(self.codes[records], self.n_values, self.weight)
@@ -113,13 +99,6 @@ class Tree:
     sizes: NDArray[np.int64]  # leaves below each node
     weight: float
     n_dims: int = TREE_DIMS  # of its coordinates
-
-    def __len__(self) -> int:
-        return len(self.leaves)
-
-    def part(self, records: Labels) -> "Tree":
-        """Return the same for some of the records."""
-        return replace(self, leaves=self.leaves[records])
 
     def add_to(self, table: kernels.NcpTable, records: Labels) -> None:
         """Add some of the records to a table of the search."""
