@@ -54,7 +54,9 @@ __all__ = [
     "mdav_alone",
     "most_frequent",
     "n_threads",
+    "ncp_recode",
     "ncp_search",
+    "ncp_specialise",
     "place",
     "refine",
     "refine_around",
@@ -263,6 +265,19 @@ def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, ef
 
 NcpTable = _kernels.NcpTable
 """Columns of numbers, categories and hierarchies, as the certainty penalty sees them; see `shoal.columns.penalty`."""
+
+
+def ncp_specialise(table: NcpTable, k: int) -> Labels:
+    """Return cells of at least `k` records, cut from the whole table column by column; see ``docs/ncp.md``."""
+    return _as_labels(_kernels.ncp_specialise(table, k, _current().progress))
+
+
+def ncp_recode(table: NcpTable, labels: Labels, k: int, guarantees: Guarantees, steps: int, seed: int) -> Labels:
+    """Lower the certainty penalty by steps that change whole groups of records and violate no model."""
+    best = labels.copy()
+    with _kept(best):
+        _kernels.ncp_recode(table, best, k, guarantees, steps, seed, *_current())
+    return best
 
 
 def ncp_search(
