@@ -21,6 +21,7 @@ from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.stream import Stream, Summary
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
+from shoal.stream.pieces import as_array, one_batch
 from shoal.stream.pipe.checkpoint import Checkpoint
 from shoal.stream.pipe.ends import Ends
 from shoal.stream.pipe.lines import LINE, Bad, Form, LineReason, Read, Reader, Reading, Writer
@@ -175,7 +176,7 @@ class Pipe:
 
     def _let_time_go_by(self) -> None:
         if self.stream.rules.max_age is not None and len(self.stream):
-            self._write(self.stream.advance(self.stream.clock()))
+            self._write(one_batch(self.stream.advance(self.stream.clock())))
             self._out.flush()
 
     def _lines(self, text: bytes) -> bytes:
@@ -273,11 +274,11 @@ class Pipe:
         )
 
     def _push(self, read: Read) -> None:
-        if read.table.num_rows == 0:
+        if read.rows.num_rows == 0:
             return
         try:
-            table = read.table.append_column(LINE, pa.array(read.numbers))
-            self._write(self.stream.push_table(table, self.stream.clock()))
+            rows = read.rows.append_column(LINE, as_array(read.numbers))
+            self._write(self.stream.push_rows(rows, self.stream.clock()))
         except TupleError as error:
             number = int(read.numbers[error.row])
             self._push(read.before(number))
@@ -303,9 +304,9 @@ class Pipe:
         if self._side is not None:
             self._side.write(b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries))
 
-    def _write(self, released: pa.Table) -> None:
+    def _write(self, released: pa.RecordBatch) -> None:
         if self._writer is None:
-            self._writer = Writer(self.reading.form, released.column_names, self.reading.separator)
+            self._writer = Writer(self.reading.form, released.schema.names, self.reading.separator)
             if "output" not in self.stream.notes:
                 self._out.write(self._writer.header())
         self._out.write(self._writer.write(released))
@@ -316,7 +317,7 @@ class Pipe:
             self._save()
         else:
             if len(self.stream):
-                self._write(self.stream.flush())
+                self._write(one_batch(self.stream.flush()))
             self._out.flush(to_disk=True)
             if self._checkpoint is not None:
                 self._checkpoint.remove()
