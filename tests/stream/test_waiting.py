@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -35,3 +38,17 @@ def test_rows_that_left_do_not_fill_the_memory(size):
         waiting.keep(np.arange(max(0, len(waiting) - 100), len(waiting)))
 
     assert waiting._batch.num_rows <= 1200
+
+
+def test_lines_go_through_a_stream_without_pandas():
+    code = (
+        "import sys; from shoal.stream import Stream; from shoal.stream.pipe.lines import *\n"
+        "stream = Stream(2, quasi_identifiers=['x'], other=['y'], delay=3)\n"
+        'text = b\'\'.join(b\'{"x":%d,"y":"t"}\\n\' % i for i in range(9))\n'
+        "read = Reader(Reading(stream.rules, Form.NDJSON)).read(text, True, 0)\n"
+        "released = stream.push_rows(read.rows)\n"
+        "assert Writer(Form.NDJSON, released.schema.names).write(released).count(b'\\n') == released.num_rows >= 2\n"
+        "assert 'pandas' not in sys.modules"
+    )
+
+    subprocess.run([sys.executable, "-c", code], check=True)

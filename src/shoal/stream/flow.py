@@ -25,7 +25,7 @@ from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
 from shoal.stream.keys import MISSING, Keys, keys_of, tags_of
 from shoal.stream.layout import Layout
-from shoal.stream.pieces import no_rows, one_batch, together
+from shoal.stream.pieces import floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.quasi_identifiers import Encoded, Ordinal
 from shoal.stream.ranges import EPOCH
 from shoal.stream.rules import Rules, as_rules, refuse_unknown
@@ -262,7 +262,7 @@ class Stream:
             released.append(self._learn(len(self)))
         if not self._learning:
             released.append(self._leave(self._window.advance(float(now))))
-        return self._back(_as_table(together([no_rows(self._layout.released), *released])))
+        return self._back(_as_table(together([self._layout.nothing, *released])))
 
     @_one_at_a_time
     def flush(self) -> Any:
@@ -429,7 +429,7 @@ class Stream:
         self._waiting.add(batch.rows)
         self._early = np.maximum.accumulate(np.concatenate([self._early, batch.times]))
         first = self._first_due()
-        return no_rows(self._layout.released) if first is None else self._learn(first + 1)
+        return self._layout.nothing if first is None else self._learn(first + 1)
 
     def _first_due(self) -> int | None:
         """Return the number of the tuple whose arrival makes the first one due, if it has arrived."""
@@ -459,7 +459,7 @@ class Stream:
         if not self.rules.adapt:
             return self._enter_together(batch)
         epoch = max(EPOCH, (self.rules.delay or 0) + 1)
-        released, begin = [no_rows(self._layout.released)], 0
+        released, begin = [self._layout.nothing], 0
         while begin < len(batch.times):
             end = min(len(batch.times), begin + epoch - self._n_entered % epoch)
             released.append(self._enter_together(batch.cut(begin, end)))
@@ -489,7 +489,7 @@ class Stream:
         if len(gone.side):
             reasons = [Reason.TOO_FEW_TUPLES, *(self._reason(name) for name in self._layout.tags)]
             self._to_side(self._waiting.take(gone.side), [str(reasons[reason]) for reason in gone.reasons])
-        released = no_rows(self._layout.released)
+        released = self._layout.nothing
         if len(gone.sizes):
             released = _publish(self._layout, self._waiting.take(gone.rows), gone.sizes)
             self._smallest = min(int(gone.sizes.min()), self._smallest or int(gone.sizes.min()))
@@ -534,8 +534,7 @@ def _recount(layout: Layout, members: pa.RecordBatch, released: pa.RecordBatch, 
 
 def _comparable(column: pa.Array) -> Vector | Keys:
     """Return a column as numbers that are equal where its values are."""
-    plain = pa.types.is_float64(column.type) and not column.null_count
-    return np.asarray(column.to_numpy()) if plain else keys_of(column)
+    return floats_of(column) if is_plain(column) else keys_of(column)
 
 
 def _as_table(rows: pa.RecordBatch) -> pa.Table:

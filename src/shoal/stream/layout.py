@@ -10,6 +10,7 @@ from shoal import kernels
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
 from shoal.stream.keys import Keys, tags_of
+from shoal.stream.pieces import no_rows
 from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, as_quasi, indicator
 from shoal.stream.ranges import Ranges
 from shoal.stream.rules import Rules
@@ -53,6 +54,11 @@ class Layout:
         hidden = {*self.rules.tracked, self.rules.subject} - {*self.rules.confidential, *self.rules.other}
         kept = [field for field in self.schema if field.name not in hidden]
         return pa.schema([pa.field(field.name, types.get(field.name, field.type)) for field in kept])
+
+    @cached_property
+    def nothing(self) -> pa.RecordBatch:
+        """A released batch without tuples."""
+        return no_rows(self.released)
 
     @cached_property
     def tags(self) -> dict[str, int]:

@@ -16,7 +16,7 @@ from shoal import kernels
 from shoal.columns.schema import Kind, natural_kind
 from shoal.errors import SchemaError
 from shoal.stream.keys import MISSING, Keys, keys_of
-from shoal.stream.pieces import as_array
+from shoal.stream.pieces import as_array, floats_of, is_plain
 from shoal.stream.rules import Rules
 from shoal.typing import Labels, Vector
 
@@ -173,8 +173,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def as_floats(name: str, column: pa.Array) -> Vector:
     """Return numbers as float64, NaN where missing; the array is read-only."""
-    if pa.types.is_float64(column.type) and not column.null_count:
-        return np.asarray(column.to_numpy())
+    if is_plain(column):
+        return floats_of(column)
     try:
         # A decimal or a very large integer loses digits here, which do not matter for distances.
         numbers = pc.cast(column, pa.float64(), safe=False)

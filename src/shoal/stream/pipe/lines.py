@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.columns.schema import Kind
 from shoal.errors import SchemaError
-from shoal.stream.pieces import as_array
+from shoal.stream.pieces import as_array, floats_of, is_plain
 from shoal.stream.rules import Rules
 
 NUMBER, TEXT, PASSED, NOTHING = range(4)
@@ -249,6 +249,8 @@ class Writer:
         return bytes(self._writer.write(columns, rows.num_rows))
 
     def _column(self, array: pa.Array) -> object:
+        if is_plain(array):
+            return floats_of(array)
         if pa.types.is_floating(array.type):
             filled = pc.fill_null(array, np.nan) if array.null_count else array
             return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False), dtype=np.float64)
