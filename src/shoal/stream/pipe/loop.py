@@ -150,6 +150,7 @@ class Pipe:
     def _through(self) -> Ending:
         """Push all input through the stream, but for the tuples that wait in it at the end."""
         assert self._source is not None
+        _keep_freed_memory()
         age = self.stream.rules.max_age
         patience = 0.2 if age is None else min(0.2, age / 4)
         rest = b""
@@ -338,6 +339,15 @@ class Pipe:
         assert self._checkpoint is not None
         self._checkpoint.save(self.stream)
         self._n_saved = self.stream.n_in
+
+
+def _keep_freed_memory() -> None:
+    """Let the allocator keep what is freed after each piece, so that the next one causes no page faults.
+
+    glibc returns free memory beyond twice the largest block that was freed so far. Freeing a large one that was never
+    written to raises that limit (mallopt(3), M_MMAP_THRESHOLD); elsewhere it has no effect.
+    """
+    bytes(LONGEST)
 
 
 def _as_json(value: Any, form: Form) -> Any:
