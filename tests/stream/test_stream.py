@@ -550,3 +550,9 @@ def test_values_that_look_alike_do_not_make_a_cell_of_a_stream_diverse(values):
 
     assert stream.flush().num_rows == 0
     assert len(aside) == 4
+
+
+def test_a_role_takes_one_name_as_well_as_a_list():
+    stream = Stream(2, quasi_identifiers="x", other="y", delay=3)
+
+    assert (stream.rules.quasi_identifiers, stream.rules.other) == (("x",), ("y",))
