@@ -236,6 +236,7 @@ MISTAKES = {
     "cell_means: too many": lambda: _kernels.cell_means(np.ones(3), labels(2, 2)),
     "cell_means: too few": lambda: _kernels.cell_means(np.ones(3), labels(2)),
     "cell_means: negative": lambda: _kernels.cell_means(np.ones(3), labels(-1, 4)),
+    "differ_within_cells": lambda: _kernels.differ_within_cells(np.ones(3), labels(4)),
     "least_different": lambda: _kernels.least_different(np.ones(3, dtype=np.uint64), labels(4)),
     "most_frequent": lambda: _kernels.most_frequent(np.ones(3, dtype=np.uint64), labels(0, 1, 2), labels(4)),
     "most_frequent: ranks": lambda: _kernels.most_frequent(np.ones(3, dtype=np.uint64), labels(0), labels(3)),

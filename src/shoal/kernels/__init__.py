@@ -36,6 +36,7 @@ __all__ = [
     "TextWriter",
     "Tuples",
     "Window",
+    "all_finite",
     "anneal",
     "arrive",
     "assign",
@@ -44,6 +45,7 @@ __all__ = [
     "cell_neighbours",
     "cell_spread",
     "cell_sums",
+    "differ_within_cells",
     "dissolve_cells",
     "distances",
     "guarded_search",
@@ -574,9 +576,22 @@ def place(columns: list[Vector], n: int, low: Vector, high: Vector, weights: Vec
     return X, _as_labels(outside)
 
 
-def cell_means(values: Vector, sizes: Labels) -> Vector:
-    """Return for each value the mean of its cell; cells are contiguous."""
+def all_finite(columns: list[Vector]) -> bool:
+    """Return whether no value is NaN or infinite."""
+    return _kernels.all_finite(columns)
+
+
+def cell_means(values: Vector, sizes: Labels) -> tuple[Vector, bool]:
+    """Return for each value the mean of those present in its cell, and whether any is NaN; cells are contiguous.
+
+    A missing value is NaN. A mean is missing where more than half of its cell is.
+    """
     return _kernels.cell_means(values, sizes)
+
+
+def differ_within_cells(values: Vector | Keys, sizes: Labels) -> bool:
+    """Return whether any cell has different values; cells are contiguous."""
+    return _kernels.differ_within_cells(values, sizes)
 
 
 def least_different(keys: Keys, sizes: Labels) -> int:
