@@ -133,25 +133,56 @@ typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
     }
 }
 
-// Which of 64 numbers are within their limits; NaN is not.
-[[gnu::always_inline]] inline std::uint64_t bits_within(const float* sums, const float* limits, std::size_t step) {
-    int any = 0;
-    for (std::size_t i = 0; i < block_size; ++i) any |= sums[i] <= limits[i * step];
+// Eight floats at a time, in whatever registers the instruction set has.
+constexpr std::size_t lanes = 8;
+typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
+
+[[gnu::always_inline]] inline void load(Lanes& out, const float* from) {
+    std::memcpy(&out, from, sizeof out);
+}
+
+// Which of 64 sums of squares are within their limits. gap(column, start, out) gives eight of the numbers to square,
+// limit(start, out) their limits. A few columns are added at a time: where all eight sums are beyond, the rest is
+// skipped.
+template <class Gap, class Limit>
+[[gnu::always_inline]] inline std::uint64_t sums_within(std::size_t n_dims, const Limit& limit, const Gap& gap) {
+    constexpr std::size_t columns_at_once = 8;
     std::uint64_t bits = 0;
-    for (std::size_t i = 0; any && i < block_size; ++i) bits |= std::uint64_t{sums[i] <= limits[i * step]} << i;
+    for (std::size_t start = 0; start < block_size; start += lanes) {
+        Lanes sums{};
+        Lanes most;
+        Lanes apart;
+        limit(start, most);
+        std::uint64_t any[lanes / 2] = {1};
+        for (std::size_t j = 0; j < n_dims && (any[0] | any[1] | any[2] | any[3]);) {
+            for (const std::size_t stop = std::min(j + columns_at_once, n_dims); j < stop; ++j) {
+                gap(j, start, apart);
+                sums += apart * apart;
+            }
+            const auto within = sums <= most;  // false for NaN
+            std::memcpy(any, &within, sizeof any);
+        }
+        if (any[0] | any[1] | any[2] | any[3])
+            for (std::size_t i = 0; i < lanes; ++i) bits |= std::uint64_t{sums[i] <= most[i]} << (start + i);
+    }
     return bits;
 }
 
+// How far numbers lie outside an interval, and 0 inside.
+[[gnu::always_inline]] inline void outside(const Lanes& below, const Lanes& above, Lanes& out) {
+    out = below > above ? below : above;
+    out = out > 0 ? out : Lanes{};
+}
+
 [[gnu::always_inline]] inline std::uint64_t touch_loop(const Probes& probes, const float* low, const float* high) {
-    float sum[block_size] = {};
-    for (std::size_t j = 0; j < probes.n_dims; ++j) {
-        const float* __restrict column = probes.tile + j * block_size;
-        for (std::size_t i = 0; i < block_size; ++i) {
-            const float outside = std::max(std::max(low[j] - column[i], column[i] - high[j]), 0.0f);
-            sum[i] += outside * outside;
-        }
-    }
-    return bits_within(sum, probes.limits, 1);
+    const auto limit = [&](std::size_t start, Lanes& out)
+                           __attribute__((always_inline)) { load(out, probes.limits + start); };
+    return sums_within(probes.n_dims, limit,
+                       [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
+                           Lanes column;
+                           load(column, probes.tile + j * block_size + start);
+                           outside(low[j] - column, column - high[j], out);
+                       });
 }
 
 [[gnu::always_inline]] inline void screen_loop(const Probes& probes, std::uint64_t which, const float* tile,
@@ -159,25 +190,32 @@ typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
     for (; which; which &= which - 1) {
         const auto probe = static_cast<std::size_t>(std::countr_zero(which));
         const float* point = probes.points + probe * probes.n_dims;
-        float sum[block_size] = {};
-        for (std::size_t j = 0; j < probes.n_dims; ++j) {
-            const float* __restrict column = tile + j * block_size;
-            const float centre = point[j];
-            for (std::size_t i = 0; i < block_size; ++i) {
-                const float difference = column[i] - centre;
-                sum[i] += difference * difference;
-            }
-        }
-        hits[probe] = bits_within(sum, probes.limits + probe, 0);
+        const auto limit = [&](std::size_t, Lanes& out)
+                               __attribute__((always_inline)) { out = Lanes{} + probes.limits[probe]; };
+        const auto gap = [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
+            load(out, tile + j * block_size + start);
+            out -= point[j];
+        };
+        hits[probe] = sums_within(probes.n_dims, limit, gap);
     }
 }
 
-// Eight floats at a time, in whatever registers the instruction set has.
-constexpr std::size_t lanes = 8;
-typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
-
-[[gnu::always_inline]] inline void load(Lanes& out, const float* from) {
-    std::memcpy(&out, from, sizeof out);
+[[gnu::always_inline]] inline void screen_boxes_loop(const Probes& probes, std::uint64_t which, const float* low,
+                                                     const float* high, std::uint64_t* hits) {
+    for (; which; which &= which - 1) {
+        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
+        const float* point = probes.points + probe * probes.n_dims;
+        const auto limit = [&](std::size_t, Lanes& out)
+                               __attribute__((always_inline)) { out = Lanes{} + probes.limits[probe]; };
+        const auto gap = [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
+            Lanes least;
+            Lanes greatest;
+            load(least, low + j * block_size + start);
+            load(greatest, high + j * block_size + start);
+            outside(least - point[j], point[j] - greatest, out);
+        };
+        hits[probe] = sums_within(probes.n_dims, limit, gap);
+    }
 }
 
 [[gnu::always_inline]] inline void products_loop(const float* tile, std::size_t capacity, std::size_t n,
@@ -337,6 +375,11 @@ void screen_generic(const Probes& probes, std::uint64_t which, const float* tile
     screen_loop(probes, which, tile, hits);
 }
 
+void screen_boxes_generic(const Probes& probes, std::uint64_t which, const float* low, const float* high,
+                          std::uint64_t* hits) {
+    screen_boxes_loop(probes, which, low, high, hits);
+}
+
 void add_differing_generic(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out) {
     add_differing_loop(codes, n, code, weight, out);
 }
@@ -349,9 +392,10 @@ void minima_generic(const double* values, std::size_t n_blocks, double* least) {
     minima_loop(values, n_blocks, least);
 }
 
-constexpr Loops generic{"generic",       scan_generic,          reach_generic,     select_generic, distances_generic,
-                        compare_generic, gather_generic,        products_generic,  gaps_generic,   touch_generic,
-                        screen_generic,  add_differing_generic, add_steps_generic, minima_generic};
+constexpr Loops generic{
+    "generic",       scan_generic,         reach_generic,         select_generic,    distances_generic,
+    compare_generic, gather_generic,       products_generic,      gaps_generic,      touch_generic,
+    screen_generic,  screen_boxes_generic, add_differing_generic, add_steps_generic, minima_generic};
 
 #ifdef SHOAL_X86
 
@@ -451,6 +495,11 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     screen_loop(probes, which, tile, hits);
 }
 
+[[gnu::target("avx2")]] void screen_boxes_avx2(const Probes& probes, std::uint64_t which, const float* low,
+                                               const float* high, std::uint64_t* hits) {
+    screen_boxes_loop(probes, which, low, high, hits);
+}
+
 [[gnu::target("avx2")]] void add_differing_avx2(const std::uint64_t* codes, std::size_t n, std::uint64_t code,
                                                 double weight, double* out) {
     add_differing_loop(codes, n, code, weight, out);
@@ -465,9 +514,9 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     minima_loop(values, n_blocks, least);
 }
 
-constexpr Loops avx2{"avx2",       scan_avx2,          reach_avx2,     select_generic, distances_avx2,
-                     compare_avx2, gather_avx2,        products_avx2,  gaps_avx2,      touch_avx2,
-                     screen_avx2,  add_differing_avx2, add_steps_avx2, minima_avx2};
+constexpr Loops avx2{"avx2",       scan_avx2,         reach_avx2,         select_generic, distances_avx2,
+                     compare_avx2, gather_avx2,       products_avx2,      gaps_avx2,      touch_avx2,
+                     screen_avx2,  screen_boxes_avx2, add_differing_avx2, add_steps_avx2, minima_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -636,6 +685,11 @@ constexpr std::size_t n_sums = 4;
     }
 }
 
+SHOAL_AVX512 void screen_boxes_avx512(const Probes& probes, std::uint64_t which, const float* low, const float* high,
+                                      std::uint64_t* hits) {
+    screen_boxes_loop(probes, which, low, high, hits);
+}
+
 SHOAL_AVX512 void add_differing_avx512(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight,
                                        double* out) {
     add_differing_loop(codes, n, code, weight, out);
@@ -649,9 +703,9 @@ SHOAL_AVX512 void minima_avx512(const double* values, std::size_t n_blocks, doub
     minima_loop(values, n_blocks, least);
 }
 
-constexpr Loops avx512{"avx512",       scan_avx512,          reach_avx512,     select_avx512, distances_avx512,
-                       compare_avx512, gather_avx512,        products_avx512,  gaps_avx512,   touch_avx512,
-                       screen_avx512,  add_differing_avx512, add_steps_avx512, minima_avx512};
+constexpr Loops avx512{"avx512",       scan_avx512,         reach_avx512,         select_avx512,    distances_avx512,
+                       compare_avx512, gather_avx512,       products_avx512,      gaps_avx512,      touch_avx512,
+                       screen_avx512,  screen_boxes_avx512, add_differing_avx512, add_steps_avx512, minima_avx512};
 
 #endif
 
