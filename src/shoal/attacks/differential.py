@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.arrays import times_power_of_two
 from shoal.typing import Labels, Matrix, Seed, Vector
 
 WITHIN = 0.05
@@ -84,7 +85,8 @@ def differential(
     by_cell, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
     ends = np.cumsum(sizes)
     # Quantiles follow the distribution of the column, so each has the same prior probability.
-    values = np.quantile(X, np.linspace(0, 1, _N_GUESSES), axis=0, method="nearest")
+    places = np.quantile(np.arange(len(X)), np.linspace(0, 1, _N_GUESSES), method="nearest")
+    values = np.sort(X, axis=0)[places]
     errors, blind = [], []
     for record in tried:
         number = labels[record]
@@ -106,12 +108,14 @@ def _in_deviations(X: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
     """
     for _ in range(2):
         exponents = -np.frexp(np.maximum(np.abs(X).max(axis=0), np.abs(Y).max(axis=0)))[1] - 1
-        X, Y = np.ldexp(X, exponents), np.ldexp(Y, exponents)
+        X, Y = times_power_of_two(X, exponents), times_power_of_two(Y, exponents)
         Y = Y - X[0]
         X = X - X[0]
     spread = X.std(axis=0)
     varied = spread > 0
-    return X[:, varied] / spread[varied], Y[:, varied] / spread[varied]
+    if not varied.all():
+        X, Y, spread = X[:, varied], Y[:, varied], spread[varied]
+    return X / spread, Y / spread
 
 
 def _guess(known: Matrix, published: Matrix, rho: float, values: Matrix) -> Vector:

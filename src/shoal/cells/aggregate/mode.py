@@ -18,10 +18,13 @@ def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
     """
     categories = categories_of(values, column)
     of_record = category_codes(values, categories)
-    found, where, n_records = np.unique(
-        members.labels * len(categories) + of_record, return_inverse=True, return_counts=True
-    )
-    counts = n_records if members.weights is None else np.bincount(where, members.weights)
+    pairs = members.labels * len(categories) + of_record
+    if members.weights is None:
+        found, n_records = np.unique(pairs, return_counts=True)
+        counts = n_records
+    else:
+        found, where, n_records = np.unique(pairs, return_inverse=True, return_counts=True)
+        counts = np.bincount(where, members.weights)
     cells, codes = np.divmod(found, len(categories))
     in_table = (
         np.bincount(of_record, minlength=len(categories))
