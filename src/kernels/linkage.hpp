@@ -93,6 +93,7 @@ class Linkage {
                 found.emplace_back(limits[slot]);
             }
             search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t cell) {
+                for (const std::size_t i : members_[cell]) __builtin_prefetch(X_[i].data());
                 for (const std::size_t i : members_[cell]) {
                     const double limit = found[slot].limit();
                     const double distance = distance_up_to(limit, X_[i], released_[numbers[slot]]);
