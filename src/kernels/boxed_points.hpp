@@ -1,6 +1,6 @@
-// Points or boxes in tiles of 64 neighbours, and a search for the boxes near points.
+// Points in blocks of neighbours with bounding boxes, and a search for near pairs between two sets of points.
 //
-// Floats exclude whole tiles by the boxes around them, then single boxes. The caller measures the rest in float64.
+// Floats exclude whole blocks by their boxes, then single points. The caller measures the remaining pairs in float64.
 #pragma once
 
 #include <algorithm>
@@ -52,73 +52,58 @@ class FloatFrame {
     std::vector<std::size_t> columns_;
 };
 
-// Boxes as floats in one frame, from low[i] to high[i]; points if both are the same rows.
+// Points as floats in one frame.
 class BoxedPoints {
   public:
-    BoxedPoints(Rows<const float> low, Rows<const float> high, std::vector<std::uint32_t> order)
-        : n_dims_(low.dims()),
-          n_blocks_((low.size() + block_size - 1) / block_size),
+    // In this order, 64 to a block.
+    BoxedPoints(Rows<const float> points, std::vector<std::uint32_t> order)
+        : n_dims_(points.dims()),
+          n_blocks_((points.size() + block_size - 1) / block_size),
           order_(std::move(order)),
-          low_tiles_(tiled(low)),
-          high_tiles_(low.flat().data() == high.flat().data() ? std::vector<float>{} : tiled(high)),
-          low_(n_blocks_ * n_dims_, infinity),
-          high_(n_blocks_ * n_dims_, -infinity),
+          // The last block is padded with NaN, which is near nothing.
+          tiles_(n_blocks_ * block_size * n_dims_, std::numeric_limits<float>::quiet_NaN()),
+          low_(n_blocks_ * n_dims_, std::numeric_limits<float>::infinity()),
+          high_(n_blocks_ * n_dims_, -std::numeric_limits<float>::infinity()),
           lower_(low_.size()),
           upper_(low_.size()) {
-        for (std::size_t place = 0; place < order_.size(); ++place)
-            bound(place, low[order_[place]], high[order_[place]]);
+        for (std::size_t place = 0; place < order_.size(); ++place) put(place, points[order_[place]]);
         for (std::size_t block = 0; block < n_blocks_; ++block)
             for (std::size_t j = 0; j < n_dims_; ++j) {
                 lower_[j * n_blocks_ + block] = low_[block * n_dims_ + j];
                 upper_[j * n_blocks_ + block] = high_[block * n_dims_ + j];
             }
     }
-    BoxedPoints(Rows<const float> points, Pool& pool)
-        : BoxedPoints(points, points, spatial_order(points, block_size, pool)) {}
+    // In a spatial order.
+    BoxedPoints(Rows<const float> points, Pool& pool) : BoxedPoints(points, spatial_order(points, block_size, pool)) {}
 
     std::size_t n_dims() const { return n_dims_; }
     std::size_t n_blocks() const { return n_blocks_; }
-    bool are_points() const { return high_tiles_.empty(); }
     const std::vector<std::uint32_t>& order() const { return order_; }
     // The largest distance from the centre.
     double radius() const { return radius_; }
-    // The indices of the boxes in a block.
+    // The indices of the points in a block.
     std::span<const std::uint32_t> numbers(std::size_t block) const {
         const std::size_t first = block * block_size;
         return std::span(order_).subspan(first, std::min(block_size, order_.size() - first));
     }
-    // The ends of the boxes of a block, column by column.
-    const float* low_tile(std::size_t block) const { return &low_tiles_[block * block_size * n_dims_]; }
-    const float* high_tile(std::size_t block) const { return &high_tiles_[block * block_size * n_dims_]; }
+    // The coordinates of a block, column by column.
+    const float* tile(std::size_t block) const { return &tiles_[block * block_size * n_dims_]; }
     // The box around a block.
     std::span<const float> low(std::size_t block) const { return {&low_[block * n_dims_], n_dims_}; }
     std::span<const float> high(std::size_t block) const { return {&high_[block * n_dims_], n_dims_}; }
-    // All boxes around blocks, column by column.
+    // All boxes, column by column.
     const float* lower() const { return lower_.data(); }
     const float* upper() const { return upper_.data(); }
 
   private:
-    static constexpr float infinity = std::numeric_limits<float>::infinity();
-
-    // The last block is padded with infinity, which is near nothing.
-    std::vector<float> tiled(Rows<const float> rows) const {
-        std::vector<float> tiles(n_blocks_ * block_size * n_dims_, infinity);
-        for (std::size_t place = 0; place < order_.size(); ++place) {
-            const auto row = rows[order_[place]];
-            float* tile = &tiles[place / block_size * block_size * n_dims_ + place % block_size];
-            for (std::size_t j = 0; j < n_dims_; ++j) tile[j * block_size] = row[j];
-        }
-        return tiles;
-    }
-
-    void bound(std::size_t place, std::span<const float> low, std::span<const float> high) {
+    void put(std::size_t place, std::span<const float> point) {
         const std::size_t block = place / block_size;
         double radius2 = 0;
         for (std::size_t j = 0; j < n_dims_; ++j) {
-            const double away = std::max(std::abs(low[j]), std::abs(high[j]));
-            radius2 += away * away;
-            low_[block * n_dims_ + j] = std::min(low_[block * n_dims_ + j], low[j]);
-            high_[block * n_dims_ + j] = std::max(high_[block * n_dims_ + j], high[j]);
+            radius2 += static_cast<double>(point[j]) * point[j];
+            tiles_[(block * n_dims_ + j) * block_size + place % block_size] = point[j];
+            low_[block * n_dims_ + j] = std::min(low_[block * n_dims_ + j], point[j]);
+            high_[block * n_dims_ + j] = std::max(high_[block * n_dims_ + j], point[j]);
         }
         radius_ = std::max(radius_, std::sqrt(radius2));
     }
@@ -127,14 +112,14 @@ class BoxedPoints {
     std::size_t n_blocks_;
     double radius_ = 0;
     std::vector<std::uint32_t> order_;
-    std::vector<float> low_tiles_, high_tiles_;
+    std::vector<float> tiles_;
     std::vector<float> low_, high_, lower_, upper_;
 };
 
-// Finds the boxes near each point of a block of queries; holds the working memory of one thread.
-class NearSearch {
+// Finds the targets near each point of a block of queries; holds the working memory of one thread.
+class PairSearch {
   public:
-    NearSearch(const BoxedPoints& queries, const BoxedPoints& targets, const Loops& loops)
+    PairSearch(const BoxedPoints& queries, const BoxedPoints& targets, const Loops& loops)
         : queries_(queries),
           targets_(targets),
           loops_(loops),
@@ -148,18 +133,15 @@ class NearSearch {
           points_(block_size * queries.n_dims()),
           gaps_(targets.n_blocks()) {}
 
-    // Calls found(slot, index) for each box that may have a point within the squared limit of the query in a slot of
-    // the block. The value it returns is the new limit, which may only decrease.
+    // Calls found(slot, index) for each target within the squared limit of the query in a slot of the block, and for
+    // some beyond. The value it returns is the new limit, which may only decrease.
     template <class Found>
     void for_each_near(std::size_t block, std::span<const double> limits, const Found& found) {
         const Probes probes = pose(block, limits);
         choose(block);
         for (const std::uint32_t b : near_) {
             const std::uint64_t which = loops_.touch(probes, targets_.low(b).data(), targets_.high(b).data());
-            if (targets_.are_points())
-                loops_.screen(probes, which, targets_.low_tile(b), hits_.data());
-            else
-                loops_.screen_boxes(probes, which, targets_.low_tile(b), targets_.high_tile(b), hits_.data());
+            loops_.screen(probes, which, targets_.tile(b), hits_.data());
             for (std::uint64_t left = which; left; left &= left - 1) {
                 const auto slot = static_cast<std::size_t>(std::countr_zero(left));
                 if (!hits_[slot]) continue;
@@ -179,10 +161,10 @@ class NearSearch {
         const std::size_t n = queries_.numbers(block).size();
         for (std::size_t slot = 0; slot < n; ++slot)
             for (std::size_t j = 0; j < queries_.n_dims(); ++j)
-                points_[slot * queries_.n_dims() + j] = queries_.low_tile(block)[j * block_size + slot];
+                points_[slot * queries_.n_dims() + j] = queries_.tile(block)[j * block_size + slot];
         float_limits_.fill(-1.0f);
         for (std::size_t slot = 0; slot < n; ++slot) float_limits_[slot] = float_limit(limits[slot]);
-        return {queries_.n_dims(), points_.data(), queries_.low_tile(block), float_limits_.data()};
+        return {queries_.n_dims(), points_.data(), queries_.tile(block), float_limits_.data()};
     }
 
     // The blocks of targets within the limit of the box of the queries, the nearest few first.

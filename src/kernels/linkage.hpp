@@ -60,13 +60,13 @@ class TwoNearest {
 
 // Original records, the points they were released as, and which is whose.
 //
-// Released points are searched one by one. Originals are searched by cells: a box stands for the records that share a
-// released point, so that only one point of each cell has to be put in order.
+// Only the points are put in a spatial order. The records of a point lie around it, so that they follow its place.
 class Linkage {
   public:
     Linkage(Rows<const double> X, Rows<const double> points, std::span<const std::int64_t> labels, Pool& pool,
             const Loops& loops)
         : X_(X),
+          labels_(labels),
           released_(points),
           members_(labels, points.size()),
           scale_(std::min(unit_scale(X.flat(), pool), unit_scale(points.flat(), pool))),
@@ -75,14 +75,14 @@ class Linkage {
           pool_(pool),
           loops_(loops),
           points_(boxed(points)),
-          cells_(boxed_cells()) {}
+          records_(boxed_records()) {}
 
     // For each record released as one of the requested points, by ascending indices: the number of originals nearer to
     // that point than its own, at most 2, and the number as near, its own included; 0 as near if two are nearer.
     void rank_originals(std::span<const std::int64_t> asked, std::span<std::int64_t> ahead,
                         std::span<std::int64_t> ties, Poller& poller) {
         const BoxedPoints queries = boxed(released_, asked);
-        for_each_block(queries, cells_, poller, [&](std::size_t block, NearSearch& search) {
+        for_each_block(queries, records_, poller, [&](std::size_t block, PairSearch& search) {
             const auto numbers = picked(asked, queries.numbers(block));
             std::vector<TwoNearest> found;
             std::array<double, block_size> limits, nearest_member;
@@ -92,13 +92,10 @@ class Linkage {
                 limits[slot] = members.limit();
                 found.emplace_back(limits[slot]);
             }
-            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t cell) {
-                for (const std::size_t i : members_[cell]) __builtin_prefetch(X_[i].data());
-                for (const std::size_t i : members_[cell]) {
-                    const double limit = found[slot].limit();
-                    const double distance = distance_up_to(limit, X_[i], released_[numbers[slot]]);
-                    if (distance <= limit) found[slot].offer(distance);
-                }
+            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t i) {
+                const double limit = found[slot].limit();
+                const double distance = distance_up_to(limit, X_[i], released_[numbers[slot]]);
+                if (distance <= limit) found[slot].offer(distance);
                 // Once two are nearer than all members, the rest does not matter.
                 return found[slot].limit() < nearest_member[slot] ? -1.0 : found[slot].limit();
             });
@@ -112,7 +109,7 @@ class Linkage {
     void rank_released(std::span<const std::int64_t> asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
                        Poller& poller) {
         const BoxedPoints queries = boxed(X_, asked);
-        for_each_block(queries, points_, poller, [&](std::size_t block, NearSearch& search) {
+        for_each_block(queries, points_, poller, [&](std::size_t block, PairSearch& search) {
             const auto numbers = picked(asked, queries.numbers(block));
             std::array<double, block_size> limits;
             for (std::size_t slot = 0; slot < numbers.size(); ++slot) limits[slot] = own2_[numbers[slot]];
@@ -131,7 +128,7 @@ class Linkage {
     // Calls task(block, search) for each block of queries, on all threads, which take blocks in order.
     template <class Task>
     void for_each_block(const BoxedPoints& queries, const BoxedPoints& targets, Poller& poller, const Task& task) {
-        std::vector<NearSearch> searches(pool_.size(), NearSearch(queries, targets, loops_));
+        std::vector<PairSearch> searches(pool_.size(), PairSearch(queries, targets, loops_));
         SharedPoller shared(poller);
         // At least as long as it takes to look at every box.
         pool_.each(queries.n_blocks(), 1'000.0 + static_cast<double>(targets.n_blocks()) * 20.0,
@@ -166,28 +163,22 @@ class Linkage {
         return {Rows<const float>(floats.data(), n, X_.dims()), pool_};
     }
 
-    // Boxes around the records of each released point, in the order of the points. On the way, the distance of each
+    // The records, those of a released point side by side, in the order of the points. On the way, the distance of each
     // record from its own point is measured.
-    BoxedPoints boxed_cells() {
-        const std::size_t n_dims = X_.dims();
-        std::vector<float> low(released_.flat().size()), high(low.size());
-        pool_.split(released_.size(), time_of_cell(X_, members_), [&](std::size_t, std::size_t from, std::size_t to) {
-            std::vector<double> least(n_dims), greatest(n_dims);
-            for (std::size_t cell = from; cell < to; ++cell) {
-                std::ranges::fill(least, std::numeric_limits<double>::infinity());
-                std::ranges::fill(greatest, -std::numeric_limits<double>::infinity());
-                for (const std::size_t i : members_[cell]) {
-                    own2_[i] = distance_up_to(std::numeric_limits<double>::infinity(), X_[i], released_[cell]);
-                    for (std::size_t j = 0; j < n_dims; ++j) {
-                        least[j] = std::min(least[j], X_[i][j]);
-                        greatest[j] = std::max(greatest[j], X_[i][j]);
-                    }
-                }
-                frame_.place(least, std::span(low).subspan(cell * n_dims, n_dims));
-                frame_.place(greatest, std::span(high).subspan(cell * n_dims, n_dims));
+    BoxedPoints boxed_records() {
+        std::vector<std::uint32_t> order;
+        order.reserve(X_.size());
+        for (const std::uint32_t point : points_.order())
+            for (const std::size_t i : members_[point]) order.push_back(static_cast<std::uint32_t>(i));
+        std::vector<float> floats(X_.flat().size());
+        pool_.split(X_.size(), 3 * static_cast<double>(X_.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i) {
+                own2_[i] = distance_up_to(std::numeric_limits<double>::infinity(), X_[i],
+                                          released_[static_cast<std::size_t>(labels_[i])]);
+                frame_.place(X_[i], std::span(floats).subspan(i * X_.dims(), X_.dims()));
             }
         });
-        return {{low.data(), released_.size(), n_dims}, {high.data(), released_.size(), n_dims}, points_.order()};
+        return {{floats.data(), X_.size(), X_.dims()}, std::move(order)};
     }
 
     // The nearest two of the records released as this point; where there is one, nothing beyond it matters.
@@ -211,6 +202,7 @@ class Linkage {
     }
 
     Rows<const double> X_;
+    std::span<const std::int64_t> labels_;  // the point of each record
     Rows<const double> released_;
     Members members_;
     double scale_;
@@ -219,7 +211,7 @@ class Linkage {
     Pool& pool_;
     const Loops& loops_;
     BoxedPoints points_;
-    BoxedPoints cells_;
+    BoxedPoints records_;
     std::size_t done_ = 0;  // records that have been ranked, once or twice
 };
 

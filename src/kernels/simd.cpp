@@ -168,12 +168,6 @@ template <class Gap, class Limit>
     return bits;
 }
 
-// How far numbers lie outside an interval, and 0 inside.
-[[gnu::always_inline]] inline void outside(const Lanes& below, const Lanes& above, Lanes& out) {
-    out = below > above ? below : above;
-    out = out > 0 ? out : Lanes{};
-}
-
 [[gnu::always_inline]] inline std::uint64_t touch_loop(const Probes& probes, const float* low, const float* high) {
     const auto limit = [&](std::size_t start, Lanes& out)
                            __attribute__((always_inline)) { load(out, probes.limits + start); };
@@ -181,7 +175,10 @@ template <class Gap, class Limit>
                        [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
                            Lanes column;
                            load(column, probes.tile + j * block_size + start);
-                           outside(low[j] - column, column - high[j], out);
+                           const Lanes below = low[j] - column;
+                           const Lanes above = column - high[j];
+                           out = below > above ? below : above;
+                           out = out > 0 ? out : Lanes{};
                        });
 }
 
@@ -195,24 +192,6 @@ template <class Gap, class Limit>
         const auto gap = [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
             load(out, tile + j * block_size + start);
             out -= point[j];
-        };
-        hits[probe] = sums_within(probes.n_dims, limit, gap);
-    }
-}
-
-[[gnu::always_inline]] inline void screen_boxes_loop(const Probes& probes, std::uint64_t which, const float* low,
-                                                     const float* high, std::uint64_t* hits) {
-    for (; which; which &= which - 1) {
-        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
-        const float* point = probes.points + probe * probes.n_dims;
-        const auto limit = [&](std::size_t, Lanes& out)
-                               __attribute__((always_inline)) { out = Lanes{} + probes.limits[probe]; };
-        const auto gap = [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
-            Lanes least;
-            Lanes greatest;
-            load(least, low + j * block_size + start);
-            load(greatest, high + j * block_size + start);
-            outside(least - point[j], point[j] - greatest, out);
         };
         hits[probe] = sums_within(probes.n_dims, limit, gap);
     }
@@ -375,11 +354,6 @@ void screen_generic(const Probes& probes, std::uint64_t which, const float* tile
     screen_loop(probes, which, tile, hits);
 }
 
-void screen_boxes_generic(const Probes& probes, std::uint64_t which, const float* low, const float* high,
-                          std::uint64_t* hits) {
-    screen_boxes_loop(probes, which, low, high, hits);
-}
-
 void add_differing_generic(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out) {
     add_differing_loop(codes, n, code, weight, out);
 }
@@ -392,10 +366,9 @@ void minima_generic(const double* values, std::size_t n_blocks, double* least) {
     minima_loop(values, n_blocks, least);
 }
 
-constexpr Loops generic{
-    "generic",       scan_generic,         reach_generic,         select_generic,    distances_generic,
-    compare_generic, gather_generic,       products_generic,      gaps_generic,      touch_generic,
-    screen_generic,  screen_boxes_generic, add_differing_generic, add_steps_generic, minima_generic};
+constexpr Loops generic{"generic",       scan_generic,          reach_generic,     select_generic, distances_generic,
+                        compare_generic, gather_generic,        products_generic,  gaps_generic,   touch_generic,
+                        screen_generic,  add_differing_generic, add_steps_generic, minima_generic};
 
 #ifdef SHOAL_X86
 
@@ -495,11 +468,6 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     screen_loop(probes, which, tile, hits);
 }
 
-[[gnu::target("avx2")]] void screen_boxes_avx2(const Probes& probes, std::uint64_t which, const float* low,
-                                               const float* high, std::uint64_t* hits) {
-    screen_boxes_loop(probes, which, low, high, hits);
-}
-
 [[gnu::target("avx2")]] void add_differing_avx2(const std::uint64_t* codes, std::size_t n, std::uint64_t code,
                                                 double weight, double* out) {
     add_differing_loop(codes, n, code, weight, out);
@@ -514,9 +482,9 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     minima_loop(values, n_blocks, least);
 }
 
-constexpr Loops avx2{"avx2",       scan_avx2,         reach_avx2,         select_generic, distances_avx2,
-                     compare_avx2, gather_avx2,       products_avx2,      gaps_avx2,      touch_avx2,
-                     screen_avx2,  screen_boxes_avx2, add_differing_avx2, add_steps_avx2, minima_avx2};
+constexpr Loops avx2{"avx2",       scan_avx2,          reach_avx2,     select_generic, distances_avx2,
+                     compare_avx2, gather_avx2,        products_avx2,  gaps_avx2,      touch_avx2,
+                     screen_avx2,  add_differing_avx2, add_steps_avx2, minima_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -685,11 +653,6 @@ constexpr std::size_t n_sums = 4;
     }
 }
 
-SHOAL_AVX512 void screen_boxes_avx512(const Probes& probes, std::uint64_t which, const float* low, const float* high,
-                                      std::uint64_t* hits) {
-    screen_boxes_loop(probes, which, low, high, hits);
-}
-
 SHOAL_AVX512 void add_differing_avx512(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight,
                                        double* out) {
     add_differing_loop(codes, n, code, weight, out);
@@ -703,9 +666,9 @@ SHOAL_AVX512 void minima_avx512(const double* values, std::size_t n_blocks, doub
     minima_loop(values, n_blocks, least);
 }
 
-constexpr Loops avx512{"avx512",       scan_avx512,         reach_avx512,         select_avx512,    distances_avx512,
-                       compare_avx512, gather_avx512,       products_avx512,      gaps_avx512,      touch_avx512,
-                       screen_avx512,  screen_boxes_avx512, add_differing_avx512, add_steps_avx512, minima_avx512};
+constexpr Loops avx512{"avx512",       scan_avx512,          reach_avx512,     select_avx512, distances_avx512,
+                       compare_avx512, gather_avx512,        products_avx512,  gaps_avx512,   touch_avx512,
+                       screen_avx512,  add_differing_avx512, add_steps_avx512, minima_avx512};
 
 #endif
 

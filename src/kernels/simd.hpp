@@ -112,9 +112,6 @@ struct Loops {
     std::uint64_t (*touch)(const Probes& probes, const float* low, const float* high);
     // For each probe with its bit in `which`, the points of a tile (64, column by column) within its reach.
     void (*screen)(const Probes& probes, std::uint64_t which, const float* tile, std::uint64_t* hits);
-    // The same for 64 boxes, whose ends are held column by column.
-    void (*screen_boxes)(const Probes& probes, std::uint64_t which, const float* low, const float* high,
-                         std::uint64_t* hits);
     // Adds `weight` wherever a code is not `code`.
     void (*add_differing)(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out);
     // Adds the squares of the weighted differences from `origin`.
