@@ -223,8 +223,8 @@ std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Lab
         nb::gil_scoped_release released;
         Pool pool(threads);
         Linkage link(rows(X), rows(points), span(labels), pool, chosen);
-        link.rank_originals({rows(points), span(asked_points)}, originals_ahead, originals_tied, poller);
-        link.rank_released({rows(X), span(asked_records)}, released_ahead, released_tied, poller);
+        link.rank_originals(span(asked_points), originals_ahead, originals_tied, poller);
+        link.rank_released(span(asked_records), released_ahead, released_tied, poller);
     }
     return {{as_array(std::move(originals_ahead)), as_array(std::move(originals_tied))},
             {as_array(std::move(released_ahead)), as_array(std::move(released_tied))}};

@@ -145,25 +145,53 @@ template <std::size_t n_lanes>
     }
 }
 
-// Which of 64 numbers are within their limits; NaN is not.
-[[gnu::always_inline]] inline std::uint64_t bits_within(const float* sums, const float* limits, std::size_t step) {
-    int any = 0;
-    for (std::size_t i = 0; i < block_size; ++i) any |= sums[i] <= limits[i * step];
+// Eight floats at a time, in whatever registers the instruction set has.
+constexpr std::size_t lanes = 8;
+typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
+
+[[gnu::always_inline]] inline void load(Lanes& out, const float* from) {
+    std::memcpy(&out, from, sizeof out);
+}
+
+// Which of 64 sums of squares are within their limits. gap(column, start, out) gives eight of the numbers to square,
+// limit(start, out) their limits. A few columns are added at a time: where all eight sums are beyond, the rest is
+// skipped.
+template <class Gap, class Limit>
+[[gnu::always_inline]] inline std::uint64_t sums_within(std::size_t n_dims, const Limit& limit, const Gap& gap) {
+    constexpr std::size_t columns_at_once = 8;
     std::uint64_t bits = 0;
-    for (std::size_t i = 0; any && i < block_size; ++i) bits |= std::uint64_t{sums[i] <= limits[i * step]} << i;
+    for (std::size_t start = 0; start < block_size; start += lanes) {
+        Lanes sums{};
+        Lanes most;
+        Lanes apart;
+        limit(start, most);
+        std::uint64_t any[lanes / 2] = {1};
+        for (std::size_t j = 0; j < n_dims && (any[0] | any[1] | any[2] | any[3]);) {
+            for (const std::size_t stop = std::min(j + columns_at_once, n_dims); j < stop; ++j) {
+                gap(j, start, apart);
+                sums += apart * apart;
+            }
+            const auto within = sums <= most;  // false for NaN
+            std::memcpy(any, &within, sizeof any);
+        }
+        if (any[0] | any[1] | any[2] | any[3])
+            for (std::size_t i = 0; i < lanes; ++i) bits |= std::uint64_t{sums[i] <= most[i]} << (start + i);
+    }
     return bits;
 }
 
 [[gnu::always_inline]] inline std::uint64_t touch_loop(const Probes& probes, const float* low, const float* high) {
-    float sum[block_size] = {};
-    for (std::size_t j = 0; j < probes.n_dims; ++j) {
-        const float* __restrict column = probes.tile + j * block_size;
-        for (std::size_t i = 0; i < block_size; ++i) {
-            const float outside = std::max(std::max(low[j] - column[i], column[i] - high[j]), 0.0f);
-            sum[i] += outside * outside;
-        }
-    }
-    return bits_within(sum, probes.limits, 1);
+    const auto limit = [&](std::size_t start, Lanes& out)
+                           __attribute__((always_inline)) { load(out, probes.limits + start); };
+    return sums_within(probes.n_dims, limit,
+                       [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
+                           Lanes column;
+                           load(column, probes.tile + j * block_size + start);
+                           const Lanes below = low[j] - column;
+                           const Lanes above = column - high[j];
+                           out = below > above ? below : above;
+                           out = out > 0 ? out : Lanes{};
+                       });
 }
 
 [[gnu::always_inline]] inline void screen_loop(const Probes& probes, std::uint64_t which, const float* tile,
@@ -171,25 +199,14 @@ template <std::size_t n_lanes>
     for (; which; which &= which - 1) {
         const auto probe = static_cast<std::size_t>(std::countr_zero(which));
         const float* point = probes.points + probe * probes.n_dims;
-        float sum[block_size] = {};
-        for (std::size_t j = 0; j < probes.n_dims; ++j) {
-            const float* __restrict column = tile + j * block_size;
-            const float centre = point[j];
-            for (std::size_t i = 0; i < block_size; ++i) {
-                const float difference = column[i] - centre;
-                sum[i] += difference * difference;
-            }
-        }
-        hits[probe] = bits_within(sum, probes.limits + probe, 0);
+        const auto limit = [&](std::size_t, Lanes& out)
+                               __attribute__((always_inline)) { out = Lanes{} + probes.limits[probe]; };
+        const auto gap = [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
+            load(out, tile + j * block_size + start);
+            out -= point[j];
+        };
+        hits[probe] = sums_within(probes.n_dims, limit, gap);
     }
-}
-
-// Eight floats at a time, in whatever registers the instruction set has.
-constexpr std::size_t lanes = 8;
-typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
-
-[[gnu::always_inline]] inline void load(Lanes& out, const float* from) {
-    std::memcpy(&out, from, sizeof out);
 }
 
 [[gnu::always_inline]] inline void products_loop(const float* tile, std::size_t capacity, std::size_t n,
