@@ -341,7 +341,7 @@ class RemainingRecords : OneAtATime {
         return alone([&] { return remains(record); });
     }
 
-    Vector<double> centroid() const {
+    Vector<double> centroid() {
         return as_array(alone([&] {
             check(remaining_.size() > 0, "no record remains");
             std::vector<double> out(X_.shape(1));

@@ -96,14 +96,18 @@ class Pool {
         std::size_t n = 0, n_threads = 1, n_pieces = 1;
         bool backwards = false;
         const Task* task = nullptr;
+        std::uint64_t number = 0;  // of the round
+        std::uint64_t ended = 0;   // number of shares that have ended when this round has no piece left
     };
 
     // What belongs to a thread, apart from what others write often.
     struct alignas(128) Seat {
-        std::atomic<bool> inside{false};                // a round
-        std::size_t n_done = 0;                         // items in this round
-        std::uint64_t round = 0;                        // the last one it was inside
-        alignas(128) std::atomic<std::size_t> next{0};  // piece of its share
+        std::atomic<bool> inside{false};  // a round
+        std::size_t n_done = 0;           // items in this round
+        std::uint64_t round = 0;          // the last one it was inside
+        // The piece of its share to be taken next, and the round: one of another round is the first piece of this one.
+        // So nobody has to write here when a round is opened.
+        alignas(128) std::atomic<std::uint64_t> next{0};
         alignas(128) std::atomic<bool> asleep{false};
         bool called = false;
         std::mutex mutex;
@@ -127,8 +131,8 @@ class Pool {
 
     void share_out(const Shares& shares) {
         shares_ = shares;
-        for (std::size_t t = 0; t < shares.n_threads; ++t) seats_[t].next.store(0, std::memory_order_relaxed);
-        ++n_rounds_;
+        shares_.number = ++n_rounds_;
+        shares_.ended = n_ended_.load(std::memory_order_relaxed) + shares.n_threads;
         open_.store(n_rounds_ * most_threads * 2 + shares.n_threads);
         for (std::size_t t = 1; t < shares.n_threads; ++t)
             if (seats_[t].asleep.load()) call(seats_[t]);
@@ -203,12 +207,15 @@ class Pool {
         seat.wake.notify_one();
     }
 
-    // Pieces of the own share, then of the others'.
+    // Pieces of the own share, then of the others', as long as any is left: the seats of the others are lines that
+    // other cores hold.
     void work(std::size_t t) {
-        const Shares& shares = shares_;
+        const std::size_t n_threads = shares_.n_threads;
+        const auto any_left = [&] { return n_ended_.load(std::memory_order_relaxed) != shares_.ended; };
         seats_[t].n_done = 0;
         try {
-            for (std::size_t i = 0; i < shares.n_threads; ++i) take_pieces((t + i) % shares.n_threads, t);
+            take_pieces(t, t);
+            for (std::size_t i = 1; i < n_threads && any_left(); ++i) take_pieces((t + i) % n_threads, t);
         } catch (...) {
             const std::lock_guard lock(mutex_);
             failure_ = std::current_exception();
@@ -216,19 +223,31 @@ class Pool {
     }
 
     void take_pieces(std::size_t owner, std::size_t t) {
-        std::atomic<std::size_t>& next = seats_[owner].next;
         const std::size_t first = shares_.n * owner / shares_.n_threads;
         const std::size_t n = shares_.n * (owner + 1) / shares_.n_threads - first;
         const std::size_t n_pieces = shares_.n_pieces;
-        while (next.load(std::memory_order_relaxed) < n_pieces) {
-            std::size_t piece = next.fetch_add(1, std::memory_order_relaxed);
-            if (piece >= n_pieces) return;
+        for (std::size_t piece; (piece = take_piece(owner)) < n_pieces;) {
             if (shares_.backwards) piece = n_pieces - 1 - piece;
             const std::size_t from = first + n * piece / n_pieces;
             const std::size_t to = first + n * (piece + 1) / n_pieces;
             seats_[t].n_done += to - from;
             if (from < to) (*shares_.task)(t, from, to);
         }
+    }
+
+    // The next piece of a share, or n_pieces if none is left.
+    std::size_t take_piece(std::size_t owner) {
+        constexpr std::uint64_t most_pieces = 1 << 16;
+        std::atomic<std::uint64_t>& next = seats_[owner].next;
+        std::uint64_t seen = next.load(std::memory_order_relaxed);
+        std::uint64_t piece = 0;
+        do {
+            piece = seen / most_pieces == shares_.number ? seen % most_pieces : 0;
+            if (piece == shares_.n_pieces) return piece;
+        } while (
+            !next.compare_exchange_weak(seen, shares_.number * most_pieces + piece + 1, std::memory_order_relaxed));
+        if (piece + 1 == shares_.n_pieces) n_ended_.fetch_add(1, std::memory_order_relaxed);
+        return piece;
     }
 
     // Says whether it came true before the time was over. Time, not turns: a pause takes 10 to 140 cycles.
@@ -256,8 +275,9 @@ class Pool {
     std::vector<Seat> seats_;
     Shares shares_;
     std::uint64_t n_rounds_ = 0;
-    alignas(128) std::atomic<std::uint64_t> open_{0};  // the round that is open and its threads, or 0
-    alignas(128) std::atomic<bool> waiting_{false};    // the caller sleeps until all are out
+    alignas(128) std::atomic<std::uint64_t> open_{0};     // the round that is open and its threads, or 0
+    alignas(128) std::atomic<std::uint64_t> n_ended_{0};  // shares without a piece left, in all rounds
+    alignas(128) std::atomic<bool> waiting_{false};       // the caller sleeps until all are out
     std::atomic<bool> stopping_{false};
     std::mutex mutex_;
     std::condition_variable all_out_;
