@@ -185,7 +185,10 @@ class LatticeScreen {
             if (std::exchange(part.number, n_queries_) != n_queries_) begin(thread, first, by_boxes);
             if (!by_boxes || !visit_within_reach(part, from, to)) sweep(part.findings, from, to);
         };
+        const double phase0 = wall_now();
         pool_.split(n_blocks_, paces_[by_boxes], look, backwards_);
+        count_phase(at_split, phase0);
+        const double phase1 = wall_now();
         leaving_.clear();
         std::size_t n_visits = 0;
         Part* all = nullptr;
@@ -200,6 +203,7 @@ class LatticeScreen {
         // Boxes rule out too little here to be worth testing; try again later.
         if (by_boxes && is_most(n_visits, n_blocks_)) skip = 16;
         backwards_ = !backwards_;
+        count_phase(at_gather, phase1);
         return all->findings;
     }
 

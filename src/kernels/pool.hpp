@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "pace.hpp"
+#include "phases.hpp"
 
 namespace shoal {
 
@@ -142,10 +143,14 @@ class Pool {
     void close_round(Pace& pace, Time begin) {
         const Time own_begin = now();
         const std::uint64_t round = open_.load(std::memory_order_relaxed);
+        const double phase0 = wall_now();
         work(0);
+        count_phase(at_own, phase0);
+        const double phase1 = wall_now();
         const double own_time = since(own_begin);
         open_.store(0);
         wait_for_all();
+        count_phase(at_wait, phase1);
         std::size_t n_present = 1;
         for (std::size_t t = 1; t < shares_.n_threads; ++t)
             n_present += seats_[t].round == round && seats_[t].n_done > 0;

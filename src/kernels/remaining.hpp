@@ -113,8 +113,12 @@ class Remaining {
             measure_rim(0, findings);
             return {findings.nearest.sorted(), findings.farthest};
         }
+        const double phase0 = wall_now();
         core_.pose(point, k, wants_farthest);
+        count_phase(at_pose, phase0);
+        const double phase1 = wall_now();
         core_.limit_by(home);
+        count_phase(at_limit, phase1);
         Findings& findings = core_.search(measure_rim);
         return {findings.nearest.sorted(), findings.farthest};
     }
