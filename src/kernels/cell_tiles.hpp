@@ -32,8 +32,14 @@ class CellTiles {
         const std::size_t largest = n_cells_ ? *std::max_element(sizes_.begin(), sizes_.end()) : 0;
         capacity_ = (std::max(largest, k + std::max<std::size_t>(k / 2, 2)) + 7) / 8 * 8;
         most_ = std::min(capacity_, std::max(largest, 2 * k - 1));
-        { Phase phase("  cells: centre"); centre(); }
-        { Phase phase("  cells: fill"); fill(); }
+        {
+            Phase phase("  cells: centre");
+            centre();
+        }
+        {
+            Phase phase("  cells: fill");
+            fill();
+        }
     }
 
     std::size_t n_records() const { return X_.size(); }
@@ -228,7 +234,8 @@ class CellTiles {
         radius_.assign(n_cells_, 0.0f);
         // By far the largest array: each thread clears, and so allocates, the part that it fills.
         tiles_ = std::make_unique_for_overwrite<float[]>(n_cells_ * n_dims_ * capacity_);
-        phase1.~Phase(); phase1.on = false;
+        phase1.~Phase();
+        phase1.on = false;
         const double time = 5.0 * static_cast<double>(capacity_ * n_dims_);
         pool_.split(n_cells_, time, [&](std::size_t, std::size_t from, std::size_t to) {
             for (std::size_t c = from; c < to; ++c) fill(c, members[c]);

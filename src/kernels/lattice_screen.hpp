@@ -42,6 +42,10 @@ struct Query {
     double hidden2 = 0;     // the most that coordinates left out can add to a squared distance
     double near_error = 0;  // rounding errors of a record and of the point's projection onto the cube
     double far_error = 0;   // rounding errors of a record and of the point itself
+    // The point as a float in turned coordinates, not in steps, and what rounding it is at most; as the records are
+    // kept.
+    std::vector<float> rotated;
+    double rotated_error = 0;
 };
 
 // What all threads know: squared distances that the k nearest do not exceed, and that the farthest does not fall below.
@@ -207,6 +211,12 @@ class LatticeScreen {
         return all->findings;
     }
 
+    // Says that limit_by() will be called for a block.
+    void expect(std::size_t home) const {
+        const float* rows = &turned_[std::min(home, n_blocks_ - 1) * block_size * width_];
+        for (std::size_t i = 0; i < block_size * width_; i += 16) __builtin_prefetch(rows + i);
+    }
+
     // Sets a limit that the k nearest are surely within: as far as the k-th of the records around a block can be, by
     // their turned coordinates. These lie side by side, unlike the records themselves.
     void limit_by(std::size_t home) {
@@ -223,30 +233,39 @@ class LatticeScreen {
         for (std::size_t b = from; b < to; ++b) {
             const bool all_stay = n_staying(b) == n_live_[b];
             for (std::size_t place = b * block_size; place < b * block_size + n_live_[b]; ++place)
-                if (all_stay || places_[records_[place]] == place) around_.push_back(turned_distance2(place));
+                if (all_stay || places_[records_[place]] == place) around_.push_back(rotated_distance2(place));
         }
         const auto last = around_.begin() + static_cast<std::ptrdiff_t>(k - 1);
         std::nth_element(around_.begin(), last, around_.end());
-        const double steps = std::sqrt(*last * (1 + slack) + asked_.hidden2) + turn_error_;
+        // Floats round each of the sums, and squares below 1e-38 lose digits.
+        const double rounding = 2.4e-7 * static_cast<double>(n_dims_ + 8);
+        const double last2 = (static_cast<double>(*last) * (1 + rounding) + 1e-36) * per_step_ * per_step_;
+        const double steps = std::sqrt(last2 + asked_.hidden2) + turn_error_ + asked_.rotated_error;
         common_.nearest.store(steps * steps * (1 + slack) * step_ * step_ + vanishing, std::memory_order_relaxed);
     }
 
-    // Calls found(place) for each record at least as far from a point as a squared radius; it may erase the place.
-    template <class Found>
-    void for_each_beyond(std::span<const double> point, double radius2, const Found& found) {
+    // The places of the records that are at least as far from a point as a squared radius, ascending.
+    std::vector<std::uint32_t> beyond(std::span<const double> point, double radius2) {
         erase_leaving();
         Query query;
         pose(query, point, 0, true);
-        Findings findings;
-        findings.farthest2 = radius2;
-        set_limits(query, findings);
-        Hits hits;
-        for (std::size_t b = 0; (b = loops_.scan(lines_.data(), b, n_blocks_, findings.sieve, hits)) < n_blocks_; ++b)
-            for (std::uint64_t left = hits.far & live(b); left; left &= left - 1) {
-                const std::size_t place = b * block_size + static_cast<std::size_t>(std::countr_zero(left));
-                if (measure(records_[place], point) >= radius2) found(place);
-            }
-        erase_leaving();
+        Findings limits;
+        limits.farthest2 = radius2;
+        set_limits(query, limits);
+        std::vector<std::vector<std::uint32_t>> found(pool_.size());
+        pool_.split(n_blocks_, 100.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
+            Hits hits;
+            for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, limits.sieve, hits)) < to; ++b)
+                for (std::uint64_t left = hits.far & live(b); left; left &= left - 1) {
+                    const std::size_t place = b * block_size + static_cast<std::size_t>(std::countr_zero(left));
+                    if (measure(records_[place], point) >= radius2)
+                        found[thread].push_back(static_cast<std::uint32_t>(place));
+                }
+        });
+        std::vector<std::uint32_t> places;
+        for (const auto& some : found) places.insert(places.end(), some.begin(), some.end());
+        std::ranges::sort(places);
+        return places;
     }
 
   private:
@@ -278,6 +297,10 @@ class LatticeScreen {
         query.norm = query.offset = query.outside2 = 0;
         const double hidden = std::sqrt(turn_.apply(point, query.turned)) + hidden_;
         query.hidden2 = hidden * hidden * per_step_ * per_step_ * (1 + slack);
+        query.rotated.assign(query.turned.begin(), query.turned.end());
+        double largest = 0;
+        for (const double value : query.turned) largest = std::max(largest, std::abs(value));
+        query.rotated_error = largest * 1.2e-7 * std::sqrt(static_cast<double>(n_dims_)) * per_step_;
         double near2 = 0;
         double far2 = 0;
         for (std::size_t j = 0; j < n_dims_; ++j) {
@@ -311,10 +334,16 @@ class LatticeScreen {
 
     // Says what this thread has found and takes over what others have.
     void share_limits(Findings& findings) {
-        common_.offer_nearest(findings.nearest.limit().distance);
-        if (asked_.wants_farthest) common_.offer_farthest(findings.farthest.distance);
-        const double nearest2 = common_.nearest.load(std::memory_order_relaxed);
-        const double farthest2 = common_.farthest.load(std::memory_order_relaxed);
+        double nearest2, farthest2;
+        if (variant() & 4) {
+            nearest2 = std::min(common_.nearest.load(std::memory_order_relaxed), findings.nearest.limit().distance);
+            farthest2 = findings.farthest.distance;
+        } else {
+            common_.offer_nearest(findings.nearest.limit().distance);
+            if (asked_.wants_farthest) common_.offer_farthest(findings.farthest.distance);
+            nearest2 = common_.nearest.load(std::memory_order_relaxed);
+            farthest2 = common_.farthest.load(std::memory_order_relaxed);
+        }
         if (nearest2 == findings.nearest2 && farthest2 == findings.farthest2) return;
         findings.nearest2 = nearest2;
         findings.farthest2 = farthest2;
@@ -449,15 +478,17 @@ class LatticeScreen {
         part.radius = std::sqrt(radius2);
     }
 
-    // Squared, in steps, but for what is hidden.
-    double turned_distance2(std::size_t place) const {
+    // Squared, but for what is hidden.
+    float rotated_distance2(std::size_t place) const {
         const float* source = &turned_[place * width_];
-        std::array<double, 4> sums{};
-        for (std::size_t j = 0; j < n_dims_; ++j) {
-            const double difference = (source[j] - centre_[j]) * per_step_ - asked_.turned[j];
-            sums[j % 4] += difference * difference;
-        }
-        return sums[0] + sums[1] + sums[2] + sums[3];
+        const float* point = asked_.rotated.data();
+        std::array<float, 4> sums{};
+        for (std::size_t j = 0; j < width_; j += 4)
+            for (std::size_t lane = 0; lane < 4; ++lane) {
+                const float difference = source[j + lane] - point[j + lane];
+                sums[lane] += difference * difference;
+            }
+        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
 
     // Between what squared distances from the point the records of some blocks lie.
@@ -500,8 +531,8 @@ class LatticeScreen {
     // leaves reads as the centre of the lattice, which is never the farthest.
     void erase_leaving(std::size_t from, std::size_t to) {
         // From the last place down, so that no record is moved that is about to leave.
-        for (const std::uint32_t place : leaving_)
-            if (block_of(place) >= from && block_of(place) < to) close_place(place);
+        const auto begin = std::ranges::lower_bound(leaving_, to * block_size - 1, std::greater<>());
+        for (auto place = begin; place != leaving_.end() && *place >= from * block_size; ++place) close_place(*place);
     }
     void close_place(std::size_t place) {
         const std::size_t block = place / block_size;
@@ -686,7 +717,7 @@ class LatticeScreen {
 
     // Room to work in.
     std::vector<float> least2_, greatest2_;
-    std::vector<double> around_;
+    std::vector<float> around_;
     std::vector<std::uint32_t> visit_;
     std::array<std::size_t, 2> skip_boxes_{};
     bool backwards_ = false;

@@ -23,6 +23,8 @@ class Mdav {
 
     void run(Poller& watch) {
         for (double& sum : phase_sums) sum = 0;
+        pool_stats = {};
+        take_variant();
         const double begin = wall_now();
         while (remaining_.size() >= 2 * k_) {
             const double phase0 = wall_now();
@@ -33,9 +35,17 @@ class Mdav {
             watch.tick(X_.size() - remaining_.size());
         }
         if (phases_on() && X_.size() > 100000) {
-            const char* names[] = {"start", "pose", "limit", "split", "own work", "wait", "gather", "remove"};
-            for (int i = 0; i < at_last; ++i) std::fprintf(stderr, "    mdav %-10s %8.2f ms\n", names[i], phase_sums[i] * 1e3);
+            const char* names[] = {"start",  "pose",       "limit", "split",    "own work", "wait", "gather", "remove",
+                                   "s:sums", "s:centroid", "s:rim", "s:extend", "#extend",  "#all", "s:tidy"};
+            for (int i = 0; i < at_last; ++i)
+                std::fprintf(stderr, "    mdav %-10s %8.2f ms\n", names[i], phase_sums[i] * 1e3);
             std::fprintf(stderr, "    mdav %-10s %8.2f ms\n", "all rounds", (wall_now() - begin) * 1e3);
+            std::fprintf(stderr,
+                         "    mdav threads changed %zu times, wakes %zu, own items %.4f, rounds:", pool_stats.changes,
+                         pool_stats.wakes, double(pool_stats.own_items) / (pool_stats.all_items + 1));
+            for (int t = 0; t < 65; ++t)
+                if (pool_stats.rounds[t]) std::fprintf(stderr, " %d:%zu", t, pool_stats.rounds[t]);
+            std::fprintf(stderr, "\n");
         }
         finish();
         watch.finish(X_.size());

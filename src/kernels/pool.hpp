@@ -136,25 +136,38 @@ class Pool {
         shares_.ended = n_ended_.load(std::memory_order_relaxed) + shares.n_threads;
         open_.store(n_rounds_ * most_threads * 2 + shares.n_threads);
         for (std::size_t t = 1; t < shares.n_threads; ++t)
-            if (seats_[t].asleep.load()) call(seats_[t]);
+            if (seats_[t].asleep.load()) {
+                ++pool_stats.wakes;
+                call(seats_[t]);
+            }
     }
 
     // Works until no piece is left, then waits for those that are inside, and rethrows what they have thrown.
     void close_round(Pace& pace, Time begin) {
-        const Time own_begin = now();
         const std::uint64_t round = open_.load(std::memory_order_relaxed);
         const double phase0 = wall_now();
+        own_begin_ = now();
+        own_items_ = 0;
+        own_time_ = 0;
         work(0);
+        own_time_ = since(own_begin_);
+        own_items_ = seats_[0].n_done - own_items_;
         count_phase(at_own, phase0);
         const double phase1 = wall_now();
-        const double own_time = since(own_begin);
         open_.store(0);
         wait_for_all();
         count_phase(at_wait, phase1);
         std::size_t n_present = 1;
         for (std::size_t t = 1; t < shares_.n_threads; ++t)
             n_present += seats_[t].round == round && seats_[t].n_done > 0;
-        pace.note({shares_.n, shares_.n_threads, n_present, since(begin), seats_[0].n_done, own_time});
+        pace.note({shares_.n, shares_.n_threads, n_present, since(begin), own_items_, own_time_});
+        if (phases_on()) {
+            ++pool_stats.rounds[std::min<std::size_t>(shares_.n_threads, 64)];
+            pool_stats.changes += pool_stats.last != shares_.n_threads;
+            pool_stats.last = shares_.n_threads;
+            pool_stats.own_items += seats_[0].n_done;
+            pool_stats.all_items += shares_.n;
+        }
         if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
     }
 
@@ -237,6 +250,10 @@ class Pool {
             const std::size_t to = first + n * (piece + 1) / n_pieces;
             seats_[t].n_done += to - from;
             if (from < to) (*shares_.task)(t, from, to);
+            if (t == 0 && own_items_ == 0 && (variant() & 8) == 0) {
+                own_items_ = seats_[0].n_done;
+                own_begin_ = now();
+            }
         }
     }
 
@@ -280,6 +297,9 @@ class Pool {
     std::vector<Seat> seats_;
     Shares shares_;
     std::uint64_t n_rounds_ = 0;
+    Time own_begin_;
+    std::size_t own_items_ = 0;
+    double own_time_ = 0;
     alignas(128) std::atomic<std::uint64_t> open_{0};     // the round that is open and its threads, or 0
     alignas(128) std::atomic<std::uint64_t> n_ended_{0};  // shares without a piece left, in all rounds
     alignas(128) std::atomic<bool> waiting_{false};       // the caller sleeps until all are out

@@ -59,7 +59,10 @@ class Refiner {
             before = after;
         }
         if (plan.thorough && n_used_ > 1) polish(watch);
-        { Phase phase("write labels"); cells_.write_labels(); }
+        {
+            Phase phase("write labels");
+            cells_.write_labels();
+        }
         watch.finish(plan.n_rounds * cells_.n_records());
     } catch (...) {
         cells_.write_labels();
