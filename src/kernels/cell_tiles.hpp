@@ -22,7 +22,6 @@ class CellTiles {
     // With space for `n_spare` more cells, which are empty.
     CellTiles(Rows<const double> X, std::size_t k, std::span<std::int64_t> labels, Pool& pool, std::size_t n_spare = 0)
         : X_(X), labels_(labels), pool_(pool), n_dims_(X.dims()), width_((X.dims() + 7) / 8 * 8) {
-        Phase phase("cells: all");
         std::int64_t n = 0;
         for (const std::int64_t label : labels) n = std::max(n, label + 1);
         n_cells_ = static_cast<std::size_t>(n) + n_spare;
@@ -32,14 +31,8 @@ class CellTiles {
         const std::size_t largest = n_cells_ ? *std::max_element(sizes_.begin(), sizes_.end()) : 0;
         capacity_ = (std::max(largest, k + std::max<std::size_t>(k / 2, 2)) + 7) / 8 * 8;
         most_ = std::min(capacity_, std::max(largest, 2 * k - 1));
-        {
-            Phase phase("  cells: centre");
-            centre();
-        }
-        {
-            Phase phase("  cells: fill");
-            fill();
-        }
+        centre();
+        fill();
     }
 
     std::size_t n_records() const { return X_.size(); }
@@ -225,7 +218,6 @@ class CellTiles {
     }
 
     void fill() {
-        Phase phase1("    cells: members + arrays");
         const Members members(labels_, n_cells_);
         records_.assign(n_cells_ * capacity_, 0);
         own2_.assign(n_cells_ * capacity_, 0.0f);
@@ -234,8 +226,6 @@ class CellTiles {
         radius_.assign(n_cells_, 0.0f);
         // By far the largest array: each thread clears, and so allocates, the part that it fills.
         tiles_ = std::make_unique_for_overwrite<float[]>(n_cells_ * n_dims_ * capacity_);
-        phase1.~Phase();
-        phase1.on = false;
         const double time = 5.0 * static_cast<double>(capacity_ * n_dims_);
         pool_.split(n_cells_, time, [&](std::size_t, std::size_t from, std::size_t to) {
             for (std::size_t c = from; c < to; ++c) fill(c, members[c]);

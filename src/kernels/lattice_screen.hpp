@@ -189,10 +189,7 @@ class LatticeScreen {
             if (std::exchange(part.number, n_queries_) != n_queries_) begin(thread, first, by_boxes);
             if (!by_boxes || !visit_within_reach(part, from, to)) sweep(part.findings, from, to);
         };
-        const double phase0 = wall_now();
         pool_.split(n_blocks_, paces_[by_boxes], look, backwards_);
-        count_phase(at_split, phase0);
-        const double phase1 = wall_now();
         leaving_.clear();
         std::size_t n_visits = 0;
         Part* all = nullptr;
@@ -207,7 +204,6 @@ class LatticeScreen {
         // Boxes rule out too little here to be worth testing; try again later.
         if (by_boxes && is_most(n_visits, n_blocks_)) skip = 16;
         backwards_ = !backwards_;
-        count_phase(at_gather, phase1);
         return all->findings;
     }
 
@@ -334,16 +330,10 @@ class LatticeScreen {
 
     // Says what this thread has found and takes over what others have.
     void share_limits(Findings& findings) {
-        double nearest2, farthest2;
-        if (variant() & 4) {
-            nearest2 = std::min(common_.nearest.load(std::memory_order_relaxed), findings.nearest.limit().distance);
-            farthest2 = findings.farthest.distance;
-        } else {
-            common_.offer_nearest(findings.nearest.limit().distance);
-            if (asked_.wants_farthest) common_.offer_farthest(findings.farthest.distance);
-            nearest2 = common_.nearest.load(std::memory_order_relaxed);
-            farthest2 = common_.farthest.load(std::memory_order_relaxed);
-        }
+        common_.offer_nearest(findings.nearest.limit().distance);
+        if (asked_.wants_farthest) common_.offer_farthest(findings.farthest.distance);
+        const double nearest2 = common_.nearest.load(std::memory_order_relaxed);
+        const double farthest2 = common_.farthest.load(std::memory_order_relaxed);
         if (nearest2 == findings.nearest2 && farthest2 == findings.farthest2) return;
         findings.nearest2 = nearest2;
         findings.farthest2 = farthest2;

@@ -22,30 +22,11 @@ class Mdav {
     }
 
     void run(Poller& watch) {
-        for (double& sum : phase_sums) sum = 0;
-        pool_stats = {};
-        take_variant();
-        const double begin = wall_now();
         while (remaining_.size() >= 2 * k_) {
-            const double phase0 = wall_now();
             const std::uint32_t p = remaining_.farthest_from_centroid();
-            count_phase(at_start, phase0);
             const Farthest from_p = form_cell(p, true);
             form_cell(from_p.record, false);
             watch.tick(X_.size() - remaining_.size());
-        }
-        if (phases_on() && X_.size() > 100000) {
-            const char* names[] = {"start",  "pose",       "limit", "split",    "own work", "wait", "gather", "remove",
-                                   "s:sums", "s:centroid", "s:rim", "s:extend", "#extend",  "#all", "s:tidy"};
-            for (int i = 0; i < at_last; ++i)
-                std::fprintf(stderr, "    mdav %-10s %8.2f ms\n", names[i], phase_sums[i] * 1e3);
-            std::fprintf(stderr, "    mdav %-10s %8.2f ms\n", "all rounds", (wall_now() - begin) * 1e3);
-            std::fprintf(stderr,
-                         "    mdav threads changed %zu times, wakes %zu, own items %.4f, rounds:", pool_stats.changes,
-                         pool_stats.wakes, double(pool_stats.own_items) / (pool_stats.all_items + 1));
-            for (int t = 0; t < 65; ++t)
-                if (pool_stats.rounds[t]) std::fprintf(stderr, " %d:%zu", t, pool_stats.rounds[t]);
-            std::fprintf(stderr, "\n");
         }
         finish();
         watch.finish(X_.size());
@@ -58,7 +39,6 @@ class Mdav {
         remaining_.remove(record);
         remaining_.scaled(record, point_);
         Remaining::Answer answer = remaining_.search(point_, k_ - 1, wants_farthest, home);
-        const double phase1 = wall_now();
         labels_[record] = n_cells_;
         for (const Candidate& member : answer.nearest) remaining_.expect(member.record);
         for (const Candidate& member : answer.nearest) {
@@ -66,7 +46,6 @@ class Mdav {
             remaining_.remove(member.record);
         }
         ++n_cells_;
-        count_phase(at_remove, phase1);
         // Only where all that were measured are equally far can the farthest have gone with the nearest.
         if (wants_farthest && labels_[answer.farthest.record] >= 0)
             return remaining_.search(point_, 0, true, home).farthest;

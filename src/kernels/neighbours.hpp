@@ -39,12 +39,10 @@ class NeighbourSearch {
           low_(n_tiles_ * n_dims_, infinity),
           high_(n_tiles_ * n_dims_, -infinity),
           means_(n_tiles_ * points.dims(), 0.0f) {
-        Phase phase("  neighbours: put");
         for (std::size_t place = 0; place < order_.size(); ++place) put(place);
     }
 
     std::vector<std::uint32_t> run(Pool& pool, Poller& poller) const {
-        Phase phase("  neighbours: run");
         std::vector<std::uint32_t> lists(points_.size() * n_wanted_, none);
         if (n_wanted_ == 0) return lists;
         SharedPoller shared(poller);

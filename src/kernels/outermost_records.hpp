@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "distance.hpp"
-#include "phases.hpp"
 #include "simd.hpp"
 
 namespace shoal {
@@ -94,7 +93,6 @@ class OutermostRecords {
 
     // Ranks the farthest ones for the next calls.
     Farthest measure_all(const Loops& loops, std::span<const double> point) {
-        phase_sums[n_all] += 0.001;
         seen_from_.assign(point.begin(), point.end());
         outward_.clear();
         Farthest farthest;

@@ -5,8 +5,6 @@
 #include <atomic>
 #include <cstddef>
 
-#include "phases.hpp"
-
 namespace shoal {
 
 // What a round took. All times are in nanoseconds.
@@ -31,15 +29,17 @@ class Pace {
     // Work below this, for each thread, is not worth calling a thread for. Tests set it to 0 to have everything shared.
     static inline std::atomic<double> least_share{8'000.0};
 
+    // A round that is late by more has lost a thread to another program: a time slice is some milliseconds.
+    static constexpr double lateness = 300'000;
+
     double work(std::size_t n_items) const { return static_cast<double>(n_items) * time_per_item_; }
 
     std::size_t threads(std::size_t n_items, std::size_t most) {
         most_ = std::max<std::size_t>(most, 1);
         if (level_ == 0 || level_ > most_) level_ = most_;
         by_work_ = std::min(n_items, most_);
-        if (const double least = least_share; least > 0 && (variant() & 32) == 0) {
+        if (const double least = least_share; least > 0) {
             const double shares = std::min(work(n_items) / least, 1e6);
-            if (variant() & 1) steady_ = static_cast<std::size_t>(shares);
             by_work_ = std::min(by_work_, steady(shares));
         }
         return std::max<std::size_t>(std::min(trial_ > 0 ? trial_ : level_, by_work_), 1);
@@ -52,7 +52,7 @@ class Pace {
         if (by_work_ < 2 || round.time > longest) return;
         if (late && round.n_threads > 1) return fall(round.n_threads);
         // With another number of threads, data move from cache to cache at first.
-        if (n_first_ < n_cold && (variant() & 64) == 0) {
+        if (n_first_ < n_cold) {
             ++n_first_;
             return;
         }
@@ -72,7 +72,6 @@ class Pace {
         return steady_;
     }
 
-    static constexpr double lateness = 300'000;        // a time slice is some milliseconds
     static constexpr double longest = 20'000'000;      // longer rounds are too few to learn from
     static constexpr double first_pause = 8'000'000;   // between trials
     static constexpr double quiet_pause = 30'000'000;  // until threads that were given back are tried again

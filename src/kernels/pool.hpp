@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "pace.hpp"
-#include "phases.hpp"
 
 namespace shoal {
 
@@ -45,26 +44,13 @@ class Pool {
     // Calls the task with pieces that together are 0..n, on as many threads as pay. Each thread begins with a share of
     // its own, always the same part of 0..n, then takes pieces of others. `backwards` takes the last pieces first.
     void split(std::size_t n, Pace& pace, const Task& task, bool backwards = false) {
-        const std::size_t n_threads = started(pace.threads(n, n_available_));
-        const Time begin = now();
-        if (n_threads == 1) {
-            if (n > 0) task(0, 0, n);
-            const double time = since(begin);
-            return pace.note({n, 1, 1, time, n, time});
-        }
-        const double share = pace.work(n) / static_cast<double>(n_threads);
-        const std::size_t most_pieces = std::max<std::size_t>(n / n_threads, 1);
-        share_out(
-            {n, n_threads,
-             std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces),
-             backwards, &task});
-        close_round(pace, begin);
+        split({n, n_available_, backwards}, pace, task);
     }
 
     // The same for items that take about so many nanoseconds each.
     void split(std::size_t n, double time_per_item, const Task& task) {
         Pace pace(time_per_item);
-        split(n, pace, task);
+        split({n, now() < scarce_until_ ? n_scarce_ : n_available_, false}, pace, task);
     }
 
     // Calls task(thread, item) for each item of 0..n, one by one: items are begun in this order. For unequal work.
@@ -106,6 +92,8 @@ class Pool {
         std::atomic<bool> inside{false};  // a round
         std::size_t n_done = 0;           // items in this round
         std::uint64_t round = 0;          // the last one it was inside
+        std::size_t n_first = 0;          // items of its first piece in this round
+        Time after_first;                 // when these were done
         // The piece of its share to be taken next, and the round: one of another round is the first piece of this one.
         // So nobody has to write here when a round is opened.
         alignas(128) std::atomic<std::uint64_t> next{0};
@@ -118,6 +106,35 @@ class Pool {
 
     static Time now() { return std::chrono::steady_clock::now(); }
     static double since(Time begin) { return std::chrono::duration<double, std::nano>(now() - begin).count(); }
+
+    struct Order {
+        std::size_t n, most_threads;
+        bool backwards;
+    };
+    void split(const Order& order, Pace& pace, const Task& task) {
+        const std::size_t n = order.n;
+        const std::size_t n_threads = started(pace.threads(n, order.most_threads));
+        const Time begin = now();
+        if (n_threads == 1) {
+            if (n > 0) task(0, 0, n);
+            const double time = since(begin);
+            return pace.note({n, 1, 1, time, n, time});
+        }
+        const double share = pace.work(n) / static_cast<double>(n_threads);
+        const std::size_t most_pieces = std::max<std::size_t>(n / n_threads, 1);
+        share_out(
+            {n, n_threads,
+             std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces),
+             order.backwards, &task});
+        close_round(pace, begin);
+    }
+
+    // A thread inside a round has lost its core to another program. Rounds without a history have fewer threads for a
+    // while; a pace finds out for itself.
+    void lose_core() {
+        n_scarce_ = shares_.n_threads - std::max<std::size_t>(shares_.n_threads / 8, 1);
+        scarce_until_ = now() + std::chrono::milliseconds(30);
+    }
 
     // Starts threads up to a number; returns how many there are, if the system has no more.
     std::size_t started(std::size_t n_wanted) {
@@ -136,38 +153,24 @@ class Pool {
         shares_.ended = n_ended_.load(std::memory_order_relaxed) + shares.n_threads;
         open_.store(n_rounds_ * most_threads * 2 + shares.n_threads);
         for (std::size_t t = 1; t < shares.n_threads; ++t)
-            if (seats_[t].asleep.load()) {
-                ++pool_stats.wakes;
-                call(seats_[t]);
-            }
+            if (seats_[t].asleep.load()) call(seats_[t]);
     }
 
     // Works until no piece is left, then waits for those that are inside, and rethrows what they have thrown.
     void close_round(Pace& pace, Time begin) {
         const std::uint64_t round = open_.load(std::memory_order_relaxed);
-        const double phase0 = wall_now();
-        own_begin_ = now();
-        own_items_ = 0;
-        own_time_ = 0;
         work(0);
-        own_time_ = since(own_begin_);
-        own_items_ = seats_[0].n_done - own_items_;
-        count_phase(at_own, phase0);
-        const double phase1 = wall_now();
+        // With its first piece a thread also prepares for the round, which does not become less with more threads.
+        const std::size_t own_items = seats_[0].n_done - seats_[0].n_first;
+        const double own_time = since(seats_[0].after_first);
+        const double until_own_end = since(begin);
         open_.store(0);
         wait_for_all();
-        count_phase(at_wait, phase1);
+        if (since(begin) > 2 * until_own_end + Pace::lateness) lose_core();
         std::size_t n_present = 1;
         for (std::size_t t = 1; t < shares_.n_threads; ++t)
             n_present += seats_[t].round == round && seats_[t].n_done > 0;
-        pace.note({shares_.n, shares_.n_threads, n_present, since(begin), own_items_, own_time_});
-        if (phases_on()) {
-            ++pool_stats.rounds[std::min<std::size_t>(shares_.n_threads, 64)];
-            pool_stats.changes += pool_stats.last != shares_.n_threads;
-            pool_stats.last = shares_.n_threads;
-            pool_stats.own_items += seats_[0].n_done;
-            pool_stats.all_items += shares_.n;
-        }
+        pace.note({shares_.n, shares_.n_threads, n_present, since(begin), own_items, own_time});
         if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
     }
 
@@ -230,7 +233,7 @@ class Pool {
     void work(std::size_t t) {
         const std::size_t n_threads = shares_.n_threads;
         const auto any_left = [&] { return n_ended_.load(std::memory_order_relaxed) != shares_.ended; };
-        seats_[t].n_done = 0;
+        seats_[t].n_done = seats_[t].n_first = 0;
         try {
             take_pieces(t, t);
             for (std::size_t i = 1; i < n_threads && any_left(); ++i) take_pieces((t + i) % n_threads, t);
@@ -250,9 +253,9 @@ class Pool {
             const std::size_t to = first + n * (piece + 1) / n_pieces;
             seats_[t].n_done += to - from;
             if (from < to) (*shares_.task)(t, from, to);
-            if (t == 0 && own_items_ == 0 && (variant() & 8) == 0) {
-                own_items_ = seats_[0].n_done;
-                own_begin_ = now();
+            if (t == 0 && seats_[t].n_first == 0) {
+                seats_[t].n_first = to - from;
+                seats_[t].after_first = now();
             }
         }
     }
@@ -295,11 +298,10 @@ class Pool {
     std::size_t n_available_;    // of them, once the system has refused to start one
     std::size_t n_started_ = 1;  // the calling thread is there
     std::vector<Seat> seats_;
+    std::size_t n_scarce_ = 1;  // threads of rounds without a history
+    Time scarce_until_{};       // and until when they have no more
     Shares shares_;
     std::uint64_t n_rounds_ = 0;
-    Time own_begin_;
-    std::size_t own_items_ = 0;
-    double own_time_ = 0;
     alignas(128) std::atomic<std::uint64_t> open_{0};     // the round that is open and its threads, or 0
     alignas(128) std::atomic<std::uint64_t> n_ended_{0};  // shares without a piece left, in all rounds
     alignas(128) std::atomic<bool> waiting_{false};       // the caller sleeps until all are out

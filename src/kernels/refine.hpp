@@ -59,10 +59,7 @@ class Refiner {
             before = after;
         }
         if (plan.thorough && n_used_ > 1) polish(watch);
-        {
-            Phase phase("write labels");
-            cells_.write_labels();
-        }
+        cells_.write_labels();
         watch.finish(plan.n_rounds * cells_.n_records());
     } catch (...) {
         cells_.write_labels();
@@ -143,7 +140,6 @@ class Refiner {
     std::span<std::uint32_t> near(std::size_t cell) { return std::span(lists_).subspan(cell * n_listed_, n_listed_); }
 
     void find_neighbours(const Plan& plan, Poller& watch) {
-        Phase phase("neighbours");
         lists_ = nearest_neighbours(cells_.centroids(n_used_), plan.n_neighbours, loops_, pool_, watch);
         n_listed_ = lists_.size() / n_used_;
         list_pairs(none);
@@ -151,13 +147,11 @@ class Refiner {
 
     // `compared` says what is known of all pairs.
     void list_pairs(std::uint32_t compared) {
-        Phase phase("  list pairs");
         pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size, pool_), compared, pool_);
     }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
     void sweep(Poller& watch) {
-        Phase phase("sweep");
         const auto n_records = static_cast<double>(cells_.n_records());
         SharedPoller shared(watch, 64);
         pairings_.tour(
@@ -207,14 +201,12 @@ class Refiner {
 
     // Scatters cells over their neighbours where that costs less than they lose by themselves; the costliest first.
     void dissolve_costly_cells(Poller& watch) {
-        Phase phase("dissolve");
         std::vector<double> costs(n_used_, 0.0);
         SharedPoller shared(watch, 16);
         pool_.split(n_used_, 2'000.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
             for (std::size_t c = from; c < to && shared.goes_on(thread); ++c)
                 if (cells_.size(c) > 0 && worth_a_look(c) && least_cost(c) < cells_.loss(c)) costs[c] = cells_.loss(c);
         });
-        Phase phase1("  dissolve, serial part");
         std::vector<std::pair<double, std::uint32_t>> costly;
         for (std::uint32_t c = 0; c < n_used_; ++c)
             if (costs[c] > 0) costly.emplace_back(-costs[c], c);

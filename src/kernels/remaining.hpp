@@ -83,25 +83,13 @@ class Remaining {
 
     // The record farthest from the centroid of those that remain.
     std::uint32_t farthest_from_centroid() {
-        double phase = wall_now();
         tidy();
-        count_phase(at_tidy, phase);
-        phase = wall_now();
-        settle_sums();
-        count_phase(at_sums, phase);
-        phase = wall_now();
         centroid(row_);
-        count_phase(at_centroid, phase);
-        phase = wall_now();
         const Farthest farthest = rim_.farthest(loops_, row_);
-        count_phase(at_rim, phase);
         // A core record is within core_radius_ of the anchor, so it is within that and the drift of the centroid.
         const double reach = std::sqrt(squared_distance(row_, anchor_)) + core_radius_;
         if (core_.size() == 0 || farthest.distance > reach * reach * (1 + slack) + vanishing) return farthest.record;
-        phase = wall_now();
-        phase_sums[n_extend] += 0.001;
         extend_rim();
-        count_phase(at_extend, phase);
         return rim_.farthest(loops_, anchor_).record;
     }
 
@@ -112,15 +100,16 @@ class Remaining {
 
     // The k records nearest to a scaled point, and the farthest one if asked for. `home` is a block to start at.
     Answer search(std::span<const double> point, std::size_t k, bool wants_farthest, std::uint32_t home) {
-        // The rim before the rest, as it holds far ones. Threads share both.
-        alignas(128) std::atomic<std::size_t> next{0};
-        alignas(128) char pad[128];
-        (void)pad;
-        if (variant() & 2) settle_sums();
+        // The rim before the rest, as it holds far ones. Threads share both. The number is in a line of its own, which
+        // all of them write.
+        struct alignas(128) {
+            std::atomic<std::size_t> next{0};
+        } counter;
         const auto measure_rim = [&](std::size_t thread, Findings& findings) {
             if (thread == 0) settle_sums();
-            for (std::size_t from; ((variant() & 16) || next.load(std::memory_order_relaxed) < rim_.size()) &&
-                                   (from = next.fetch_add(OutermostRecords::n_at_once)) < rim_.size();)
+            std::size_t from = 0;
+            while (counter.next.load(std::memory_order_relaxed) < rim_.size() &&
+                   (from = counter.next.fetch_add(OutermostRecords::n_at_once)) < rim_.size())
                 rim_.measure(loops_, point, from, [&](const Candidate& candidate) { findings.offer(candidate); });
         };
         if (core_.size() == 0) {
@@ -129,13 +118,9 @@ class Remaining {
             measure_rim(0, findings);
             return {findings.nearest.sorted(), findings.farthest};
         }
-        const double phase0 = wall_now();
         core_.expect(home);
         core_.pose(point, k, wants_farthest);
-        count_phase(at_pose, phase0);
-        const double phase1 = wall_now();
         core_.limit_by(home);
-        count_phase(at_limit, phase1);
         Findings& findings = core_.search(measure_rim);
         return {findings.nearest.sorted(), findings.farthest};
     }

@@ -16,7 +16,6 @@ namespace shoal {
 class SpatialOrder {
   public:
     SpatialOrder(Rows<const float> X, std::size_t leaf, Pool& pool) : X_(X), leaf_(leaf), keyed_(X.size()) {
-        Phase phase("  spatial order", X.size() > 80000);
         for (std::size_t i = 0; i < X.size(); ++i) keyed_[i].second = static_cast<std::uint32_t>(i);
         std::vector<Run> runs{{0, X.size()}};
         // Halves are halved side by side, until there are enough of them to be halved to the end.
