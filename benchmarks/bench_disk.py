@@ -24,7 +24,7 @@ from shoal.blocks.cuts import Forest
 from shoal.partition import partition
 from shoal.partition.cell_building import members_of, renumbered
 from shoal.partition.refine import refine
-from shoal.reproduce.data_and_results import Missing, Source, census, covertype
+from shoal.reproduce.data_and_results import Missing, Source, census, covertype, timed
 from shoal.typing import Labels, Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "disk.json"
@@ -135,16 +135,25 @@ def ratios(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def rounds(source: Source, quick: bool) -> list[dict[str, Any]]:
-    """Measure the loss after the cuts and after each border round, against auto on all records."""
+    """Measure the loss after the cuts and each border round, and of more refining without cuts, against auto."""
     others = [one for one in (census(204_309), covertype(286_048)) if isinstance(one, Source)]
     rows = []
     for problem in [whole(source)] if quick else [whole(one) for one in (source, *others)]:
-        labels = partition(problem.X, problem.k, "auto", 1)
+        labels, auto = timed(partition, problem.X, problem.k, "auto", 1)
         base = spread(problem.X, labels)
+        further, cpu = timed(refine, problem.X, labels, problem.k, least_gain=0.0, thorough=True)
+        gain = 100 * (spread(problem.X, further) / base - 1)
+        rows.append({"data": problem.data, "n": len(problem.X), "refined_further": gain, "cpu": 1 + cpu / auto})
+        click.echo(f"{problem}: auto refined further: {gain:+.2f} %, {1 + cpu / auto:.2f} times the CPU time")
         for size in (100_000, 50_000):
-            losses = [100 * (spread(problem.X, labels) / base - 1) for labels in after_rounds(problem, size)]
-            rows.append({"data": problem.data, "n": len(problem.X), "block": size, "percent_above_auto": losses})
-            click.echo(f"{problem}: blocks of {size:,}: " + ", ".join(f"{loss:+.2f} %" for loss in losses))
+            made, cpu = timed(after_rounds, problem, size)
+            losses = [100 * (spread(problem.X, labels) / base - 1) for labels in made]
+            row = {"data": problem.data, "n": len(problem.X), "block": size, "percent_above_auto": losses}
+            rows.append({**row, "cpu": cpu / auto})
+            click.echo(
+                f"{problem}: blocks of {size:,}: {', '.join(f'{loss:+.2f} %' for loss in losses)}, "
+                f"{cpu / auto:.2f} times the CPU time"
+            )
     return rows
 
 

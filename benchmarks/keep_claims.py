@@ -29,7 +29,7 @@ class Source(NamedTuple):
 
 
 SOURCES: dict[str, list[Source]] = {
-    "fmdav": [Source("papers/fmdav.json", "shoal reproduce fmdav: 5,000 to 20,000 records")],
+    "fmdav": [Source("papers/fmdav.json", "shoal reproduce fmdav --full --jobs 16")],
     "tfrp": [
         Source("papers/tfrp-losses.json", "shoal reproduce tfrp --full: losses"),
         Source("papers/tfrp.json", "shoal reproduce tfrp: times and MST, pictures of 256 x 256 in place of 512 x 512"),

@@ -23,7 +23,7 @@ ROOMS = [
     *("table", "columns", "dialect", "partition", "models", "cells", "metrics", "dp", "auditing", "record_risk"),
     *("job", "manifest", "truth", "attacks", "report", "preparing", "reviewing", "placing", "writing", "blocks"),
     *("disk", "spark", "release", "inspection", "comparison", "stream", "batches", "estimator", "reproduce"),
-    *("app", "cli"),
+    *("app", "cli", "__main__"),
 ]
 
 

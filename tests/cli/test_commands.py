@@ -15,6 +15,12 @@ def test_the_version_is_printed():
     assert shoal_command("--version").output == f"shoal {shoal.__version__}\n"
 
 
+def test_the_package_can_be_run_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "shoal", "--help"], capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("Usage: shoal [OPTIONS]")
+
+
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
 def test_help_carries_examples(command):
     result = shoal_command(*command, "--help")

@@ -11,7 +11,7 @@ from shoal.errors import ParameterError
 from shoal.metrics import loss
 from shoal.reproduce import data_and_results as material
 from shoal.reproduce.fmdav import Report, numpy_mdav
-from shoal.reproduce.fmdav.ablation import STRATEGIES, ablate, ablation_table, agreement, variants
+from shoal.reproduce.fmdav.ablation import STRATEGIES, Result, ablate, ablation_table, agreement, variants
 from shoal.reproduce.fmdav.sorting import compare_sorting, list_lengths, sorting_table, ways_to_find_smallest
 
 # Information loss in percent at k = 3, 4, 5 and 10, as the literature prints it for plain MDAV.
@@ -155,7 +155,7 @@ def test_agreement_compares_cells_and_not_their_numbers():
 
 
 def test_the_ablation_measures_every_variant_against_the_first():
-    results = ablate(material.gaussian(), 100, k=5, seed=3)
+    (results,) = ablate([(material.gaussian(), 100)], k=5, seed=3)
 
     assert [result.variant for result in results] == list(variants())
     assert results[0].speedup == 1
@@ -164,8 +164,18 @@ def test_the_ablation_measures_every_variant_against_the_first():
     assert ablation_table(results).count("gaussian") == len(results)
 
 
+def test_runs_side_by_side_find_the_same_cells():
+    tasks = [(material.gaussian(), 60), (material.gaussian(), 80)]
+    alone, together = (
+        [[r._replace(seconds=0, speedup=0) for r in found] for found in ablate(tasks, k=5, n_samples=1, jobs=jobs)]
+        for jobs in (1, 3)
+    )
+
+    assert alone == together
+
+
 def test_a_seed_repeats_the_samples():
-    first, again, other = (ablate(material.gaussian(), 60, k=5, seed=seed)[0].il for seed in (1, 1, 2))
+    first, again, other = (next(ablate([(material.gaussian(), 60)], k=5, seed=seed))[0].il for seed in (1, 1, 2))
 
     assert first == again != other
 
@@ -240,3 +250,16 @@ def test_the_numbers_are_saved_with_versions_and_seed_and_without_paths(tmp_path
     assert json.loads(saved)["seed"] == 9
     assert {"shoal", "numpy", "python", "cpu"} <= json.loads(saved)["machine"].keys()
     assert str(tmp_path) not in saved
+
+
+def test_bars_of_one_size_have_one_colour_also_where_a_data_set_lacks_a_size():
+    pictures = pytest.importorskip("shoal.reproduce.fmdav.pictures", reason="needs matplotlib")
+    results = [
+        result
+        for data, n in (("one", 10), ("one", 20), ("two", 20))
+        for result in (Result(data, n, title, 1.0, 2.0, 1.0, 0.0) for title in STRATEGIES.values())
+    ]
+    one, two = pictures.alone(results).axes
+
+    assert one.containers[1].patches[0].get_facecolor() == two.containers[1].patches[0].get_facecolor()
+    assert [np.isnan(bars.patches[0].get_height()) for bars in two.containers] == [True, False]

@@ -11,7 +11,6 @@ distance to average vector (F-MDAV): an algorithm for k-anonymous microaggregati
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -28,6 +27,7 @@ from shoal.reproduce.fmdav.ablation import (
     TOGETHER,
     TRADITIONAL,
     Result,
+    Task,
     ablate,
     ablation_table,
     variants,
@@ -62,13 +62,16 @@ Examples:
   shoal reproduce fmdav
   shoal reproduce fmdav --n 20000 --longest 0
   SHOAL_DATA=~/data shoal reproduce fmdav --full --output fmdav-full
+  shoal reproduce fmdav --full --jobs 16 --output fmdav-full
   shoal reproduce fmdav --full --samples 1 --output fmdav-full --resume
 """
 
 
 @click.command(epilog=EXAMPLES)
 @click.option(
-    "--full", is_flag=True, help="The paper's sizes: n = 10000, 70000, 150000, lists up to 10^7. Takes hours."
+    "--full",
+    is_flag=True,
+    help="The paper's sizes: n = 10000, 70000, 150000, lists up to 10^7. Takes more than an hour.",
 )
 @click.option(
     "--n", "sizes", callback=_sizes, metavar="N,N,...", help="Records in a sample.  [default: 5000,10000,20000]"
@@ -82,6 +85,13 @@ Examples:
     default=N_SAMPLES,
     show_default=True,
     help="Random samples that times are means of; the paper takes three.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Runs of the ablation at the same time; on as many idle cores, --full takes minutes.",
 )
 @click.option("--resume", is_flag=True, help="Resume an interrupted run from what is in the folder.")
 @click.option(
@@ -98,6 +108,7 @@ def command(
     seed: int,
     longest: int | None,
     samples: int,
+    jobs: int,
     resume: bool,
     output: Path,
 ) -> None:
@@ -113,8 +124,8 @@ def command(
         raise ParameterError(f"With k={k} a sample needs at least {2 * k} records; n={min(sizes)} was asked for.")
     report = Report(output, k, seed, resume)
     tasks = [task for task in _tasks(sizes) if not report.holds(*task)]
-    click.echo(_forecast(tasks, k, samples), err=True)
-    _run_ablation(tasks, report, samples)
+    click.echo(_forecast(tasks, k, samples, jobs), err=True)
+    _run_ablation(tasks, report, samples, jobs)
     click.echo(ablation_table(report.ablation))
     if list_lengths(longest):
         _run_sorting(longest, report)
@@ -170,10 +181,6 @@ class Report:
         save(self.folder / "fmdav.json", self.content())
 
 
-Task = tuple[Source, int]
-"""A data set and the number of records to draw from it."""
-
-
 def _tasks(sizes: Sequence[int]) -> list[Task]:
     """Pair every available data set with every size it has, smallest first, and report what is left out."""
     tasks: list[Task] = []
@@ -201,13 +208,13 @@ def _total_cost(tasks: Iterable[Task], samples: int) -> float:
     return samples * per_sample * sum(_weight(source, n) for source, n in tasks)
 
 
-def _forecast(tasks: Iterable[Task], k: int, samples: int) -> str:
+def _forecast(tasks: Iterable[Task], k: int, samples: int, jobs: int) -> str:
     """Time one small run and scale it up."""
     trial = gaussian()
     X = trial.sample(5_000 + 2 * k, np.random.default_rng(0))
     start = process_time()
     numpy_mdav(X, k)
-    seconds = _total_cost(tasks, samples) * (process_time() - start) / _weight(trial, len(X))
+    seconds = _total_cost(tasks, samples) * (process_time() - start) / _weight(trial, len(X)) / jobs
     if seconds < 600:
         return f"The ablation takes about {max(1, round(seconds / 60))} min."
     return (
@@ -216,16 +223,16 @@ def _forecast(tasks: Iterable[Task], k: int, samples: int) -> str:
     )
 
 
-def _run_ablation(tasks: Sequence[Task], report: Report, samples: int) -> None:
+def _run_ablation(tasks: Sequence[Task], report: Report, samples: int, jobs: int) -> None:
     """Fill the report, with a progress bar weighted by the cost of each run."""
     with click.progressbar(length=round(_total_cost(tasks, samples)), label="Ablation", file=sys.stderr) as bar:
 
-        def advance(variant: str, *, weight: float) -> None:
-            bar.update(round(weight * COSTS.get(variant, ALONE_COST)))
+        def advance(task: Task, variant: str) -> None:
+            bar.update(round(_weight(*task) * COSTS.get(variant, ALONE_COST)))
 
-        for source, n in tasks:
-            tick = partial(advance, weight=_weight(source, n))
-            report.ablation += ablate(source, n, report.k, report.seed, tick, samples)
+        results = ablate(tasks, report.k, report.seed, samples, jobs, advance)
+        for (source, _), found in zip(tasks, results, strict=True):
+            report.ablation += found
             report.origins[source.name] = source.origin
             report.save()
 

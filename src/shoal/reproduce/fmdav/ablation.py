@@ -1,6 +1,8 @@
 """The strategies of F-MDAV, alone and together, timed beside shoal's kernel (figures 6 to 8 and 11)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
@@ -62,48 +64,106 @@ def variants() -> dict[str, Callable[[Matrix, int], Labels]]:
     }
 
 
+class Run(NamedTuple):
+    """One variant on one sample."""
+
+    cells: Labels
+    seconds: float
+    il: float
+
+
+Task = tuple[Source, int]
+"""A data set and the number of records to draw from it."""
+
+
+def measure(source: Source, n: int, k: int, seed: int, sample: int, variant: str) -> Run:
+    """Time a variant on a random sample of `n` records, columns normalised; processor time."""
+    X = standardize(source.sample(n, np.random.default_rng([seed, n, sample])))
+    cells, seconds = timed(variants()[variant], X, k)
+    return Run(cells, seconds, loss(X, cells).il)
+
+
+@contextmanager
+def side_by_side(jobs: int) -> Iterator[Callable[..., Callable[[], Run]]]:
+    """Yield what starts a run and returns a function for its result.
+
+    With one job, a run takes place in this process when its result is asked for.
+    """
+    if jobs == 1:
+        yield partial(partial, measure)
+        return
+    pool = ProcessPoolExecutor(jobs)
+    try:
+        yield lambda *arguments: pool.submit(measure, *arguments).result
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 def ablate(
-    source: Source,
-    n: int,
+    tasks: Sequence[Task],
     k: int = 10,
     seed: int = 0,
-    tick: Callable[[str], None] = lambda variant: None,
     n_samples: int = N_SAMPLES,
-) -> list[Result]:
-    """Time every variant on random samples of `n` records, columns normalised; processor time.
+    jobs: int = 1,
+    tick: Callable[[Task, str], None] = lambda task, variant: None,
+) -> Iterator[list[Result]]:
+    """Time every variant on random samples.
 
     Parameters
     ----------
-    source : Source
-        Where the samples come from.
-    n : int
-        Records in a sample.
+    tasks : sequence of (Source, int)
+        Where samples come from, and their size.
     k : int
         Smallest cell size.
     seed : int
         Repeats the samples.
-    tick : callable, optional
-        Called with a variant's name after each of its runs.
     n_samples : int
         Number of samples; the paper takes three.
+    jobs : int
+        Runs at the same time, each in a process of its own. Processor time is measured; runs that share caches and
+        memory still slow one another.
+    tick : callable, optional
+        Called with a task and a variant's name after each run.
 
-    Returns
-    -------
+    Yields
+    ------
     results : list of Result
-        One for each of `variants`, in their order.
+        For a task, one result for each of `variants`, in their order.
     """
-    runs: dict[str, list[tuple[float, float, float]]] = {name: [] for name in variants()}
-    for sample in range(n_samples):
-        X = standardize(source.sample(n, np.random.default_rng([seed, n, sample])))
-        cells: dict[str, Labels] = {}
-        for name, mdav in variants().items():
-            cells[name], seconds = timed(mdav, X, k)
-            runs[name].append((seconds, agreement(cells[TRADITIONAL], cells[name]), loss(X, cells[name]).il))
-            tick(name)
-    means = {name: np.mean(measured, axis=0).tolist() for name, measured in runs.items()}
+    with side_by_side(jobs) as start:
+        started = [
+            [{name: start(*task, k, seed, sample, name) for name in variants()} for sample in range(n_samples)]
+            for task in tasks
+        ]
+        for task, samples in zip(tasks, started, strict=True):
+            runs = [_finish(sample, partial(tick, task)) for sample in samples]
+            yield _means(task, runs)
+
+
+def _finish(sample: dict[str, Callable[[], Run]], tick: Callable[[str], None]) -> dict[str, Run]:
+    runs = {}
+    for name, result in sample.items():
+        runs[name] = result()
+        tick(name)
+    return runs
+
+
+def _means(task: Task, samples: Sequence[dict[str, Run]]) -> list[Result]:
+    """Average over the samples."""
+    source, n = task
+    means = {
+        name: np.mean(
+            [
+                (runs[name].seconds, agreement(runs[TRADITIONAL].cells, runs[name].cells), runs[name].il)
+                for runs in samples
+            ],
+            axis=0,
+        ).tolist()
+        for name in variants()
+    }
     baseline = means[TRADITIONAL][0]
     return [
-        Result(source.name, n, name, seconds, baseline / seconds, same, il, n_samples)
+        Result(source.name, n, name, seconds, baseline / seconds, same, il, len(samples))
         for name, (seconds, same, il) in means.items()
     ]
 

@@ -10,7 +10,7 @@ from shoal.reproduce.fmdav.ablation import PAPERS_BEST, STRATEGIES, TOGETHER, TR
 from shoal.reproduce.fmdav.sorting import CELL_SIZES, Timing
 
 ANOTHER = "NumPy in place of Matlab, other data and another machine"
-TIES = "census records have many ties, and rounding settles them otherwise"
+TIES = "columns with few distinct values have many ties, and rounding settles them otherwise"
 PAPERS_SIZES = (10_000, 70_000, 150_000)
 
 

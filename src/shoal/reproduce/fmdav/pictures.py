@@ -39,7 +39,9 @@ def alone(ablation: Sequence[Result]) -> Figure:
     panels = figure.subplots(1, len(data), sharey=True, squeeze=False)[0]
     titles = list(STRATEGIES.values())
     for panel, name in zip(panels, data, strict=True):
-        _bars(panel, [[r for r in ablation if (r.data, r.variant) == (name, title)] for title in titles])
+        _bars(
+            panel, [[r for r in ablation if (r.data, r.variant) == (name, title)] for title in titles], _sizes(ablation)
+        )
         _mark_paper(panel, [PAPERS_BEST[title] for title in titles])
         panel.set_xticks(range(len(titles)), [title.replace(" ", "\n") for title in titles], fontsize=7)
         panel.set_title(name)
@@ -56,8 +58,10 @@ def together(ablation: Sequence[Result]) -> Figure:
     for panel, variant, title in zip(
         panels, (TOGETHER, KERNEL), ("all five, NumPy", "shoal's kernel, one thread"), strict=True
     ):
-        _bars(panel, [[r for r in ablation if (r.data, r.variant) == (name, variant)] for name in data])
-        panel.set_xticks(range(len(data)), data)
+        _bars(
+            panel, [[r for r in ablation if (r.data, r.variant) == (name, variant)] for name in data], _sizes(ablation)
+        )
+        panel.set_xticks(range(len(data)), [name.replace(", ", "\n") for name in data])
         panel.set_title(title)
     _mark_paper(panels[0], [PAPERS_BEST[TOGETHER]] * len(data))
     panels[0].set_ylabel("speed-up over traditional MDAV")
@@ -97,9 +101,12 @@ def _sorting_panel(sorting: Sequence[Timing], per_number: bool) -> tuple[Figure,
     return figure, panel
 
 
-def _bars(panel: Axes, groups: Sequence[Sequence[Result]]) -> None:
-    """Draw one group of bars per list, one bar per size."""
-    sizes = sorted({result.n for group in groups for result in group})
+def _sizes(ablation: Sequence[Result]) -> list[int]:
+    return sorted({result.n for result in ablation})
+
+
+def _bars(panel: Axes, groups: Sequence[Sequence[Result]], sizes: Sequence[int]) -> None:
+    """Draw one group of bars per list, one bar per size; a size that a list lacks leaves a gap."""
     width = 0.8 / max(1, len(sizes))
     for i, n in enumerate(sizes):
         heights = [next((r.speedup for r in group if r.n == n), np.nan) for group in groups]
