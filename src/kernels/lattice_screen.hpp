@@ -178,9 +178,9 @@ class LatticeScreen {
     // its first block. Returns what all have found; valid until the next query.
     template <class First>
     Findings& search(const First& first) {
-        std::size_t& skip = skip_boxes_[asked_.wants_farthest];
-        const bool by_boxes = skip == 0;
-        if (!by_boxes) --skip;
+        Skips& skips = skips_[asked_.wants_farthest];
+        const bool by_boxes = skips.n_left == 0;
+        if (!by_boxes) --skips.n_left;
         ++n_queries_;
         std::ranges::sort(leaving_, std::greater<>());
         const auto look = [&](std::size_t thread, std::size_t from, std::size_t to) {
@@ -201,8 +201,7 @@ class LatticeScreen {
             else
                 all = &part;
         }
-        // Boxes rule out too little here to be worth testing; try again later.
-        if (by_boxes && is_most(n_visits, n_blocks_)) skip = 16;
+        if (by_boxes) skips.judge(is_most(n_visits, n_blocks_));
         backwards_ = !backwards_;
         return all->findings;
     }
@@ -271,6 +270,16 @@ class LatticeScreen {
     static constexpr std::ptrdiff_t n_first = 3;
     static constexpr std::size_t n_ahead = 4;
     static constexpr std::size_t stride_blocks = 64;
+
+    // Queries that boxes are not tested in, since they ruled out too little to be worth it; twice as many each time.
+    struct Skips {
+        std::size_t n_left = 0;
+        std::size_t n_next = 16;
+        void judge(bool in_vain) {
+            n_left = in_vain ? n_next : 0;
+            n_next = in_vain ? std::min<std::size_t>(2 * n_next, 256) : 16;
+        }
+    };
 
     // The state of one thread in a shared query.
     struct alignas(128) Part {
@@ -554,7 +563,7 @@ class LatticeScreen {
         upper_.resize(n_dims_ * n_blocks_);
         for (auto* floats : {&outer_, &least2_, &greatest2_}) floats->resize(n_blocks_);
         visit_.resize(n_blocks_ + group_size);
-        skip_boxes_ = {};
+        skips_ = {};
         lay_lattice();
         std::vector<double> error2(pool_.size(), 0.0);
         const double time = 2.0 * static_cast<double>(block_size * width_);
@@ -709,7 +718,7 @@ class LatticeScreen {
     std::vector<float> least2_, greatest2_;
     std::vector<float> around_;
     std::vector<std::uint32_t> visit_;
-    std::array<std::size_t, 2> skip_boxes_{};
+    std::array<Skips, 2> skips_{};
     bool backwards_ = false;
     std::size_t n_queries_ = 0;
     Query asked_;

@@ -76,9 +76,9 @@ class Pace {
     static constexpr double first_pause = 8'000'000;   // between trials
     static constexpr double quiet_pause = 30'000'000;  // until threads that were given back are tried again
     static constexpr double longest_pause = 2'000'000'000;
-    static constexpr std::size_t n_cold = 4;   // rounds after a change that say nothing
-    static constexpr std::size_t fewest = 32;  // rounds to judge by: they are not all alike
-    static constexpr double worth_it = 1.03;
+    static constexpr std::size_t n_cold = 4;    // rounds after a change that say nothing
+    static constexpr std::size_t fewest = 128;  // rounds to judge by: they are not all alike
+    static constexpr double worth_it = 1.05;
 
     // A thread that lost its core for a while has measured that too: one sample counts no more than `most` times.
     void learn(const Round& round, double most) {

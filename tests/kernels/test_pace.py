@@ -55,7 +55,7 @@ def test_the_number_of_threads_stays_while_the_work_changes_little():
         pace.note(1_000, threads, threads, time / threads, 1_000 // threads, time * (1_000 // threads) / 1_000)
         used.append(threads)
 
-    assert len(set(used[:32])) == 1
+    assert len(set(used[:64])) == 1
     assert pace.threads(2_000, 16) == 16
     assert pace.threads(500, 16) < used[0]
 
