@@ -1,8 +1,8 @@
 """Speed-up by threads, and their cost where other programs occupy cores.
 
 One command measures everything on the machine it runs on: 1, 2, 4, 8 and 16 threads, as far as there are cores; two
-cores of which another program keeps one busy; half of all cores kept busy; and many strata. Runs take turns. What could
-not be measured, for lack of cores, is named in the result.
+cores of which another program keeps one busy; half of all cores kept busy; and many strata. Runs take turns. What was
+not measured, for lack of cores or since `--section` left it out, is named in the result.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "threads.json"
 K = 10
 THREADS = (1, 2, 4, 8, 16)
 SPIN = "while True: pass"
+SECTIONS = ("idle", "two cores", "busy")
 HAS_ARROW = find_spec("pyarrow") is not None
 
 
@@ -131,18 +132,18 @@ def measured(task: Task, threads: Sequence[int], situation: Situation, rounds: i
     return rows
 
 
-def all_rows(quick: bool, cores: int) -> Iterator[dict[str, Any]]:
-    """Yield everything that this machine has the cores for."""
-    idle = Situation("idle", cores)
+def all_rows(quick: bool, cores: int, sections: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield everything of some sections that this machine has the cores for."""
     counts = [count for count in THREADS if count <= cores]
-    for task in tasks(quick):
-        yield from measured(task, counts, idle, 1 if quick else 2)
-    if cores >= 2:
+    if "idle" in sections:
+        for task in tasks(quick):
+            yield from measured(task, counts, Situation("idle", cores), 1 if quick else 2)
+    if "two cores" in sections and cores >= 2:
         for task in small_tasks(quick):
             rounds = 2 if quick or task.n > 50_000 else 5
             yield from measured(task, (1, 2), Situation("two cores", 2), rounds)
             yield from measured(task, (1, 2), Situation("two cores, one busy", 2, 1), rounds)
-    if cores >= 4:
+    if "busy" in sections and cores >= 4:
         busy = Situation("half of the cores busy", cores, cores // 2)
         for task in list(tasks(quick))[:2]:
             yield from measured(task, (1, cores), busy, 1)
@@ -150,16 +151,18 @@ def all_rows(quick: bool, cores: int) -> Iterator[dict[str, Any]]:
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Small sizes, to check that it works.")
+@click.option("--section", "sections", type=click.Choice(SECTIONS), multiple=True, help="Run only this; repeatable.")
 @click.option("--output", type=click.Path(path_type=Path), help="Where to write the result.")
-def main(quick: bool, output: Path | None) -> None:
+def main(quick: bool, sections: tuple[str, ...], output: Path | None) -> None:
     """Measure the gain and cost of threads."""
     cores = kernels.cores.n_cores()
     missing = [f"{count} threads: this process may use {cores} cores" for count in THREADS if count > cores]
     missing += [] if HAS_ARROW else ["strata: pyarrow is not installed"]
+    missing += [f"section {name!r}: not asked for" for name in SECTIONS if sections and name not in sections]
     for line in missing:
         click.echo(f"Left out: {line}.")
-    rows = list(all_rows(quick, cores))
-    target = output or (ROOT / "out" / "bench" / "threads.json" if quick else RESULTS)
+    rows = list(all_rows(quick, cores, sections or SECTIONS))
+    target = output or (ROOT / "out" / "bench" / "threads.json" if quick or sections else RESULTS)
     target.parent.mkdir(parents=True, exist_ok=True)
     result = {"machine": {**machine(), "may_use": cores}, "quick": quick, "missing": missing, "rows": rows}
     target.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+from sharing import everything_shared
 from shoal import _kernels, kernels
 from strategies import FAMILIES, RELEASES, RUNNABLE, draw_problem, problems
 
@@ -28,6 +29,24 @@ def test_distances_add_the_squares_in_column_order(problem):
     X, _ = problem
 
     np.testing.assert_array_equal(kernels.distances(X, X[0]), reference.distances(X, X[0]))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 16])
+def test_records_removed_together_are_gone_from_every_answer_that_follows(threads):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 3))
+    left = np.arange(len(X))
+    remaining = _kernels.Remaining(X, threads)
+    with everything_shared():
+        for n_leaving in (1, 700, 64, 3, 1_000, 500):
+            # Of a few neighbourhoods, so that blocks lose many records at once.
+            near = left[np.argsort(np.abs(X[left, 0] - rng.normal()), kind="stable")]
+            remaining.remove(near[:n_leaving])
+            left = np.setdiff1d(left, near[:n_leaving])
+            point = X[near[0]]
+            assert remaining.nearest(point, 9)[0].tolist() == reference.nearest(*scaled(X, point), 9, left).tolist()
+            assert remaining.farthest(point) == reference.farthest(*scaled(X, point), left)
+            np.testing.assert_array_equal(remaining.centroid(), [math.fsum(X[left, j]) / len(left) for j in range(3)])
 
 
 @given(problem=problems(), number=st.integers(0, 10**6))

@@ -44,7 +44,6 @@ namespace {
 
 Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, nb::object progress,
                           const std::string& simd) {
-    check_matrix(rows(X));
     check_cell_size(k, X.shape(0));
     std::vector<std::int64_t> labels(X.shape(0));
     const Loops& chosen = chosen_loops(simd);
@@ -52,6 +51,7 @@ Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, n
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
+        check_matrix(rows(X), pool);
         Mdav(rows(X), k, pool, chosen, labels).run(poller);
     }
     return as_array(std::move(labels));
@@ -239,18 +239,19 @@ Vector<double> distances(const Matrix& X, const Point& point) {
 
 std::pair<Vector<std::int64_t>, MatrixOut> half(Half half, std::size_t n_dims) {
     double* rows = half.rows.release();
+    std::int64_t* records = half.records.release();
     const nb::capsule owner(rows, [](void* kept) noexcept { delete[] static_cast<double*>(kept); });
-    const std::size_t n = half.records.size();
-    return {as_array(std::move(half.records)), MatrixOut(rows, {n, n_dims}, owner)};
+    const nb::capsule records_owner(records, [](void* kept) noexcept { delete[] static_cast<std::int64_t*>(kept); });
+    return {Vector<std::int64_t>(records, {half.size}, records_owner), MatrixOut(rows, {half.size, n_dims}, owner)};
 }
 
 auto halves(const Matrix& X, const Point& direction, std::size_t threads) {
-    check_matrix(rows(X));
     check_length(direction.shape(0), X.shape(1));
     std::pair<Half, Half> found;
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
+        check_matrix(rows(X), pool);
         found = Halving(rows(X), span(direction), pool).halves();
     }
     return std::pair(half(std::move(found.first), X.shape(1)), half(std::move(found.second), X.shape(1)));
@@ -341,7 +342,7 @@ class RemainingRecords : OneAtATime {
         return alone([&] { return remains(record); });
     }
 
-    Vector<double> centroid() const {
+    Vector<double> centroid() {
         return as_array(alone([&] {
             check(remaining_.size() > 0, "no record remains");
             std::vector<double> out(X_.shape(1));

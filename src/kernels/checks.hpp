@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "pool.hpp"
 #include "rows.hpp"
 
 namespace shoal {
@@ -24,19 +25,29 @@ inline void check(bool holds, const char* otherwise) {
     if (!holds) throw std::invalid_argument(otherwise);
 }
 
-inline void check_finite(std::span<const double> values) {
+inline bool all_finite(std::span<const double> values) {
     // All exponent bits are set in infinities and in what is not a number; integers keep the loop free of branches.
     constexpr std::uint64_t exponent = 0x7ff0000000000000;
     bool finite = true;
     for (const double value : values) finite &= (std::bit_cast<std::uint64_t>(value) & exponent) != exponent;
-    check(finite, "a value is not finite");
+    return finite;
 }
 
-// A matrix of finite numbers with at least one record and one column.
-inline void check_matrix(Rows<const double> X) {
+inline void check_finite(std::span<const double> values) {
+    check(all_finite(values), "a value is not finite");
+}
+
+// A matrix of finite numbers with at least one record and one column; `pool` has the threads that look at the values.
+inline void check_matrix(Rows<const double> X, Pool& pool) {
     check(X.size() <= most_records, "more than 2^31 - 1 records");
     check(X.size() > 0 && X.dims() > 0, "the matrix is empty");
-    check_finite(X.flat());
+    pool.split(X.size(), 0.5 * static_cast<double>(X.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
+        check_finite(X.flat().subspan(from * X.dims(), (to - from) * X.dims()));
+    });
+}
+inline void check_matrix(Rows<const double> X) {
+    Pool alone(1);
+    check_matrix(X, alone);
 }
 
 // A size of cells that n records can fill.

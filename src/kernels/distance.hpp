@@ -96,20 +96,28 @@ class Nearest {
         heap_.push_back(candidate);
         std::push_heap(heap_.begin(), heap_.end());
         if (heap_.size() < k_) return false;
-        limit_ = heap_.front();
+        limit_ = std::min(limit_, heap_.front());
         return true;
     }
 
-    // Clears the candidates and keeps the limit.
-    void forget() { heap_.clear(); }
+    // Starts again without candidates and without a limit.
+    void restart(std::size_t k) {
+        k_ = k;
+        limit_ = {std::numeric_limits<double>::infinity(), 0xffffffffu};
+        heap_.clear();
+        heap_.reserve(k);
+    }
+
+    // Only candidates up to this distance matter any more.
+    void limit_to(double distance) { limit_ = std::min(limit_, {distance, 0xffffffffu}); }
 
     const Candidate& limit() const { return limit_; }
     std::size_t k() const { return k_; }
     std::span<const Candidate> found() const { return heap_; }
-    // Nearest first; the heap is used up.
+    // Nearest first; no more candidates may follow.
     std::vector<Candidate> sorted() {
         std::sort(heap_.begin(), heap_.end());
-        return std::move(heap_);
+        return heap_;
     }
 
   private:

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <utility>
@@ -25,15 +27,11 @@
 
 namespace shoal {
 
-// A question and what has been found so far.
+// A question: the point, and how it lies to the lattice. All threads read it.
 struct Query {
-    // Number of records measured at a time, whose rows are fetched together.
-    static constexpr std::size_t max_pending = 12;
-
     std::span<const double> point;
-    Nearest nearest{0};
+    std::size_t k = 0;
     bool wants_farthest = false;
-    Farthest farthest;
 
     // The point in the coordinates of the lattice. All lengths are in steps.
     std::vector<double> turned;
@@ -44,7 +42,39 @@ struct Query {
     double hidden2 = 0;     // the most that coordinates left out can add to a squared distance
     double near_error = 0;  // rounding errors of a record and of the point's projection onto the cube
     double far_error = 0;   // rounding errors of a record and of the point itself
-    double near_limit = 0;  // a record that may be among the nearest is no farther than this
+    // The point as a float in turned coordinates, not in steps, and what rounding it is at most; as the records are
+    // kept.
+    std::vector<float> rotated;
+    double rotated_error = 0;
+};
+
+// What all threads know: squared distances that the k nearest do not exceed, and that the farthest does not fall below.
+struct alignas(128) CommonLimits {
+    std::atomic<double> nearest{0};
+    std::atomic<double> farthest{0};
+
+    void offer_nearest(double distance) {
+        double known = nearest.load(std::memory_order_relaxed);
+        while (distance < known && !nearest.compare_exchange_weak(known, distance, std::memory_order_relaxed)) {
+        }
+    }
+    void offer_farthest(double distance) {
+        double known = farthest.load(std::memory_order_relaxed);
+        while (distance > known && !farthest.compare_exchange_weak(known, distance, std::memory_order_relaxed)) {
+        }
+    }
+};
+
+// What one thread has found, and the limits that it looks within.
+struct Findings {
+    // Number of records measured at a time, whose rows are fetched together.
+    static constexpr std::size_t max_pending = 12;
+
+    Nearest nearest{0};
+    Farthest farthest;
+    double nearest2 = 0;  // the common limits that the following ones were computed from
+    double farthest2 = 0;
+    double near_limit = 0;  // in steps: a record that may be among the nearest is no farther than this
     double far_limit = 0;   // a record that may be the farthest is no nearer than this
     Sieve sieve{};
     std::size_t n_limits = 0;  // how often the limits have moved
@@ -53,18 +83,21 @@ struct Query {
 
     void offer(const Candidate& candidate) {
         nearest.offer(candidate);
-        if (wants_farthest) farthest.offer(candidate);
+        farthest.offer(candidate);
     }
 };
 
 class LatticeScreen {
   public:
-    LatticeScreen(Rows<const double> X, double scale, const PrincipalAxes& turn, const Loops& loops, Pool& pool)
+    // `places` is where each record is; it is kept up to date for the records that move to another place.
+    LatticeScreen(Rows<const double> X, double scale, const PrincipalAxes& turn, const Loops& loops, Pool& pool,
+                  std::span<std::uint32_t> places)
         : X_(X),
           scale_(scale),
           turn_(turn),
           loops_(loops),
           pool_(pool),
+          places_(places),
           n_dims_(turn.n_kept()),
           quads_((n_dims_ + 3) / 4),
           width_(4 * quads_),
@@ -90,6 +123,7 @@ class LatticeScreen {
 
     // Closes the gaps. Returns for each block the place its records now begin at.
     std::vector<std::uint32_t> close_gaps() {
+        erase_leaving();
         std::vector<std::uint32_t> begins(n_blocks_, 0);
         for (std::size_t b = 1; b < n_blocks_; ++b) begins[b] = begins[b - 1] + n_live_[b - 1];
         std::vector<float> turned(whole_blocks(size_) * width_, 0.0f);
@@ -108,18 +142,18 @@ class LatticeScreen {
         return begins;
     }
 
-    // The last record of the block takes the place; returns it. What it leaves reads as the centre of the lattice,
-    // which is never the farthest.
-    std::uint32_t erase(std::size_t place) {
-        const std::size_t block = place / block_size;
-        const std::size_t last = block * block_size + --n_live_[block];
-        std::copy_n(&turned_[last * width_], width_, &turned_[place * width_]);
-        records_[place] = records_[last];
-        half_norm(place) = half_norm(last);
-        for (std::size_t q = 0; q < quads_; ++q) std::copy_n(quad(last, q), 4, quad(place, q));
-        clear_codes(last);
+    // The record at the place is no longer there for the queries that follow. Its codes are removed by the thread that
+    // looks through its block next.
+    void erase(std::size_t place) {
+        leaving_.push_back(static_cast<std::uint32_t>(place));
         --size_;
-        return records_[place];
+    }
+
+    // Removes now what is to be removed.
+    void erase_leaving() {
+        std::ranges::sort(leaving_, std::greater<>());
+        erase_leaving(0, n_blocks_);
+        leaving_.clear();
     }
 
     // Squared distance, as it decides.
@@ -133,15 +167,145 @@ class LatticeScreen {
         return sum;
     }
 
-    Query pose(std::span<const double> point, std::size_t k, bool wants_farthest) const {
+    // Asks for the k records nearest to a point, and for the farthest one if it is wanted.
+    void pose(std::span<const double> point, std::size_t k, bool wants_farthest) {
+        pose(asked_, point, k, wants_farthest);
+        common_.nearest.store(std::numeric_limits<double>::infinity(), std::memory_order_relaxed);
+        common_.farthest.store(-1.0, std::memory_order_relaxed);
+    }
+
+    // Looks through all blocks, on as many threads as pay. Each calls first(thread, findings) before it looks at
+    // its first block. Returns what all have found; valid until the next query.
+    template <class First>
+    Findings& search(const First& first) {
+        Skips& skips = skips_[asked_.wants_farthest];
+        const bool by_boxes = skips.n_left == 0;
+        if (!by_boxes) --skips.n_left;
+        ++n_queries_;
+        std::ranges::sort(leaving_, std::greater<>());
+        const auto look = [&](std::size_t thread, std::size_t from, std::size_t to) {
+            Part& part = parts_[thread];
+            erase_leaving(from, to);
+            if (std::exchange(part.number, n_queries_) != n_queries_) begin(thread, first, by_boxes);
+            if (!by_boxes || !visit_within_reach(part, from, to)) sweep(part.findings, from, to);
+        };
+        pool_.split(n_blocks_, paces_[by_boxes], look, backwards_);
+        leaving_.clear();
+        std::size_t n_visits = 0;
+        Part* all = nullptr;
+        for (Part& part : parts_) {
+            if (part.number != n_queries_) continue;
+            n_visits += part.n_visits;
+            if (all != nullptr)
+                gather(all->findings, part.findings);
+            else
+                all = &part;
+        }
+        if (by_boxes) skips.judge(is_most(n_visits, n_blocks_));
+        backwards_ = !backwards_;
+        return all->findings;
+    }
+
+    // Says that limit_by() will be called for a block.
+    void expect(std::size_t home) const {
+        const float* rows = &turned_[std::min(home, n_blocks_ - 1) * block_size * width_];
+        for (std::size_t i = 0; i < block_size * width_; i += 16) __builtin_prefetch(rows + i);
+    }
+
+    // Sets a limit that the k nearest are surely within: as far as the k-th of the records around a block can be, by
+    // their turned coordinates. These lie side by side, unlike the records themselves.
+    void limit_by(std::size_t home) {
+        const std::size_t k = asked_.k;
+        if (k == 0 || size_ < k) return;
+        home = std::min(home, n_blocks_ - 1);
+        std::size_t from = home;
+        std::size_t to = home + 1;
+        for (std::size_t n = n_staying(home); n < k;) {
+            if (from > 0) n += n_staying(--from);
+            if (to < n_blocks_) n += n_staying(to++);
+        }
+        around_.clear();
+        for (std::size_t b = from; b < to; ++b) {
+            const bool all_stay = n_staying(b) == n_live_[b];
+            for (std::size_t place = b * block_size; place < b * block_size + n_live_[b]; ++place)
+                if (all_stay || places_[records_[place]] == place) around_.push_back(rotated_distance2(place));
+        }
+        const auto last = around_.begin() + static_cast<std::ptrdiff_t>(k - 1);
+        std::nth_element(around_.begin(), last, around_.end());
+        // Floats round each of the sums, and squares below 1e-38 lose digits.
+        const double rounding = 2.4e-7 * static_cast<double>(n_dims_ + 8);
+        const double last2 = (static_cast<double>(*last) * (1 + rounding) + 1e-36) * per_step_ * per_step_;
+        const double steps = std::sqrt(last2 + asked_.hidden2) + turn_error_ + asked_.rotated_error;
+        common_.nearest.store(steps * steps * (1 + slack) * step_ * step_ + vanishing, std::memory_order_relaxed);
+    }
+
+    // The places of the records that are at least as far from a point as a squared radius, ascending.
+    std::vector<std::uint32_t> beyond(std::span<const double> point, double radius2) {
+        erase_leaving();
         Query query;
+        pose(query, point, 0, true);
+        Findings limits;
+        limits.farthest2 = radius2;
+        set_limits(query, limits);
+        std::vector<std::vector<std::uint32_t>> found(pool_.size());
+        pool_.split(n_blocks_, 100.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
+            Hits hits;
+            for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, limits.sieve, hits)) < to; ++b)
+                for (std::uint64_t left = hits.far & live(b); left; left &= left - 1) {
+                    const std::size_t place = b * block_size + static_cast<std::size_t>(std::countr_zero(left));
+                    if (measure(records_[place], point) >= radius2)
+                        found[thread].push_back(static_cast<std::uint32_t>(place));
+                }
+        });
+        std::vector<std::uint32_t> places;
+        for (const auto& some : found) places.insert(places.end(), some.begin(), some.end());
+        std::ranges::sort(places);
+        return places;
+    }
+
+  private:
+    static constexpr std::uint8_t zero_code = 128;
+    static std::size_t whole_blocks(std::size_t n) { return (n + block_size - 1) / block_size * block_size; }
+    // Number of blocks visited in order of their distance, and number of blocks prefetched.
+    static constexpr std::ptrdiff_t n_first = 3;
+    static constexpr std::size_t n_ahead = 4;
+    static constexpr std::size_t stride_blocks = 64;
+
+    // Queries that boxes are not tested in, since they ruled out too little to be worth it; twice as many each time.
+    struct Skips {
+        std::size_t n_left = 0;
+        std::size_t n_next = 16;
+        void judge(bool in_vain) {
+            n_left = in_vain ? n_next : 0;
+            n_next = in_vain ? std::min<std::size_t>(2 * n_next, 256) : 16;
+        }
+    };
+
+    // The state of one thread in a shared query.
+    struct alignas(128) Part {
+        std::size_t number = 0;    // of the last query it took part in
+        std::size_t n_visits = 0;  // blocks that boxes have not ruled out
+        Findings findings;
+        // The point as boxes see it.
+        std::vector<float> low, high, outward;
+        double radius = 0, shift = 0;
+    };
+
+    // ------------------------------------------------------------------------------------------------ asking
+
+    void pose(Query& query, std::span<const double> point, std::size_t k, bool wants_farthest) const {
         query.point = point;
-        query.nearest = Nearest(k);
+        query.k = k;
         query.wants_farthest = wants_farthest;
-        query.turned.resize(width_);
+        query.turned.assign(width_, 0.0);
         query.code.assign(width_, 0);
+        query.norm = query.offset = query.outside2 = 0;
         const double hidden = std::sqrt(turn_.apply(point, query.turned)) + hidden_;
         query.hidden2 = hidden * hidden * per_step_ * per_step_ * (1 + slack);
+        query.rotated.assign(query.turned.begin(), query.turned.end());
+        double largest = 0;
+        for (const double value : query.turned) largest = std::max(largest, std::abs(value));
+        query.rotated_error = largest * 1.2e-7 * std::sqrt(static_cast<double>(n_dims_)) * per_step_;
         double near2 = 0;
         double far2 = 0;
         for (std::size_t j = 0; j < n_dims_; ++j) {
@@ -158,178 +322,108 @@ class LatticeScreen {
         }
         query.near_error = std::sqrt(near2) * (1 + slack) + lattice_error_;
         query.far_error = std::sqrt(far2) * (1 + slack) + lattice_error_;
-        return query;
     }
 
-    // Looks through all blocks, on as many threads as pay. Each calls first(query), with the query as it is asked
-    // there, before it looks at its first block.
     template <class First>
-    void search(Query& query, const First& first) {
-        std::size_t& skip = skip_boxes_[query.wants_farthest];
-        const bool by_boxes = skip == 0;
-        if (!by_boxes) --skip;
-        ++n_queries_;
-        if (pool_.size() > 1) asked_ = query;
-        const auto look = [&](std::size_t thread, std::size_t from, std::size_t to) {
-            Part& part = parts_[thread];
-            // The calling thread uses the query itself.
-            Query& mine = thread == 0 ? query : part.query;
-            if (std::exchange(part.number, n_queries_) != n_queries_) {
-                if (thread != 0) mine = asked_;
-                if (thread != 0) mine.nearest.forget();
-                first(mine);
-                set_limits(mine);
-                part.n_visits = 0;
-                if (by_boxes) look_out(mine, part);
-            }
-            if (!by_boxes || !visit_within_reach(mine, part, from, to)) sweep(mine, from, to);
-        };
-        pool_.split(n_blocks_, paces_[by_boxes], look, backwards_);
-        std::size_t n_visits = 0;
-        for (const Part& part : parts_) {
-            if (part.number != n_queries_) continue;
-            n_visits += part.n_visits;
-            if (&part != &parts_.front()) gather(query, part.query);
-        }
-        // Boxes rule out too little here to be worth testing; try again later.
-        if (by_boxes && is_most(n_visits, n_blocks_)) skip = 16;
-        backwards_ = !backwards_;
+    void begin(std::size_t thread, const First& first, bool by_boxes) {
+        Part& part = parts_[thread];
+        Findings& findings = part.findings;
+        findings.nearest.restart(asked_.k);
+        findings.farthest = {};
+        findings.nearest2 = -1;  // not known yet
+        first(thread, findings);
+        share_limits(findings);
+        part.n_visits = 0;
+        if (by_boxes) look_out(part);
     }
 
-    // Sets a limit that the k nearest are surely within: as far as the k-th of the records around a block can be, by
-    // their turned coordinates. These lie side by side, unlike the records themselves.
-    void limit_by(Query& query, std::size_t home) {
-        const std::size_t k = query.nearest.k();
-        if (k == 0 || size_ < k) return;
-        home = std::min(home, n_blocks_ - 1);
-        std::size_t from = home;
-        std::size_t to = home + 1;
-        for (std::size_t n = n_live_[home]; n < k;) {
-            if (from > 0) n += n_live_[--from];
-            if (to < n_blocks_) n += n_live_[to++];
-        }
-        around_.clear();
-        for (std::size_t b = from; b < to; ++b)
-            for (std::size_t place = b * block_size; place < b * block_size + n_live_[b]; ++place)
-                around_.push_back(turned_distance2(query, place));
-        const auto last = around_.begin() + static_cast<std::ptrdiff_t>(k - 1);
-        std::nth_element(around_.begin(), last, around_.end());
-        const double steps = std::sqrt(*last * (1 + slack) + query.hidden2) + turn_error_;
-        query.nearest = Nearest(k, {steps * steps * (1 + slack) * step_ * step_ + vanishing, 0xffffffffu});
+    // Says what this thread has found and takes over what others have.
+    void share_limits(Findings& findings) {
+        common_.offer_nearest(findings.nearest.limit().distance);
+        if (asked_.wants_farthest) common_.offer_farthest(findings.farthest.distance);
+        const double nearest2 = common_.nearest.load(std::memory_order_relaxed);
+        const double farthest2 = common_.farthest.load(std::memory_order_relaxed);
+        if (nearest2 == findings.nearest2 && farthest2 == findings.farthest2) return;
+        findings.nearest2 = nearest2;
+        findings.farthest2 = farthest2;
+        findings.nearest.limit_to(nearest2);
+        set_limits(asked_, findings);
     }
-
-    // Calls found(place) for each record at least as far from a point as a squared radius; it may erase the place.
-    template <class Found>
-    void for_each_beyond(std::span<const double> point, double radius2, const Found& found) {
-        Query query = pose(point, 0, true);
-        query.farthest.distance = radius2;
-        set_limits(query);
-        Hits hits;
-        for (std::size_t b = 0; (b = loops_.scan(lines_.data(), b, n_blocks_, query.sieve, hits)) < n_blocks_; ++b)
-            // From the last slot down: erasing moves a later record, already looked at, into the gap.
-            for (std::uint64_t left = hits.far & live(b); left;) {
-                const int slot = 63 - std::countl_zero(left);
-                left &= ~(std::uint64_t{1} << slot);
-                const std::size_t place = b * block_size + static_cast<std::size_t>(slot);
-                if (measure(records_[place], point) >= radius2) found(place);
-            }
-    }
-
-  private:
-    static constexpr std::uint8_t zero_code = 128;
-    static std::size_t whole_blocks(std::size_t n) { return (n + block_size - 1) / block_size * block_size; }
-    // Number of blocks visited in order of their distance, and number of blocks prefetched.
-    static constexpr std::ptrdiff_t n_first = 3;
-    static constexpr std::size_t n_ahead = 4;
-    static constexpr std::size_t stride_blocks = 64;
-
-    // The state of one thread in a shared query.
-    struct alignas(128) Part {
-        std::size_t number = 0;    // of the last query it took part in
-        std::size_t n_visits = 0;  // blocks that boxes have not ruled out
-        Query query;
-        // The point as boxes see it.
-        std::vector<float> low, high, outward;
-        double radius = 0, shift = 0;
-    };
-
-    // ------------------------------------------------------------------------------------------------ asking
 
     // Turns what has been found into limits on true distances, and these into limits on scores. A score is
     // code . point - norm / 2, so the squared lattice distance is |point|^2 - 2 (score - offset), and at most one more
     // where half a norm was rounded.
-    void set_limits(Query& query) const {
-        ++query.n_limits;
-        Sieve& sieve = query.sieve;
+    void set_limits(const Query& query, Findings& findings) const {
+        ++findings.n_limits;
+        Sieve& sieve = findings.sieve;
         sieve = {query.code.data(), quads_};
         const auto bounded = [](double score) {
             return static_cast<std::int32_t>(std::clamp(score, -2147483647.0, 2147483646.0));
         };
-        query.near_limit = -1;
-        if (query.nearest.k() > 0) {
-            query.near_limit =
-                std::sqrt(query.nearest.limit().distance * (1 + slack) + vanishing) * per_step_ + turn_error_;
+        findings.near_limit = -1;
+        if (query.k > 0) {
+            findings.near_limit = std::sqrt(findings.nearest2 * (1 + slack) + vanishing) * per_step_ + turn_error_;
             // A record in the cube is nearer to the point's projection than to the point, by Pythagoras.
-            const double inside2 = query.near_limit * query.near_limit * (1 + slack) - query.outside2 * (1 - slack);
+            const double inside2 =
+                findings.near_limit * findings.near_limit * (1 + slack) - query.outside2 * (1 - slack);
             if (inside2 >= 0) {
                 const double reach = std::sqrt(inside2) + query.near_error;
                 sieve.near_at_least =
                     bounded(std::floor(query.offset + (query.norm - reach * reach * (1 + slack)) / 2) - 1);
             }
         }
-        query.far_limit = std::numeric_limits<double>::infinity();
+        findings.far_limit = std::numeric_limits<double>::infinity();
         if (query.wants_farthest) {
             const double limit =
-                std::sqrt(std::max(query.farthest.distance * (1 - slack) - vanishing, 0.0)) * per_step_ - turn_error_;
-            query.far_limit = std::sqrt(std::max(std::max(limit, 0.0) * limit * (1 - slack) - query.hidden2, 0.0));
-            const double reach = std::max(query.far_limit - query.far_error, 0.0);
+                std::sqrt(std::max(findings.farthest2 * (1 - slack) - vanishing, 0.0)) * per_step_ - turn_error_;
+            findings.far_limit = std::sqrt(std::max(std::max(limit, 0.0) * limit * (1 - slack) - query.hidden2, 0.0));
+            const double reach = std::max(findings.far_limit - query.far_error, 0.0);
             sieve.far_at_most =
                 bounded(std::ceil(query.offset + (query.norm + 1 - reach * reach * (1 - slack)) / 2) + 1);
         }
     }
 
     // Notes what the lattice cannot rule out in the blocks [from, to), and measures it a few records at a time.
-    void scan(Query& query, std::size_t from, std::size_t to) const {
+    void scan(Findings& findings, std::size_t from, std::size_t to) {
         Hits hits;
-        for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, query.sieve, hits)) < to; ++b) {
+        for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, findings.sieve, hits)) < to; ++b) {
             for (std::uint64_t left = (hits.near | hits.far) & live(b); left; left &= left - 1) {
                 const std::uint32_t record =
                     records_[b * block_size + static_cast<std::size_t>(std::countr_zero(left))];
                 fetch(X_[record]);
-                query.pending[query.n_pending++] = record;
+                findings.pending[findings.n_pending++] = record;
             }
-            if (query.n_pending >= Query::max_pending) measure_pending(query);
+            if (findings.n_pending >= Findings::max_pending) measure_pending(findings);
         }
     }
 
-    void measure_pending(Query& query) const {
-        const double limit = query.nearest.limit().distance;
-        const double farthest = query.farthest.distance;
-        for (std::size_t i = 0; i < query.n_pending; ++i)
-            query.offer({measure(query.pending[i], query.point), query.pending[i]});
-        query.n_pending = 0;
-        if (query.nearest.limit().distance != limit || query.farthest.distance != farthest) set_limits(query);
+    void measure_pending(Findings& findings) {
+        for (std::size_t i = 0; i < findings.n_pending; ++i)
+            findings.offer({measure(findings.pending[i], asked_.point), findings.pending[i]});
+        findings.n_pending = 0;
+        share_limits(findings);
     }
 
-    static void gather(Query& query, const Query& part) {
-        for (const Candidate& candidate : part.nearest.found()) query.nearest.offer(candidate);
-        if (query.wants_farthest) query.farthest.offer({part.farthest.distance, part.farthest.record});
+    static void gather(Findings& all, const Findings& part) {
+        for (const Candidate& candidate : part.nearest.found()) all.nearest.offer(candidate);
+        all.farthest.offer({part.farthest.distance, part.farthest.record});
     }
 
     // To and fro: what was read last is still in the cache when the next query begins there.
-    void sweep(Query& query, std::size_t from, std::size_t to) const {
+    void sweep(Findings& findings, std::size_t from, std::size_t to) {
         const std::size_t n_strides = (to - from + stride_blocks - 1) / stride_blocks;
         for (std::size_t i = 0; i < n_strides; ++i) {
             const std::size_t start = from + (backwards_ ? n_strides - 1 - i : i) * stride_blocks;
-            scan(query, start, std::min(start + stride_blocks, to));
+            scan(findings, start, std::min(start + stride_blocks, to));
         }
-        measure_pending(query);
+        measure_pending(findings);
     }
 
     static bool is_most(std::size_t n, std::size_t n_all) { return n * 8 > n_all * 7; }
 
     // Of some blocks those whose boxes come near enough, nearest first, or reach far enough; says no if they are most.
-    bool visit_within_reach(Query& query, Part& part, std::size_t from, std::size_t to) {
+    bool visit_within_reach(Part& part, std::size_t from, std::size_t to) {
+        Findings& findings = part.findings;
         const float* least2 = least2_.data() + from;
         const float* greatest2 = greatest2_.data() + from;
         measure_boxes(part, from, to);
@@ -340,9 +434,9 @@ class LatticeScreen {
         float far2 = 0;
         std::size_t n_limits = 0;
         const auto take_limits = [&] {
-            n_limits = query.n_limits;
-            near2 = query.near_limit < 0 ? -1.0f : above(query.near_limit * query.near_limit * (1 + rounding));
-            far2 = below(query.far_limit * query.far_limit - 8 * rounding * largest2);
+            n_limits = findings.n_limits;
+            near2 = findings.near_limit < 0 ? -1.0f : above(findings.near_limit * findings.near_limit * (1 + rounding));
+            far2 = below(findings.far_limit * findings.far_limit - 8 * rounding * largest2);
         };
         take_limits();
         const auto begin = visit_.begin() + static_cast<std::ptrdiff_t>(from);
@@ -359,23 +453,23 @@ class LatticeScreen {
             const bool early = next - begin < n_first;
             if (early) std::iter_swap(next, std::min_element(next, end, nearer));
             if (!within_reach(*next)) continue;
-            scan(query, from + *next, from + *next + 1);
-            if (early) measure_pending(query);
-            if (query.n_limits != n_limits) take_limits();
+            scan(findings, from + *next, from + *next + 1);
+            if (early) measure_pending(findings);
+            if (findings.n_limits != n_limits) take_limits();
         }
-        measure_pending(query);
+        measure_pending(findings);
         return true;
     }
 
     // The point as boxes see it.
-    void look_out(const Query& query, Part& part) const {
+    void look_out(Part& part) const {
         for (auto* floats : {&part.low, &part.high, &part.outward}) floats->resize(n_dims_);
         double radius2 = 0;
         part.shift = 0;
         for (std::size_t j = 0; j < n_dims_; ++j) {
-            part.low[j] = below(query.turned[j]);
-            part.high[j] = above(query.turned[j]);
-            const double outward = query.turned[j] - middle_[j];
+            part.low[j] = below(asked_.turned[j]);
+            part.high[j] = above(asked_.turned[j]);
+            const double outward = asked_.turned[j] - middle_[j];
             part.outward[j] = static_cast<float>(outward);
             radius2 += outward * outward;
             part.shift += middle_[j] * outward;
@@ -383,15 +477,17 @@ class LatticeScreen {
         part.radius = std::sqrt(radius2);
     }
 
-    // Squared, in steps, but for what is hidden.
-    double turned_distance2(const Query& query, std::size_t place) const {
+    // Squared, but for what is hidden.
+    float rotated_distance2(std::size_t place) const {
         const float* source = &turned_[place * width_];
-        std::array<double, 4> sums{};
-        for (std::size_t j = 0; j < n_dims_; ++j) {
-            const double difference = (source[j] - centre_[j]) * per_step_ - query.turned[j];
-            sums[j % 4] += difference * difference;
-        }
-        return sums[0] + sums[1] + sums[2] + sums[3];
+        const float* point = asked_.rotated.data();
+        std::array<float, 4> sums{};
+        for (std::size_t j = 0; j < width_; j += 4)
+            for (std::size_t lane = 0; lane < 4; ++lane) {
+                const float difference = source[j + lane] - point[j + lane];
+                sums[lane] += difference * difference;
+            }
+        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
 
     // Between what squared distances from the point the records of some blocks lie.
@@ -424,6 +520,31 @@ class LatticeScreen {
         const std::size_t slot = place % block_size;
         return block[n_groups + slot / group_size * quads_ + q].bytes + slot % group_size * 4;
     }
+    // Records of a block that are not about to leave.
+    std::size_t n_staying(std::size_t block) const {
+        const auto in_block = [&](std::uint32_t place) { return block_of(place) == block; };
+        return n_live_[block] - static_cast<std::size_t>(std::ranges::count_if(leaving_, in_block));
+    }
+
+    // Of the records that leave, those of the blocks [from, to). The last record of a block takes the place. What it
+    // leaves reads as the centre of the lattice, which is never the farthest.
+    void erase_leaving(std::size_t from, std::size_t to) {
+        // From the last place down, so that no record is moved that is about to leave.
+        const auto begin = std::ranges::lower_bound(leaving_, to * block_size - 1, std::greater<>());
+        for (auto place = begin; place != leaving_.end() && *place >= from * block_size; ++place) close_place(*place);
+    }
+    void close_place(std::size_t place) {
+        const std::size_t block = place / block_size;
+        const std::size_t last = block * block_size + --n_live_[block];
+        if (place != last) {
+            std::copy_n(&turned_[last * width_], width_, &turned_[place * width_]);
+            records_[place] = records_[last];
+            places_[records_[place]] = static_cast<std::uint32_t>(place);
+            half_norm(place) = half_norm(last);
+            for (std::size_t q = 0; q < quads_; ++q) std::copy_n(quad(last, q), 4, quad(place, q));
+        }
+        clear_codes(last);
+    }
     void clear_codes(std::size_t place) {
         half_norm(place) = 0;
         for (std::size_t q = 0; q < quads_; ++q) std::fill_n(quad(place, q), 4, zero_code);
@@ -442,7 +563,7 @@ class LatticeScreen {
         upper_.resize(n_dims_ * n_blocks_);
         for (auto* floats : {&outer_, &least2_, &greatest2_}) floats->resize(n_blocks_);
         visit_.resize(n_blocks_ + group_size);
-        skip_boxes_ = {};
+        skips_ = {};
         lay_lattice();
         std::vector<double> error2(pool_.size(), 0.0);
         const double time = 2.0 * static_cast<double>(block_size * width_);
@@ -565,6 +686,7 @@ class LatticeScreen {
     const PrincipalAxes& turn_;
     const Loops& loops_;
     Pool& pool_;
+    std::span<std::uint32_t> places_;
     std::size_t n_dims_;  // kept coordinates
     std::size_t quads_;
     std::size_t width_;
@@ -576,6 +698,7 @@ class LatticeScreen {
     std::vector<float> turned_;
     std::vector<std::uint32_t> records_;
     std::vector<std::uint8_t> n_live_;
+    std::vector<std::uint32_t> leaving_;  // places of records that are no longer there, but still in their blocks
 
     // The lattice and the codes on it; lengths in steps.
     std::vector<double> centre_;
@@ -593,12 +716,13 @@ class LatticeScreen {
 
     // Room to work in.
     std::vector<float> least2_, greatest2_;
-    std::vector<double> around_;
+    std::vector<float> around_;
     std::vector<std::uint32_t> visit_;
-    std::array<std::size_t, 2> skip_boxes_{};
+    std::array<Skips, 2> skips_{};
     bool backwards_ = false;
     std::size_t n_queries_ = 0;
-    Query asked_;                                          // as all threads but the calling one ask it
+    Query asked_;
+    CommonLimits common_;
     std::vector<Part> parts_;                              // one for each thread
     std::array<Pace, 2> paces_{Pace(500.0), Pace(100.0)};  // of a block that is swept, or tested by its box
 };

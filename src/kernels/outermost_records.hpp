@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -27,7 +28,8 @@ class OutermostRecords {
         for (std::size_t j = 0; j < n_dims_; ++j) columns_[j * stride_ + records_.size()] = row[j];
         records_.push_back(record);
         homes_.push_back(home);
-        radii_.push_back(seen_from_.empty() ? 0.0 : std::sqrt(squared_distance(row, seen_from_)));
+        ranks_.push_back(none);
+        seen_from_.clear();
     }
 
     // Removes a record; the last record moves to its slot.
@@ -36,36 +38,42 @@ class OutermostRecords {
         for (std::size_t j = 0; j < n_dims_; ++j) columns_[j * stride_ + slot] = columns_[j * stride_ + last];
         records_[slot] = records_[last];
         homes_[slot] = homes_[last];
-        radii_[slot] = radii_[last];
+        if (ranks_[slot] != none) outward_[ranks_[slot]].slot = none;
+        if (slot != last && ranks_[last] != none) outward_[ranks_[last]].slot = static_cast<std::uint32_t>(slot);
+        ranks_[slot] = ranks_[last];
         records_.pop_back();
         homes_.pop_back();
-        radii_.pop_back();
+        ranks_.pop_back();
     }
 
-    // Number of records measured at a time: whole chunks of the loops.
-    static constexpr std::size_t n_at_once = 128;
+    // Number of records measured at a time: a chunk of the loops.
+    static constexpr std::size_t n_at_once = 64;
 
-    // Squared distances from a point of up to `n_at_once` records, starting at a multiple of that number.
-    std::span<const double> distances(const Loops& loops, std::span<const double> point, std::size_t from) {
+    // Calls found(candidate) for up to `n_at_once` records, starting at a multiple of that number.
+    template <class Found>
+    void measure(const Loops& loops, std::span<const double> point, std::size_t from, const Found& found) const {
+        std::array<double, n_at_once> distance;
         const std::size_t n = std::min(n_at_once, records_.size() - from);
-        loops.distances(columns_.data() + from, stride_, n, point, distances_.data() + from);
-        return {distances_.data() + from, n};
+        loops.distances(columns_.data() + from, stride_, n, point, distance.data());
+        for (std::size_t i = 0; i < n; ++i) found({distance[i], records_[from + i]});
     }
 
     // The record farthest from a point that moves little between calls. Only records that were about as far from its
     // previous position are measured; if it has moved so much that these are more than a few, all are.
     Farthest farthest(const Loops& loops, std::span<const double> point) {
         if (seen_from_.empty()) return measure_all(loops, point);
+        while (first_ < outward_.size() && outward_[first_].slot == none) ++first_;
+        const double top = first_ < outward_.size() ? outward_[first_].radius : 0.0;
         const double moved = std::sqrt(squared_distance(point, seen_from_)) * (1 + slack);
-        const double top = records_.empty() ? 0.0 : *std::max_element(radii_.begin(), radii_.end());
         const double least = top * (1 - slack) - 2 * moved;
         // Squares of such small numbers may have lost digits.
-        if (top < 1e-140) return measure_all(loops, point);
+        if (top < 1e-140 || !(beyond_ < least)) return measure_all(loops, point);
         Farthest farthest;
         std::size_t n_measured = 0;
-        for (std::size_t i = 0; i < records_.size(); ++i) {
-            if (radii_[i] < least) continue;
-            farthest.offer({distance(i, point), records_[i]});
+        for (std::size_t i = first_; i < outward_.size() && outward_[i].radius >= least; ++i) {
+            const std::uint32_t slot = outward_[i].slot;
+            if (slot == none) continue;
+            farthest.offer({distance(slot, point), records_[slot]});
             ++n_measured;
         }
         if (n_measured > most_measured) seen_from_.clear();
@@ -74,16 +82,42 @@ class OutermostRecords {
 
   private:
     static constexpr std::size_t most_measured = 32;
+    static constexpr std::size_t most_ranked = 256;
+    static constexpr std::uint32_t none = 0xffffffff;
 
+    // How far from the point of the last search among all records a record is.
+    struct Ranked {
+        double radius;
+        std::uint32_t slot;  // none, once it is erased
+    };
+
+    // Ranks the farthest ones for the next calls.
     Farthest measure_all(const Loops& loops, std::span<const double> point) {
         seen_from_.assign(point.begin(), point.end());
-        loops.distances(columns_.data(), stride_, records_.size(), point, distances_.data());
+        outward_.clear();
         Farthest farthest;
-        for (std::size_t i = 0; i < records_.size(); ++i) {
-            farthest.offer({distances_[i], records_[i]});
-            radii_[i] = std::sqrt(distances_[i]);
-        }
+        for (std::size_t from = 0; from < records_.size(); from += n_at_once)
+            measure(loops, point, from, [&](const Candidate& candidate) {
+                farthest.offer(candidate);
+                outward_.push_back({std::sqrt(candidate.distance), static_cast<std::uint32_t>(outward_.size())});
+            });
+        rank();
         return farthest;
+    }
+
+    void rank() {
+        const auto farther = [](const Ranked& one, const Ranked& other) { return one.radius > other.radius; };
+        first_ = 0;
+        beyond_ = -1;
+        if (outward_.size() > most_ranked) {
+            const auto end = outward_.begin() + static_cast<std::ptrdiff_t>(most_ranked);
+            std::ranges::nth_element(outward_, end, farther);
+            beyond_ = end->radius;
+            outward_.erase(end, outward_.end());
+        }
+        std::ranges::sort(outward_, farther);
+        std::ranges::fill(ranks_, none);
+        for (std::uint32_t i = 0; i < outward_.size(); ++i) ranks_[outward_[i].slot] = i;
     }
 
     double distance(std::size_t slot, std::span<const double> point) const {
@@ -103,18 +137,19 @@ class OutermostRecords {
             std::copy_n(columns_.begin() + static_cast<std::ptrdiff_t>(j * stride_), records_.size(),
                         columns.begin() + static_cast<std::ptrdiff_t>(j * stride));
         columns_ = std::move(columns);
-        distances_.resize(stride);
         stride_ = stride;
     }
 
     std::size_t n_dims_;
     std::size_t stride_ = 0;
     std::vector<double> columns_;
-    std::vector<double> distances_;
     std::vector<std::uint32_t> records_;
     std::vector<std::uint32_t> homes_;
-    std::vector<double> seen_from_;  // point of the last search among all records, or empty
-    std::vector<double> radii_;      // distances from there
+    std::vector<double> seen_from_;     // point of the last search among all records, or empty
+    std::vector<Ranked> outward_;       // the farthest from there, the farthest first
+    std::vector<std::uint32_t> ranks_;  // of each record there, or none
+    std::size_t first_ = 0;             // all before it are erased
+    double beyond_ = -1;                // no record that is not ranked is farther from there
 };
 
 }  // namespace shoal

@@ -29,14 +29,19 @@ class Pace {
     // Work below this, for each thread, is not worth calling a thread for. Tests set it to 0 to have everything shared.
     static inline std::atomic<double> least_share{8'000.0};
 
+    // A round that is late by more has lost a thread to another program: a time slice is some milliseconds.
+    static constexpr double lateness = 300'000;
+
     double work(std::size_t n_items) const { return static_cast<double>(n_items) * time_per_item_; }
 
     std::size_t threads(std::size_t n_items, std::size_t most) {
         most_ = std::max<std::size_t>(most, 1);
         if (level_ == 0 || level_ > most_) level_ = most_;
         by_work_ = std::min(n_items, most_);
-        if (const double least = least_share; least > 0)
-            by_work_ = std::min(by_work_, static_cast<std::size_t>(std::min(work(n_items) / least, 1e6)));
+        if (const double least = least_share; least > 0) {
+            const double shares = std::min(work(n_items) / least, 1e6);
+            by_work_ = std::min(by_work_, steady(shares));
+        }
         return std::max<std::size_t>(std::min(trial_ > 0 ? trial_ : level_, by_work_), 1);
     }
 
@@ -46,6 +51,11 @@ class Pace {
         learn(round, late ? 1.25 : 4.0);
         if (by_work_ < 2 || round.time > longest) return;
         if (late && round.n_threads > 1) return fall(round.n_threads);
+        // With another number of threads, data move from cache to cache at first.
+        if (n_first_ < n_cold) {
+            ++n_first_;
+            return;
+        }
         items_ += static_cast<double>(round.n_items);
         time_ += round.time;
         if (++n_rounds_ < fewest) return;
@@ -54,13 +64,21 @@ class Pace {
     }
 
   private:
-    static constexpr double lateness = 300'000;        // a time slice is some milliseconds
+    // As many threads as there are shares; about as many, if that is the number of the round before: with another
+    // number each thread gets another part of the data, which is not in its cache.
+    std::size_t steady(double shares) {
+        const auto before = static_cast<double>(steady_);
+        if (shares < 0.85 * before || shares >= 1.1 * (before + 1)) steady_ = static_cast<std::size_t>(shares);
+        return steady_;
+    }
+
     static constexpr double longest = 20'000'000;      // longer rounds are too few to learn from
     static constexpr double first_pause = 8'000'000;   // between trials
     static constexpr double quiet_pause = 30'000'000;  // until threads that were given back are tried again
     static constexpr double longest_pause = 2'000'000'000;
-    static constexpr std::size_t fewest = 32;  // rounds to judge by: they are not all alike
-    static constexpr double worth_it = 1.03;
+    static constexpr std::size_t n_cold = 4;    // rounds after a change that say nothing
+    static constexpr std::size_t fewest = 128;  // rounds to judge by: they are not all alike
+    static constexpr double worth_it = 1.05;
 
     // A thread that lost its core for a while has measured that too: one sample counts no more than `most` times.
     void learn(const Round& round, double most) {
@@ -99,19 +117,20 @@ class Pace {
     void start(std::size_t trial) {
         trial_ = trial;
         items_ = time_ = 0;
-        n_rounds_ = 0;
+        n_first_ = n_rounds_ = 0;
     }
 
     double time_per_item_;  // of one thread: a guess, until a round was measured
     bool known_ = false;
     std::size_t most_ = 1;
+    std::size_t steady_ = 0;   // threads that the work of the last rounds was about enough for
     std::size_t by_work_ = 1;  // threads that the work of the last round was enough for
     std::size_t level_ = 0;
     std::size_t trial_ = 0;  // threads of the trial that is on, or 0
     bool upwards_ = false;   // whether the next trial is of more threads
     double pause_ = first_pause;
     double items_ = 0, time_ = 0;  // since the last change
-    std::size_t n_rounds_ = 0;
+    std::size_t n_first_ = 0, n_rounds_ = 0;
     double speed_ = 0;  // of the level, before the trial
 };
 

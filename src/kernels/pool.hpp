@@ -44,26 +44,13 @@ class Pool {
     // Calls the task with pieces that together are 0..n, on as many threads as pay. Each thread begins with a share of
     // its own, always the same part of 0..n, then takes pieces of others. `backwards` takes the last pieces first.
     void split(std::size_t n, Pace& pace, const Task& task, bool backwards = false) {
-        const std::size_t n_threads = started(pace.threads(n, n_available_));
-        const Time begin = now();
-        if (n_threads == 1) {
-            if (n > 0) task(0, 0, n);
-            const double time = since(begin);
-            return pace.note({n, 1, 1, time, n, time});
-        }
-        const double share = pace.work(n) / static_cast<double>(n_threads);
-        const std::size_t most_pieces = std::max<std::size_t>(n / n_threads, 1);
-        share_out(
-            {n, n_threads,
-             std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces),
-             backwards, &task});
-        close_round(pace, begin);
+        split({n, n_available_, backwards}, pace, task);
     }
 
     // The same for items that take about so many nanoseconds each.
     void split(std::size_t n, double time_per_item, const Task& task) {
         Pace pace(time_per_item);
-        split(n, pace, task);
+        split({n, now() < scarce_until_ ? n_scarce_ : n_available_, false}, pace, task);
     }
 
     // Calls task(thread, item) for each item of 0..n, one by one: items are begun in this order. For unequal work.
@@ -96,14 +83,20 @@ class Pool {
         std::size_t n = 0, n_threads = 1, n_pieces = 1;
         bool backwards = false;
         const Task* task = nullptr;
+        std::uint64_t number = 0;  // of the round
+        std::uint64_t ended = 0;   // number of shares that have ended when this round has no piece left
     };
 
     // What belongs to a thread, apart from what others write often.
     struct alignas(128) Seat {
-        std::atomic<bool> inside{false};                // a round
-        std::size_t n_done = 0;                         // items in this round
-        std::uint64_t round = 0;                        // the last one it was inside
-        alignas(128) std::atomic<std::size_t> next{0};  // piece of its share
+        std::atomic<bool> inside{false};  // a round
+        std::size_t n_done = 0;           // items in this round
+        std::uint64_t round = 0;          // the last one it was inside
+        std::size_t n_first = 0;          // items of its first piece in this round
+        Time after_first;                 // when these were done
+        // The piece of its share to be taken next, and the round: one of another round is the first piece of this one.
+        // So nobody has to write here when a round is opened.
+        alignas(128) std::atomic<std::uint64_t> next{0};
         alignas(128) std::atomic<bool> asleep{false};
         bool called = false;
         std::mutex mutex;
@@ -113,6 +106,35 @@ class Pool {
 
     static Time now() { return std::chrono::steady_clock::now(); }
     static double since(Time begin) { return std::chrono::duration<double, std::nano>(now() - begin).count(); }
+
+    struct Order {
+        std::size_t n, most_threads;
+        bool backwards;
+    };
+    void split(const Order& order, Pace& pace, const Task& task) {
+        const std::size_t n = order.n;
+        const std::size_t n_threads = started(pace.threads(n, order.most_threads));
+        const Time begin = now();
+        if (n_threads == 1) {
+            if (n > 0) task(0, 0, n);
+            const double time = since(begin);
+            return pace.note({n, 1, 1, time, n, time});
+        }
+        const double share = pace.work(n) / static_cast<double>(n_threads);
+        const std::size_t most_pieces = std::max<std::size_t>(n / n_threads, 1);
+        share_out(
+            {n, n_threads,
+             std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces),
+             order.backwards, &task});
+        close_round(pace, begin);
+    }
+
+    // A thread inside a round has lost its core to another program. Rounds without a history have fewer threads for a
+    // while; a pace finds out for itself.
+    void lose_core() {
+        n_scarce_ = shares_.n_threads - std::max<std::size_t>(shares_.n_threads / 8, 1);
+        scarce_until_ = now() + std::chrono::milliseconds(30);
+    }
 
     // Starts threads up to a number; returns how many there are, if the system has no more.
     std::size_t started(std::size_t n_wanted) {
@@ -127,8 +149,8 @@ class Pool {
 
     void share_out(const Shares& shares) {
         shares_ = shares;
-        for (std::size_t t = 0; t < shares.n_threads; ++t) seats_[t].next.store(0, std::memory_order_relaxed);
-        ++n_rounds_;
+        shares_.number = ++n_rounds_;
+        shares_.ended = n_ended_.load(std::memory_order_relaxed) + shares.n_threads;
         open_.store(n_rounds_ * most_threads * 2 + shares.n_threads);
         for (std::size_t t = 1; t < shares.n_threads; ++t)
             if (seats_[t].asleep.load()) call(seats_[t]);
@@ -136,16 +158,19 @@ class Pool {
 
     // Works until no piece is left, then waits for those that are inside, and rethrows what they have thrown.
     void close_round(Pace& pace, Time begin) {
-        const Time own_begin = now();
         const std::uint64_t round = open_.load(std::memory_order_relaxed);
         work(0);
-        const double own_time = since(own_begin);
+        // With its first piece a thread also prepares for the round, which does not become less with more threads.
+        const std::size_t own_items = seats_[0].n_done - seats_[0].n_first;
+        const double own_time = since(seats_[0].after_first);
+        const double until_own_end = since(begin);
         open_.store(0);
         wait_for_all();
+        if (since(begin) > 2 * until_own_end + Pace::lateness) lose_core();
         std::size_t n_present = 1;
         for (std::size_t t = 1; t < shares_.n_threads; ++t)
             n_present += seats_[t].round == round && seats_[t].n_done > 0;
-        pace.note({shares_.n, shares_.n_threads, n_present, since(begin), seats_[0].n_done, own_time});
+        pace.note({shares_.n, shares_.n_threads, n_present, since(begin), own_items, own_time});
         if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
     }
 
@@ -203,12 +228,15 @@ class Pool {
         seat.wake.notify_one();
     }
 
-    // Pieces of the own share, then of the others'.
+    // Pieces of the own share, then of the others', as long as any is left: the seats of the others are lines that
+    // other cores hold.
     void work(std::size_t t) {
-        const Shares& shares = shares_;
-        seats_[t].n_done = 0;
+        const std::size_t n_threads = shares_.n_threads;
+        const auto any_left = [&] { return n_ended_.load(std::memory_order_relaxed) != shares_.ended; };
+        seats_[t].n_done = seats_[t].n_first = 0;
         try {
-            for (std::size_t i = 0; i < shares.n_threads; ++i) take_pieces((t + i) % shares.n_threads, t);
+            take_pieces(t, t);
+            for (std::size_t i = 1; i < n_threads && any_left(); ++i) take_pieces((t + i) % n_threads, t);
         } catch (...) {
             const std::lock_guard lock(mutex_);
             failure_ = std::current_exception();
@@ -216,19 +244,35 @@ class Pool {
     }
 
     void take_pieces(std::size_t owner, std::size_t t) {
-        std::atomic<std::size_t>& next = seats_[owner].next;
         const std::size_t first = shares_.n * owner / shares_.n_threads;
         const std::size_t n = shares_.n * (owner + 1) / shares_.n_threads - first;
         const std::size_t n_pieces = shares_.n_pieces;
-        while (next.load(std::memory_order_relaxed) < n_pieces) {
-            std::size_t piece = next.fetch_add(1, std::memory_order_relaxed);
-            if (piece >= n_pieces) return;
+        for (std::size_t piece; (piece = take_piece(owner)) < n_pieces;) {
             if (shares_.backwards) piece = n_pieces - 1 - piece;
             const std::size_t from = first + n * piece / n_pieces;
             const std::size_t to = first + n * (piece + 1) / n_pieces;
             seats_[t].n_done += to - from;
             if (from < to) (*shares_.task)(t, from, to);
+            if (t == 0 && seats_[t].n_first == 0) {
+                seats_[t].n_first = to - from;
+                seats_[t].after_first = now();
+            }
         }
+    }
+
+    // The next piece of a share, or n_pieces if none is left.
+    std::size_t take_piece(std::size_t owner) {
+        constexpr std::uint64_t most_pieces = 1 << 16;
+        std::atomic<std::uint64_t>& next = seats_[owner].next;
+        std::uint64_t seen = next.load(std::memory_order_relaxed);
+        std::uint64_t piece = 0;
+        do {
+            piece = seen / most_pieces == shares_.number ? seen % most_pieces : 0;
+            if (piece == shares_.n_pieces) return piece;
+        } while (
+            !next.compare_exchange_weak(seen, shares_.number * most_pieces + piece + 1, std::memory_order_relaxed));
+        if (piece + 1 == shares_.n_pieces) n_ended_.fetch_add(1, std::memory_order_relaxed);
+        return piece;
     }
 
     // Says whether it came true before the time was over. Time, not turns: a pause takes 10 to 140 cycles.
@@ -254,10 +298,13 @@ class Pool {
     std::size_t n_available_;    // of them, once the system has refused to start one
     std::size_t n_started_ = 1;  // the calling thread is there
     std::vector<Seat> seats_;
+    std::size_t n_scarce_ = 1;  // threads of rounds without a history
+    Time scarce_until_{};       // and until when they have no more
     Shares shares_;
     std::uint64_t n_rounds_ = 0;
-    alignas(128) std::atomic<std::uint64_t> open_{0};  // the round that is open and its threads, or 0
-    alignas(128) std::atomic<bool> waiting_{false};    // the caller sleeps until all are out
+    alignas(128) std::atomic<std::uint64_t> open_{0};     // the round that is open and its threads, or 0
+    alignas(128) std::atomic<std::uint64_t> n_ended_{0};  // shares without a piece left, in all rounds
+    alignas(128) std::atomic<bool> waiting_{false};       // the caller sleeps until all are out
     std::atomic<bool> stopping_{false};
     std::mutex mutex_;
     std::condition_variable all_out_;

@@ -39,7 +39,7 @@ class Remaining {
           anchor_(mean_of_all()),
           turn_(X, scale_, anchor_),
           rim_(X.dims()),
-          core_(X, scale_, turn_, loops, pool) {
+          core_(X, scale_, turn_, loops, pool, place_) {
         settle();
     }
     Remaining(const Remaining&) = delete;
@@ -50,7 +50,8 @@ class Remaining {
     bool contains(std::uint32_t record) const { return place_[record] != gone; }
 
     // The centroid, scaled: sums correctly rounded, then divided.
-    void centroid(std::span<double> out) const {
+    void centroid(std::span<double> out) {
+        settle_sums();
         for (std::size_t j = 0; j < n_dims_; ++j) out[j] = sums_[j] / static_cast<double>(size_);
     }
 
@@ -68,13 +69,13 @@ class Remaining {
     }
 
     void remove(std::uint32_t record) {
-        sums_.subtract(scaled(record, row_));
+        leaving_.push_back(record);
         const std::uint32_t place = place_[record];
         if (place & in_rim) {
             place_[rim_.records().back()] = place;
             rim_.erase(place & ~in_rim);
         } else {
-            place_[core_.erase(place)] = place;
+            core_.erase(place);
         }
         place_[record] = gone;
         --size_;
@@ -99,21 +100,29 @@ class Remaining {
 
     // The k records nearest to a scaled point, and the farthest one if asked for. `home` is a block to start at.
     Answer search(std::span<const double> point, std::size_t k, bool wants_farthest, std::uint32_t home) {
-        Query query = core_.pose(point, k, wants_farthest);
-        if (core_.size() > 0) core_.limit_by(query, home);
-        // The rim before the rest, as it holds far ones. Threads share both.
-        std::atomic<std::size_t> next{0};
-        const auto measure_rim = [&](Query& asked) {
-            for (std::size_t from; (from = next.fetch_add(OutermostRecords::n_at_once)) < rim_.size();) {
-                const auto distance = rim_.distances(loops_, point, from);
-                for (std::size_t i = 0; i < distance.size(); ++i) asked.offer({distance[i], rim_.records()[from + i]});
-            }
+        // The rim before the rest, as it holds far ones. Threads share both. The number is in a line of its own, which
+        // all of them write.
+        struct alignas(128) {
+            std::atomic<std::size_t> next{0};
+        } counter;
+        const auto measure_rim = [&](std::size_t thread, Findings& findings) {
+            if (thread == 0) settle_sums();
+            std::size_t from = 0;
+            while (counter.next.load(std::memory_order_relaxed) < rim_.size() &&
+                   (from = counter.next.fetch_add(OutermostRecords::n_at_once)) < rim_.size())
+                rim_.measure(loops_, point, from, [&](const Candidate& candidate) { findings.offer(candidate); });
         };
-        if (core_.size() > 0)
-            core_.search(query, measure_rim);
-        else
-            measure_rim(query);
-        return {query.nearest.sorted(), query.farthest};
+        if (core_.size() == 0) {
+            Findings findings;
+            findings.nearest.restart(k);
+            measure_rim(0, findings);
+            return {findings.nearest.sorted(), findings.farthest};
+        }
+        core_.expect(home);
+        core_.pose(point, k, wants_farthest);
+        core_.limit_by(home);
+        Findings& findings = core_.search(measure_rim);
+        return {findings.nearest.sorted(), findings.farthest};
     }
 
     // Closes the gaps that removed records have left, once there are many. Blocks get other numbers.
@@ -139,6 +148,12 @@ class Remaining {
         std::vector<double> mean(n_dims_);
         centroid(mean);
         return mean;
+    }
+
+    // Takes the records that have left out of the sums. Put off until another query is swept, or the sums are needed.
+    void settle_sums() {
+        for (const std::uint32_t record : leaving_) sums_.subtract(scaled(record, row_));
+        leaving_.clear();
     }
 
     std::size_t rim_target() const { return std::clamp<std::size_t>(size_ / 256, 64, 2048); }
@@ -202,14 +217,14 @@ class Remaining {
     // Moves the records that are now the outermost of the core into the rim, about rim_target() of them.
     void extend_rim() {
         anchor_ = row_;
+        core_.erase_leaving();
         const double radius2 = outer_radius2();
-        core_.for_each_beyond(anchor_, radius2, [&](std::size_t place) {
+        for (const std::uint32_t place : core_.beyond(anchor_, radius2)) {
             const std::uint32_t record = core_.record(place);
-            const auto slot = static_cast<std::uint32_t>(rim_.size()) | in_rim;
+            place_[record] = static_cast<std::uint32_t>(rim_.size()) | in_rim;
             rim_.insert(record, scaled(record, row_), core_.block_of(place));
-            place_[core_.erase(place)] = static_cast<std::uint32_t>(place);
-            place_[record] = slot;
-        });
+            core_.erase(place);
+        }
         core_radius_ = std::sqrt(radius2) * (1 + slack);
     }
 
@@ -233,6 +248,7 @@ class Remaining {
     std::size_t n_dims_;
     std::size_t size_;
     ExactSums sums_;
+    std::vector<std::uint32_t> leaving_;  // records that are gone, but still in the sums
     std::vector<double> row_;
     std::vector<std::uint32_t> place_;  // of each record: in the core, in the rim, or gone
     std::vector<double> anchor_;        // every core record is within core_radius_ of it

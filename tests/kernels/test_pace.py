@@ -45,6 +45,21 @@ def test_what_the_caller_took_for_its_items_counts_from_then_on():
     assert pace.threads(1_000, 16) == 10
 
 
+def test_the_number_of_threads_stays_while_the_work_changes_little():
+    # With another number, each thread gets another part of the data.
+    pace = _kernels.Pace(100.0)
+    times = np.random.default_rng(0).uniform(94, 114, 300) * MICROSECOND
+    used = []
+    for time in times:
+        threads = pace.threads(1_000, 16)
+        pace.note(1_000, threads, threads, time / threads, 1_000 // threads, time * (1_000 // threads) / 1_000)
+        used.append(threads)
+
+    assert len(set(used[:64])) == 1
+    assert pace.threads(2_000, 16) == 16
+    assert pace.threads(500, 16) < used[0]
+
+
 def test_on_an_idle_machine_nearly_all_rounds_have_all_threads():
     assert after(_kernels.Pace(200.0), 1.0, idle) > 15
 

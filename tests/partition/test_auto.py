@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from shoal import ParameterError, datasets, partition
+from sharing import everything_shared
+from shoal import ParameterError, datasets, kernels, partition
 from shoal.arrays import standardize
 from shoal.metrics import loss
 from shoal.partition.auto import SMALL
@@ -127,6 +128,21 @@ def test_blocks_are_cut_in_halves_and_hold_every_record_once():
         np.testing.assert_array_equal(part.X, X[part.records])
         # The widest column is the one that is cut.
         assert np.ptp(part.X[:, 0]) < 0.8 * np.ptp(X[:, 0])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 16])
+@pytest.mark.parametrize("outliers", [0, 16], ids=["as sampled", "sampled records unlike the others"])
+def test_halves_are_those_of_a_sort_for_any_number_of_threads(threads, outliers):
+    X = np.random.default_rng(0).integers(0, 50, (131_072, 2)).astype(float)
+    if outliers:
+        X[::outliers] += 1_000
+    order = np.lexsort([np.arange(len(X)), X[:, 0]])
+    with everything_shared():
+        low, high = kernels.halves(X, np.array([1.0, 0.0]), threads)
+
+    for half, records in ((low, order[: len(X) // 2]), (high, order[len(X) // 2 :])):
+        np.testing.assert_array_equal(half.records, np.sort(records))
+        np.testing.assert_array_equal(half.X, X[half.records])
 
 
 def test_blocks_of_the_largest_numbers_are_cut_as_those_of_small_ones():

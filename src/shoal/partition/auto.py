@@ -10,7 +10,7 @@ import numpy as np
 from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.partition.blocks import blocks
-from shoal.partition.refine import refine
+from shoal.partition.refine import refined
 from shoal.typing import Labels, Matrix, Seed
 
 # Maximum number of records for which a short search follows by default, and its number of steps per record.
@@ -52,12 +52,12 @@ def auto(
     """
     check_effort(effort, seconds, interrupt)
     schedule = _schedule(len(X), k, effort, seconds)
-    refined = 0.1 if schedule.steps else 1.0
-    with kernels.stage(0.0, 0.4 * refined):
+    share = 0.1 if schedule.steps else 1.0
+    with kernels.stage(0.0, 0.4 * share):
         labels = blocks(X, k)
     try:
-        with kernels.stage(0.4 * refined, refined):
-            labels = refine(X, labels, k)
+        with kernels.stage(0.4 * share, share):
+            labels = refined(X, labels, k)
         return _searched(X, labels, k, schedule, seed) if schedule.steps else labels
     except kernels.Interrupted as stopped:
         if interrupt == "raise":
@@ -82,7 +82,7 @@ def _searched(X: Matrix, labels: Labels, k: int, schedule: kernels.Schedule, see
     with kernels.stage(0.1, 1.0):
         found = kernels.anneal(X, labels, k, schedule, entropy_of(seed))
     with kernels.stage(1.0, 1.0):
-        found = refine(X, found, k, least_gain=0.0, thorough=True)
+        found = refined(X, found, k, least_gain=0.0, thorough=True)
     return _better(X, labels, found)
 
 

@@ -43,24 +43,20 @@ def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> 
 def cut(X: Matrix, size: int) -> list[kernels.Half]:
     """Halve the records recursively across their principal direction into blocks of at most `size`."""
     threads = kernels.n_threads()
-    # An exact factor, so that sums of the largest numbers do not overflow.
-    scale = 2.0**-64 if np.abs(X).max(initial=0.0) > 2.0**900 else 1.0
     blocks = [kernels.Half(np.arange(len(X)), X)]
     while max(len(block.records) for block in blocks) > size:
         # At first all threads halve one block together; in the end each thread halves its own.
-        halve = partial(_halved, size=size, scale=scale, threads=max(threads // len(blocks), 1))
+        halve = partial(_halved, size=size, threads=max(threads // len(blocks), 1))
         blocks = [half for halves in side_by_side(halve, blocks, min(threads, len(blocks))) for half in halves]
     return blocks
 
 
-def _halved(
-    block: kernels.Half, check: Callable[[], None], size: int, scale: float, threads: int
-) -> list[kernels.Half]:
+def _halved(block: kernels.Half, check: Callable[[], None], size: int, threads: int) -> list[kernels.Half]:
     """Return the two halves of a block, or the block itself if it is small enough."""
     n = len(block.records)
     if n <= size:
         return [block]
-    direction = main_direction(block.X[:: max(n // 4096, 1)]) * scale
+    direction = main_direction(block.X[:: max(n // 4096, 1)])
     return [kernels.Half(block.records[half.records], half.X) for half in kernels.halves(block.X, direction, threads)]
 
 

@@ -91,13 +91,20 @@ def refine(
     smallest = np.bincount(start).min()
     if smallest < k:
         raise GuaranteeError(f"Cells of k={k} records were asked for, but the smallest cell has {smallest} records.")
-    search = partial(_refine, k=k, rounds=rounds, neighbours=neighbours, least_gain=least_gain, thorough=thorough)
+    search = partial(refined, k=k, rounds=rounds, neighbours=neighbours, least_gain=least_gain, thorough=thorough)
     return search(matrix, start) if strata is None else _within(matrix, start, np.asarray(strata), search)
 
 
-def _refine(
-    X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float, thorough: bool
+def refined(
+    X: Matrix,
+    labels: Labels,
+    k: int,
+    rounds: int = 10,
+    neighbours: int = 20,
+    least_gain: float = 0.005,
+    thorough: bool = False,
 ) -> Labels:
+    """Do what `refine` does, for arguments that are known to be valid."""
     # Splitting a cell never raises the SSE, and cells of similar size fit into tiles of one size.
     start = cut_large(X, labels, k, mdav)
     return kernels.refine(X, start, k, rounds, neighbours, least_gain, thorough)
