@@ -11,46 +11,32 @@
 
 #include "guarded_cells.hpp"
 #include "guarded_pair.hpp"
+#include "pairings.hpp"
+#include "polling.hpp"
+#include "spatial_order.hpp"
 
 namespace shoal {
 
-class GuardedImproving {
+// Improves one pair of cells after the other. Each thread has its own.
+class GuardedImprover {
   public:
-    explicit GuardedImproving(GuardedCells& cells) : cells_(cells), pair_(cells) {}
+    using Cell = GuardedCells::Cell;
 
-    // To be called when the neighbours of cells have changed.
-    void neighbours_changed() { compared_.assign(cells_.lists().size(), 0); }
+    explicit GuardedImprover(GuardedCells& cells) : cells_(cells), pair_(cells) {}
 
-    // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
-    void sweep(std::size_t round) {
-        for (std::size_t a = 0; a < cells_.size(); ++a) {
-            for (std::size_t i = 0; i < cells_.n_listed() && cells_[a].is_sound(); ++i) {
-                const std::uint32_t b = cells_.neighbours(a)[i];
-                if (b == none || !cells_[b].is_sound()) continue;
-                if (b < a && cells_.are_listed(b, a)) continue;
-                std::uint32_t& compared = compared_[a * cells_.n_listed() + i];
-                if (compared == cells_[a].n_changes + cells_[b].n_changes) continue;
-                if (improve_fully(cells_[a], cells_[b])) compared = cells_[a].n_changes + cells_[b].n_changes;
-            }
-            cells_.poller().tick(round * cells_.n_records() + a * cells_.n_records() / cells_.size());
-        }
+    // Takes the best steps between two cells, at most two per record; returns whether none is left.
+    template <class GoesOn>
+    bool improve_fully(const Cell& a, const Cell& b, const GoesOn& goes_on) {
+        for (std::size_t n_left = 2 * (a.size() + b.size()); n_left > 0 && goes_on(); --n_left)
+            if (!improve(a, b)) return true;
+        return false;
     }
 
   private:
-    using Cell = GuardedCells::Cell;
     using Step = GuardedPair::Step;
     // Class, key and slot of a record.
     using Ranked = std::tuple<std::uint8_t, double, std::uint32_t>;
     static constexpr std::uint32_t none = GuardedCells::none;
-
-    // Takes the best steps between two cells, at most two per record; returns whether none is left.
-    bool improve_fully(const Cell& a, const Cell& b) {
-        for (std::size_t n_left = 2 * (a.size() + b.size()); n_left > 0; --n_left) {
-            if (!improve(a, b)) return true;
-            cells_.poller().tick();
-        }
-        return false;
-    }
 
     // Takes the best step between two cells that lowers the loss and violates no model.
     bool improve(const Cell& a, const Cell& b) {
@@ -69,7 +55,7 @@ class GuardedImproving {
                 if (worthwhile(best, change, b.own2[y], a, none, b, b.members[y])) best = {change, none, y};
             }
         find_swap(a, b, best);
-        return best && cells_.transfer_if_lower(pair_.transfers(best));
+        return best && cells_.transfer_if_lower(pair_.transfers(best), room_);
     }
 
     void find_swap(const Cell& a, const Cell& b, Step& best) {
@@ -100,7 +86,7 @@ class GuardedImproving {
     bool worthwhile(const Step& best, double change, double own2, const Cell& a, std::uint32_t x, const Cell& b,
                     std::uint32_t y) {
         if (change >= best.change || change >= best.change - cells_.rounding(own2 + pair_.apart2())) return false;
-        return cells_.excess_after(a, x, y) <= 0 && cells_.excess_after(b, y, x) <= 0;
+        return cells_.excess_after(a, x, y, room_) <= 0 && cells_.excess_after(b, y, x, room_) <= 0;
     }
 
     // Exchanges records of the same values: all of a class that are nearer to the other cell along the line between the
@@ -129,7 +115,7 @@ class GuardedImproving {
                 while (i < ranked_a_.size() && std::get<0>(ranked_a_[i]) == class_a) ++i;
             }
         }
-        return !transfers_.empty() && cells_.transfer_if_lower(transfers_);
+        return !transfers_.empty() && cells_.transfer_if_lower(transfers_, room_);
     }
     // Whether a record of some class that leans most to the other cell leans more than the one it would change with.
     bool alike_would_gain(const Cell& a, const Cell& b) {
@@ -152,10 +138,52 @@ class GuardedImproving {
 
     GuardedCells& cells_;
     GuardedPair pair_;
-    std::vector<std::uint32_t> compared_;  // of each pair: the changes of both when they were last compared
+    GuardedCells::Room room_;
     std::vector<double> radius_, most_lean_;
     std::vector<Ranked> ranked_a_, ranked_b_;
     std::vector<GuardedCells::Transfer> transfers_;
+};
+
+// All pairs of neighbouring cells, on all threads. A veto depends on the two cells of a step alone, so that pairs
+// without a common cell are independent, and the order of steps is the same for any number of threads (`pairings.hpp`).
+class GuardedImproving {
+  public:
+    explicit GuardedImproving(GuardedCells& cells)
+        : cells_(cells), improvers_(cells.pool().size(), GuardedImprover(cells)) {}
+
+    // To be called when the neighbours of cells have changed.
+    void neighbours_changed() {
+        pairings_ = Pairings(cells_.lists(), spatial_order(cells_.centroids(), n_together, cells_.pool()), 0,
+                             cells_.pool(), time_per_pair);
+    }
+
+    // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
+    void sweep(std::size_t round) {
+        SharedPoller shared(cells_.poller());
+        pairings_.tour(
+            cells_.pool(),
+            [&](std::size_t thread, Pair& pair) {
+                const GuardedCells::Cell& a = cells_[pair.a];
+                const GuardedCells::Cell& b = cells_[pair.b];
+                if (pair.compared == a.n_changes + b.n_changes || !a.is_sound() || !b.is_sound()) return;
+                if (improvers_[thread].improve_fully(a, b, [&] { return shared.goes_on(thread); }))
+                    pair.compared = a.n_changes + b.n_changes;
+            },
+            [&](double share) {
+                const double done = (static_cast<double>(round) + share) * static_cast<double>(cells_.n_records());
+                cells_.poller().tick(static_cast<std::size_t>(done));
+            });
+    }
+
+  private:
+    // Neighbouring cells that are always in one region.
+    static constexpr std::size_t n_together = 4;
+    // In nanoseconds: a veto takes most of it.
+    static constexpr double time_per_pair = 5'000;
+
+    GuardedCells& cells_;
+    std::vector<GuardedImprover> improvers_;  // of each thread
+    Pairings pairings_;
 };
 
 }  // namespace shoal

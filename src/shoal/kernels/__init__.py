@@ -56,6 +56,7 @@ __all__ = [
     "n_threads",
     "ncp_search",
     "place",
+    "progress_callback",
     "refine",
     "refine_around",
     "simd",
@@ -161,6 +162,11 @@ def n_threads() -> int:
     return _current().threads
 
 
+def progress_callback() -> Progress | None:
+    """Return the progress callback to report to."""
+    return _current().progress
+
+
 def simd() -> str:
     """Return the instruction set used on this machine: generic, avx2 or avx512."""
     return _kernels.simd()
@@ -258,7 +264,7 @@ class Effort(NamedTuple):
 
 def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, effort: Effort) -> Labels:
     """Repair cells that violate a model, then lower the loss by steps that violate none; see `shoal.models`."""
-    return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, _current().progress))
+    return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, *_current()))
 
 
 NcpTable = _kernels.NcpTable
