@@ -220,7 +220,8 @@ class GuardedCells {
     // Neighbours by centroid; all cells where they are few. Cells that are gone keep their last centroid.
     void find_neighbours(std::size_t n_wanted) {
         const std::size_t n_cells = cells_.size();
-        if (n_cells <= few_cells) {
+        all_listed_ = n_cells <= few_cells;
+        if (all_listed_) {
             n_listed_ = n_cells - 1;
             lists_.clear();
             for (std::uint32_t a = 0; a < n_cells; ++a)
@@ -235,6 +236,9 @@ class GuardedCells {
     std::span<const std::uint32_t> lists() const { return lists_; }
     std::size_t n_listed() const { return n_listed_; }
     std::span<const std::uint32_t> neighbours(std::size_t c) const { return lists().subspan(c * n_listed_, n_listed_); }
+    bool are_listed(std::size_t a, std::size_t b) const {
+        return all_listed_ || std::ranges::find(neighbours(a), static_cast<std::uint32_t>(b)) != neighbours(a).end();
+    }
 
     // Cells are numbered by their first records.
     void write_labels(std::span<std::int64_t> labels) const {
@@ -394,6 +398,7 @@ class GuardedCells {
     std::vector<float> centroids_;
     std::vector<std::uint32_t> lists_;
     std::size_t n_listed_ = 0;
+    bool all_listed_ = true;
     Room room_;  // of the calling thread
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -11,9 +12,9 @@
 
 #include "guarded_cells.hpp"
 #include "guarded_pair.hpp"
-#include "pairings.hpp"
+#include "guarded_waves.hpp"
+#include "pace.hpp"
 #include "polling.hpp"
-#include "spatial_order.hpp"
 
 namespace shoal {
 
@@ -145,7 +146,7 @@ class GuardedImprover {
 };
 
 // All pairs of neighbouring cells, on all threads. A veto depends on the two cells of a step alone, so that pairs
-// without a common cell are independent, and the order of steps is the same for any number of threads (`pairings.hpp`).
+// without a common cell are independent.
 class GuardedImproving {
   public:
     explicit GuardedImproving(GuardedCells& cells)
@@ -153,37 +154,52 @@ class GuardedImproving {
 
     // To be called when the neighbours of cells have changed.
     void neighbours_changed() {
-        pairings_ = Pairings(cells_.lists(), spatial_order(cells_.centroids(), n_together, cells_.pool()), 0,
-                             cells_.pool(), time_per_pair);
+        pairs_ = GuardedWaves<Pair>(cells_.size());
+        for (std::uint32_t a = 0; a < cells_.size(); ++a) {
+            for (const std::uint32_t b : cells_.neighbours(a)) {
+                if (b == none || (b < a && cells_.are_listed(b, a))) continue;
+                pairs_.add({a, b, 0}, std::array{a, b});
+            }
+            cells_.poller().tick();
+        }
     }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
     void sweep(std::size_t round) {
         SharedPoller shared(cells_.poller());
-        pairings_.tour(
-            cells_.pool(),
-            [&](std::size_t thread, Pair& pair) {
-                const GuardedCells::Cell& a = cells_[pair.a];
-                const GuardedCells::Cell& b = cells_[pair.b];
-                if (pair.compared == a.n_changes + b.n_changes || !a.is_sound() || !b.is_sound()) return;
-                if (improvers_[thread].improve_fully(a, b, [&] { return shared.goes_on(thread); }))
-                    pair.compared = a.n_changes + b.n_changes;
-            },
-            [&](double share) {
-                const double done = (static_cast<double>(round) + share) * static_cast<double>(cells_.n_records());
-                cells_.poller().tick(static_cast<std::size_t>(done));
+        std::size_t n_done = 0;
+        for (std::vector<Pair>& wave : pairs_.all()) {
+            cells_.pool().split(wave.size(), pace_, [&](std::size_t thread, std::size_t from, std::size_t to) {
+                for (std::size_t i = from; i < to; ++i)
+                    compare(wave[i], improvers_[thread], [&] { return shared.goes_on(thread); });
             });
+            n_done += wave.size();
+            cells_.poller().tick(round * cells_.n_records() + n_done * cells_.n_records() / pairs_.n_items());
+        }
     }
 
   private:
-    // Neighbouring cells that are always in one region.
-    static constexpr std::size_t n_together = 4;
-    // In nanoseconds: a veto takes most of it.
-    static constexpr double time_per_pair = 5'000;
+    static constexpr std::uint32_t none = GuardedCells::none;
+    // A guess, in nanoseconds.
+    static constexpr double time_per_pair = 2'000;
+
+    struct Pair {
+        std::uint32_t a, b;
+        std::uint32_t compared;  // the changes of both when they were last compared
+    };
+
+    template <class GoesOn>
+    void compare(Pair& pair, GuardedImprover& improver, const GoesOn& goes_on) const {
+        const GuardedCells::Cell& a = cells_[pair.a];
+        const GuardedCells::Cell& b = cells_[pair.b];
+        if (pair.compared == a.n_changes + b.n_changes || !a.is_sound() || !b.is_sound()) return;
+        if (improver.improve_fully(a, b, goes_on)) pair.compared = a.n_changes + b.n_changes;
+    }
 
     GuardedCells& cells_;
     std::vector<GuardedImprover> improvers_;  // of each thread
-    Pairings pairings_;
+    GuardedWaves<Pair> pairs_;
+    Pace pace_{time_per_pair};
 };
 
 }  // namespace shoal

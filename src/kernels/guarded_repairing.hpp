@@ -13,6 +13,7 @@
 
 #include "guarded_cells.hpp"
 #include "guarded_pair.hpp"
+#include "guarded_waves.hpp"
 #include "polling.hpp"
 
 namespace shoal {
@@ -202,31 +203,20 @@ class GuardedRepairing {
     // In nanoseconds.
     static constexpr double time_of_repair = 20'000;
 
-    // On all threads, wave after wave.
+    // On all threads. A repair reads and changes a cell and its neighbours.
     void repair_with_neighbours() {
+        GuardedWaves<std::uint32_t> waves(cells_.size());
+        for (const std::uint32_t c : in_excess()) {
+            std::vector<std::uint32_t> around{c};
+            around.insert(around.end(), cells_.neighbours(c).begin(), cells_.neighbours(c).end());
+            waves.add(c, around);
+        }
         SharedPoller shared(cells_.poller());
-        for (const std::vector<std::uint32_t>& wave : waves(in_excess()))
+        for (const std::vector<std::uint32_t>& wave : waves.all())
             cells_.pool().each(wave.size(), time_of_repair, [&](std::size_t thread, std::size_t i) {
                 if (!shared.goes_on(thread)) return;
                 repairers_[thread].repair(wave[i], cells_.neighbours(wave[i]), [&] { return shared.goes_on(thread); });
             });
-    }
-    // A repair reads and changes a cell and its neighbours. In a wave no two share a cell, and each comes after the
-    // earlier ones that share a cell with it: the result is that of one after the other.
-    std::vector<std::vector<std::uint32_t>> waves(std::span<const std::uint32_t> order) const {
-        std::vector<std::vector<std::uint32_t>> found;
-        std::vector<std::size_t> n_before(cells_.size(), 0);  // waves up to the last one with this cell
-        for (const std::uint32_t c : order) {
-            std::size_t wave = n_before[c];
-            for (const std::uint32_t b : cells_.neighbours(c))
-                if (b != none) wave = std::max(wave, n_before[b]);
-            if (wave == found.size()) found.emplace_back();
-            found[wave].push_back(c);
-            n_before[c] = wave + 1;
-            for (const std::uint32_t b : cells_.neighbours(c))
-                if (b != none) n_before[b] = wave + 1;
-        }
-        return found;
     }
 
     std::vector<std::uint32_t> in_excess() const {

@@ -23,13 +23,11 @@ struct Pair {
 class Pairings {
   public:
     // `lists` holds the cells near each cell, as many for each; `order` puts cells that are near each other side by
-    // side. A pair takes about so many nanoseconds.
+    // side.
     Pairings(std::span<const std::uint32_t> lists, std::span<const std::uint32_t> order, std::uint32_t compared,
-             Pool& pool, double time_per_pair = short_time)
-        : time_per_pair_(time_per_pair) {
+             Pool& pool) {
         const std::size_t n_cells = order.size();
-        const double work = static_cast<double>(n_cells) * time_per_pair / short_time;
-        n_regions_ = work < worth_it ? 1 : work < worth_more ? 16 : 64;
+        n_regions_ = n_cells < worth_it ? 1 : n_cells < worth_more ? 16 : 64;
         std::vector<std::uint8_t> regions(n_cells);
         for (std::size_t place = 0; place < n_cells; ++place)
             regions[order[place]] = static_cast<std::uint8_t>(place * n_regions_ / n_cells);
@@ -43,8 +41,7 @@ class Pairings {
     void tour(Pool& pool, const Play& play, const Rest& rest) {
         Schedule schedule(games_, n_regions_);
         std::atomic<bool> stopped{false};
-        const double time =
-            time_per_pair_ * static_cast<double>(pairs_.size()) / static_cast<double>(games_.size() + 1);
+        const double time = 500.0 * static_cast<double>(pairs_.size()) / static_cast<double>(games_.size() + 1);
         pool.each(games_.size(), time, [&](std::size_t thread, std::size_t n_before) {
             const Game& game = schedule.next();
             // After an exception here, the other threads must not wait for ever.
@@ -63,10 +60,9 @@ class Pairings {
 
   private:
     static constexpr std::uint32_t none = 0xffffffff;
-    static constexpr double short_time = 500;
-    // Fewer cells are processed before a second thread has started; more justify more regions. With pairs of this time.
-    static constexpr double worth_it = 1024;
-    static constexpr double worth_more = 16384;
+    // Fewer cells are processed before a second thread has started; more justify more regions.
+    static constexpr std::size_t worth_it = 1024;
+    static constexpr std::size_t worth_more = 16384;
 
     struct Game {
         std::size_t a, b;              // its regions
@@ -209,7 +205,6 @@ class Pairings {
 
     static constexpr std::size_t piece_size = 4096;
 
-    double time_per_pair_ = short_time;
     std::size_t n_regions_ = 1;
     std::vector<std::size_t> starts_;
     std::vector<Pair> pairs_;  // game after game
