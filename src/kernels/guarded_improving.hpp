@@ -166,7 +166,7 @@ class GuardedImproving {
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
     void sweep(std::size_t round) {
-        SharedPoller shared(cells_.poller());
+        SharedPoller shared(cells_.poller(), 16);
         std::size_t n_done = 0;
         for (std::vector<Pair>& wave : pairs_.all()) {
             cells_.pool().split(wave.size(), pace_, [&](std::size_t thread, std::size_t from, std::size_t to) {
