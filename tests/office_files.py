@@ -190,6 +190,13 @@ def same_for_all(file):
     file.add("wave", ["2019"] * N_RECORDS, "constant")
 
 
+def dates_as_numbers(file):
+    """Write days of admission as whole numbers."""
+    days = file.rng.integers(0, 7_000, N_RECORDS)
+    admitted = ((date(2000, 1, 1) + timedelta(int(day))).strftime("%Y%m%d") for day in days)
+    file.add("admitted", admitted, "dates-as-numbers")
+
+
 TRAPS = (
     lambda file: null_text(file, "NA"),
     lambda file: null_text(file, "."),
@@ -214,6 +221,7 @@ TRAPS = (
     survey_weight,
     households,
     same_for_all,
+    dates_as_numbers,
 )
 N_CLEAN = 10
 

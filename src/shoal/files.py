@@ -170,6 +170,11 @@ def check_free(
                 f"The output {str(path)!r} is the same file as the input {os.fspath(read)!r}, which would be lost. "
                 "Choose another name for the output."
             )
+        if Path(read).is_dir() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(read)):
+            raise FileError(
+                f"The output {str(path)!r} is in the folder {os.fspath(read)!r} that is read, and would be read as a "
+                "part of it the next time. Choose another folder for the output."
+            )
     kept = {Path(path) for path in never}
     targets = [_target(path, force and path not in kept) for path in wanted]
     # On some file systems names that differ only in case are the same file.

@@ -143,7 +143,7 @@ def _is_settled(finding: Finding, column: Column) -> bool:
     """Return whether the settings of a column resolve a finding."""
     if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
-    if finding.name in ("codes", "labelled-values"):
+    if finding.name in ("codes", "dates-as-numbers", "labelled-values"):
         return column.settings.kind is not None or column.settings.aggregate in TRUE_AGGREGATES  # nothing is averaged
     return finding.name == "near-unique-text" and column.aggregate == "withhold"
 

@@ -1,6 +1,7 @@
 """The pages without a browser: every step as forms alone, with scripts off."""
 
 import csv
+import errno
 import re
 import tomllib
 import warnings
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from shell_message import refused
-from steward import PEOPLE, ROLES, SECRETS, Steward, text_of
+from steward import ORIGIN, PEOPLE, ROLES, SECRETS, Steward, text_of
 
 from shoal.app.draft import Draft
 from shoal.errors import ShoalWarning
@@ -217,8 +218,45 @@ def test_a_release_is_not_written_over_unless_asked(ready, folder):
     third = ready.release(replace="yes")
 
     assert "already exists" in second
+    assert "tick &#39;Replace files that are there already&#39;" in second
+    assert "--force" not in second
     assert "Every record hides" in third
     assert (folder / "release.csv").read_bytes() == before
+
+
+def test_a_form_that_cannot_be_read_is_refused_with_the_reason(ready):
+    where = f"{ready.base}/release"
+    at = ready.work.history.at
+    fields = {"csrf": ready.keys.form_token(where), "at": str(at), "path": "a.csv"}
+    parts = "".join(f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{{}}\r\n' for name in fields)
+    body = parts.format(*fields.values()) + "--x--\r\n"
+    origin = {"origin": ORIGIN}
+
+    def sent(charset, body):
+        kind = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
+        return ready.client.post(where, content=body.encode(), headers=origin | kind)
+
+    odd = [sent(charset, body) for charset in ("punycode", "undefined")]
+    long = [
+        sent("utf-8", body.replace("a.csv", "a" * 1_100_000)),
+        ready.client.post(where, data={**fields, "title": "a" * 1_100_000}, headers=origin),
+    ]
+
+    assert [answer.status_code for answer in (*odd, *long)] == [400] * 4
+    assert all("longer than 1 MB" in answer.text and "Nothing was changed" in answer.text for answer in long)
+    assert ready.work.history.at == at
+
+
+def test_an_upload_for_which_there_is_no_room_is_refused_with_the_remedy(steward, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("starlette.datastructures.UploadFile.write", full)
+    answer = steward.post("/open", upload=("people.csv", b"a\n1\n"))
+
+    assert answer.status_code == 507
+    assert "no space left on device" in answer.text
+    assert "choose it there" in answer.text
 
 
 def test_a_release_does_not_leave_the_folder(ready, folder):

@@ -102,6 +102,14 @@ def test_missing_values_ties_and_constant_columns_have_cells():
     assert release.certainty.columns["b"] == release.certainty.columns["d"] == 0
 
 
+@pytest.mark.filterwarnings("ignore:More than half of the differences")
+def test_a_column_of_which_only_the_root_is_published_has_cells():
+    release = release_of(columns={"job": {"aggregate": "ancestor", "hierarchy": "prefix:1", "level": 2}})
+
+    assert release.table["job"].unique().to_pylist() == ["*"]
+    assert release.verdict.holds
+
+
 def test_an_interrupt_is_raised_or_ends_the_search_as_asked():
     def stop(done, total):
         if done > 0.395 * total:

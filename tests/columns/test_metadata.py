@@ -77,6 +77,13 @@ def test_a_labelled_file_needs_no_option_beyond_roles_and_k(spss, frame):
     assert str(release.schema["health"].kind) == "nominal"
 
 
+def test_a_comparison_takes_a_labelled_file_as_a_release_does(spss):
+    release = shoal.anonymize(spss, k=5, seed=1, **ROLES)
+    found = shoal.compare(spss, k=5, methods="auto", seed=1, **ROLES)
+
+    assert found.choices[0].loss == release.loss.il
+
+
 def test_labels_of_variables_and_values_travel_to_the_release_and_its_codebook(spss, tmp_path):
     release = shoal.anonymize(spss, k=5, seed=1, **ROLES)
     written = tmp_path / "release.sav"

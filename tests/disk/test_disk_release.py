@@ -258,6 +258,24 @@ def test_many_equal_records_are_cut_no_further_and_do_not_depend_on_order(tmp_pa
     assert two.equals(one)
 
 
+def test_a_column_without_values_or_type_is_released(tmp_path):
+    table = pa.table({"a": np.arange(40.0), "b": pa.nulls(40), "c": pa.nulls(40)})
+    pq.write_table(table, tmp_path / "untyped.parquet")
+    roles = {"quasi_identifiers": ("a", "b"), "confidential": ("c",)}
+    written = made(tmp_path, "untyped.parquet", roles=roles, columns={}, missing="own-value")
+
+    assert [written[name].null_count for name in ("b", "c")] == [40, 40]
+
+
+def test_a_release_does_not_go_into_the_folder_that_is_read(tmp_path):
+    (tmp_path / "parts").mkdir()
+    pq.write_table(people(100), tmp_path / "parts" / "a.parquet")
+    with pytest.raises(FileError, match="the next time"):
+        made(tmp_path, "parts", "parts/release.parquet")
+
+    assert [path.name for path in tmp_path.rglob("*.*")] == ["a.parquet"]
+
+
 def test_a_table_of_equal_records_is_released(tmp_path):
     pq.write_table(pa.table({"a": np.full(700, 1.5)}), tmp_path / "equal.parquet")
     written = made(tmp_path, "equal.parquet", roles={"quasi_identifiers": ("a",)}, columns={})

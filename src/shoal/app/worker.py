@@ -23,13 +23,13 @@ import pyarrow as pa
 from shoal.app.arguments import arguments_of
 from shoal.app.closer import look_closer
 from shoal.app.draft import Draft
+from shoal.app.messages import message_of
 from shoal.auditing import Verdict, audit
 from shoal.cells.constraints import constraints_of
 from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.findings import QuestionError
 from shoal.columns.prepare import decoded, one_missing
 from shoal.comparison import Choice, compare
-from shoal.dialect import translated
 from shoal.errors import ShoalError, fault_in_words
 from shoal.files import check_free, replacing, sha256
 from shoal.inspection import inspect
@@ -115,7 +115,7 @@ def checked(draft: Draft, lines: Lines, **_: Any) -> Result:
         bounds = constraints_of(original, schema, job.k, job.models)
     except ShoalError as error:
         about = [finding.column for finding in error.findings] if isinstance(error, QuestionError) else []
-        return {**found, "impossible": told(error), "columns": about}
+        return {**found, "impossible": message_of(error), "columns": about}
     verdict = Verdict(job.k, table.n_records, 0, job.k, {}, 0, tuple(schema.quasi_names))
     return {
         **found,
@@ -305,11 +305,6 @@ def _table(draft: Draft, lines: Lines) -> Table:
     return read(path, **reading)
 
 
-def told(error: ShoalError) -> str:
-    """Return the message of an error in the words of a job, as the pages name settings."""
-    return error.told("key") if isinstance(error, QuestionError) else translated(str(error), "key")
-
-
 def main() -> None:
     """Do what one line of standard input asks for."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -331,9 +326,9 @@ def perform(asked: dict[str, Any], out: TextIO) -> None:
             warnings.simplefilter("ignore")  # the result holds what a release warns of
             lines.write(done=VERBS[asked["verb"]](Draft.read(asked["job"]), lines, **asked["options"]))
     except QuestionError as error:
-        lines.write(refused=told(error), findings=[finding.to_dict() for finding in error.findings])
+        lines.write(refused=message_of(error), findings=[finding.to_dict() for finding in error.findings])
     except ShoalError as error:
-        lines.write(refused=told(error))
+        lines.write(refused=message_of(error))
     except MemoryError:
         lines.write(refused="There is not enough memory for this table. Nothing was written.")
     except Exception as error:

@@ -179,7 +179,8 @@ def _distribution(counted: pa.Table, column: Column) -> Distribution:
     places = pc.index_in(values, value_set=counted[column.name].combine_chunks())
     occurs = np.asarray(counted[_COUNT])
     counts = np.where(np.asarray(places.is_valid()), occurs[np.asarray(places.fill_null(0))], 0)
-    return Distribution(values, counts.astype(np.int64))
+    untyped = pa.types.is_null(column.type)  # counted as text, but looked up by values of its own type
+    return Distribution(pa.nulls(len(values)) if untyped else values, counts.astype(np.int64))
 
 
 class Counts:

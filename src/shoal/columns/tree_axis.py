@@ -110,8 +110,11 @@ def _spread(nodes: Codes, shares: Vector) -> Vector:
 
 
 def points_of(levels: tuple[Level, ...], shares: Vector) -> Matrix:
-    """Return a point for each category, in at most `MOST_DIMS` dimensions: a block of them for each level."""
-    blocks = []
+    """Return a point for each category, in at most `MOST_DIMS` dimensions: a block of them for each level.
+
+    Without levels, where only the root is published, all categories are at the same point.
+    """
+    blocks = [] if levels else [np.zeros((len(shares), 1))]
     left = MOST_DIMS
     least = max(1, MOST_DIMS // max(len(levels), 1))
     for n_below, (nodes, weights) in reversed(list(enumerate(levels))):

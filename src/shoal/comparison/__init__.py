@@ -245,8 +245,8 @@ def compare(
     """
     sizes, names = _as_sizes(k), _as_methods(methods)
     found = read(table, **(reading or {}))
-    source = found.arrow
-    wanted, skipped = _affordable(names, source.num_rows) if methods == "all" else (names, [])
+    source = replace(found, _load=found.arrow.select)  # read once, with all that the file says about its columns
+    wanted, skipped = _affordable(names, source.n_records) if methods == "all" else (names, [])
     seed = secrets.randbits(63) if seed is None else seed
     rhos = [rho] if rho is None or isinstance(rho, int | float | str) else list(rho)
     plan = [(size, method, each) for size in sizes for method in wanted for each in rhos]
@@ -269,7 +269,7 @@ def compare(
         models = tuple(model.promise for model in release.job.models)
     if not choices:
         raise GuaranteeError(f"None of the {len(plan)} choices can be made. {skipped[-1].reason}")
-    return Comparison(source.num_rows, tuple(_marked(choices)), tuple(skipped), tuple(noted), seed, models)
+    return Comparison(source.n_records, tuple(_marked(choices)), tuple(skipped), tuple(noted), seed, models)
 
 
 def _may_skip(error: ShoalError, methods: Sequence[str] | str) -> bool:

@@ -207,7 +207,7 @@ def read(
     source : path, address, frame or connection
         A file in one of the formats of `FORMATS`, ``"-"`` for standard input, a pandas, polars or pyarrow frame or
         dataset, a DuckDB relation, or anything with the Arrow C stream interface; a database, by its address or file
-        (``postgresql://host/db``, ``people.db``, ``people.duckdb``) or by an ADBC or DuckDB connection.
+        (``postgresql://host/db``, ``people.db``, ``people.duckdb``) or by an ADBC or DuckDB connection; a `Table`.
     columns : sequence of str, optional
         Columns to read, in this order. Other columns of a Parquet file are not read.
     delimiter : str, optional
@@ -290,6 +290,9 @@ def read(
     if connection is not None:
         return _read_connection(*connection, columns, given)
     _refuse_unused(given, frozenset(), type(source).__name__)
+    if isinstance(source, Table):
+        names = source.names if columns is None else check_wanted(columns, source.names)
+        return replace(source, types=pa.schema([source.types.field(name) for name in names]))
     frame = from_frame(source, columns)
     return Table.of(frame.arrow, frame.kind, index=frame.index, _back=frame.back)
 

@@ -50,6 +50,8 @@ class Batches:
         As in `shoal.table.Table`.
     paths : tuple of Path
         The files, in the order in which they are read; empty for a frame.
+    folder : Path or None
+        The folder that holds them, if a folder was named.
     stamps : tuple of Stamp
         Their state when they were opened.
     table : Table or None
@@ -69,11 +71,14 @@ class Batches:
     reading: Reading | None = None
     asked: dict[str, Any] = field(default_factory=dict)
     converted: "_Converted | None" = None
+    folder: Path | None = None
 
     @property
     def inputs(self) -> list[Path]:
-        """The files that were read, which must not be overwritten."""
-        return list(self.paths) if self.table is None else inputs_of(self.table)
+        """The files that were read, which must not be overwritten, and their folder, which must not get others."""
+        if self.table is not None:
+            return inputs_of(self.table)
+        return [*self.paths, *([] if self.folder is None else [self.folder])]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,9 +100,15 @@ class Batches:
             check_stamp(path, stamp)
 
     def check_unchanged(self) -> None:
-        """Raise if a file has changed since it was opened, or the frame since its SHA-256 was computed."""
+        """Raise if a file or folder has changed since it was opened, or the frame since its SHA-256 was computed."""
         if self.table is not None:
             self.table.check_unchanged()
+        if self.folder is not None and tuple(_parquet_files(self.folder)) != self.paths:
+            raise FileError(
+                f"The folder {str(self.folder)!r} has changed while it was in use: it holds other Parquet files than "
+                "when it was opened. Nothing was written. Start again when no other program writes to it, or use a "
+                "copy."
+            )
         for path, stamp in zip(self.paths, self.stamps, strict=True):
             check_stamp(path, stamp)
 
@@ -148,10 +159,24 @@ def open_batches(source: Any, **reading: Any) -> Batches:
     for file, (others, _) in zip(paths, found, strict=True):
         if not others.equals(types):
             raise FileError(
-                f"{file.name!r} does not have the columns and types of {paths[0].name!r}. All files of a folder must "
-                "have the same. Convert them, or release them separately."
+                f"{file.name!r} does not have the columns and types of {paths[0].name!r}: {_difference(others, types)}"
+                ". All files of a folder must have the same, in the same order. Convert them, or release them "
+                "separately."
             )
-    return Batches(types, sum(n for _, n in found), format_of(paths[0])[1].name, tuple(paths), stamps)
+    n_records, folder = sum(n for _, n in found), path if path.is_dir() else None
+    return Batches(types, n_records, format_of(paths[0])[1].name, tuple(paths), stamps, folder=folder)
+
+
+def _difference(others: pa.Schema, types: pa.Schema) -> str:
+    """Return the first difference between the columns of two files, in words."""
+    for one, two, where in ((types, others, "it has no"), (others, types, "only it has the")):
+        odd = [name for name in one.names if name not in two.names]
+        if odd:
+            return f"{where} column {odd[0]!r}"
+    for name in types.names:
+        if others.field(name).type != types.field(name).type:
+            return f"column {name!r} holds {others.field(name).type} instead of {types.field(name).type}"
+    return "its columns are in another order"
 
 
 def has_batches(path: Path) -> bool:
@@ -162,7 +187,7 @@ def has_batches(path: Path) -> bool:
 
 def _parquet_files(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder, without hidden ones, in the order of their names."""
-    found = sorted(folder.rglob("*.parquet"))
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".parquet" and path.is_file())
     found = [path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
     if not found:
         raise FileError(f"The folder {str(folder)!r} has no Parquet file. Name one file, or a folder of Parquet files.")

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean
 from shoal.table.bare import bare
 
+_FLOAT_DIGITS = 15  # that a float keeps of every decimal
+
 
 def check_names(names: Sequence[str]) -> None:
     """Raise if a name occurs twice: roles could not distinguish such columns."""
@@ -60,6 +62,30 @@ def check_finite(table: pa.Table, title: str) -> None:
             f"Column(s) {_listed(odd)} hold NaN or infinite values, which {title} cannot store. Make them missing, or "
             "write Parquet."
         )
+
+
+def check_texts(table: pa.Table, title: str) -> None:
+    """Raise if a text has a NUL character, for file formats that end texts there."""
+    for name in table.column_names:
+        kind = table[name].type
+        values = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not (pa.types.is_string(values) or pa.types.is_large_string(values)):
+            continue
+        if pc.any(pc.match_substring(table[name].cast(values), "\0")).as_py():
+            raise FileError(
+                f"Column {name!r} holds text with a NUL character, which {title} cannot store. Remove it first."
+            )
+
+
+def decimals_as_floats(name: str, column: pa.ChunkedArray, title: str) -> pa.ChunkedArray:
+    """Return decimals as floats, for file formats without decimals; raise if a float has too few digits for one."""
+    digits = pc.replace_substring_regex(column.cast(pa.string()), r"E.*|[-.]", "")
+    if (pc.max(pc.utf8_length(pc.utf8_trim(digits, "0"))).as_py() or 0) > _FLOAT_DIGITS:
+        raise FileError(
+            f"Column {name!r} has decimals of more than {_FLOAT_DIGITS} digits, which {title} would round. Round them "
+            "first, convert it to text, or write Parquet."
+        )
+    return column.cast(pa.float64())
 
 
 def plain(table: pa.Table) -> pa.Table:
@@ -134,6 +160,8 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.large_string()
     if pa.types.is_binary_view(kind):
         return pa.large_binary()
+    if pa.types.is_decimal128(kind) and kind.scale < 0:  # which no file format has
+        return pa.decimal128(min(kind.precision - kind.scale, 38), 0)
     return kind
 
 

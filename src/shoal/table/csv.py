@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from shoal.errors import FileError, ParameterError
-from shoal.table.clean import check_flat, check_names, check_wanted
+from shoal.table.clean import check_flat, check_names, check_texts, check_wanted
 from shoal.table.csv_dialect import (
     DELIMITERS,
     as_utf8,
@@ -123,6 +123,7 @@ def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, notes: 
     with open(path, "wb") as file, packed(file, ending) as out:
         for number, table in enumerate(tables):
             check_flat(table.schema)
+            check_texts(table, "CSV")
             for piece in _lines(table, delimiter, decimal, header=number == 0):
                 out.write(piece)
 

@@ -293,6 +293,7 @@ EXCEL = Format(
     tells_empty=False,
     read_only=(".xlsm",),
     own_reading={"header_row": 1},
-    loses="the difference between whole and other numbers, integers beyond 2^53, dates before March 1900, times finer "
+    loses="the difference between whole and other numbers, integers beyond 2^53, decimals of more than 15 digits, "
+    "dates before March 1900, times finer "
     "than a millisecond, time zones, categories; an empty text is missing; formulas, formatting and other sheets",
 )

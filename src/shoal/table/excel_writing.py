@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import FileError
 from shoal.extras import install
-from shoal.table.clean import check_finite, check_flat
+from shoal.table.clean import check_finite, check_flat, decimals_as_floats
 
 _SHEET = "release"
 _ROWS_AT_ONCE = 1 << 14
@@ -92,7 +92,9 @@ def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return _storable(name, column.cast(kind.value_type))
     if pa.types.is_duration(kind):
         raise _refused(name, "durations", "Convert them to numbers")
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind) or pa.types.is_null(kind):
+    if pa.types.is_decimal(kind):
+        return decimals_as_floats(name, column, "Excel")
+    if pa.types.is_float16(kind) or pa.types.is_null(kind):
         return column.cast(pa.float64())
     if pa.types.is_integer(kind) and _beyond(column, -(2**53), 2**53):
         raise _refused(name, "integers of more than 15 digits", "Convert it to text")

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import FileError, ShoalError
 from shoal.extras import install
-from shoal.table.clean import check_flat, check_names, check_wanted
+from shoal.table.clean import check_flat, check_names, check_texts, check_wanted, decimals_as_floats
 from shoal.table.unpacking import Limit
 
 _INTEGERS = ("int8", "int16", "int32")
@@ -148,6 +148,7 @@ def write_labelled(
 ) -> None:
     """Write a file by one of the writers of pyreadstat, with variable labels."""
     check_flat(table.schema)
+    check_texts(table, "SPSS, Stata and SAS files")
     frame = _frame(table)
     column_labels = {name: labels.variables.get(name) for name in table.column_names}
     try:
@@ -189,7 +190,9 @@ def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
                 f"Column {name!r} has integers of more than 15 digits, which SPSS, Stata and SAS files would round. "
                 "Convert it to text, or write Parquet."
             )
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind) or pa.types.is_null(kind):
+    if pa.types.is_decimal(kind):
+        return decimals_as_floats(name, column, "SPSS, Stata and SAS files")
+    if pa.types.is_float16(kind) or pa.types.is_null(kind):
         return column.cast(pa.float64())
     if pa.types.is_duration(kind):
         raise FileError(

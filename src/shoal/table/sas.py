@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import FileError, ParameterError
+from shoal.table.clean import check_finite
 from shoal.table.format import Format, Notes
 from shoal.table.labelled import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
 
@@ -22,6 +23,8 @@ _OWN_FORMATS = re.compile(
     re.IGNORECASE,
 )
 """Formats that SAS itself defines; others get their labels from a catalogue."""
+
+_SMALLEST, _LARGEST = 1e-78, 7e75
 
 
 def read_sas(
@@ -50,6 +53,8 @@ def write_xpt(table: pa.Table, path: Path, ending: str = ".xpt", notes: object =
 
     It has version 5, which most programs read, unless a name, label or text is too long for that; then version 8.
     """
+    check_finite(table, "SAS")
+    _check_range(table)
     labels = labels_for(notes, table)
     options = {
         "file_format_version": 5 if _fits_version_5(table, labels) else 8,
@@ -58,6 +63,19 @@ def write_xpt(table: pa.Table, path: Path, ending: str = ".xpt", notes: object =
     write_labelled(pyreadstat_for(path).write_xport, table, path, labels, options)
     content = path.read_bytes()
     path.write_bytes(_TIME_OF_WRITING.sub(b"01JAN70:00:00:00", content[:800]) + content[800:])
+
+
+def _check_range(table: pa.Table) -> None:
+    """Raise if a number is one that a transport file, whose floats have an exponent of 7 bits, cannot hold."""
+    for name in table.column_names:
+        if pa.types.is_floating(table[name].type):
+            sizes = pc.abs(table[name].cast(pa.float64()))
+            ends = pc.min_max(pc.if_else(pc.equal(sizes, 0), None, sizes)).as_py()
+            if ends["max"] is not None and not (ends["min"] >= _SMALLEST and ends["max"] <= _LARGEST):
+                raise FileError(
+                    f"Column {name!r} has numbers above {_LARGEST:g} or closer to zero than {_SMALLEST:g}, which SAS "
+                    "transport files cannot store. Scale them, or write Parquet."
+                )
 
 
 def _catalogue(pyreadstat: Any, path: str, encoding: str | None) -> dict[str, dict[Any, str]]:

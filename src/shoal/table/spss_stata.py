@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from shoal.table.clean import check_finite
 from shoal.table.format import Format, Notes
 from shoal.table.labelled import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
 
@@ -47,6 +48,7 @@ def write_sav(table: pa.Table, path: Path, ending: str = ".sav", notes: object =
 
 def write_dta(table: pa.Table, path: Path, ending: str = ".dta", notes: object = None) -> None:
     """Write a Stata file, with the input labels that still apply."""
+    check_finite(table, "Stata")
     labels = labels_for(notes, table)
     options = {"variable_value_labels": labels.values}
     write_labelled(pyreadstat_for(path).write_dta, table, path, labels, options)
@@ -66,7 +68,7 @@ SPSS = Format(
     "the same, with labels",
     extra="spss",
     tells_empty=False,
-    loses="integers beyond 2^53, time zones; an empty text is missing",
+    loses="integers beyond 2^53, decimals of more than 15 digits, time zones; an empty text is missing",
 )
 STATA = Format(
     "dta",
@@ -77,5 +79,6 @@ STATA = Format(
     "the same, with labels",
     extra="spss",
     tells_empty=False,
-    loses="integers beyond 2^53, time zones, extended missing values; an empty text is missing",
+    loses="integers beyond 2^53, decimals of more than 15 digits, time zones, extended missing values; an empty text "
+    "is missing",
 )

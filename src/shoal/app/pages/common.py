@@ -1,5 +1,6 @@
 """What all pages share: how a page is rendered, how a form is read, and how a refusal becomes a message."""
 
+import os
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -9,14 +10,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from shoal.app.draft import Draft
+from shoal.app.messages import message_of
 from shoal.app.places import Places
 from shoal.app.security import Keys
 from shoal.app.works import StaleError, Work, Works
-from shoal.dialect import translated
 from shoal.errors import ParameterError, ShoalError
 from shoal.report.formatting import counted, lost, percent, shown
 
@@ -31,6 +33,12 @@ STEPS = {
 """The steps of a release, by the last part of their address."""
 
 _MOST_FIELDS = 10_000
+_LONGEST_FIELD = 2**20  # bytes
+_UNREADABLE = (
+    "The form cannot be read: a field is longer than 1 MB, there are too many fields, or its encoding is none that "
+    "browsers use. Nothing was changed. Shorten the text and send the form again."
+)
+_INSTEAD_OF_UPLOAD = "Make room, or put the file into the folder of the app and choose it there."
 
 
 @dataclass(frozen=True)
@@ -196,13 +204,22 @@ def posting(change: Change, show: Show | None = None) -> Callable[[Request], Awa
     """
 
     async def handler(request: Request) -> Response:
-        async with request.form(max_fields=_MOST_FIELDS, max_files=1) as data:
+        try:
+            data = await request.form(max_fields=_MOST_FIELDS, max_files=1, max_part_size=_LONGEST_FIELD)
+        except (HTTPException, UnicodeError):
+            return _refused(request, _UNREADABLE, 400)
+        except OSError as error:
+            why = os.strerror(error.errno or 0).lower()
+            return _refused(request, f"The uploaded file cannot be stored: {why}. {_INSTEAD_OF_UPLOAD}", 507)
+        try:
             form = Form(data)
             if not parts_of(request).keys.fits(request.url.path, form.text("csrf")):
                 return _refused(
                     request, "This form is not from this app, or the app was started again. Reload it.", 403
                 )
             return await run_in_threadpool(_changed, request, form, change, show)
+        finally:
+            await data.close()
 
     return handler
 
@@ -223,8 +240,3 @@ def _changed(request: Request, form: Form, change: Change, show: Show | None) ->
 
 def _refused(request: Request, message: str, status: int = 422) -> Response:
     return render(request, "refused.html", status, message=message)
-
-
-def message_of(error: ShoalError) -> str:
-    """Return the message of an error, naming settings as a job does."""
-    return translated(str(error), "key")

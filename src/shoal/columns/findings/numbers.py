@@ -1,4 +1,4 @@
-"""Numbers that are something else: codes of categories, and codes that stand for a missing value."""
+"""Numbers that are something else: codes of categories, dates, and codes that stand for a missing value."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ _FEW_NAMED_CODES = 30
 _LEAST_RECORDS = 20
 _LEAST_REST = 5  # different values besides the suspected ones
 _MOST_CODES = 4
+_MOSTLY = 0.9
 _SHARE = 0.002
 
 _NINES = {10**digits - step for digits in range(2, 13) for step in (1, 2, 3, 4)}
@@ -49,6 +50,28 @@ def codes(view: ColumnView) -> Finding | None:
             Remedy("column", view.name, {"kind": "numeric"}),
         ),
         question=surely,
+    )
+
+
+def dates_as_numbers(view: ColumnView) -> Finding | None:
+    """Find whole numbers that are dates, written as year, month and day without anything between: 19800131."""
+    numbers = view.numbers
+    if view.kind is not Kind.NUMERIC or len(numbers) < _LEAST_RECORDS or not _are_whole(numbers):
+        return None
+    year, rest = np.divmod(numbers, 10_000)
+    month, day = np.divmod(rest, 100)
+    is_date = (year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    n_dates = int(np.count_nonzero(is_date))
+    if n_dates < _MOSTLY * len(numbers) or len(np.unique(numbers[is_date])) < _LEAST_REST:
+        return None
+    readings = (Remedy("field", view.name, {"date_format": "%Y%m%d"}),) if view.has_fields else ()
+    return Finding(
+        "dates-as-numbers",
+        view.name,
+        f"{view.share(n_dates)} of the records hold a number that is a date (year, month, day)",
+        "Dates are averaged like amounts: a cell of 19800131 and 19800201 would publish a number that is no date",
+        (*readings, Remedy("column", view.name, {"kind": "ordinal"}), Remedy("column", view.name, {"kind": "numeric"})),
+        question=True,
     )
 
 

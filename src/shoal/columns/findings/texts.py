@@ -25,6 +25,9 @@ _DATES = [
     *("%m/%d/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
 ]
 _CODE = r"^[-+]?0[0-9]|^\+[0-9]|^[-+]?[0-9]{17}"
+_ERROR = r"^#[A-Z]+/0!$"  # the one error of Excel that has a digit
+_OPEN = r"^[<>]=? ?[0-9.,]+$|^[0-9.,]+ ?\+$"
+_MANY = 20  # different numbers
 _WHY = (
     "Read as text, it is a category: similar values are not grouped, and a cell publishes one person's exact text "
     "instead of a mean"
@@ -45,7 +48,7 @@ def numbers_as_text(view: ColumnView) -> Finding | None:
         return None  # a postcode is text for good reason
     found = [(marks, _covered(view, pc.match_substring_regex(texts, grouped_pattern(*marks)))) for marks in _MARKS]
     (thousands, decimal), covered = max(found, key=lambda one: one[1].n_records)
-    if not _mostly(view, covered) or _has_digits(texts, covered.odd):
+    if not _mostly(view, covered) or _are_codes(texts, covered.odd):
         return None
     settings: dict[str, str] = {}
     if thousands != "\x00":
@@ -132,8 +135,16 @@ def _mostly(view: ColumnView, covered: _Covered) -> bool:
     return covered.n_records >= _MOST * len(view.present) and len(covered.odd) <= _FEW and len(view.texts) > 2
 
 
-def _has_digits(texts: pa.Array, places: NDArray[np.int64]) -> bool:
-    return len(places) > 0 and _some(texts.take(pa.array(places)), "[0-9]")
+def _are_codes(texts: pa.Array, odd: NDArray[np.int64]) -> bool:
+    """Return whether other texts have digits too, as codes such as 12A do, except for errors of Excel and open classes.
+
+    An open class, such as <5, is a code among few numbers, and stands in the way of many.
+    """
+    if len(odd) == 0:
+        return False
+    others = texts.take(pa.array(odd))
+    ignored = _ERROR if len(texts) - len(odd) < _MANY else f"{_ERROR}|{_OPEN}"
+    return _some(others.filter(pc.invert(pc.match_substring_regex(others, ignored))), "[0-9]")
 
 
 def _in_the_way(view: ColumnView, covered: _Covered) -> str:

@@ -160,12 +160,7 @@ class DuckDB(Connection):
 
     def storable(self, arrow: pa.Table) -> pa.Table:
         """Return the table with categories as text, since an ENUM would list them in the catalog."""
-        return pa.table(
-            {
-                name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-                for name, column in zip(arrow.column_names, arrow.columns, strict=True)
-            }
-        )
+        return pa.table({name: arrow[name].cast(_stored(arrow[name].type)) for name in arrow.column_names})
 
     def create(self, name: Name, schema: pa.Schema) -> None:
         """Create an empty table of the types that DuckDB gives to those of Arrow."""
@@ -200,6 +195,13 @@ def _tables(plan: Any) -> Iterator[str]:
     parts = plan.get("children", []) if isinstance(plan, dict) else plan
     for part in parts:
         yield from _tables(part)
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """Return the type as which values are sent."""
+    if pa.types.is_dictionary(kind):
+        return _stored(kind.value_type)
+    return pa.float32() if pa.types.is_float16(kind) else kind
 
 
 def connect(address: Address, write: bool) -> Connection:

@@ -12,13 +12,13 @@ import pyarrow as pa
 from shoal.addresses import REMEDY
 from shoal.errors import DatabaseError, FileError
 from shoal.extras import install
-from shoal.table.clean import check_names, check_wanted
+from shoal.table.clean import check_names, check_texts, check_wanted
 from shoal.table.databases.adbc import AdbcConnection, is_adbc
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Relation, refused, subquery
 from shoal.table.databases.database import Database
 from shoal.table.databases.names import Name, literal, quoted
-from shoal.table.databases.values import checked, decimals
+from shoal.table.databases.values import checked, decimals, in_microseconds
 
 _SETTINGS = (
     "SET LOCAL client_encoding = 'UTF8'",
@@ -227,19 +227,16 @@ class PostgreSQL(AdbcConnection):
 
     def storable(self, arrow: pa.Table) -> pa.Table:
         """Return the table in types that have one in PostgreSQL."""
-        made = {name: arrow[name].cast(_stored(arrow[name].type)) for name in arrow.column_names}
+        made = {name: _stored_column(name, arrow[name]) for name in arrow.column_names}
         odd = [name for name, column in made.items() if self._sql_type(column.type) is None]
         if odd:
             raise FileError(
                 f"Column(s) {', '.join(map(repr, odd))} have a type that shoal does not write to PostgreSQL. Convert "
                 "them, or leave them out."
             )
-        for name, column in made.items():
-            if pa.types.is_string(column.type) and _holds_nul(column):
-                raise FileError(
-                    f"Column {name!r} holds text with a NUL character, which PostgreSQL cannot store. Remove it first."
-                )
-        return pa.table(made)
+        stored = pa.table(made)
+        check_texts(stored, "PostgreSQL")
+        return stored
 
     def sql_type(self, kind: pa.DataType) -> str:
         """Return the type of a column."""
@@ -250,12 +247,6 @@ class PostgreSQL(AdbcConnection):
         return f"numeric({kind.precision}, {kind.scale})" if pa.types.is_decimal(kind) else _SQL_TYPES.get(kind)
 
 
-def _holds_nul(column: pa.ChunkedArray) -> bool:
-    import pyarrow.compute as pc
-
-    return bool(pc.any(pc.match_substring(column, "\0")).as_py())
-
-
 def _cast(kind: str) -> str:
     return "" if kind in _OWN else _NUMBERS.get(kind, "::text")
 
@@ -264,6 +255,12 @@ def _as_arrow(name: str, column: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
     return decimals(name, column) if kind in _NUMBERS else column
+
+
+def _stored_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_timestamp(column.type):
+        return in_microseconds(name, column, "PostgreSQL")
+    return column.cast(_stored(column.type))
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:

@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 
 from shoal.errors import DatabaseError, FileError, SchemaError
 from shoal.extras import install
-from shoal.table.clean import check_flat, check_names, check_wanted
+from shoal.table.clean import check_flat, check_names, check_wanted, decimals_as_floats
 from shoal.table.databases.adbc import AdbcConnection, is_adbc
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Relation, refused, subquery
 from shoal.table.databases.database import Database
 from shoal.table.databases.files import check_file, identity_of
 from shoal.table.databases.names import Name, literal, quoted
-from shoal.table.databases.values import checked
+from shoal.table.databases.values import checked, in_microseconds
 
 _BATCH = 65_536
 _ALL = 2**31 - 2  # the largest batch
@@ -233,10 +233,12 @@ def _stored(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         raise FileError(f"Column {name!r} has integers beyond 64 bits, which SQLite cannot store. Convert it to text.")
     if pa.types.is_integer(kind):
         return column.cast(pa.int64())
-    if pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+    if pa.types.is_decimal(kind):
+        return decimals_as_floats(name, column, "SQLite")
+    if pa.types.is_floating(kind):
         return column.cast(pa.float64())
     if pa.types.is_timestamp(kind):
-        return column.cast(pa.timestamp("us", "UTC" if kind.tz else None))
+        return in_microseconds(name, column, "SQLite")
     if pa.types.is_date(kind):
         return column.cast(pa.date32())
     if pa.types.is_boolean(kind):

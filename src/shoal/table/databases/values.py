@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import DatabaseError
+from shoal.errors import DatabaseError, FileError
 
 _DAYS = (-719_162, 2_932_896)  # 0001-01-01 and 9999-12-31
 _DIGITS = 38
@@ -39,6 +39,17 @@ def _check_dates(name: str, column: pa.ChunkedArray) -> None:
             f"Column {name!r} holds dates that are infinite or outside the years 1 to 9999. Replace them by a query, "
             "with NULL for instance."
         )
+
+
+def in_microseconds(name: str, column: pa.ChunkedArray, title: str) -> pa.ChunkedArray:
+    """Return timestamps in microseconds, in UTC if they have a zone; raise if some are finer."""
+    try:
+        return column.cast(pa.timestamp("us", "UTC" if column.type.tz else None))
+    except pa.ArrowInvalid:  # its message contains a value
+        raise FileError(
+            f"Column {name!r} has times finer than a microsecond, which {title} cannot store. Round them, or write "
+            "Parquet."
+        ) from None
 
 
 def decimals(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
