@@ -78,5 +78,5 @@ def test_the_number_of_threads_does_not_matter_where_all_cells_are_neighbours():
     check_threads("closeness of shares", 1_000, 8)
 
 
-def test_the_number_of_threads_does_not_matter_where_there_are_many_regions():
+def test_the_number_of_threads_does_not_matter_where_there_are_many_cells():
     check_threads("distinct values", 7_000, 4)

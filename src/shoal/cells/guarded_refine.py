@@ -54,7 +54,7 @@ def guarded_refine(
 
     Notes
     -----
-    Near-linear in the records, and deterministic: the result does not depend on the number of threads. Records move, two
+    Near-linear in the records. Deterministic: the result does not depend on the number of threads. Records move, two
     records swap, several rotate in a cycle, and cells of 2k or more are split in two, each only if the sum of squared
     distances decreases and no model is violated.
 
