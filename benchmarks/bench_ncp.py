@@ -102,8 +102,8 @@ def contenders(
 
     yield "auto", grouped()
     yield "auto, ncp", grouped(objective="ncp")
+    yield f"auto, ncp, best of {seconds:g} s", grouped(objective="ncp", effort="best", seconds=seconds)
     if not ancestors:
-        yield f"auto, ncp, best of {seconds:g} s", grouped(objective="ncp", effort="best", seconds=seconds)
         columns = penalty_columns(made.original, made.schema).values()
         numbers = np.column_stack([column.values for column in columns if isinstance(column, Numbers)])
         codes = np.column_stack([column.codes for column in columns if isinstance(column, Categories)])

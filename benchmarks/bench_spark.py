@@ -1,9 +1,10 @@
-"""Compare the engine "spark" with the one in memory: whole releases, Parquet to Parquet, on two cores.
+"""Compare the engine "spark" with those in memory and on disk: whole releases, Parquet to Parquet, on two cores.
 
 Flights jittered to any number of records, 13 columns, k = 10. Every release is made in a process of its own; the start
 of Spark is measured apart. CPU seconds of all processes stand beside wall time, because they tell more on a busy
-machine. The memory of the driver is measured where it is a process of its own: on a standalone cluster of two workers
-on the loopback interface.
+machine; those of the JVM and of the Python workers are also given apart. In local mode the driver is the executor too,
+and its heap is limited to 1 GB. `--cluster` adds a standalone cluster of two workers on the loopback interface, whose
+driver is a process of its own.
 """
 
 import json
@@ -14,10 +15,13 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import click
+import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from bench_partition import ROOT, circumstances
@@ -25,6 +29,7 @@ from problems import FLIGHTS_COLUMNS, K, flights, jittered
 from shoal.job import Job
 from shoal.release import run
 from shoal.reproduce.data_and_results import Missing
+from shoal.table.published_order import record_hashes
 
 RESULTS = ROOT / "benchmarks" / "results" / "spark.json"
 N_FILES = 8
@@ -40,17 +45,24 @@ def commands() -> None:
 
 @commands.command()
 @click.option("--quick", is_flag=True, help="Small sizes, to see that it runs.")
+@click.option("--sizes", help="Numbers of records, with commas between them; 327000,3270000 if not given.")
+@click.option("--cluster", is_flag=True, help="A standalone cluster of two workers as well.")
+@click.option("--only", help="One of memory, disk, local[2] and cluster; the others are kept as they were measured.")
 @click.option("--output", type=click.Path(path_type=Path), default=RESULTS, show_default=True)
-def compare(quick: bool, output: Path) -> None:
-    """Make releases in memory and on Spark, in turns."""
-    rows = []
-    for n in (20_000,) if quick else (327_000, 3_270_000):
+def compare(quick: bool, sizes: str | None, cluster: bool, only: str | None, output: Path) -> None:
+    """Make releases in memory, on disk and on Spark, in turns."""
+    asked = (20_000,) if quick else tuple(map(int, (sizes or "327000,3270000").split(",")))
+    masters = ("memory", "disk", "local[2]", *(("cluster",) if cluster else ())) if only is None else (only,)
+    before = json.loads(output.read_text())["releases"] if output.exists() and not quick else []
+    rows = [row for row in before if row["n"] not in asked or row["master"] not in masters]
+    for n in asked:
         with tempfile.TemporaryDirectory() as folder:
             write_flights(n, Path(folder) / "flights")
-            rows += [measured(n, master, Path(folder)) for master in ("memory", "local[2]", "cluster")]
-    result = {**circumstances(quick), "k": K, "releases": rows, "ratios": ratios(rows)}
+            for master in masters:
+                rows = sorted([*rows, measured(n, master, Path(folder))], key=lambda row: row["n"])
+                result = {**circumstances(quick), "k": K, "releases": rows, "ratios": ratios(rows)}
+                output.write_text(json.dumps(result, indent=1) + "\n")
     click.echo(json.dumps(result["ratios"], indent=1))
-    output.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def write_flights(n: int, folder: Path) -> None:
@@ -93,40 +105,102 @@ def one(master: str, folder: Path) -> None:
     print(json.dumps(found))
 
 
+class Cpu(Thread):
+    """Watches the CPU time of this process and of all that it starts.
+
+    Spark ends Python workers that are idle for a minute, and no process then has their CPU time: they are watched while
+    they live.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._spent: dict[int, float] = {}
+        self._names: dict[int, str] = {os.getpid(): "driver"}
+        self._watching = 0.0
+        self._watch()
+        self.start()
+
+    def run(self) -> None:
+        """Watch until the end."""
+        while True:
+            time.sleep(1)
+            self._watch()
+            self._watching = time.thread_time()
+
+    def _watch(self) -> None:
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+            except OSError:
+                continue
+            fields, pid = rest.split(), int(stat.parent.name)
+            if pid in self._names or int(fields[1]) in self._names:
+                self._spent[pid] = sum(map(int, fields[11:13])) / TICKS
+            if int(fields[1]) in self._names:
+                self._names[pid] = "jvm" if name == "java" else "workers"
+
+    def seconds(self) -> dict[str, float]:
+        """Return the CPU seconds so far of the driver in Python, of the JVMs and of the Python workers."""
+        self._watch()
+        found: dict[str, float] = {}
+        for pid, name in list(self._names.items()):
+            found[name] = found.get(name, 0.0) + self._spent[pid]
+        found["driver"] -= self._watching
+        return found
+
+
 def released(master: str, folder: Path) -> dict[str, Any]:
     """Return loss, time and memory of a release."""
+    cpu = Cpu()
     source, target = folder / "flights", folder / f"release-{master[:5]}.parquet"
-    settings = {"k": K, "seed": 1, "roles": {"quasi_identifiers": list(FLIGHTS_COLUMNS)}}
-    if master == "memory":
+    engine = master if master in ("memory", "disk") else "spark"
+    settings = {"k": K, "seed": 1, "roles": {"quasi_identifiers": list(FLIGHTS_COLUMNS)}, "engine": engine}
+    start: dict[str, float] = {}
+    if engine == "memory":
         # A table in memory is read from one file.
         whole = folder / "flights.parquet"
         pq.write_table(pq.read_table(source), whole)
-        source, start = whole, {}
-    else:
-        settings["engine"] = "spark"
-        start = started(master)
-    began, cpu = time.perf_counter(), cpu_seconds()
+        source = whole
+    if engine == "spark":
+        start = started(master, cpu)
+    began, before = time.perf_counter(), cpu.seconds()
     release = run(Job.of(**settings, input={"path": str(source)}, output={"path": str(target)}))
-    took = {"wall": time.perf_counter() - began, "cpu": cpu_seconds() - cpu}
+    wall = time.perf_counter() - began
+    spent = {f"cpu_{name}": total - before.get(name, 0.0) for name, total in cpu.seconds().items()}
+    took = {"wall": wall, "cpu": sum(spent.values()), **spent}
     memory = {f"{name}_peak_mb": peak_mb(pid) for name, pid in drivers().items()}
-    return {"il": release.loss.il, "smallest": release.verdict.smallest, **took, **start, **memory}
+    found = {"il": release.loss.il, "classes": release.verdict.n_classes, "smallest": release.verdict.smallest}
+    return {**found, "records": records_of(target), **took, **start, **memory}
 
 
-def started(master: str) -> dict[str, float]:
+def records_of(path: Path) -> str:
+    """Return a sum of the hashes of all published records, which does not depend on their order."""
+    sums = np.zeros(2, dtype=np.uint64)
+    for batch in pads.dataset(path, format="parquet").to_batches(columns=list(FLIGHTS_COLUMNS)):
+        columns = (pa.chunked_array([batch.column(name)]) for name in FLIGHTS_COLUMNS)
+        sums += record_hashes(columns, batch.num_rows).sum(axis=1, dtype=np.uint64)
+    return "".join(f"{half:016x}" for half in sums.tolist())
+
+
+def started(master: str, cpu: Cpu) -> dict[str, float]:
     """Start Spark and its Python workers."""
     from pyspark.sql import SparkSession
 
     began = time.perf_counter()
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    memory = "2g" if master.startswith("local") else "512m"
-    builder = SparkSession.builder.master(master).config("spark.driver.memory", memory)
-    settings = {"spark.executor.memory": "2g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    builder = SparkSession.builder.master(master)
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.executor.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.range(100).mapInArrow(lambda batches: batches, "id long").count()
-    return {"start_wall": time.perf_counter() - began}
+    return {"start_wall": time.perf_counter() - began, "start_cpu": sum(cpu.seconds().values())}
 
 
 def drivers() -> dict[str, int]:
@@ -145,38 +219,29 @@ def peak_mb(pid: int) -> float:
     return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
 
 
-def cpu_seconds() -> float:
-    """Return the CPU time of this process and of all that it has started."""
-    parents, ticks = {}, {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(stat.parent.name)] = int(fields[1])
-        ticks[int(stat.parent.name)] = sum(map(int, fields[11:15]))
-    ours = {os.getpid()}
-    while True:
-        more = {pid for pid, parent in parents.items() if parent in ours} - ours
-        if not more:
-            return sum(ticks.get(pid, 0) for pid in ours) / TICKS
-        ours |= more
-
-
 def ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Compare Spark with the engine in memory."""
-    memory = {row["n"]: row for row in rows if row["master"] == "memory"}
-    return [
-        {
-            "n": row["n"],
-            "master": row["master"],
-            "loss_percent": 100 * (row["il"] / memory[row["n"]]["il"] - 1),
-            "wall": row["wall"] / memory[row["n"]]["wall"],
-            "cpu": row["cpu"] / memory[row["n"]]["cpu"],
-        }
-        for row in rows
-        if row["master"] != "memory"
-    ]
+    """Compare each release on Spark with those of the same size in memory and on disk."""
+    by = {(row["n"], row["master"]): row for row in rows}
+    found = []
+    for row in rows:
+        if row["master"] in ("memory", "disk"):
+            continue
+        memory, disk = by.get((row["n"], "memory")), by.get((row["n"], "disk"))
+        if memory is None or disk is None:
+            continue
+        found.append(
+            {
+                "n": row["n"],
+                "master": row["master"],
+                "loss_percent": 100 * (row["il"] / memory["il"] - 1),
+                "wall": row["wall"] / memory["wall"],
+                "cpu": row["cpu"] / memory["cpu"],
+                "wall_of_disk": row["wall"] / disk["wall"],
+                "cpu_of_disk": row["cpu"] / disk["cpu"],
+                "records_of_disk": row["records"] == disk["records"],
+            }
+        )
+    return found
 
 
 if __name__ == "__main__":

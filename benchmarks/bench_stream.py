@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -140,21 +141,15 @@ def measure_worker(batch, n, say):
 
     from shoal.stream.redis_worker import ID, Limits, Names, Worker
 
-    with tempfile.TemporaryDirectory() as folder:
-        socket = f"{folder}/socket"
-        server = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder]
-        with subprocess.Popen(server, stdout=subprocess.DEVNULL) as process, Redis(unix_socket_path=socket) as redis:
-            while not os.path.exists(socket):
-                time.sleep(0.05)
-            add_entries(redis, n)
-            stream = Stream(K, delay=1000, quasi_identifiers=list("abcde"), other=["n"], tracked=[ID])
-            worker = Worker(redis, stream, Names("in", "out"), limits=Limits(batch=batch))
-            worker.acquire()
-            before = time.process_time(), redis_seconds(redis), time.perf_counter()
-            while worker.step(0):
-                pass
-            after = time.process_time(), redis_seconds(redis), time.perf_counter()
-            process.terminate()
+    with running_redis() as socket, Redis(unix_socket_path=socket) as redis:
+        add_entries(redis, n)
+        stream = Stream(K, delay=1000, quasi_identifiers=list("abcde"), other=["n"], tracked=[ID])
+        worker = Worker(redis, stream, Names("in", "out"), limits=Limits(batch=batch))
+        worker.acquire()
+        before = time.process_time(), redis_seconds(redis), time.perf_counter()
+        while worker.step(0):
+            pass
+        after = time.process_time(), redis_seconds(redis), time.perf_counter()
     of_worker, of_redis, elapsed = (end - begin for begin, end in zip(before, after, strict=True))
     result = {
         "batch": batch,
@@ -168,6 +163,70 @@ def measure_worker(batch, n, say):
         f"{result['per_second_elapsed']:,.0f} by the clock"
     )
     return result
+
+
+def measure_arrivals(rate, seconds, say):
+    """Let a producer add entries ten at a time at a given rate; see whether a worker with default limits keeps up."""
+    if shutil.which("redis-server") is None:
+        return {"rate": rate, "seconds": seconds, "largest_lag": None}
+    from redis import Redis
+
+    from shoal.stream.redis_worker import ID, Names, Worker
+
+    n = int(rate * seconds)
+    with running_redis() as socket, Redis(unix_socket_path=socket) as redis:
+        stream = Stream(K, delay=1000, quasi_identifiers=list("abcde"), other=["n"], tracked=[ID])
+        worker = Worker(redis, stream, Names("in", "out"))
+        worker.acquire()
+        lags, steps, own, begin = [], 0, time.process_time(), time.perf_counter()
+        with subprocess.Popen([sys.executable, "-c", PRODUCER, socket, str(n), str(rate)]):
+            while worker.stream.n_in < n:
+                steps += worker.step(0.05) > 0
+                lags.append(worker.lag)
+        own, elapsed = time.process_time() - own, time.perf_counter() - begin
+    result = {
+        "rate": rate,
+        "n": n,
+        "per_second_elapsed": n / elapsed,
+        "largest_lag": max(lags),
+        "entries_per_step": n / steps,
+        "share_of_a_core": own / elapsed,
+    }
+    say(
+        f"arrivals in tens at {rate:,}/s: {result['per_second_elapsed']:,.0f}/s, at most {max(lags):,} entries behind, "
+        f"{result['entries_per_step']:.0f} a step"
+    )
+    return result
+
+
+PRODUCER = """
+import sys, time
+from redis import Redis
+socket, n, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+redis, begin = Redis(unix_socket_path=socket), time.perf_counter()
+for first in range(0, n, 10):
+    time.sleep(max(0.0, begin + first / rate - time.perf_counter()))
+    with redis.pipeline(transaction=False) as pipeline:
+        for i in range(first, first + 10):
+            x = [i * step % 997 / 997 for step in (3, 5, 7, 11, 13)]
+            pipeline.xadd("in", {"data": '{"a":%f,"b":%f,"c":%f,"d":%f,"e":%f,"n":%d}' % (*x, i)})
+        pipeline.execute()
+"""
+
+
+@contextmanager
+def running_redis():
+    """Run a Redis that stores nothing on disk; give its socket."""
+    with tempfile.TemporaryDirectory() as folder:
+        socket = f"{folder}/socket"
+        server = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder]
+        with subprocess.Popen(server, stdout=subprocess.DEVNULL) as process:
+            while not os.path.exists(socket):
+                time.sleep(0.05)
+            try:
+                yield socket
+            finally:
+                process.terminate()
 
 
 def add_entries(redis, n):
@@ -217,6 +276,7 @@ def main(quick, output):
         "commit": commit or None,
         "quick": quick,
         "machine": {**machine(), "simd": kernels.simd()},
+        "load": os.getloadavg()[0],  # processes that ran or waited to run, this one excepted, when it began
         "engine": [
             measure_engine(100, 2_000_000 // scale, 20_000 // scale + 1000, rounds, click.echo),
             measure_engine(10_000, 1_000_000 // scale, 12_000, rounds, click.echo),
@@ -229,6 +289,7 @@ def main(quick, output):
     results["worker"] = [
         measure_worker(*size, click.echo) for size in ((1000, 200_000 // scale), (10, 20_000 // scale))
     ]
+    results["arrivals"] = [measure_arrivals(30_000, 10 / scale, click.echo)]
     results["memory"] = [measure_memory(size // scale, click.echo) for size in (1_000_000, 50_000_000)]
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(results, indent=1) + "\n")

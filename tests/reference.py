@@ -471,3 +471,70 @@ def column_penalty(members, kind, values, *about):
     nodes, sizes = about
     level = next(level for level in range(nodes.shape[1]) if len(set(nodes[shown, level])) == 1)
     return (sizes[nodes[shown[0], level]] - 1) / max(len(nodes) - 1, 1)
+
+
+def specialised(columns, k):
+    """Return cells of at least k records: parts are cut by the column whose penalty falls most for the entropy.
+
+    Columns are those of `certainty_penalty`: numbers first, then trees, then categories.
+    """
+    labels = np.empty(len(columns[0][1]), dtype=np.int64)
+    parts, n_cells = [np.arange(len(labels))], 0
+    while parts:
+        part = parts.pop()
+        best, groups = 0.0, None
+        for column in columns if len(part) >= 2 * k else ():
+            for tried in cuts_of(part, k, *column):
+                gain = gain_of_cut(part, tried, column)
+                if gain > best * (1 + 1e-9):
+                    best, groups = gain, tried
+        if groups is None:
+            labels[part], n_cells = n_cells, n_cells + 1
+        else:
+            parts += [part[groups == group] for group in range(groups.max() + 1)]
+    return labels
+
+
+def cuts_of(part, k, kind, values, *about):
+    """Yield the groups of a part into which a column cuts it: all values apart, or the most frequent one."""
+    shown = values[part]
+    if kind == "numbers":
+        shown = lower_half(shown, k)
+    elif kind == "tree":
+        nodes = about[0][shown]
+        shown = nodes[:, max((level for level in range(nodes.shape[1]) if len(set(nodes[:, level])) > 1), default=0)]
+    found, codes, counts = np.unique(shown, return_inverse=True, return_counts=True)
+    for told_apart in [codes] + [(codes == counts.argmax()).astype(int)] * (len(found) > 2):
+        groups = groups_of_k(told_apart, k)
+        if groups.any():
+            yield groups
+
+
+def lower_half(values, k):
+    """Return 0 below the cut nearest to the median that leaves k on both sides, 1 above, 2 where missing."""
+    known = np.sort(values[~np.isnan(values)])
+    cuts = [cut for cut in range(k, len(known) - k + 1) if known[cut - 1] < known[cut]]
+    nearest = min(cuts, key=lambda cut: abs(2 * cut - len(known)), default=None)
+    above = np.zeros(len(values)) if nearest is None else values >= known[nearest]
+    return np.where(np.isnan(values), 2, above).astype(int)
+
+
+def groups_of_k(values, k):
+    """Return a group for each value of at least k records and one for the rest, with the smallest if too few."""
+    counts = np.bincount(values)
+    rest = [value for value, count in enumerate(counts) if count < k]
+    large = [value for value, count in enumerate(counts) if count >= k]
+    if rest and large and counts[rest].sum() < k:
+        rest.append(min(large, key=lambda value: counts[value]))
+        large.remove(rest[-1])
+    groups = np.zeros(len(values), dtype=int)
+    for number, value in enumerate(large, start=bool(rest)):
+        groups[values == value] = number
+    return groups
+
+
+def gain_of_cut(part, groups, column):
+    """Return by how much groups lower the penalty of a column, over their entropy."""
+    shares = np.bincount(groups) / len(groups)
+    after = sum(share * column_penalty(part[groups == group], *column) for group, share in enumerate(shares))
+    return (column_penalty(part, *column) - after) / -(shares * np.log(shares)).sum()

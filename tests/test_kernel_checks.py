@@ -35,6 +35,16 @@ def ncp_search(matrix, start, k):
     )
 
 
+def ncp_recode(start, k):
+    _kernels.ncp_recode(ncp_table(), start.copy(), k, _kernels.Guarantees(), 10, 1, 1, None)
+
+
+def ncp_table():
+    table = _kernels.NcpTable(6)
+    table.numbers(np.arange(6.0), 5.0, 1.0)
+    return table
+
+
 PARTITIONED = {
     "too short": TWO[:5],
     "too long": labels(0, 0, 0, 1, 1, 1, 1),
@@ -75,6 +85,7 @@ ON_A_PARTITION = {
     "refine_around": lambda labels: _kernels.refine_around(X, labels, NONE, NONE, NONE, 3, 1, 5, 0.0, 1, None),
     "anneal": lambda labels: _kernels.anneal(X, labels.copy(), 3, 10, 0.1, 1.0, 1, None),
     "ncp_search": lambda labels: ncp_search(X, labels, 3),
+    "ncp_recode": lambda labels: ncp_recode(labels, 3),
     "split": lambda labels: _kernels.split(X, labels, int(labels.max()) + 1, 3, 1, None),
 }
 
@@ -109,6 +120,8 @@ WITH_K = {
     "arrive": lambda k: _kernels.arrive(X, TWO, k, True, True, 1, None),
     "anneal": lambda k: _kernels.anneal(X, TWO.copy(), k, 10, 0.1, 1.0, 1, None),
     "ncp_search": lambda k: ncp_search(X, TWO, k),
+    "ncp_recode": lambda k: ncp_recode(TWO, k),
+    "ncp_specialise": lambda k: _kernels.ncp_specialise(ncp_table(), k, None),
     "univariate": lambda k: _kernels.univariate(X[:, 0].copy(), k, None),
     "split": lambda k: _kernels.split(X, TWO, 2, k, 1, None),
     "dissolve_cells": lambda k: _kernels.dissolve_cells(X / 12, TWO, k, 1),
@@ -223,6 +236,7 @@ MISTAKES = {
     "cell_means: too many": lambda: _kernels.cell_means(np.ones(3), labels(2, 2)),
     "cell_means: too few": lambda: _kernels.cell_means(np.ones(3), labels(2)),
     "cell_means: negative": lambda: _kernels.cell_means(np.ones(3), labels(-1, 4)),
+    "differ_within_cells": lambda: _kernels.differ_within_cells(np.ones(3), labels(4)),
     "least_different": lambda: _kernels.least_different(np.ones(3, dtype=np.uint64), labels(4)),
     "most_frequent": lambda: _kernels.most_frequent(np.ones(3, dtype=np.uint64), labels(0, 1, 2), labels(4)),
     "most_frequent: ranks": lambda: _kernels.most_frequent(np.ones(3, dtype=np.uint64), labels(0), labels(3)),

@@ -32,14 +32,22 @@ def guarded_search(at_any_cost, progress):
     _kernels.guarded_search(POINTS, np.arange(100_000) // 10, 5, vetoes(), 9, 20, 0.0, at_any_cost, 2, progress)
 
 
-def ncp_search(progress):
-    table = _kernels.NcpTable(20_000)
-    for column in POINTS[:20_000].T:
+def ncp_table(n):
+    table = _kernels.NcpTable(n)
+    for column in POINTS[:n].T:
         table.numbers(column.copy(), 8.0, 1.0)
+    return table
+
+
+def ncp_search(progress):
     models = _kernels.Guarantees()
     _kernels.ncp_search(
-        table, POINTS[:20_000], LABELS[:20_000].copy(), 2, models, 10**9, 8, 16, 0.5, 4.0, 1, 2, progress
+        ncp_table(20_000), POINTS[:20_000], LABELS[:20_000].copy(), 2, models, 10**9, 8, 16, 0.5, 4.0, 1, 2, progress
     )
+
+
+def ncp_recode(progress):
+    _kernels.ncp_recode(ncp_table(2_000), LABELS[:2_000].copy(), 2, _kernels.Guarantees(), 10**9, 1, 2, progress)
 
 
 # Each takes a progress callback, and runs for longer than the callback needs to stop it.
@@ -52,6 +60,8 @@ REPORTING = {
     "arrive": lambda progress: _kernels.arrive(POINTS, LABELS[:20_000], 2, True, True, 1, progress),
     "anneal": lambda progress: _kernels.anneal(POINTS[:1_000], LABELS[:1_000].copy(), 2, 10**9, 4.0, 7.0, 1, progress),
     "ncp_search": ncp_search,
+    "ncp_recode": ncp_recode,
+    "ncp_specialise": lambda progress: _kernels.ncp_specialise(ncp_table(len(POINTS)), 2, progress),
     "univariate": lambda progress: _kernels.univariate(np.arange(4e6), 1_000, progress),
     "split": lambda progress: _kernels.split(POINTS, np.zeros(len(POINTS), dtype=np.int64), 1, 2, 2, progress),
     "split, a single piece": lambda progress: _kernels.split(SPHERE, ALONE, 1, 15_000, 2, progress),

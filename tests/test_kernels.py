@@ -133,6 +133,16 @@ def test_ranks_by_distance_need_several_blocks_and_any_instruction_set(family, s
         assert_linked_as_by_the_twin(X, points, labels, threads, simd)
 
 
+@pytest.mark.parametrize("simd", RUNNABLE)
+def test_ranks_by_distance_are_those_of_the_twin_where_a_few_columns_exclude_most_pairs(simd):
+    rng = np.random.default_rng(8)
+    X = np.round(rng.normal(size=(1000, 27)) * 1.4 ** -rng.permutation(27), 1)  # rounded, so that some are as near
+    labels = kernels.mdav(X, 3)
+    points = kernels.cell_sums(X, labels, labels.max() + 1) / np.bincount(labels)[:, None]
+
+    assert_linked_as_by_the_twin(X, points, labels, 2, simd)
+
+
 def test_ranks_by_distance_do_not_depend_on_the_number_of_threads():
     X = np.random.default_rng(5).normal(size=(20_000, 6))
     labels = np.arange(20_000) // 10

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 
 import shoal
-from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets
+from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets, preparing
 from shoal import release as release_module
 from shoal.cells.aggregate import aggregate
 from shoal.columns.equivalence import value_codes
@@ -296,6 +296,16 @@ def test_a_list_column_can_be_published_by_explicit_word_but_not_be_confidential
 
 def _x_elsewhere(role):
     return {"other": "x"} if role == "quasi_identifiers" else {}
+
+
+def test_findings_are_made_once_for_a_release(people, monkeypatch, tmp_path):
+    made = []
+    original = preparing.column_findings
+    monkeypatch.setattr(preparing, "column_findings", lambda *about: made.append(about) or original(*about))
+    release = anonymize(people.select(["age", "income"]), k=5, quasi_identifiers=["age", "income"], seed=1)
+    release.write(tmp_path / "people.parquet", report=tmp_path / "people.html")
+
+    assert len(made) == 1
 
 
 def test_nothing_is_released_when_the_recount_disagrees(people, monkeypatch):

@@ -92,6 +92,19 @@ def test_what_is_written_is_true_when_read_back_and_against_the_originals(tmp_pa
     )
 
 
+def test_values_beyond_a_top_code_are_compared_as_they_are():
+    ages = pa.table({"age": [70, 75, 80, 95]})
+
+    def false(upper):
+        published = pa.table({"age": ["[70, 79]"] * 2 + [f"[80, {upper}"] * 2})
+        columns = {"age": {"top": 80, "aggregate": "interval"}}
+        found = shoal.audit_truth(published, ages, quasi_identifiers="age", same_order=True, columns=columns)
+        return found[0].n_false
+
+    assert false("inf)") == 0
+    assert false("84]") == 1
+
+
 def test_intervals_can_be_structs_in_parquet_but_not_in_csv(tmp_path):
     release = truthful(people(missing=True), missing="own-value", intervals="struct")
     release.write(tmp_path / "release.parquet")

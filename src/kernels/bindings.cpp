@@ -223,8 +223,8 @@ std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Lab
         nb::gil_scoped_release released;
         Pool pool(threads);
         Linkage link(rows(X), rows(points), span(labels), pool, chosen);
-        link.rank_originals({rows(points), span(asked_points)}, originals_ahead, originals_tied, poller);
-        link.rank_released({rows(X), span(asked_records)}, released_ahead, released_tied, poller);
+        link.rank_originals(span(asked_points), originals_ahead, originals_tied, poller);
+        link.rank_released(span(asked_records), released_ahead, released_tied, poller);
     }
     return {{as_array(std::move(originals_ahead)), as_array(std::move(originals_tied))},
             {as_array(std::move(released_ahead)), as_array(std::move(released_tied))}};
@@ -551,11 +551,21 @@ Vector<std::uint64_t> keys_of_texts(
     return as_array(std::move(keys));
 }
 
-Vector<double> means_of_cells(const Point& values, const Labels& sizes) {
+std::pair<Vector<double>, bool> means_of_cells(const Point& values, const Labels& sizes) {
     check_sizes(span(sizes), values.shape(0));
     std::vector<double> means(values.shape(0));
-    cell_means(span(values), span(sizes), means.data());
-    return as_array(std::move(means));
+    const bool any_missing = cell_means(span(values), span(sizes), means.data());
+    return {as_array(std::move(means)), any_missing};
+}
+
+template <class T>
+bool any_differ(const nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>& values, const Labels& sizes) {
+    check_sizes(span(sizes), values.shape(0));
+    return differ_within_cells<T>({values.data(), values.shape(0)}, span(sizes));
+}
+
+bool are_finite(const std::vector<Point>& columns) {
+    return std::all_of(columns.begin(), columns.end(), [](const Point& column) { return all_finite(span(column)); });
 }
 
 std::pair<MatrixOut, Vector<std::int64_t>> places(const std::vector<Point>& columns, std::size_t n, const Point& low,
@@ -793,7 +803,12 @@ NB_MODULE(_kernels, module) {
              "Go on where another window stopped.");
     module.def("text_keys", &keys_of_texts<std::int32_t>, "offsets"_a, "bytes"_a, "Keys of texts, shape (n,).");
     module.def("text_keys", &keys_of_texts<std::int64_t>, "offsets"_a, "bytes"_a);
-    module.def("cell_means", &means_of_cells, "values"_a, "sizes"_a, "For each value the mean of its cell.");
+    module.def("all_finite", &are_finite, "columns"_a, "Whether no value is NaN or infinite.");
+    module.def("cell_means", &means_of_cells, "values"_a, "sizes"_a,
+               "For each value the mean of those present in its cell, and whether any is NaN.");
+    module.def("differ_within_cells", &any_differ<double>, "values"_a, "sizes"_a,
+               "Whether any cell has different values.");
+    module.def("differ_within_cells", &any_differ<std::uint64_t>, "values"_a, "sizes"_a);
     module.def("place", &places, "columns"_a, "n"_a, "low"_a, "high"_a, "weight"_a,
                "Columns on their ranges, weighted, as a matrix, and how many values lay outside.");
     module.def("least_different", &different_keys, "keys"_a, "sizes"_a,

@@ -10,7 +10,9 @@
 #include "binding_arrays.hpp"
 #include "binding_guarantees.hpp"
 #include "checks.hpp"
+#include "ncp_recoding.hpp"
 #include "ncp_search.hpp"
+#include "ncp_specialise.hpp"
 #include "ncp_table.hpp"
 
 using namespace shoal;
@@ -59,7 +61,35 @@ double loss_of(const NcpTable& table, const Labels& labels) {
     return ncp_loss(table, Members(span(labels), table.size()));
 }
 
+Vector<std::int64_t> specialise(const NcpTable& table, std::size_t k, nb::object progress) {
+    check_cell_size(k, table.size());
+    check(table.n_ordered() + table.n_categories() > 0, "the table has no columns");
+    const NcpTable kept = table;  // a column added by another thread does not disturb it
+    std::vector<std::int64_t> labels(table.size());
+    Poller poller = python_poller(std::move(progress), table.size());
+    {
+        nb::gil_scoped_release released;
+        NcpSpecialise(kept, k, poller).run(labels);
+    }
+    return as_array(std::move(labels));
+}
+
 // The labels are changed in place, so that an interrupt leaves the best so far.
+void recode(const NcpTable& table, const Changing& labels, std::size_t k, const Guarantees& guarantees,
+            std::uint64_t steps, std::uint64_t seed, std::size_t threads, nb::object progress) {
+    check_length(labels.shape(0), table.size());
+    check_partition(span(labels), table.size(), k);
+    check(table.n_ordered() + table.n_categories() > 0, "the table has no columns");
+    const NcpTable kept = table;
+    const std::vector<Guarded> guarded = guarantees.all();
+    for (const Guarded& each : guarded) check_length(each.codes.size(), table.size());
+    Poller poller = python_poller(std::move(progress), table.size());
+    nb::gil_scoped_release released;
+    Pool pool(threads);
+    NcpRecodingOfBlocks(kept, k, guarded, pool, span(labels), poller).run(steps, seed);
+}
+
+// The same.
 void search(const NcpTable& table, const Matrix& X, const Changing& labels, std::size_t k, const Guarantees& guarantees,
             std::uint64_t steps, std::size_t rounds, std::size_t neighbours, double hot, double fall,
             std::uint64_t seed, std::size_t threads, nb::object progress, const std::string& simd) {
@@ -91,6 +121,11 @@ void bind_ncp(nb::module_& module) {
         .def("tree", &add_tree, "leaves"_a, "nodes"_a, "n_below"_a, "weight"_a,
              "Add leaves of a hierarchy: penalty (leaves below the common ancestor - 1) / (all leaves - 1).")
         .def("loss", &loss_of, "labels"_a, "Penalty of each cell times its records, summed.");
+    module.def("ncp_specialise", &specialise, "table"_a, "k"_a, "progress"_a.none(),
+               "Cells of at least k records, cut from the whole table column by column.");
+    module.def("ncp_recode", &recode, "table"_a, "labels"_a, "k"_a, "guarantees"_a, "steps"_a, "seed"_a, "threads"_a,
+               "progress"_a.none(),
+               "Lower the certainty penalty of a partition, in place, by steps that change whole groups of records.");
     module.def("ncp_search", &search, "table"_a, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "steps"_a, "rounds"_a,
                "neighbours"_a, "hot"_a, "fall"_a, "seed"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Lower the certainty penalty of a partition, in place, under the veto of all models.");

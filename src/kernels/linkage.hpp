@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -59,71 +58,32 @@ class TwoNearest {
     std::int64_t n_second_ = 0;
 };
 
-// Rows, and the ascending indices of the requested ones.
-struct Asked {
-    Rows<const double> rows;
-    std::span<const std::int64_t> numbers;
-};
-
-// The requested points of a set, boxed, with their indices in the set.
-class QueryPoints {
-  public:
-    QueryPoints(const BoxedPoints& all, const Asked& asked, double scale, std::span<const double> middle, Pool& pool)
-        : boxes_(&all), asked_(asked.numbers) {
-        if (asked_.size() == asked.rows.size()) return;
-        std::vector<double> picked;
-        picked.reserve(asked_.size() * asked.rows.dims());
-        for (const std::int64_t number : asked_) {
-            const auto row = asked.rows[static_cast<std::size_t>(number)];
-            picked.insert(picked.end(), row.begin(), row.end());
-        }
-        own_ = std::make_unique<BoxedPoints>(Rows<const double>(picked.data(), asked_.size(), asked.rows.dims()), scale,
-                                             middle, pool);
-        boxes_ = own_.get();
-    }
-
-    const BoxedPoints& boxes() const { return *boxes_; }
-    // The indices of the points of a block in the whole set.
-    std::vector<std::uint32_t> numbers(std::size_t block) const {
-        const auto inside = boxes_->numbers(block);
-        std::vector<std::uint32_t> numbers(inside.begin(), inside.end());
-        if (own_)
-            for (std::uint32_t& number : numbers) number = static_cast<std::uint32_t>(asked_[number]);
-        return numbers;
-    }
-
-  private:
-    const BoxedPoints* boxes_;
-    std::span<const std::int64_t> asked_;
-    std::unique_ptr<BoxedPoints> own_;
-};
-
 // Original records, the points they were released as, and which is whose.
+//
+// Only the points are put in a spatial order. The records of a point lie around it, so that they follow its place.
 class Linkage {
   public:
     Linkage(Rows<const double> X, Rows<const double> points, std::span<const std::int64_t> labels, Pool& pool,
             const Loops& loops)
-        : scale_(std::min(unit_scale(X.flat(), pool), unit_scale(points.flat(), pool))),
-          middle_(middle_of(X)),
-          records_(X, scale_, middle_, pool),
-          points_(points, scale_, middle_, pool),
+        : X_(X),
+          labels_(labels),
+          released_(points),
           members_(labels, points.size()),
+          scale_(std::min(unit_scale(X.flat(), pool), unit_scale(points.flat(), pool))),
+          frame_(points, scale_),
           own2_(X.size()),
           pool_(pool),
-          loops_(loops) {
-        pool_.split(X.size(), 2.0 * static_cast<double>(X.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
-            for (std::size_t i = from; i < to; ++i)
-                own2_[i] = scaled_distance(X[i], points[static_cast<std::size_t>(labels[i])]);
-        });
-    }
+          loops_(loops),
+          points_(boxed(points)),
+          records_(boxed_records()) {}
 
-    // For each record released as one of the requested points: the number of originals nearer to that point than its
-    // own, at most 2, and the number as near, its own included; 0 as near if two are nearer.
-    void rank_originals(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
-                        Poller& poller) {
-        const QueryPoints queries(points_, asked, scale_, middle_, pool_);
-        for_each_block(queries.boxes(), records_, poller, [&](std::size_t block, PairSearch& search) {
-            const auto numbers = queries.numbers(block);
+    // For each record released as one of the requested points, by ascending indices: the number of originals nearer to
+    // that point than its own, at most 2, and the number as near, its own included; 0 as near if two are nearer.
+    void rank_originals(std::span<const std::int64_t> asked, std::span<std::int64_t> ahead,
+                        std::span<std::int64_t> ties, Poller& poller) {
+        const BoxedPoints queries = boxed(released_, asked);
+        for_each_block(queries, records_, poller, [&](std::size_t block, PairSearch& search) {
+            const auto numbers = picked(asked, queries.numbers(block));
             std::vector<TwoNearest> found;
             std::array<double, block_size> limits, nearest_member;
             for (std::size_t slot = 0; slot < numbers.size(); ++slot) {
@@ -132,8 +92,10 @@ class Linkage {
                 limits[slot] = members.limit();
                 found.emplace_back(limits[slot]);
             }
-            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t, double distance) {
-                found[slot].offer(distance);
+            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t i) {
+                const double limit = found[slot].limit();
+                const double distance = distance_up_to(limit, X_[i], released_[numbers[slot]]);
+                if (distance <= limit) found[slot].offer(distance);
                 // Once two are nearer than all members, the rest does not matter.
                 return found[slot].limit() < nearest_member[slot] ? -1.0 : found[slot].limit();
             });
@@ -142,18 +104,19 @@ class Linkage {
         });
     }
 
-    // For each requested record: the number of released records nearer to it than its own, and the number as near, its
-    // own included.
-    void rank_released(const Asked& asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
+    // For each requested record, by ascending indices: the number of released records nearer to it than its own, and
+    // the number as near, its own included.
+    void rank_released(std::span<const std::int64_t> asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
                        Poller& poller) {
-        const QueryPoints queries(records_, asked, scale_, middle_, pool_);
-        for_each_block(queries.boxes(), points_, poller, [&](std::size_t block, PairSearch& search) {
-            const auto numbers = queries.numbers(block);
+        const BoxedPoints queries = boxed(X_, asked);
+        for_each_block(queries, points_, poller, [&](std::size_t block, PairSearch& search) {
+            const auto numbers = picked(asked, queries.numbers(block));
             std::array<double, block_size> limits;
             for (std::size_t slot = 0; slot < numbers.size(); ++slot) limits[slot] = own2_[numbers[slot]];
-            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t point, double distance) {
-                const std::uint32_t i = numbers[slot];
+            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t point) {
+                const std::size_t i = numbers[slot];
                 const auto size = static_cast<std::int64_t>(members_[point].size());
+                const double distance = distance_up_to(own2_[i], X_[i], released_[point]);
                 if (distance < own2_[i]) ahead[i] += size;
                 if (distance == own2_[i]) ties[i] += size;
                 return own2_[i];
@@ -176,38 +139,79 @@ class Linkage {
         done_ += own2_.size();
     }
 
+    // The requested indices at some places.
+    static std::vector<std::size_t> picked(std::span<const std::int64_t> asked, std::span<const std::uint32_t> places) {
+        std::vector<std::size_t> numbers;
+        for (const std::uint32_t place : places) numbers.push_back(static_cast<std::size_t>(asked[place]));
+        return numbers;
+    }
+
+    BoxedPoints boxed(Rows<const double> rows, std::span<const std::int64_t> asked) const {
+        return boxed(asked.size(), [&](std::size_t place) { return rows[static_cast<std::size_t>(asked[place])]; });
+    }
+    BoxedPoints boxed(Rows<const double> rows) const {
+        return boxed(rows.size(), [&](std::size_t i) { return rows[i]; });
+    }
+    // Boxes n points, row_of(0) to row_of(n - 1).
+    template <class RowOf>
+    BoxedPoints boxed(std::size_t n, const RowOf& row_of) const {
+        std::vector<float> floats(n * X_.dims());
+        pool_.split(n, static_cast<double>(X_.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i)
+                frame_.place(row_of(i), std::span(floats).subspan(i * X_.dims(), X_.dims()));
+        });
+        return {Rows<const float>(floats.data(), n, X_.dims()), pool_};
+    }
+
+    // The records, those of a released point side by side, in the order of the points. On the way, the distance of each
+    // record from its own point is measured.
+    BoxedPoints boxed_records() {
+        std::vector<std::uint32_t> order;
+        order.reserve(X_.size());
+        for (const std::uint32_t point : points_.order())
+            for (const std::size_t i : members_[point]) order.push_back(static_cast<std::uint32_t>(i));
+        std::vector<float> floats(X_.flat().size());
+        pool_.split(X_.size(), 3 * static_cast<double>(X_.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i) {
+                own2_[i] = distance_up_to(std::numeric_limits<double>::infinity(), X_[i],
+                                          released_[static_cast<std::size_t>(labels_[i])]);
+                frame_.place(X_[i], std::span(floats).subspan(i * X_.dims(), X_.dims()));
+            }
+        });
+        return {{floats.data(), X_.size(), X_.dims()}, std::move(order)};
+    }
+
     // The nearest two of the records released as this point; where there is one, nothing beyond it matters.
-    TwoNearest two_members(std::uint32_t number) const {
+    TwoNearest two_members(std::size_t number) const {
         const auto members = members_[number];
         TwoNearest nearest(members.size() == 1 ? own2_[members.front()] : std::numeric_limits<double>::infinity());
         for (const std::size_t i : members) nearest.offer(own2_[i]);
         return nearest;
     }
 
-    std::vector<double> middle_of(Rows<const double> X) const {
-        std::vector<double> middle(X.dims(), 0.0);
-        for (std::size_t i = 0; i < X.size(); ++i)
-            for (std::size_t j = 0; j < X.dims(); ++j) middle[j] += X[i][j] * scale_;
-        for (double& value : middle) value /= static_cast<double>(X.size());
-        return middle;
-    }
-
-    double scaled_distance(std::span<const double> a, std::span<const double> b) const {
+    // The exact squared distance, on which decisions are based, or for a pair beyond the limit a part of it beyond the
+    // limit.
+    double distance_up_to(double limit, std::span<const double> a, std::span<const double> b) const {
         double sum = 0;
-        for (std::size_t j = 0; j < a.size(); ++j) {
-            const double difference = a[j] * scale_ - b[j] * scale_;
-            sum += difference * difference;
-        }
+        for (std::size_t j = 0; j < a.size() && sum <= limit;)
+            for (const std::size_t stop = std::min(j + 8, a.size()); j < stop; ++j) {
+                const double difference = a[j] * scale_ - b[j] * scale_;
+                sum += difference * difference;
+            }
         return sum;
     }
-    double scale_;
-    std::vector<double> middle_;
-    BoxedPoints records_;
-    BoxedPoints points_;
+
+    Rows<const double> X_;
+    std::span<const std::int64_t> labels_;  // the point of each record
+    Rows<const double> released_;
     Members members_;
+    double scale_;
+    FloatFrame frame_;
     std::vector<double> own2_;  // squared distance of each record from its released point
     Pool& pool_;
     const Loops& loops_;
+    BoxedPoints points_;
+    BoxedPoints records_;
     std::size_t done_ = 0;  // records that have been ranked, once or twice
 };
 

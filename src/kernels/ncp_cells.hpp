@@ -69,7 +69,7 @@ class NcpCells {
                 least = std::min(least, in[j]);
                 greatest = std::max(greatest, in[j]);
             }
-            sum += of_ordered(j, least, greatest);
+            sum += table_.of_ordered(j, least, greatest);
         }
         const std::uint64_t* there = &there_[cell * n_words_];
         const std::uint64_t* twice = &twice_[cell * n_words_];
@@ -101,9 +101,6 @@ class NcpCells {
     }
 
   private:
-    double of_ordered(std::size_t j, double low, double high) const {
-        return j < table_.n_numbers() ? table_.of_numbers(j, low, high) : table_.of_tree(j, low, high);
-    }
     static bool has(const std::uint64_t* words, std::uint32_t bit) { return words[bit / 64] >> (bit % 64) & 1; }
 
     // A bit for each category that occurs in these records.

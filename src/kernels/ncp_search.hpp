@@ -100,7 +100,7 @@ class NcpSearch {
     };
 
     void anneal(const Plan& plan, std::size_t round) {
-        const std::vector<Block> blocks = cut_blocks(mixed(plan.seed, round, 0));
+        const std::vector<Block> blocks = cut_blocks(mixed_seed(plan.seed, round, 0));
         for (std::uint32_t b = 0; b < blocks.size(); ++b)
             for (std::uint32_t i = 0; i < blocks[b].records.size(); ++i) {
                 block_[blocks[b].records[i]] = b;
@@ -119,7 +119,7 @@ class NcpSearch {
         const std::vector<std::uint32_t> lists = local_lists(block);
         NcpCells cells(table_, block.records, start);
         NcpVetoes vetoes(guarded_, block.records, start, block.cells.size());
-        NcpAnneal search(cells, vetoes, {lists, n_listed_}, {k_, most_}, mixed(plan.seed, round, number + 1));
+        NcpAnneal search(cells, vetoes, {lists, n_listed_}, {k_, most_}, mixed_seed(plan.seed, round, number + 1));
         const auto write_back = [&] {
             for (std::uint32_t i = 0; i < start.size(); ++i) cell_[block.records[i]] = block.cells[cells.cell(i)];
         };
@@ -146,14 +146,6 @@ class NcpSearch {
         const double frozen = 0.95;
         if (share >= frozen) return 0;
         return plan.hot * at_first_ / static_cast<double>(n_) * exponential(-plan.fall * share / frozen);
-    }
-
-    // A seed of its own for each block of each round (splitmix64).
-    static std::uint64_t mixed(std::uint64_t seed, std::uint64_t round, std::uint64_t number) {
-        std::uint64_t z = seed + 0x9e3779b97f4a7c15 * ((round << 32) + number + 1);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-        return z ^ (z >> 31);
     }
 
     // Runs of cells in a spatial order. Columns are stretched at random, so that no two rounds cut at the same places.

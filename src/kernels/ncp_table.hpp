@@ -36,24 +36,45 @@ class LeafOrder {
         }
         const double others = std::max(static_cast<double>(nodes.size()) - 1, 1.0);
         for (const std::int64_t below : n_below) shares_.push_back(static_cast<double>(below - 1) / others);
+        find_ends();
     }
 
+    std::size_t n_levels() const { return n_levels_; }
     double place(std::size_t leaf) const { return places_[leaf]; }
+    std::size_t node(double place, std::size_t level) const {
+        return static_cast<std::size_t>(nodes_[static_cast<std::size_t>(place) * n_levels_ + level]);
+    }
+    // The places of the first and of the last leaf below a node.
+    double first(std::size_t node) const { return first_[node]; }
+    double last(std::size_t node) const { return last_[node]; }
 
-    // What is lost by the lowest common ancestor of all leaves from one place to another.
-    double penalty(double low, double high) const {
+    // The level of the lowest common ancestor of all leaves from one place to another, and what is lost by it.
+    std::size_t level(double low, double high) const {
         const std::int32_t* a = &nodes_[static_cast<std::size_t>(low) * n_levels_];
         const std::int32_t* b = &nodes_[static_cast<std::size_t>(high) * n_levels_];
         std::size_t level = 0;
         while (a[level] != b[level]) ++level;
-        return shares_[static_cast<std::size_t>(a[level])];
+        return level;
     }
+    double penalty(double low, double high) const { return shares_[node(low, level(low, high))]; }
 
   private:
+    void find_ends() {
+        first_.assign(shares_.size(), static_cast<double>(places_.size()));
+        last_.assign(shares_.size(), 0.0);
+        for (std::size_t at = 0; at < nodes_.size(); ++at) {
+            const auto node = static_cast<std::size_t>(nodes_[at]);
+            const auto place = static_cast<double>(at / n_levels_);
+            first_[node] = std::min(first_[node], place);
+            last_[node] = std::max(last_[node], place);
+        }
+    }
+
     std::size_t n_levels_;
-    std::vector<double> places_;       // of each leaf
-    std::vector<std::int32_t> nodes_;  // of the leaf at each place, level by level
-    std::vector<double> shares_;       // of each node
+    std::vector<double> places_;        // of each leaf
+    std::vector<std::int32_t> nodes_;   // of the leaf at each place, level by level
+    std::vector<double> shares_;        // of each node
+    std::vector<double> first_, last_;  // of each node
 };
 
 // The records of a table as the penalty sees them. Every number is a share of the range of its column, or `missing`.
@@ -102,6 +123,10 @@ class NcpTable {
         const std::size_t tree = column - numbers_.size();
         return orders_[tree].penalty(low, high) * tree_weights_[tree];
     }
+    double of_ordered(std::size_t column, double low, double high) const {
+        return column < numbers_.size() ? of_numbers(column, low, high) : of_tree(column, low, high);
+    }
+    const LeafOrder& tree(std::size_t column) const { return orders_[column - numbers_.size()]; }
     // Of each category of a cell after the first.
     double of_category(std::size_t column) const { return shares_[column]; }
     std::size_t n_values(std::size_t column) const { return n_values_[column]; }
@@ -116,7 +141,7 @@ class NcpTable {
                 low = std::min(low, ordered(j, i));
                 high = std::max(high, ordered(j, i));
             }
-            sum += j < n_numbers() ? of_numbers(j, low, high) : of_tree(j, low, high);
+            sum += of_ordered(j, low, high);
         }
         std::vector<std::uint32_t> found;
         for (std::size_t j = 0; j < n_categories(); ++j) {

@@ -30,6 +30,14 @@ class PortableRandom {
     std::mt19937_64 random_;
 };
 
+// A seed of its own for each block of each round (splitmix64).
+inline std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t round, std::uint64_t number) {
+    std::uint64_t z = seed + 0x9e3779b97f4a7c15 * ((round << 32) + number + 1);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
 // e^x for x from -20 to 0.
 inline double exponential(double x) {
     const double y = x / 1024;

@@ -62,21 +62,28 @@ std::size_t select_generic(const float* least2, const float* greatest2, std::siz
     return n_selected;
 }
 
-// Eight doubles at a time, in whatever registers the instruction set has.
-typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
+// As many doubles as a register of the instruction set holds: GCC keeps wider vectors in memory.
+template <std::size_t n_lanes>
+struct Doubles {
+    typedef double type __attribute__((vector_size(n_lanes * sizeof(double))));
+};
+constexpr std::size_t generic_lanes = 2;
+constexpr std::size_t avx2_lanes = 4;
+constexpr std::size_t avx512_lanes = 8;
 
 // Whole chunks, whose sums stay in registers: the columns are padded to `distances_chunk`, the surplus is not used.
+template <std::size_t n_lanes>
 [[gnu::always_inline]] inline void distances_loop(const double* columns, std::size_t stride, std::size_t n,
                                                   std::span<const double> point, double* __restrict out) {
-    constexpr std::size_t n_wide = 4;
-    constexpr std::size_t chunk = n_wide * 8;
+    using Wide = typename Doubles<n_lanes>::type;
+    constexpr std::size_t chunk = std::min<std::size_t>(8 * n_lanes, 32);
     for (std::size_t start = 0; start < n; start += chunk) {
-        Wide sum[n_wide] = {};
+        Wide sum[chunk / n_lanes] = {};
         for (std::size_t j = 0; j < point.size(); ++j) {
             const double* __restrict column = columns + j * stride + start;
-            for (std::size_t w = 0; w < n_wide; ++w) {
+            for (std::size_t w = 0; w < chunk / n_lanes; ++w) {
                 Wide difference;
-                std::memcpy(&difference, column + 8 * w, sizeof difference);
+                std::memcpy(&difference, column + n_lanes * w, sizeof difference);
                 difference -= point[j];
                 sum[w] += difference * difference;
             }
@@ -101,16 +108,21 @@ typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
     }
 }
 
+template <std::size_t n_lanes>
 [[gnu::always_inline]] inline void minima_loop(const double* values, std::size_t n_blocks, double* __restrict least) {
-    for (std::size_t b = 0; b < n_blocks; ++b, values += minima_block, least += minima_block / 4) {
-        Wide lowest;
-        std::memcpy(&lowest, values, sizeof lowest);
-        for (std::size_t w = 8; w < minima_block; w += 8) {
-            Wide next;
-            std::memcpy(&next, values + w, sizeof next);
-            lowest = next < lowest ? next : lowest;
+    using Wide = typename Doubles<n_lanes>::type;
+    constexpr std::size_t n_minima = minima_block / 4;
+    for (std::size_t b = 0; b < n_blocks; ++b, values += minima_block, least += n_minima) {
+        for (std::size_t w = 0; w < n_minima; w += n_lanes) {
+            Wide lowest;
+            std::memcpy(&lowest, values + w, sizeof lowest);
+            for (std::size_t row = n_minima; row < minima_block; row += n_minima) {
+                Wide next;
+                std::memcpy(&next, values + row + w, sizeof next);
+                lowest = next < lowest ? next : lowest;
+            }
+            std::memcpy(least + w, &lowest, sizeof lowest);
         }
-        std::memcpy(least, &lowest, sizeof lowest);
     }
 }
 
@@ -133,25 +145,53 @@ typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
     }
 }
 
-// Which of 64 numbers are within their limits; NaN is not.
-[[gnu::always_inline]] inline std::uint64_t bits_within(const float* sums, const float* limits, std::size_t step) {
-    int any = 0;
-    for (std::size_t i = 0; i < block_size; ++i) any |= sums[i] <= limits[i * step];
+// Eight floats at a time, in whatever registers the instruction set has.
+constexpr std::size_t lanes = 8;
+typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
+
+[[gnu::always_inline]] inline void load(Lanes& out, const float* from) {
+    std::memcpy(&out, from, sizeof out);
+}
+
+// Which of 64 sums of squares are within their limits. gap(column, start, out) gives eight of the numbers to square,
+// limit(start, out) their limits. A few columns are added at a time: where all eight sums are beyond, the rest is
+// skipped.
+template <class Gap, class Limit>
+[[gnu::always_inline]] inline std::uint64_t sums_within(std::size_t n_dims, const Limit& limit, const Gap& gap) {
+    constexpr std::size_t columns_at_once = 8;
     std::uint64_t bits = 0;
-    for (std::size_t i = 0; any && i < block_size; ++i) bits |= std::uint64_t{sums[i] <= limits[i * step]} << i;
+    for (std::size_t start = 0; start < block_size; start += lanes) {
+        Lanes sums{};
+        Lanes most;
+        Lanes apart;
+        limit(start, most);
+        std::uint64_t any[lanes / 2] = {1};
+        for (std::size_t j = 0; j < n_dims && (any[0] | any[1] | any[2] | any[3]);) {
+            for (const std::size_t stop = std::min(j + columns_at_once, n_dims); j < stop; ++j) {
+                gap(j, start, apart);
+                sums += apart * apart;
+            }
+            const auto within = sums <= most;  // false for NaN
+            std::memcpy(any, &within, sizeof any);
+        }
+        if (any[0] | any[1] | any[2] | any[3])
+            for (std::size_t i = 0; i < lanes; ++i) bits |= std::uint64_t{sums[i] <= most[i]} << (start + i);
+    }
     return bits;
 }
 
 [[gnu::always_inline]] inline std::uint64_t touch_loop(const Probes& probes, const float* low, const float* high) {
-    float sum[block_size] = {};
-    for (std::size_t j = 0; j < probes.n_dims; ++j) {
-        const float* __restrict column = probes.tile + j * block_size;
-        for (std::size_t i = 0; i < block_size; ++i) {
-            const float outside = std::max(std::max(low[j] - column[i], column[i] - high[j]), 0.0f);
-            sum[i] += outside * outside;
-        }
-    }
-    return bits_within(sum, probes.limits, 1);
+    const auto limit = [&](std::size_t start, Lanes& out)
+                           __attribute__((always_inline)) { load(out, probes.limits + start); };
+    return sums_within(probes.n_dims, limit,
+                       [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
+                           Lanes column;
+                           load(column, probes.tile + j * block_size + start);
+                           const Lanes below = low[j] - column;
+                           const Lanes above = column - high[j];
+                           out = below > above ? below : above;
+                           out = out > 0 ? out : Lanes{};
+                       });
 }
 
 [[gnu::always_inline]] inline void screen_loop(const Probes& probes, std::uint64_t which, const float* tile,
@@ -159,25 +199,14 @@ typedef double Wide __attribute__((vector_size(8 * sizeof(double))));
     for (; which; which &= which - 1) {
         const auto probe = static_cast<std::size_t>(std::countr_zero(which));
         const float* point = probes.points + probe * probes.n_dims;
-        float sum[block_size] = {};
-        for (std::size_t j = 0; j < probes.n_dims; ++j) {
-            const float* __restrict column = tile + j * block_size;
-            const float centre = point[j];
-            for (std::size_t i = 0; i < block_size; ++i) {
-                const float difference = column[i] - centre;
-                sum[i] += difference * difference;
-            }
-        }
-        hits[probe] = bits_within(sum, probes.limits + probe, 0);
+        const auto limit = [&](std::size_t, Lanes& out)
+                               __attribute__((always_inline)) { out = Lanes{} + probes.limits[probe]; };
+        const auto gap = [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
+            load(out, tile + j * block_size + start);
+            out -= point[j];
+        };
+        hits[probe] = sums_within(probes.n_dims, limit, gap);
     }
-}
-
-// Eight floats at a time, in whatever registers the instruction set has.
-constexpr std::size_t lanes = 8;
-typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
-
-[[gnu::always_inline]] inline void load(Lanes& out, const float* from) {
-    std::memcpy(&out, from, sizeof out);
 }
 
 [[gnu::always_inline]] inline void products_loop(const float* tile, std::size_t capacity, std::size_t n,
@@ -307,7 +336,7 @@ void reach_generic(const Boxes& boxes, const Outlook& from, float* least2, float
 
 void distances_generic(const double* columns, std::size_t stride, std::size_t n, std::span<const double> point,
                        double* out) {
-    distances_loop(columns, stride, n, point, out);
+    distances_loop<generic_lanes>(columns, stride, n, point, out);
 }
 
 PairStep compare_generic(const CellView& a, const CellView& b, std::size_t width, std::size_t capacity, float* room) {
@@ -346,7 +375,7 @@ void add_steps_generic(const double* positions, std::size_t n, double origin, do
 }
 
 void minima_generic(const double* values, std::size_t n_blocks, double* least) {
-    minima_loop(values, n_blocks, least);
+    minima_loop<generic_lanes>(values, n_blocks, least);
 }
 
 constexpr Loops generic{"generic",       scan_generic,          reach_generic,     select_generic, distances_generic,
@@ -368,7 +397,7 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
 
 [[gnu::target("avx2")]] void distances_avx2(const double* columns, std::size_t stride, std::size_t n,
                                             std::span<const double> point, double* out) {
-    distances_loop(columns, stride, n, point, out);
+    distances_loop<avx2_lanes>(columns, stride, n, point, out);
 }
 
 // Codes are 128 + c. Without an unsigned-by-signed dot product that cannot saturate, multiply |point| by c with the
@@ -462,7 +491,7 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
 }
 
 [[gnu::target("avx2")]] void minima_avx2(const double* values, std::size_t n_blocks, double* least) {
-    minima_loop(values, n_blocks, least);
+    minima_loop<avx2_lanes>(values, n_blocks, least);
 }
 
 constexpr Loops avx2{"avx2",       scan_avx2,          reach_avx2,     select_generic, distances_avx2,
@@ -494,7 +523,7 @@ SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* l
 
 SHOAL_AVX512 void distances_avx512(const double* columns, std::size_t stride, std::size_t n,
                                    std::span<const double> point, double* out) {
-    distances_loop(columns, stride, n, point, out);
+    distances_loop<avx512_lanes>(columns, stride, n, point, out);
 }
 
 // Four independent sums hide the latency of the dot products; with the number of quads known the point stays in
@@ -646,7 +675,7 @@ SHOAL_AVX512 void add_steps_avx512(const double* positions, std::size_t n, doubl
 }
 
 SHOAL_AVX512 void minima_avx512(const double* values, std::size_t n_blocks, double* least) {
-    minima_loop(values, n_blocks, least);
+    minima_loop<avx512_lanes>(values, n_blocks, least);
 }
 
 constexpr Loops avx512{"avx512",       scan_avx512,          reach_avx512,     select_avx512, distances_avx512,

@@ -12,22 +12,56 @@
 
 namespace shoal {
 
-// Writes for each value the mean of its cell, seen from the first value, so that the mean of equal ones is that one.
-inline void cell_means(std::span<const double> values, std::span<const std::int64_t> sizes, double* out) {
-    const double* cell = values.data();
+// The mean, seen from the first value, so that the mean of equal ones is that one.
+inline double mean_of(std::span<const double> cell) {
+    const auto n = static_cast<double>(cell.size());
+    double sum = 0;
+    for (const double value : cell) sum += value - cell[0];
+    const double mean = cell[0] + sum / n;
+    if (std::isfinite(mean)) return mean;
+    sum = 0;
+    for (const double value : cell) sum += value / n;
+    return sum;
+}
+
+// The mean of the values that are not NaN; NaN where those are less than half of the cell.
+inline double mean_of_present(std::span<const double> cell) {
+    std::vector<double> present;
+    for (const double value : cell)
+        if (!std::isnan(value)) present.push_back(value);
+    return 2 * present.size() < cell.size() ? std::numeric_limits<double>::quiet_NaN() : mean_of(present);
+}
+
+// Writes for each value the mean of its cell; returns whether any is NaN.
+inline bool cell_means(std::span<const double> values, std::span<const std::int64_t> sizes, double* out) {
+    bool any_missing = false;
     for (const std::int64_t size : sizes) {
-        const double first = cell[0];
-        const auto n = static_cast<double>(size);
-        double sum = 0;
-        for (std::int64_t i = 0; i < size; ++i) sum += cell[i] - first;
-        double mean = first + sum / n;
-        if (!std::isfinite(mean)) {
-            mean = 0;
-            for (std::int64_t i = 0; i < size; ++i) mean += cell[i] / n;
-        }
+        const auto cell = values.first(static_cast<std::size_t>(size));
+        double mean = cell.empty() ? 0.0 : mean_of(cell);
+        if (std::isnan(mean)) mean = mean_of_present(cell);
+        any_missing |= std::isnan(mean);
         out = std::fill_n(out, size, mean);
-        cell += size;
+        values = values.subspan(cell.size());
     }
+    return any_missing;
+}
+
+// Whether any cell has different values.
+template <class T>
+bool differ_within_cells(std::span<const T> values, std::span<const std::int64_t> sizes) {
+    bool differ = false;
+    for (const std::int64_t size : sizes) {
+        const auto cell = values.first(static_cast<std::size_t>(size));
+        for (const T value : cell) differ |= value != cell[0];
+        values = values.subspan(cell.size());
+    }
+    return differ;
+}
+
+inline bool all_finite(std::span<const double> values) {
+    bool all = true;
+    for (const double value : values) all &= std::isfinite(value);
+    return all;
 }
 
 // Where the values of a column lie on its range, from 0 to `weight`: those outside on the border, those that are

@@ -26,12 +26,14 @@ from shoal.typing import Vector
 
 
 class Prepared(NamedTuple):
-    """Schema, prepared records and survey weights of a table."""
+    """Schema, prepared records, survey weights and findings of a table."""
 
     schema: Schema
     original: pa.Table
     weights: Vector | None
     """Survey weights, if there are any."""
+    findings: list[Finding]
+    """Findings about the quasi-identifiers that are accepted or need no answer."""
 
 
 def prepared(job: Job, table: Table) -> Prepared:
@@ -54,8 +56,9 @@ def prepared(job: Job, table: Table) -> Prepared:
     schema = _with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
-    ask(column_findings(schema, original, table.has_fields, table.labels, table.mixed), job.accept)
-    return Prepared(schema, original, weights)
+    findings = column_findings(schema, original, table.has_fields, table.labels, table.mixed)
+    ask(findings, job.accept)
+    return Prepared(schema, original, weights, findings)
 
 
 def check_stream(job: Job) -> None:

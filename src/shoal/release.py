@@ -41,7 +41,7 @@ from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
 from shoal.placing import Files, TableInTheMaking, check_free_files
-from shoal.preparing import Prepared, check_bound, check_late, column_findings, prepared
+from shoal.preparing import Prepared, check_bound, check_late, prepared
 from shoal.progress import OneTotal
 from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
@@ -314,7 +314,7 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
 
 def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells:
     """Return cells whose equivalence classes also satisfy every model with each person counted once."""
-    schema, original, weights = made
+    schema, original, weights, _ = made
     bounds = constraints_of(original, schema, job.k, job.models)
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
 
@@ -326,7 +326,7 @@ def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells
 
 def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, cells: Cells) -> "Release":
     """Make the release from the cells; raise if the recount does not confirm the guarantees."""
-    schema, original, weights = made
+    schema, original, weights, findings = made
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
@@ -338,7 +338,8 @@ def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, ce
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
     measured = _measured(replaced, schema, original)
     loss = table_loss(space, original, measured, alike)
-    release = Release(job, table, schema, space, original, weights, X, replaced, measured, cells, verdict, loss)
+    values = (space, original, weights, X, replaced, measured, cells)
+    release = Release(job, table, schema, *values, findings, verdict, loss)
     near_unique = {f"{column}={SINGLE_VALUES}" for column in accepted_columns(job, "near-unique-text", schema)}
     ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
     for text in release.warnings:
@@ -484,6 +485,8 @@ class Release:
         The settings, with the seed that reproduces the release.
     X : ndarray of shape (n_records, n_dims)
         The original records in the space where distances are measured.
+    findings : list of Finding
+        Findings about the quasi-identifiers that are accepted or need no answer.
     verdict : Verdict
         The guarantees of the published table, recounted.
     loss : TableLoss
@@ -500,6 +503,7 @@ class Release:
     replaced: pa.Table = field(repr=False)
     measured: pa.Table = field(repr=False)
     cells: Cells = field(repr=False)
+    findings: list[Finding] = field(repr=False)
     verdict: Verdict
     loss: TableLoss
 
@@ -559,13 +563,6 @@ class Release:
     def said(self) -> tuple[str, ...]:
         """What the reader says about the file that its records do not show, such as hidden rows."""
         return self.source.said
-
-    @cached_property
-    def findings(self) -> list[Finding]:
-        """Findings about the quasi-identifiers that are accepted or need no answer."""
-        return column_findings(
-            self.schema, self.original, self.source.has_fields, self.source.labels, self.source.mixed
-        )
 
     @cached_property
     def codebook(self) -> list[dict[str, Any]]:

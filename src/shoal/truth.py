@@ -18,7 +18,7 @@ from shoal.columns.coarse.layout import gathered
 from shoal.columns.hierarchy import hierarchy_of
 from shoal.columns.metadata import described_schema
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import Aggregation, Column, Roles, as_names, as_settings
+from shoal.columns.schema import Aggregation, Column, ColumnSettings, Roles, as_names, as_settings
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.manifest import read_internal
@@ -93,13 +93,18 @@ def audit_truth(
             f"The release has {published.num_rows:,} records and the original {source.n_records:,}; both must hold the "
             "same people."
         )
-    own = {name: given for name, given in settings.items() if name in names}
+    own = as_settings({name: _uncoded(given) for name, given in settings.items() if name in names})
     roles, truthful = Roles(quasi_identifiers=tuple(names)), job is not None and job.truthful
     schema = described_schema(source.types, roles, own, source.labels, source.load, truthful)
     people = prepare(source.load(names), schema, "own-value")
     shown = gathered(published, names)
     found = [_truth(column, people[column.name], shown[column.name], rows) for column in schema.quasi]
     return tuple(truth for truth in found if truth is not None)
+
+
+def _uncoded(settings: ColumnSettings) -> dict[str, Any]:
+    """Return settings without top and bottom codes: values beyond them are compared with the open end itself."""
+    return settings.model_dump(exclude_unset=True, exclude={"top", "bottom"})
 
 
 def _mapping(

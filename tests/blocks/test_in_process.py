@@ -4,10 +4,12 @@ import pytest
 
 import shoal
 from block_tables import ROLES, batches, job, multiset, people
-from shoal import LDiversity, TCloseness
+from shoal import LDiversity, PSensitive, TCloseness
 from shoal.auditing import recount
+from shoal.blocks import blueprint
 from shoal.blocks.in_process import in_process
 from shoal.errors import GuaranteeError, ParameterError
+from shoal.models import table_columns
 
 
 def test_order_and_batches_do_not_matter():
@@ -111,19 +113,48 @@ def test_small_strata_are_refused_before_any_cell_is_made():
         in_process(job(), [table])
 
 
+@pytest.mark.parametrize(
+    "model",
+    [LDiversity("illness", l=4), LDiversity("illness", l=3, kind="entropy"), PSensitive("illness", p=4)],
+    ids=str,
+)
+def test_models_that_the_whole_table_violates_are_refused_before_any_cell_is_made(model, monkeypatch):
+    monkeypatch.setattr(shoal.blocks.in_process, "solve", lambda *_: pytest.fail("a block was solved"))
+    words = r"cannot be satisfied: not even by all 1,200 records in one class, which have 3 different values in"
+    with pytest.raises(GuaranteeError, match=words):
+        in_process(job(models=[model]), batches(people(), 3), size=300)
+
+
+def test_models_without_frequencies_are_checked_in_tables_of_any_size(monkeypatch):
+    monkeypatch.setattr(table_columns, "EXPANDED", 100)
+    with pytest.raises(GuaranteeError, match="not even by all 1,200 records"):
+        in_process(job(models=[LDiversity("illness", l=4)]), batches(people(), 3), size=300)
+
+
+def test_blocks_of_long_records_are_smaller(monkeypatch):
+    monkeypatch.setattr(blueprint, "BLOCK_BYTES", 400 * 2_000)
+    table = people(1_200)
+    long = table.set_column(8, "note", pa.array([f"{i:>2000}" for i in range(1_200)]))
+    sizes = {in_process(job(), batches(long, n), None).measures._blueprint.size for n in (1, 5)}
+
+    assert len(sizes) == 1
+    assert 320 <= sizes.pop() < 400
+    assert in_process(job(), [table]).measures._blueprint.size > 1_200
+
+
 def test_the_recount_of_parts_is_that_of_the_whole():
     from shoal.blocks.recount import class_parts, merged_verdicts
 
     found = in_process(job(models=[TCloseness("illness", t=0.4)]), [people()], size=300)
-    blueprint = found.measures._blueprint
-    parts = class_parts(found.published, blueprint.schema.quasi_names, 4)
+    fixed = found.measures._blueprint
+    parts = class_parts(found.published, fixed.schema.quasi_names, 4)
     verdicts = [
         recount(
             found.published.filter(pa.array(parts == part)),
-            blueprint.schema,
+            fixed.schema,
             5,
-            models=blueprint.job.models,
-            whole=blueprint.whole,
+            models=fixed.job.models,
+            whole=fixed.whole,
         )
         for part in range(4)
     ]

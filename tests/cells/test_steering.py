@@ -9,6 +9,8 @@ from pyarrow import csv as pacsv
 
 import shoal
 from cli.shell import shoal_command
+from shoal.cells.steering import with_steering
+from shoal.columns.schema import Roles, Schema
 from shoal.errors import ParameterError, SchemaError
 
 N = 120
@@ -51,6 +53,17 @@ def test_a_negative_weight_spreads_equal_values_over_cells():
 
     assert mean_values_in_a_cell(led, "hospital") == 6 > mean_values_in_a_cell(free, "hospital")
     assert led.verdict.holds
+
+
+def test_without_steering_columns_the_points_are_not_copied():
+    X = np.zeros((2, 3))
+
+    assert (
+        with_steering(
+            X, pa.table({"a": [1, 2]}), Schema.of(pa.schema({"a": pa.int64()}), Roles(quasi_identifiers=("a",))), {}
+        )
+        is X
+    )
 
 
 def test_several_columns_steer_at_once():

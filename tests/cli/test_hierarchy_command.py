@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from shell import SECRETS, is_one_paragraph, people, shoal_command, write_csv
 
@@ -39,6 +41,15 @@ def test_values_of_the_column_are_checked_and_only_shown_on_request(files):
     assert "77779" not in quiet.stdout
     assert "  77779\n" in told.stdout
     assert "Every value of column 'sex' is in the hierarchy." in fine.stdout
+
+
+def test_a_hierarchy_deeper_than_the_stack_is_drawn(tmp_path):
+    depth = sys.getrecursionlimit() + 10
+    (tmp_path / "deep.csv").write_text("".join(f"n{i},n{i + 1}\n" for i in range(depth)) + f"x,n{depth}\n")
+    said = shoal_command("hierarchy", tmp_path / "deep.csv", "--lines", 5)
+
+    assert said.exit_code == 0, said.output
+    assert "└─ x" in said.output
 
 
 def test_rules_are_drawn_from_a_column_without_its_values_unless_asked(files):

@@ -134,7 +134,7 @@ def test_the_step_follows_the_grain_and_k():
     assert step([*range(20, 60)] * 2, 5) == "5"
     assert step([5 * i for i in range(40)], 2) == "10"
     assert step([i / 4 for i in range(40)], 4) == "1.25"
-    assert step([7, 7, 7], 2) == "7"
+    assert step([7, 7, 7], 2) == "1"  # all records share the value
 
 
 def test_a_step_beyond_the_range_is_refused_and_one_as_fine_as_the_values_is_marked():
@@ -165,3 +165,40 @@ def test_decimals_have_the_grain_that_they_are_written_with():
 def test_numbers_that_intervals_cannot_write_are_refused():
     with pytest.raises(SchemaError, match="more than 15 digits"):
         grid_of(*column_of([0, 2**60]), 2)
+
+
+def test_a_single_value_is_published_as_it_is_only_if_k_records_share_it():
+    def interval(numbers, k):
+        grid = grid_of(*column_of(numbers), k)
+        return int(grid.lows(np.array([7.0]))[0]), int(grid.highs(np.array([7.0]))[0])
+
+    assert interval([7] * 5, 5) == (7, 7)
+    low, high = interval([7] * 4 + [None], 5)
+    assert high > low
+
+
+def test_ancestors_of_steps_are_read_as_intervals():
+    ages = shoal.read_published(["[20, 25)", "23", "* or missing", None, "[20, 40) or missing"], hierarchy="steps:5,20")
+
+    assert ages.low.tolist()[:3] == [20, 23, -np.inf]
+    assert ages.missing.tolist() == [False, False, True, False, True]
+    assert ages.holds(pa.chunked_array([[25, 23, 99, None, None]])).tolist() == [False, True, True, True, True]
+
+
+def test_ancestors_of_the_calendar_are_read_as_periods():
+    days = shoal.read_published(["2024-05", "2024-05-31", "2020s", "*"], hierarchy="calendar")
+
+    assert days.is_period
+    assert days.first_day.astype(str).tolist() == ["2024-05-01", "2024-05-01", "2020-01-01", "NaT"]
+    own = pa.chunked_array([[date(2024, 5, 1), date(2024, 6, 1), date(2021, 1, 1), date(1, 1, 1)]])
+    assert days.holds(own).tolist() == [True, False, True, True]
+
+
+def test_ancestors_of_prefixes_are_sets_of_the_codes_that_are_given():
+    zips = shoal.read_published(["43***", "50001", "*"], hierarchy="prefix:2", values=["43001", "43002", "50001"])
+
+    assert zips.members == (("43001", "43002"), ("50001",), ("43001", "43002", "50001"))
+    with pytest.raises(ParameterError, match="values="):
+        shoal.read_published(["43***"], hierarchy="prefix:2")
+    with pytest.raises(ParameterError, match="without a rule"):
+        shoal.read_published(["{a}"], values=["a"])

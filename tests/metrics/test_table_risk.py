@@ -78,3 +78,33 @@ def test_the_risk_of_withheld_categories_is_measured_where_none_was_missing():
 
     assert release.published["job"].null_count > 0
     assert 0 <= release.risk.linkage.dld <= 1
+
+
+def test_the_measures_of_a_release_are_those_that_were_written_down():
+    rng = np.random.default_rng(20)
+    age = rng.integers(18, 90, 600)
+    table = {
+        "age": age,
+        "income": np.round(np.exp(rng.normal(10, 0.5, 600) + age / 200), 0),
+        "town": np.array(list("abcdefgh"))[np.minimum(rng.geometric(0.35, 600) - 1, 7)],
+        "sex": np.array(["f", "m"])[rng.integers(0, 2, 600)],
+    }
+    release = shoal.anonymize(pa.table(table), k=4, quasi_identifiers=list(table), method="mdav", seed=1)
+    linkage, numeric = release.measures["risk"]["linkage"], release.measures["utility"]["numeric"]
+    (last_one,) = release.measures["attacks"]
+
+    assert (linkage["dld"], linkage["dld_within_2"]) == pytest.approx((143 / 600, 278 / 600), rel=1e-12)
+    assert (linkage["linked"], linkage["within"]["6"], linkage["median_rank"]) == (0.20375, 0.8725, 2.5)
+    assert release.measures["risk"]["intervals"] == {
+        "age": {"by_rank": 520 / 600, "by_sd": 212 / 600},
+        "income": {"by_rank": 484 / 600, "by_sd": 194 / 600},
+    }
+    assert numeric["il1s"] == pytest.approx(0.14616456419160176, rel=1e-12)
+    assert numeric["correlation_max"] == pytest.approx(0.0123975021830459, rel=1e-10)
+    assert numeric["eigenvalues_after"] == pytest.approx([1.1071095704048917, 0.7464419216902364], rel=1e-12)
+    assert numeric["columns"]["income"]["variance"] == pytest.approx(-0.07241691362981173, rel=1e-12)
+    assert release.measures["utility"]["nominal"]["town"] == pytest.approx(
+        {"changed": 40 / 600, "total_variation": 25 / 600, "hellinger": 0.030667460190170054}, rel=1e-12
+    )
+    assert last_one["after"] == 1.0
+    assert last_one["meaning"].endswith("without the release 14.3%")

@@ -32,6 +32,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from shoal.stream import Stream
+from shoal.stream.pieces import one_batch
 from shoal.stream.pipe.lines import Form, Reader, Reading, Writer
 from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker
 
@@ -223,8 +224,8 @@ def undisturbed(n):
     read = Reader(Reading(stream.rules, Form.NDJSON)).read(text, True, 0)
     ids = [b"%d-0" % number for number in read.numbers]
     aside += [b"%d-0" % bad.number for bad in read.bad]
-    released = [stream.push(read.table.append_column(ID, pa.array(ids))), stream.flush()]
-    writer = Writer(Form.NDJSON, released[0].column_names)
+    released = [stream.push_rows(read.rows.append_column(ID, pa.array(ids))), one_batch(stream.flush())]
+    writer = Writer(Form.NDJSON, released[0].schema.names)
     return b"".join(map(writer.write, released)).split(b"\n")[:-1], sorted(aside)
 
 

@@ -12,6 +12,9 @@ SETTINGS = {
     "spark.driver.memory": "512m",
     "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.executor.memory": "512m",
+    # Tables are small here: to compile code takes longer than to run it once.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -28,11 +31,35 @@ def why_not():
     return None
 
 
+def why_not_connect():
+    """Return why there is no Spark Connect on this machine, or None if there is."""
+    missing = [name for name in ("grpc", "grpc_status", "google.rpc", "zstandard", "pandas") if not _is_installed(name)]
+    if missing:
+        return f"Spark Connect needs {', '.join(missing)}, so it was left out: pip install --group spark"
+    return None
+
+
+def _is_installed(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False
+
+
 @pytest.fixture(scope="session")
 def spark_or_skip():
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def connect_settings(spark_or_skip):
+    """Return the settings of a session of Spark Connect, where there can be one."""
+    reason = why_not_connect()
+    if reason is not None:
+        pytest.skip(reason)
+    return SETTINGS
 
 
 @pytest.fixture(scope="session")

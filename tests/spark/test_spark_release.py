@@ -2,6 +2,9 @@
 
 import importlib
 import json
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -14,10 +17,13 @@ import pytest
 import shoal
 import shoal.spark
 from block_tables import ROLES, batches, job, multiset, people
+from shoal import LDiversity, TCloseness
 from shoal.blocks import blueprint
+from shoal.blocks.in_process import in_process
 from shoal.disk.recounting import audit_on_disk
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.spark import engine, writing
+from shoal.spark import release as release_module
 from shoal.spark.release import execute_job
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -36,7 +42,7 @@ def small_blocks():
 
 def visits():
     """Return people with columns of types that are only passed on."""
-    table = people(1_500)
+    table = people(N)
     n = table.num_rows
     start = datetime(2024, 3, 31, 1, 30, tzinfo=UTC)
     others = {
@@ -48,6 +54,9 @@ def visits():
     }
     return pa.table({**{name: table[name] for name in table.column_names}, **others})
 
+
+N = 700
+"""Records of the tables: enough for several blocks in each stratum."""
 
 OTHERS = ("note", "seen", "price", "codes", "place", "tags")
 VISITS = job(roles={**ROLES, "other": OTHERS})
@@ -86,35 +95,43 @@ def test_two_cores_publish_the_records_of_the_engine_disk(release, on_disk):
 
 def test_the_verdict_and_the_measures_are_those_of_all_records(release):
     assert release.verdict.holds
-    assert release.verdict.n_records == 1_500
-    assert sum(size * n for size, n in release.verdict.sizes.items()) == 1_500
+    assert release.verdict.n_records == N
+    assert sum(size * n for size, n in release.verdict.sizes.items()) == N
     assert 0 < release.loss.il < 100
-    assert "1,500 records" in repr(release)
+    assert f"{N} records" in repr(release)
     assert release.utility
     assert release.risk.linkage.n_ranked > 0
 
 
-def test_a_release_is_written_whole_with_manifests_report_and_the_marker_last(release, on_disk, tmp_path):
-    path, report = tmp_path / "release", tmp_path / "report.html"
-    written = release.write(str(path), partition_by=["region"], report=str(report))
+@pytest.fixture(scope="module")
+def written(release, tmp_path_factory):
+    """Return the folder of a release that is split by region, with its report."""
+    folder = tmp_path_factory.mktemp("written")
+    path, report = folder / "release", folder / "report.html"
+    paths = release.write(str(path), partition_by=["region"], report=str(report))
+    assert paths == [str(path), f"{path}.public.json", f"{path}.internal.json", str(report)]
+    return path
 
-    assert written == [str(path), f"{path}.public.json", f"{path}.internal.json", str(report)]
+
+def test_a_release_is_written_whole_with_manifests_report_and_the_marker_last(written, on_disk):
+    path = written
     assert (path / "_SUCCESS").exists()
     assert {child.name for child in path.iterdir() if child.is_dir()} == {"region=north", "region=south"}
     found = pq.read_table(path)
-    assert found.num_rows == 1_500
+    assert found.num_rows == N
     assert sorted(found["age"].to_pylist()) == sorted(on_disk["age"].to_pylist())
-    public, internal = (json.loads((tmp_path / f"release.{form}.json").read_text()) for form in ("public", "internal"))
+    public, internal = (
+        json.loads((path.parent / f"release.{form}.json").read_text()) for form in ("public", "internal")
+    )
     assert public["verdict"]["holds"] is True
     assert "seed" not in public["job"]
     assert internal["job"]["seed"] == 7
     assert set(public["files"]) == {str(file.relative_to(path)) for file in path.rglob("part-*.parquet")}
-    assert (tmp_path / "release.internal.json").stat().st_mode & 0o077 == 0
+    assert (path.parent / "release.internal.json").stat().st_mode & 0o077 == 0
 
 
-def test_the_written_order_follows_published_values_alone(release, tmp_path):
-    release.write(str(tmp_path / "release"), partition_by=["region"])
-    for file in (tmp_path / "release").rglob("part-*.parquet"):
+def test_the_written_order_follows_published_values_alone(written):
+    for file in written.rglob("part-*.parquet"):
         ages = pq.ParquetFile(file).read(["age"])["age"].to_pylist()
 
         assert ages != sorted(ages)
@@ -128,9 +145,21 @@ def test_a_path_that_exists_is_refused_and_left_alone(release, tmp_path):
     assert [child.name for child in tmp_path.iterdir()] == ["release"]
 
 
+def test_force_replaces_a_release_and_nothing_else_does(release, tmp_path):
+    path = tmp_path / "release"
+    path.mkdir()
+    (path / "part-old.parquet").write_text("old")
+    (tmp_path / "release.public.json").write_text("old")
+    release.write(str(path), force=True)
+
+    assert pq.read_table(path).num_rows == N
+    assert not (path / "part-old.parquet").exists()
+    assert json.loads((tmp_path / "release.public.json").read_text())["verdict"]["holds"] is True
+
+
 def test_files_that_do_not_hold_the_release_are_removed(release, tmp_path, monkeypatch):
     whole = writing.Folder.read
-    monkeypatch.setattr(writing.Folder, "read", lambda folder, schema: whole(folder, schema).limit(1_499))
+    monkeypatch.setattr(writing.Folder, "read", lambda folder, schema: whole(folder, schema).limit(N - 1))
     with pytest.raises(GuaranteeError, match=r"do not hold the records that were recounted\. They were removed"):
         release.write(str(tmp_path / "release"), report=str(tmp_path / "report.html"))
 
@@ -157,10 +186,38 @@ def test_a_partitioned_lake_becomes_a_partitioned_release(spark, tmp_path, monke
     }
 
 
+def with_weights(table):
+    return table.append_column("weight", pa.array(np.random.default_rng(0).integers(1, 9, table.num_rows)))
+
+
+PERSONS = job(models=[LDiversity("illness", l=2)], roles={**ROLES, "subject": "name", "identifiers": ()})
+WEIGHTED = job(models=[TCloseness("illness", t=0.3)], roles={**ROLES, "weights": "weight"})
+
+
+@pytest.mark.parametrize(
+    ("asked", "table"), [(PERSONS, people(N)), (WEIGHTED, with_weights(people(N)))], ids=["l", "t"]
+)
+def test_models_persons_and_survey_weights_are_kept_as_they_are_in_process(spark, asked, table):
+    wanted = in_process(asked, [table])
+    with execute_job(asked, spark.createDataFrame(table)) as release:
+        assert release.verdict.sizes == wanted.verdict.sizes
+        assert release.verdict.subjects == wanted.verdict.subjects
+        assert release.verdict.models[0].holds
+        assert release.verdict.models[0].value == wanted.verdict.models[0].value
+        assert multiset(collected(release)) == multiset(wanted.published)
+
+
+def test_a_model_that_no_release_satisfies_is_refused_before_records_are_sent(spark, monkeypatch):
+    monkeypatch.setattr(release_module, "made", lambda *_: pytest.fail("records were sent to blocks"))
+    asked = job(models=[LDiversity("illness", l=4)])
+    with pytest.raises(GuaranteeError, match="not even by all 50 records in one class, which have 3 different values"):
+        execute_job(asked, spark.createDataFrame(people(50)))
+
+
 def test_half_of_all_records_may_be_equal_and_a_column_constant(spark):
     rng = np.random.default_rng(2)
-    table = pa.table({"a": np.zeros(900), "b": rng.normal(size=900), "c": np.arange(900)})
-    equal = pa.table({"a": np.zeros(1_500), "b": np.ones(1_500), "c": np.arange(1_500) % 700})
+    table = pa.table({"a": np.zeros(300), "b": rng.normal(size=300), "c": np.arange(300)})
+    equal = pa.table({"a": np.zeros(600), "b": np.ones(600), "c": np.arange(600) % 250})
     settings = {"k": 3, "seed": 1, "quasi_identifiers": ["a", "b"], "other": ["c"]}
     whole = pa.concat_tables([table, equal])
     with pytest.warns(shoal.ShoalWarning, match="'a' has the same value"):
@@ -168,7 +225,7 @@ def test_half_of_all_records_may_be_equal_and_a_column_constant(spark):
     counts = engine.counted(release._parts.published.drop("c"), engine.BLOCK)
 
     assert release.verdict.holds
-    assert max(counts.values()) < 3 * blueprint.block_size(2, 3)
+    assert max(counts.values()) < 3 * blueprint.block_size(2, 3, 1)
     with release:
         assert sorted(collected(release)["c"].to_pylist()) == sorted(whole["c"].to_pylist())
 
@@ -222,7 +279,7 @@ def test_one_core_runs_the_same_job_file_and_writes_the_same_records(spark, lake
     assert audited.sizes == release.verdict.sizes
     assert shoal.Job.load(tmp_path / "saved.toml").seed == 7
     assert told == sorted(told)
-    assert (told[0], told[-1]) == ((0, 1_500), (1_500, 1_500))
+    assert (told[0], told[-1]) == ((0, N), (N, N))
 
 
 @pytest.mark.parametrize("spark", ["cluster"], indirect=True)
@@ -230,7 +287,7 @@ def test_a_cluster_of_which_a_worker_is_killed_publishes_the_same_records(spark,
     refined = engine._refined
 
     def after_a_loss(cells, *given):
-        assert cells.count() == 1_500
+        assert cells.count() == N
         cluster.workers[0].kill()
         return refined(cells, *given)
 
@@ -238,3 +295,38 @@ def test_a_cluster_of_which_a_worker_is_killed_publishes_the_same_records(spark,
     with execute_job(VISITS, spark.read.parquet(str(lake))) as release:
         assert release.verdict.holds
         assert multiset(collected(release)) == multiset(on_disk)
+
+
+CONNECTED = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+import shoal.job
+from shoal.blocks import blueprint
+from shoal.spark.release import execute_job
+
+blueprint.BLOCK_RECORDS = 1
+job, source, target = sys.argv[1:]
+builder = SparkSession.builder.remote("local[2]")
+for setting in SETTINGS.items():
+    builder = builder.config(*setting)
+spark = builder.getOrCreate()
+with execute_job(shoal.job.Job.load(job), spark.createDataFrame(pq.read_table(source))) as release:
+    release.write(target)
+spark.stop()
+"""
+
+
+def test_spark_connect_publishes_the_same_records(connect_settings, tmp_path):
+    table, asked = people(N), job()
+    pq.write_table(table, tmp_path / "people.parquet")
+    (tmp_path / "job.toml").write_text(asked.to_toml())
+    paths = [str(tmp_path / name) for name in ("job.toml", "people.parquet", "release")]
+    script = CONNECTED.replace("SETTINGS", repr(connect_settings))
+    # Another process: a session of Spark Connect cannot be beside one without it.
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run([sys.executable, "-c", script, *paths], env=environment, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert multiset(pq.read_table(paths[-1])) == multiset(in_process(asked, [table]).published)

@@ -387,7 +387,7 @@ def test_text_is_read_and_written_back_without_loss():
         used = reader.header(text, True) if form is Form.CSV else 0
         read = reader.read(text[used:], True, 0)
         writer = Writer(form, ["a", "b"])
-        back = writer.header() + writer.write(read.table)
+        back = writer.header() + writer.write(read.rows)
 
         assert read.bad == []
         if form is Form.CSV:
@@ -404,9 +404,9 @@ def test_numbers_are_read_as_python_reads_them_and_written_so_that_nothing_is_lo
     stream = Stream(2, quasi_identifiers=["a"], delay=2)
     content = "".join(f'{{"a":{text}}}\n' for text in texts).encode()
     read = Reader(Reading(stream.rules, Form.NDJSON)).read(content, True, 0)
-    back = Writer(Form.NDJSON, ["a"]).write(read.table)
+    back = Writer(Form.NDJSON, ["a"]).write(read.rows)
 
-    assert read.table["a"].to_pylist() == [float(text) for text in texts]
+    assert read.rows["a"].to_pylist() == [float(text) for text in texts]
     assert [json.loads(line)["a"] for line in back.splitlines()] == [float(text) for text in texts]
 
 
@@ -419,16 +419,16 @@ def test_a_text_may_be_cut_anywhere(form):
     for _ in range(30):
         reader = Reader(Reading(stream.rules, form))
         used = reader.header(text, True) if form is Form.CSV else 0
-        rest, lines, tables = b"", 0, []
+        rest, lines, batches = b"", 0, []
         cuts = [used, *np.sort(rng.integers(used, len(text), 6)), len(text)]
         for begin, end in itertools.pairwise(cuts):
             rest += text[begin:end]
             read = reader.read(rest, bool(end == len(text)), lines)
             rest, lines = rest[read.n_bytes :], lines + read.n_lines
-            tables.append(read.table)
+            batches.append(read.rows)
             assert read.bad == []
 
-        assert pa.concat_tables(tables)["a"].to_pylist() == [record["a"] for record in records]
+        assert pa.Table.from_batches(batches)["a"].to_pylist() == [record["a"] for record in records]
         assert rest == b""
 
 

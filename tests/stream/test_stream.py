@@ -367,7 +367,6 @@ def test_a_schema_that_changes_in_mid_stream_is_refused_and_the_stream_goes_on(l
         ({"delay": 20, "on_error": "ignore"}, "'ignore' is not a policy"),
         ({"delay": 20, "ranges": [(1, 0)]}, "lowest value first"),
         ({"delay": 20, "quasi_identifiers": ["a"], "confidential": ["a"]}, "two roles"),
-        ({"delay": 20, "quasi_identifiers": "age"}, "in a list"),
         ({"delay": 20, "quasi_identifiers": ["a"], "columns": {"b": {"weight": 2}}}, "no quasi-identifier"),
         ({"delay": 20, "models": [LDiversity("b", l=3)]}, "not among the confidential"),
         ({"delay": 20, "diverse": {"b": 3}}, "models=.LDiversity"),
@@ -550,3 +549,9 @@ def test_values_that_look_alike_do_not_make_a_cell_of_a_stream_diverse(values):
 
     assert stream.flush().num_rows == 0
     assert len(aside) == 4
+
+
+def test_a_role_takes_one_name_as_well_as_a_list():
+    stream = Stream(2, quasi_identifiers="x", other="y", delay=3)
+
+    assert (stream.rules.quasi_identifiers, stream.rules.other) == (("x",), ("y",))

@@ -162,9 +162,32 @@ def test_the_tally_measures_what_a_plain_recount_of_the_cells_measures():
 
 def test_means_of_equal_values_are_that_value_and_great_ones_do_not_overflow():
     values = np.array([0.1, 0.1, 0.1, 1.7e308, -1.7e308, 1.7e308, 1.7e308, 3.0, 4.0])
-    means = kernels.cell_means(values, np.array([3, 4, 2]))
+    means, any_missing = kernels.cell_means(values, np.array([3, 4, 2]))
 
     assert means.tolist() == [0.1] * 3 + [pytest.approx(0.85e308)] * 4 + [3.5] * 2
+    assert not any_missing
+
+
+def test_a_mean_is_missing_where_more_than_half_of_its_cell_is():
+    values = np.array([np.nan, 1.0, 3.0, np.nan, 1.0, np.nan, np.nan])
+    means, any_missing = kernels.cell_means(values, np.array([4, 3]))
+
+    np.testing.assert_array_equal(means, [2.0] * 4 + [np.nan] * 3)
+    assert any_missing
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.uint64])
+def test_values_that_differ_within_a_cell_are_found_and_those_of_other_cells_may(kind):
+    values = np.array([1, 1, 2, 2, 2], dtype=kind)
+
+    assert not kernels.differ_within_cells(values, np.array([2, 3]))
+    assert kernels.differ_within_cells(values, np.array([3, 2]))
+
+
+def test_values_are_finite_unless_one_of_them_is_not():
+    assert kernels.all_finite([np.ones(2), np.zeros(0)])
+    assert not kernels.all_finite([np.ones(2), np.array([np.nan])])
+    assert not kernels.all_finite([np.array([np.inf, 1.0])])
 
 
 def test_keys_are_equal_for_equal_texts_only():

@@ -111,8 +111,8 @@ def checked(draft: Draft, lines: Lines, **_: Any) -> Result:
     found: Result = {"n_records": table.n_records, "n_columns": len(table.names), **_unique(table, names, draft.k)}
     try:
         job = draft.job()
-        schema, original, _weights = prepared(job, table)
-        bounds = constraints_of(original, schema, job.k, job.models)
+        made = prepared(job, table)
+        schema, bounds = made.schema, constraints_of(made.original, made.schema, job.k, job.models)
     except ShoalError as error:
         about = [finding.column for finding in error.findings] if isinstance(error, QuestionError) else []
         return {**found, "impossible": message_of(error), "columns": about}

@@ -8,7 +8,9 @@ column, and weights every possible value of the last record by the likelihood of
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.arrays import times_power_of_two
 from shoal.typing import Labels, Matrix, Seed, Vector
 
 WITHIN = 0.05
@@ -84,19 +86,21 @@ def differential(
     by_cell, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
     ends = np.cumsum(sizes)
     # Quantiles follow the distribution of the column, so each has the same prior probability.
-    values = np.quantile(X, np.linspace(0, 1, _N_GUESSES), axis=0, method="nearest")
-    errors, blind = [], []
-    for record in tried:
-        number = labels[record]
-        cell = by_cell[ends[number] - sizes[number] : ends[number]]
-        known = X[cell[cell != record]]
-        if len(known):
-            errors.append(_guess(known, Y[cell], rho, values) - X[record])
-            blind.append(_nearest(values, known.mean(axis=0)) - X[record])
-    found = [np.abs(np.array(side)) if side else np.zeros((1, 1)) for side in (errors, blind)]
+    places = np.quantile(np.arange(len(X)), np.linspace(0, 1, _N_GUESSES), method="nearest")
+    values = np.sort(X, axis=0)[places]
+    tried = tried[sizes[labels[tried]] > 1]
+    errors, blind = np.zeros((2, len(tried), X.shape[1]))
+    for size in np.unique(sizes[labels[tried]]):  # cells of one size at once
+        those = np.flatnonzero(sizes[labels[tried]] == size)
+        records = tried[those]
+        cells = by_cell[ends[labels[records], None] - size + np.arange(size)]
+        known = X[cells[cells != records[:, None]].reshape(len(records), size - 1)]
+        errors[those] = _guesses(known, Y[cells], rho, values) - X[records]
+        blind[those] = _nearest(values, known.mean(axis=1)) - X[records]
+    found = [np.abs(side) if len(side) else np.zeros((1, 1)) for side in (errors, blind)]
     shares = [float((side <= WITHIN).mean()) for side in found]
     roots = [float(np.sqrt(np.square(side).mean())) for side in found]
-    return Differential(shares[0], roots[0], shares[1], roots[1], len(errors))
+    return Differential(shares[0], roots[0], shares[1], roots[1], len(tried))
 
 
 def _in_deviations(X: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
@@ -105,20 +109,30 @@ def _in_deviations(X: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
     A common offset is subtracted first, and scaling by powers of two prevents overflow and underflow of squares.
     """
     for _ in range(2):
-        exponents = -np.frexp(np.maximum(np.abs(X).max(axis=0), np.abs(Y).max(axis=0)))[1] - 1
-        X, Y = np.ldexp(X, exponents), np.ldexp(Y, exponents)
-        Y = Y - X[0]
-        X = X - X[0]
+        ends = [end for Z in (X, Y) for end in (Z.max(axis=0), Z.min(axis=0))]
+        exponents = -np.frexp(np.abs(ends).max(axis=0))[1] - 1
+        X, Y = times_power_of_two(X, exponents), times_power_of_two(Y, exponents)
+        first = X[0].copy()
+        X -= first
+        Y -= first
     spread = X.std(axis=0)
     varied = spread > 0
-    return X[:, varied] / spread[varied], Y[:, varied] / spread[varied]
+    if not varied.all():
+        X, Y, spread = X[:, varied], Y[:, varied], spread[varied]
+    return X / spread, Y / spread
 
 
-def _guess(known: Matrix, published: Matrix, rho: float, values: Matrix) -> Vector:
-    """Return the guess for each column of the last record."""
+def _guesses(known: NDArray[np.float64], published: NDArray[np.float64], rho: float, values: Matrix) -> Matrix:
+    """Return the guess for each column of the last record, for each cell; shape (n_cells, n_columns)."""
     if rho == 0:
-        return np.asarray(len(published) * published.mean(axis=0) - known.sum(axis=0))
-    return np.array([_weighed(known[:, j], published[:, j], rho, values[:, j]) for j in range(known.shape[1])])
+        return np.asarray(published.shape[1] * published.mean(axis=1) - known.sum(axis=1))
+    columns = range(known.shape[2])
+    return np.array(
+        [
+            [_weighed(others[:, j], shown[:, j], rho, values[:, j]) for j in columns]
+            for others, shown in zip(known, published, strict=True)
+        ]
+    )
 
 
 def _weighed(known: Vector, published: Vector, rho: float, values: Vector) -> float:
@@ -134,12 +148,13 @@ def _weighed(known: Vector, published: Vector, rho: float, values: Vector) -> fl
     room = (values[-1] - values[0]) / _N_GUESSES
     possible = (below - room <= published.min()) & (published.max() <= above + room)
     if not possible.any():
-        return float(_nearest(values[:, None], len(published) * published.mean(keepdims=True) - known.sum())[0])
+        guess = len(published) * published.mean(keepdims=True) - known.sum()
+        return float(_nearest(values[:, None], guess[None, :])[0, 0])
     weights = np.where(possible, -len(published) * np.log(np.maximum(above - below, room)), -np.inf)
     running = np.cumsum(np.exp(weights - weights.max()))
     return float(values[np.searchsorted(running, running[-1] / 2)])
 
 
-def _nearest(values: Matrix, guess: Vector) -> Vector:
-    """Return the value nearest to a guess, in each column."""
-    return np.asarray(values[np.abs(values - guess).argmin(axis=0), np.arange(values.shape[1])])
+def _nearest(values: Matrix, guesses: Matrix) -> Matrix:
+    """Return the value nearest to a guess, in each column; shape (n_guesses, n_columns)."""
+    return np.array([values[np.abs(values - guess).argmin(axis=0), np.arange(values.shape[1])] for guess in guesses])

@@ -33,7 +33,7 @@ from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError,
 from shoal.job import Job, Late
 from shoal.partition import algorithm_of
 from shoal.partition.options import check_options
-from shoal.preparing import Prepared, prepared, survey_weights
+from shoal.preparing import Prepared, column_findings, prepared, survey_weights
 from shoal.release import Release, conclude
 from shoal.table import Table, read
 from shoal.typing import Progress
@@ -229,8 +229,10 @@ class Collection:
             warnings.warn(text, ShoalWarning, stacklevel=4)
         task = Task(job, schema, self.variant, threads, progress, self.inertial)
         cells = all_cells(task, original, space, X, self._base())
-        made = Prepared(schema, original, survey_weights(original, schema))
-        return conclude(job, Table.of(records, "pyarrow"), made, space, X, cells)
+        table = Table.of(records, "pyarrow")
+        findings = column_findings(schema, original, table.has_fields)
+        made = Prepared(schema, original, survey_weights(original, schema), findings)
+        return conclude(job, table, made, space, X, cells)
 
     def _base(self) -> dict[str, Any]:
         """Return the arrays of the base; raise if they do not satisfy k."""
@@ -376,7 +378,7 @@ def begin(
     _refuse_steering(job)
     _refuse_truthful(job)
     _refuse_objective(job)
-    schema, original, _ = prepared(job, source)
+    schema, original, *_ = prepared(job, source)
     job = _with_household_level(job, original, schema)
     _refuse_lack(original, schema, job.k)
     records = without_identifiers(source.arrow, schema)

@@ -26,13 +26,15 @@ from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import ParameterError
 from shoal.job import Job
+from shoal.models.table_columns import refuse_impossible_in_whole
 from shoal.preparing import column_findings, survey_weights
 from shoal.typing import Labels, Matrix
 
 BLOCK_RECORDS = 1 << 17
 BLOCK_NUMBERS = 1 << 22
-"""Largest block, in records and in coordinates. It does not depend on memory, threads or engine: the release does not
-either."""
+BLOCK_BYTES = 1 << 28
+"""Largest block, in records, in coordinates and in bytes of its values. It does not depend on memory, threads or
+engine: the release does not either."""
 
 CUTS = ((0, 0.5), (1, 0.36), (2, 0.64))
 """Cuts of the first blocks and of those of each border round: across which direction the first one goes, and the share
@@ -150,8 +152,10 @@ class Blueprint:
         refuse_small_strata(strata.sizes, strata_in_words(schema), job.k)
         findings = column_findings(schema, sample.repeated(), is_csv)
         ask(findings, job.accept)
+        whole = statistics.distributions(schema)
+        refuse_impossible_in_whole(job.models, schema, whole, statistics.n_records)
         space = statistics.space(schema, job.scaling)
-        size = size or block_size(sum(axis.n_dims for axis in space.axes), job.k)
+        size = size or block_size(sum(axis.n_dims for axis in space.axes), job.k, statistics.bytes_of_record)
         points, codes = space.encode(sample.records), strata.codes(sample.records, schema)
         forests = tuple(
             Forest.grown(points, sample.counts.astype(np.float64), codes, strata.sizes, size, first, share)
@@ -165,7 +169,7 @@ class Blueprint:
             space=space,
             statistics=statistics,
             strata=strata,
-            whole=statistics.distributions(schema),
+            whole=whole,
             size=size,
             forests=forests,
             findings=tuple(findings),
@@ -217,6 +221,6 @@ class Blueprint:
         return replace(self, scattered={**self.scattered, leaf: n_parts})
 
 
-def block_size(n_dims: int, k: int) -> int:
+def block_size(n_dims: int, k: int, bytes_of_record: int) -> int:
     """Return the number of records that a block should have at most."""
-    return max(min(BLOCK_RECORDS, BLOCK_NUMBERS // n_dims), 64 * k)
+    return max(min(BLOCK_RECORDS, BLOCK_NUMBERS // n_dims, BLOCK_BYTES // max(bytes_of_record, 1)), 64 * k)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.blocks.exact_sums import UNIT, Sums, exact_sums
+from shoal.blocks.value_bytes import value_bytes
 from shoal.cells.strata import strata_columns
 from shoal.columns.axes import Moments, NominalAxis, NumberAxis, Numbers, Scaling, as_numbers, sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
@@ -66,7 +67,7 @@ class Statistics:
     Attributes
     ----------
     n_records, n_bytes : int
-        Number of records and their size in memory.
+        Number of records, and the size of their values, which does not depend on the batches.
     missing : dict of str to int
         Number of missing values of each quasi-identifier.
     numbers : dict of str to NumberStatistics
@@ -103,7 +104,7 @@ class Statistics:
         ordered = [column.name for column in schema.columns if _lists_an_order(column)]
         return Statistics(
             n_records=records.num_rows,
-            n_bytes=records.nbytes,
+            n_bytes=sum(map(value_bytes, records.columns)),
             missing={column.name: records[column.name].null_count for column in schema.quasi},
             numbers={c.name: NumberStatistics.of(records[c.name]) for c in schema.quasi if _is_summed(c)},
             counts={c.name: _counted({c.name: one_missing(records[c.name])}) for c in schema.columns if _is_counted(c)},
@@ -132,6 +133,11 @@ class Statistics:
             strata=_recounted([part.strata for part in parts]),
             listed=first.listed,
         )
+
+    @property
+    def bytes_of_record(self) -> int:
+        """Mean size of a record, rounded up."""
+        return -(-self.n_bytes // max(self.n_records, 1))
 
     def settled(self, schema: Schema) -> Schema:
         """Return the schema with the order of every ordinal column in its settings, for functions that see a part."""

@@ -1,8 +1,9 @@
 """Certainty: cells whose ranges, sets and ancestors say as much as possible, instead of cells with near means.
 
 The objective is the normalised certainty penalty (NCP; Xu et al., KDD 2006). The initial partition is that of ``auto``
-in a space scaled as the penalty counts. Models are enforced there. Then random moves and swaps of records lower the
-penalty itself (``docs/ncp.md``).
+in a space scaled as the penalty counts, or one that is cut along hierarchies. Models are enforced there. Then whole
+groups of records change cells, where there are hierarchies, and random moves and swaps of single records lower the
+penalty further (``docs/ncp.md``).
 """
 
 from collections.abc import Collection, Sequence
@@ -14,7 +15,6 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.cells.constraints import Constraints
 from shoal.cells.enforce import enforce
-from shoal.cells.specialisation import specialised
 from shoal.columns.penalty import PenaltyColumn, Tree, penalty_columns
 from shoal.columns.schema import Schema
 from shoal.errors import ParameterError
@@ -39,11 +39,14 @@ ROUNDS = 8
 # The budget of effort="best" is counted in steps, not in time, so that a seed gives the same result on any machine.
 STEPS_PER_SECOND = 1_000_000
 BEST_ROUNDS = 32
-# Smallest k for which cells cut along hierarchies are tried as a start: large cells reach ancestors that no single step
-# between cells can lower.
-COARSE = 10
+# The same for steps that change whole groups of records, which are taken where there are hierarchies.
+SMALL_RECODINGS = 30
+RECODINGS = 3
+RECODINGS_PER_SECOND = 50_000
 # Share of the progress that the initial partition takes.
 START = 0.4
+# Share of the search that changes whole groups, where it does.
+RECODED = 0.5
 
 
 def check_objective(
@@ -115,11 +118,12 @@ def certain_cells(
         return partition(X, k, "auto", seed, threads=threads, progress=progress)
 
     labels = within(X, constraints.strata, cut, whole.part(0.0, START))
-    if k >= COARSE and any(isinstance(column, Tree) for column in columns):
+    if _has_trees(columns):
         labels = _better(columns, labels, _specialised(columns, k, constraints.strata))
     if constraints.kept:
         labels = enforce(X, labels, k, constraints.kept, strata=constraints.strata)
-    budget = _budget(len(X), k, settings["effort"], settings["seconds"])
+    recoded = RECODED if _has_trees(columns) else 0.0
+    budget = _budget(len(X), k, settings["effort"], settings["seconds"], recoded)
     try:
         labels = _searched(columns, X, labels, constraints, k, budget, entropy_of(seed), whole)
     except kernels.Interrupted as stopped:
@@ -127,14 +131,27 @@ def certain_cells(
             raise
         labels = stopped.labels
     whole.finish()
-    return labels
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _has_trees(columns: Sequence[PenaltyColumn]) -> bool:
+    """Return whether an ancestor is published: one that many records share cannot be lowered by moving single ones."""
+    return any(isinstance(column, Tree) for column in columns)
+
+
+def _table_of(columns: Sequence[PenaltyColumn], records: Labels) -> kernels.NcpTable:
+    """Return some of the records as the kernels take them."""
+    table = kernels.NcpTable(len(records))
+    for column in columns:
+        column.add_to(table, records)
+    return table
 
 
 def _specialised(columns: Sequence[PenaltyColumn], k: int, strata: Labels) -> Labels:
     """Return the cells that cuts along hierarchies make in each stratum."""
     labels, n_cells = np.empty_like(strata), 0
     for records in members_of(strata):
-        labels[records] = specialised([column.part(records) for column in columns], k) + n_cells
+        labels[records] = kernels.ncp_specialise(_table_of(columns, records), k) + n_cells
         n_cells = int(labels[records].max()) + 1
     return labels
 
@@ -152,21 +169,30 @@ def _better(columns: Sequence[PenaltyColumn], one: Labels, other: Labels) -> Lab
 class Budget(NamedTuple):
     """Length of the search."""
 
-    steps: float  # per record
+    recodings: float  # steps per record that change whole groups
+    steps: float  # and single records
     rounds: int
     hot: float
     fall: float
 
 
-def _budget(n_records: int, k: int, effort: str, seconds: float | None) -> Budget:
-    """Return the length of the search; a long one starts at a higher temperature."""
+def _budget(n_records: int, k: int, effort: str, seconds: float | None, recoded: float) -> Budget:
+    """Return the length of the search, of which a share changes whole groups; a long one begins hotter."""
     # A step that is taken recounts all records of two cells.
     ease = min(1.0, 10 / k)
-    steps = ease * (SMALL_STEPS if n_records <= SMALL else STEPS)
+    small = n_records <= SMALL
+    recodings = (SMALL_RECODINGS if small else RECODINGS) * float(recoded > 0)
+    steps = ease * (SMALL_STEPS if small else STEPS)
     if effort == "normal":
-        return Budget(steps, ROUNDS, hot=0.3, fall=4)
-    given = ease * (60 if seconds is None else seconds) * STEPS_PER_SECOND / n_records
-    return Budget(max(given, steps), BEST_ROUNDS, hot=0.5, fall=5)
+        return Budget(recodings, steps, ROUNDS, hot=0.3, fall=4)
+    given = (60 if seconds is None else seconds) / n_records
+    return Budget(
+        max(recoded * given * RECODINGS_PER_SECOND, recodings),
+        max((1 - recoded) * given * ease * STEPS_PER_SECOND, steps),
+        BEST_ROUNDS,
+        hot=0.5,
+        fall=5,
+    )
 
 
 def _searched(
@@ -182,21 +208,23 @@ def _searched(
     """Lower the penalty within each stratum."""
     vetoes = vetoes_of(constraints.kept)
     result, n_done = labels.copy(), 0
+
+    def number(records: Labels, found: Labels) -> None:
+        result[records] = int(result.max()) + 1 + found
+
     for records in members_of(constraints.strata):
-        cells, start = np.unique(labels[records], return_inverse=True)
-        table = kernels.NcpTable(len(records))
-        for column in columns:
-            column.add_to(table, records)
+        start = np.unique(labels[records], return_inverse=True)[1]
+        table, kept = _table_of(columns, records), vetoes.part(records)
         schedule = kernels.Schedule(round(budget.steps * len(records)), budget.hot, budget.fall)
         shares = [START + (1 - START) * n / len(X) for n in (n_done, n_done + len(records))]
+        recoded = shares[0] + (shares[1] - shares[0]) * (RECODED if budget.recodings else 0.0)
         try:
-            with kernels.using(threads=kernels.n_threads(), progress=whole.part(*shares)):
-                found = kernels.ncp_search(
-                    table, X[records], start, k, vetoes.part(records), budget.rounds, schedule, seed
-                )
+            with kernels.using(threads=kernels.n_threads(), progress=whole.part(shares[0], recoded)):
+                start = kernels.ncp_recode(table, start, k, kept, round(budget.recodings * len(records)), seed)
+            with kernels.using(threads=kernels.n_threads(), progress=whole.part(recoded, shares[1])):
+                number(records, kernels.ncp_search(table, X[records], start, k, kept, budget.rounds, schedule, seed))
         except kernels.Interrupted as stopped:
-            result[records] = cells[stopped.labels]
+            number(records, stopped.labels)
             raise kernels.Interrupted(result) from None
-        result[records] = cells[found]
         n_done += len(records)
     return result

@@ -64,6 +64,7 @@ def with_steering(X: Matrix, table: pa.Table, schema: Schema, steering: Mapping[
     Returns
     -------
     steered : ndarray of shape (n_records, more dims)
+        `X` itself if nothing steers.
     """
     parts = [X]
     for name, weight in steering.items():
@@ -74,7 +75,7 @@ def with_steering(X: Matrix, table: pa.Table, schema: Schema, steering: Mapping[
         elif weight < 0:
             buckets = sorted(members_of(value_codes(table[name])), key=len, reverse=True)
             parts.append(steer(X, chain_numbers(X, buckets), -weight)[:, X.shape[1] :])
-    return np.ascontiguousarray(np.hstack(parts))
+    return X if len(parts) == 1 else np.ascontiguousarray(np.hstack(parts))
 
 
 def chain_numbers(X: Matrix, buckets: Iterable[Labels]) -> Vector:

@@ -159,7 +159,7 @@ def _memory_plan(job: Job, given: Input) -> tuple[Schema, dict[str, str]]:
     """Return the schema and what would be read and grouped, having read the table."""
     with showing(f"reading {shown(given.path)}", "") as _:
         table = read(given.path, **given.reading())
-    schema, original, _ = prepared(job, table)
+    schema, original, *_ = prepared(job, table)
     bounds = constraints_of(original, schema, job.k, job.models)
     return schema, {
         "would read": f"{given.path}: {table.n_records:,} records, {len(table.names)} columns",

@@ -3,7 +3,7 @@
 Ends are rounded outwards to multiples of a step, so that they do not show the lowest and the highest value of single
 persons. The proposed step is the smallest of 1, 2, 5, 10, 20, 50, ... times the grain of the data (what all values are
 multiples of) for which k records, on average, share a range of that width; the grain itself only where k records share
-every value, so that an end shows nothing of one person.
+every value, so that an end shows nothing of one person. A column of a single value that k records share shows it.
 """
 
 from dataclasses import dataclass
@@ -181,6 +181,8 @@ def _with_step(grid: Grid, units: Units, column: Column, k: int) -> Grid:
                 "interval would hold all of them. Give a smaller step, or leave it out."
             )
         return Grid(grid.decimals, width, grid.is_exact, shows_values=width <= grain and not shared)
+    if shared and spread == 0:
+        return grid
     for width in _ladder(grain, spread):
         if (width > grain or shared) and len(units) >= k * len(np.unique(units // width)):
             break

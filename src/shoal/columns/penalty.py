@@ -24,6 +24,8 @@ from shoal.typing import Labels, Matrix, Vector
 BETWEEN = 0.75
 """Distances between values, for the initial partition, are their penalty to this power: between the penalty, which is
 right for two records, and its root, which is right for cells that have many categories (``docs/ncp.md``)."""
+TREE_DIMS = 24
+"""Coordinates of all hierarchies together, at least two each: more of them cost time and find no better start."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,6 @@ class Numbers:
     values: Vector  # not a number where it is missing
     width: float
     weight: float
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def part(self, records: Labels) -> "Numbers":
-        """Return the same for some of the records."""
-        return replace(self, values=self.values[records])
 
     def add_to(self, table: kernels.NcpTable, records: Labels) -> None:
         """Add some of the records to a table of the search."""
@@ -79,13 +74,6 @@ class Categories:
         """Number of categories."""
         return len(self.points)
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def part(self, records: Labels) -> "Categories":
-        """Return the same for some of the records."""
-        return replace(self, codes=self.codes[records])
-
     def add_to(self, table: kernels.NcpTable, records: Labels) -> None:
         """Add some of the records to a table of the search."""
         table.categories(self.codes[records], self.n_values, self.weight)
@@ -110,13 +98,7 @@ class Tree:
     nodes: NDArray[np.int32]  # of shape (n_leaves, n_levels)
     sizes: NDArray[np.int64]  # leaves below each node
     weight: float
-
-    def __len__(self) -> int:
-        return len(self.leaves)
-
-    def part(self, records: Labels) -> "Tree":
-        """Return the same for some of the records."""
-        return replace(self, leaves=self.leaves[records])
+    n_dims: int = TREE_DIMS  # of its coordinates
 
     def add_to(self, table: kernels.NcpTable, records: Labels) -> None:
         """Add some of the records to a table of the search."""
@@ -150,7 +132,15 @@ class Tree:
             parents[numbers] = high
             levels.append(Level(numbers.astype(np.int64), np.maximum(heights[parents] - heights[names], 0.0)))
         shares = np.bincount(codes) / len(codes)
-        return np.asarray(self.weight * points_of(tuple(levels), shares)[codes])
+        return np.asarray(self.weight * _main_coordinates(points_of(tuple(levels), shares), shares, self.n_dims)[codes])
+
+
+def _main_coordinates(points: Matrix, shares: Vector, n_dims: int) -> Matrix:
+    """Return the points along their first principal axes, at most so many."""
+    centred = points - np.einsum("i,ij->j", shares, points)
+    covariance = np.einsum("i,ij,ik->jk", shares, centred, centred)
+    axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_dims]
+    return np.asarray(np.einsum("ij,jk->ik", centred, axes))
 
 
 PenaltyColumn = Numbers | Categories | Tree
@@ -158,7 +148,12 @@ PenaltyColumn = Numbers | Categories | Tree
 
 def penalty_columns(table: pa.Table, schema: Schema) -> dict[str, PenaltyColumn]:
     """Return what each quasi-identifier of a prepared table counts in the penalty."""
-    return {column.name: penalty_column(table[column.name], column) for column in schema.quasi}
+    found = {column.name: penalty_column(table[column.name], column) for column in schema.quasi}
+    n_trees = sum(isinstance(column, Tree) for column in found.values())
+    return {
+        name: replace(column, n_dims=max(TREE_DIMS // n_trees, 2)) if isinstance(column, Tree) else column
+        for name, column in found.items()
+    }
 
 
 def penalty_column(values: pa.ChunkedArray, column: Column) -> PenaltyColumn:

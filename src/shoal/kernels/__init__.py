@@ -36,6 +36,7 @@ __all__ = [
     "TextWriter",
     "Tuples",
     "Window",
+    "all_finite",
     "anneal",
     "arrive",
     "assign",
@@ -44,6 +45,7 @@ __all__ = [
     "cell_neighbours",
     "cell_spread",
     "cell_sums",
+    "differ_within_cells",
     "dissolve_cells",
     "distances",
     "guarded_search",
@@ -54,7 +56,9 @@ __all__ = [
     "mdav_alone",
     "most_frequent",
     "n_threads",
+    "ncp_recode",
     "ncp_search",
+    "ncp_specialise",
     "place",
     "progress_callback",
     "refine",
@@ -269,6 +273,19 @@ def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, ef
 
 NcpTable = _kernels.NcpTable
 """Columns of numbers, categories and hierarchies, as the certainty penalty sees them; see `shoal.columns.penalty`."""
+
+
+def ncp_specialise(table: NcpTable, k: int) -> Labels:
+    """Return cells of at least `k` records, cut from the whole table column by column; see ``docs/ncp.md``."""
+    return _as_labels(_kernels.ncp_specialise(table, k, _current().progress))
+
+
+def ncp_recode(table: NcpTable, labels: Labels, k: int, guarantees: Guarantees, steps: int, seed: int) -> Labels:
+    """Lower the certainty penalty by steps that change whole groups of records and violate no model."""
+    best = labels.copy()
+    with _kept(best):
+        _kernels.ncp_recode(table, best, k, guarantees, steps, seed, *_current())
+    return best
 
 
 def ncp_search(
@@ -565,9 +582,22 @@ def place(columns: list[Vector], n: int, low: Vector, high: Vector, weights: Vec
     return X, _as_labels(outside)
 
 
-def cell_means(values: Vector, sizes: Labels) -> Vector:
-    """Return for each value the mean of its cell; cells are contiguous."""
+def all_finite(columns: list[Vector]) -> bool:
+    """Return whether no value is NaN or infinite."""
+    return _kernels.all_finite(columns)
+
+
+def cell_means(values: Vector, sizes: Labels) -> tuple[Vector, bool]:
+    """Return for each value the mean of those present in its cell, and whether any is NaN; cells are contiguous.
+
+    A missing value is NaN. A mean is missing where more than half of its cell is.
+    """
     return _kernels.cell_means(values, sizes)
+
+
+def differ_within_cells(values: Vector | Keys, sizes: Labels) -> bool:
+    """Return whether any cell has different values; cells are contiguous."""
+    return _kernels.differ_within_cells(values, sizes)
 
 
 def least_different(keys: Keys, sizes: Labels) -> int:

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal.arrays import times_power_of_two
 from shoal.errors import ParameterError
-from shoal.metrics.pairs import Columns, as_pairs, moments
+from shoal.metrics.pairs import Columns, as_pairs, moments, those
 from shoal.typing import Vector
 
 
@@ -71,18 +72,17 @@ def interval_disclosure(before: Columns, after: Columns, width: float = 0.1) -> 
 
 
 def _interval(x: Vector, y: Vector, width: float) -> Interval:
-    there = ~np.isnan(x)
-    x, y = x[there], y[there]
+    x, y = those(~np.isnan(x), x, y)
     if len(x) == 0:
         return Interval(0.0, 0.0)
     spread = moments(x)
-    # In ascending order, so that successive searches hit the cache.
-    order = np.argsort(x)
-    ordered, x, y = x[order], x[order], y[order]
+    # A search among the distinct values, which are often few and fit the cache.
+    distinct, counts = np.unique(x, return_counts=True)
+    n_below = np.concatenate([[0], np.cumsum(counts)])
     low, high = np.fmin(x, y), np.fmax(x, y)
-    between = np.searchsorted(ordered, high, "left") - np.searchsorted(ordered, low, "right")
+    between = n_below[np.searchsorted(distinct, high, "left")] - n_below[np.searchsorted(distinct, low, "right")]
     released = ~np.isnan(y)
-    apart = np.abs(np.ldexp(x, -spread.exponent) - np.ldexp(y, -spread.exponent))
+    apart = np.abs(times_power_of_two(x, -spread.exponent) - times_power_of_two(y, -spread.exponent))
     return Interval(
         by_rank=float(np.mean(released & (between <= width * len(x)))),
         by_sd=float(np.mean(released & (apart <= width * spread.sd))),

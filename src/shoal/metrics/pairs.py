@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal.arrays import times_power_of_two
 from shoal.errors import ParameterError
 from shoal.typing import Labels, Vector
 
@@ -89,6 +90,11 @@ def as_weights(weights: ArrayLike, n_records: int) -> Vector:
     return array
 
 
+def those(where: NDArray[np.bool_], *arrays: Vector) -> tuple[Vector, ...]:
+    """Return the entries at which a condition holds; the arrays themselves if it holds everywhere."""
+    return arrays if where.all() else tuple(array[where] for array in arrays)
+
+
 class Moments(NamedTuple):
     """Mean and standard deviation of ``values * 2**-exponent - origin``."""
 
@@ -101,7 +107,7 @@ class Moments(NamedTuple):
 def moments(values: Vector, weights: Vector | None = None) -> Moments:
     """Return mean and population standard deviation of numbers without NaN, at any offset and magnitude."""
     exponent = int(np.frexp(np.abs(values).max())[1])
-    scaled = np.ldexp(values, -exponent)
+    scaled = times_power_of_two(values, -exponent)
     origin = float(scaled[0])
     # Relative to a value, then to the mean: shared digits cancel before anything is summed or squared.
     scaled -= origin

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal.arrays import times_power_of_two
 from shoal.errors import ParameterError
-from shoal.metrics.pairs import Columns, Pair, as_pairs, as_weights, check_lengths, moments
+from shoal.metrics.pairs import Columns, Pair, as_classes, as_pairs, as_weights, check_lengths, moments, those
 from shoal.typing import Matrix, Vector
 
 
@@ -149,8 +150,8 @@ def _in_deviations(pair: Pair, weights: Vector) -> _Column:
     there = ~np.isnan(pair.before) & (weights > 0)
     if not there.any():
         return _Column(pair.before, pair.after, varies=False)
-    exponent, origin, mean, sd = moments(pair.before[there], weights[there])
-    before, after = (np.ldexp(values, -exponent) - origin - mean for values in (pair.before, pair.after))
+    exponent, origin, mean, sd = moments(*those(there, pair.before, weights))
+    before, after = (times_power_of_two(values, -exponent) - origin - mean for values in (pair.before, pair.after))
     if sd > 0:
         return _Column(before / sd, after / sd, varies=True)
     # The change has no unit: it is infinite.
@@ -168,7 +169,7 @@ def _change(column: _Column, weights: Vector, il1s: float) -> ColumnChange:
     there = ~np.isnan(column.after) & (weights > 0)
     if not there.any():
         return ColumnChange(0.0, -1.0, il1s, _ratio(removed, originals))
-    exponent, origin, mean, sd = moments(column.after[there], weights[there])
+    exponent, origin, mean, sd = moments(*those(there, column.after, weights))
     mean, sd = float(np.ldexp(origin + mean, exponent)), float(np.ldexp(sd, exponent))
     return ColumnChange(mean, sd * sd - 1, il1s, _ratio(removed, originals))
 
@@ -176,8 +177,9 @@ def _change(column: _Column, weights: Vector, il1s: float) -> ColumnChange:
 def _total_il1s(column: _Column, weights: Vector) -> tuple[float, float]:
     """Return the weighted sum of the absolute changes, and the sum of the weights of the values compared."""
     both = ~np.isnan(column.before) & ~np.isnan(column.after) & (weights > 0)
-    moved = np.abs(column.before[both] - column.after[both]) / np.sqrt(2)
-    return float(weights[both] @ moved), float(weights[both].sum())
+    before, after, weight = those(both, column.before, column.after, weights)
+    moved = np.abs(before - after) / np.sqrt(2)
+    return float(weight @ moved), float(weight.sum())
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -192,7 +194,9 @@ def _covariances(columns: list[_Column], weights: Vector) -> tuple[Matrix, Matri
     complete = ~np.isnan(sides[0] + sides[1]).any(axis=0) & (weights > 0)
     if not complete.any():
         return np.zeros((len(columns), len(columns))), np.zeros((len(columns), len(columns)))
-    first, second = (_covariance(side[:, complete], weights[complete]) for side in sides)
+    if not complete.all():
+        sides, weights = (sides[0][:, complete], sides[1][:, complete]), weights[complete]
+    first, second = (_covariance(side, weights) for side in sides)
     return first, second
 
 
@@ -278,7 +282,8 @@ def nominal_utility(
 
 
 def _nominal_change(x: NDArray[np.generic], y: NDArray[np.generic], shares: Vector) -> NominalChange:
-    codes = np.unique(np.concatenate([x, y]), return_inverse=True)[1].reshape(2, -1)
+    both = np.concatenate([x, y])
+    codes = (as_classes(both) if both.dtype.kind in "iu" else np.unique(both, return_inverse=True)[1]).reshape(2, -1)
     p, q = (np.bincount(code, shares, codes.max() + 1) for code in codes)
     return NominalChange(
         changed=float(shares[codes[0] != codes[1]].sum()),

@@ -22,6 +22,9 @@ from shoal.models.model import Model
 from shoal.models.model_on_column import ModelOnColumn, excess_of, vetoes_of
 from shoal.typing import Labels
 
+EXPANDED = 1 << 22
+"""Number of records, at most, whose confidential columns are made from counts."""
+
 
 class HasColumns(Protocol):
     """The part of a table's interface that models use."""
@@ -123,6 +126,32 @@ def refuse_impossible(guarded: Sequence[ModelOnColumn], strata: Labels) -> None:
         if failing.any():
             part = each.part(np.flatnonzero(strata == failing.argmax()))
             raise GuaranteeError(f"{each.model} cannot be satisfied: {each.model.why_impossible(part.column)}.")
+
+
+def refuse_impossible_in_whole(models: Sequence[Model], schema: Schema, whole: Distributions, n_records: int) -> None:
+    """Raise if all records of a table, as one class, violate a model; known from the distributions of its columns.
+
+    Models of frequencies are left to `refuse_impossible` in tables of more than `EXPANDED` records.
+
+    Raises
+    ------
+    GuaranteeError
+        With the model that cannot be satisfied, and how many values its column has.
+    """
+    for model in models:
+        if not model.promised or (model.by_frequency and n_records > EXPANDED):
+            continue
+        known = whole[model.column]
+        values = pa.chunked_array([known.values])
+        codes = codes_of(values, schema[model.column], merged=model.merges_lookalikes, whole=known)
+        # Without frequencies, one record for each value is enough.
+        counts = known.counts if model.by_frequency else np.minimum(known.counts, 1)
+        each = ModelOnColumn(model, *codes._replace(codes=np.repeat(codes.codes, counts)))
+        if violating([each], np.zeros(len(each.column.codes), dtype=np.int64)).any():
+            raise GuaranteeError(
+                f"{model} cannot be satisfied: not even by all {n_records:,} records in one class, which have "
+                f"{codes.n_values} different values in column {model.column!r}. Ask for less, or leave the model out."
+            )
 
 
 def violating(guarded: Sequence[ModelOnColumn], labels: Labels) -> NDArray[np.bool_]:

@@ -1,5 +1,7 @@
 """SVG: elements as text, everything escaped, numbers short. Used by `figures`, comparisons and plans."""
 
+from functools import cache
+
 from markupsafe import Markup, escape
 
 Child = Markup | str
@@ -13,18 +15,21 @@ def element(tag: str, *children: Child, **attributes: object) -> Markup:
     >>> str(element("text", "a < b", x=1.25, text_anchor="end", class_="axis"))
     '<text x="1.25" text-anchor="end" class="axis">a &lt; b</text>'
     """
-    written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(_written(value))}"' for name, value in attributes.items()
-    )
-    inner = "".join(escape(child) for child in children)
+    written = "".join([f' {_hyphenated(name)}="{_written(value)}"' for name, value in attributes.items()])
+    inner = "".join([escape(child) for child in children])
     return Markup(f"<{tag}{written}>{inner}</{tag}>" if children else f"<{tag}{written}/>")
+
+
+@cache
+def _hyphenated(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
 
 
 def _written(value: object) -> str:
     if isinstance(value, float):
         text = f"{value:.2f}"
         return text.rstrip("0").rstrip(".")
-    return str(value)
+    return str(escape(value))
 
 
 def drawing(width: float, height: float, title: str, description: str, *children: Child, class_: str = "") -> Markup:

@@ -7,6 +7,7 @@ measured on each block. A frame that is used twice is persisted first.
 """
 
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -47,6 +48,13 @@ ORDER = ("_shoal_order_1", "_shoal_order_2")
 """Columns of a hash of the published values, which gives the order of the records that are written."""
 
 
+_LEAF = pa.field(LEAF, pa.int64())
+_IN_CELLS = (pa.field(ALONE, pa.bool_()), pa.field(CELL, pa.int64()), _LEAF)
+
+_TASKS = 2
+"""Tasks for each block. Blocks are sent to tasks by a hash: with more tasks, fewer of them have several blocks."""
+
+
 class Made(NamedTuple):
     """Published records, and what was measured on them."""
 
@@ -83,21 +91,31 @@ def fitted(frame: Frame, job: Job, schema: Schema) -> Blueprint:
 
 
 def made(frame: Frame, blueprint: Blueprint) -> Made:
-    """Make cells of all records, and publish them."""
+    """Make cells of all records, and publish them.
+
+    A frame is freed as soon as the next one is complete: if executors are lost, Spark makes it again.
+    """
+    types = travelling(types_of(frame).empty_table(), blueprint.schema).schema
     with Held() as held:
-        records, blueprint = _in_leaves(frame, blueprint, held)
-        cells = held(_solved(records, blueprint))
-        for border_round in range(1, BORDER_ROUNDS):
-            cells = held(_refined(cells, blueprint, border_round))
-        published = _published(cells, blueprint).persist()
-        packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
+        records, counts, blueprint = _in_leaves(frame, types, blueprint, held)
         content = fingerprint(records, list(HASHES))
+        cells = held(_solved(records, counts, types, blueprint))
+        counts = counted(cells, LEAF)
+        held.free(records)
+        for border_round in range(1, BORDER_ROUNDS):
+            before, cells = cells, held(_refined(cells, counts, types, blueprint, border_round))
+            counts = counted(cells, LEAF)
+            held.free(before)
+        published = _published(cells, counts, types, blueprint).persist()
+        packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
     return Made(blueprint, published, [pickle.loads(each) for each in packed[MEASURED].to_pylist()], content)
 
 
-def _in_leaves(frame: Frame, blueprint: Blueprint, held: Held) -> tuple[Frame, Blueprint]:
-    """Return the records, each with its leaf, and the blueprint with no leaf that is too large."""
-    records, equal = held(_assigned(frame, blueprint)), set[int]()
+def _in_leaves(
+    frame: Frame, types: pa.Schema, blueprint: Blueprint, held: Held
+) -> tuple[Frame, dict[int, int], Blueprint]:
+    """Return the records, each with its leaf, how many each leaf has, and the blueprint with no leaf too large."""
+    records, equal = held(_assigned(frame, types, blueprint)), set[int]()
     for _ in range(DEEPER):
         counts = counted(records, LEAF)
         large = sorted(leaf for leaf, n in counts.items() if n > TOO_LARGE * blueprint.size and leaf not in equal)
@@ -110,10 +128,13 @@ def _in_leaves(frame: Frame, blueprint: Blueprint, held: Held) -> tuple[Frame, B
                 equal.add(leaf)
             blueprint = deeper
         if blueprint is not before:
-            records = held(_assigned(frame, blueprint))
+            held.free(records)
+            records = held(_assigned(frame, types, blueprint))
+    if not equal:
+        return records, counts, blueprint
     for leaf in sorted(equal):
-        records, blueprint = _scattered(records, blueprint, leaf, counts[leaf])
-    return held(records) if equal else records, blueprint
+        records, blueprint = _scattered(records, types, blueprint, leaf, counts[leaf])
+    return held(records), counted(records, LEAF), blueprint
 
 
 def _sampled(records: Frame, blueprint: Blueprint, leaf: int) -> Sample:
@@ -125,7 +146,9 @@ def _sampled(records: Frame, blueprint: Blueprint, leaf: int) -> Sample:
     return Sample.merged(gathered(here, lambda batch: Sample.of(batch, names, seed), Sample.merged))
 
 
-def _scattered(records: Frame, blueprint: Blueprint, leaf: int, n_records: int) -> tuple[Frame, Blueprint]:
+def _scattered(
+    records: Frame, types: pa.Schema, blueprint: Blueprint, leaf: int, n_records: int
+) -> tuple[Frame, Blueprint]:
     """Split a leaf of equal points as `shoal.blocks.records.dealt` does; others are the last part."""
     from pyspark.sql.functions import expr
 
@@ -136,47 +159,44 @@ def _scattered(records: Frame, blueprint: Blueprint, leaf: int, n_records: int) 
         return batch.append_column(EQUAL, pa.array((blueprint.points(batch) == first).all(axis=1)))
 
     here = records.filter(f"{LEAF} = {leaf}")
-    flagged = mapped(here, compare, types_of(here).append(pa.field(EQUAL, pa.bool_())))
+    flagged = mapped(here, compare, types.append(_LEAF).append(pa.field(EQUAL, pa.bool_())))
     place = f"row_number() OVER (PARTITION BY {EQUAL} ORDER BY {', '.join(HASHES)}) - 1"
     part = f"{begin} + IF({EQUAL}, ({place}) % {n_parts - 1}, {n_parts - 1})"
     parts = flagged.withColumn(LEAF, expr(f"CAST({part} AS BIGINT)")).drop(EQUAL)
     return records.filter(f"{LEAF} <> {leaf}").unionByName(parts), blueprint.scattering(leaf, n_parts)
 
 
-def _assigned(frame: Frame, blueprint: Blueprint) -> Frame:
+def _assigned(frame: Frame, types: pa.Schema, blueprint: Blueprint) -> Frame:
     """Return the records as they travel, each with its leaf."""
 
     def assign(batch: pa.Table) -> pa.Table:
         records = travelling(batch, blueprint.schema)
         return records.append_column(LEAF, pa.array(blueprint.assign(records)))
 
-    types = travelling(types_of(frame).empty_table(), blueprint.schema).schema
-    return mapped(frame, assign, types.append(pa.field(LEAF, pa.int64())))
+    return mapped(frame, assign, types.append(_LEAF))
 
 
-def _solved(records: Frame, blueprint: Blueprint) -> Frame:
+def _solved(records: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint) -> Frame:
     """Return the records in cells, each with the leaf that its cell is sent to."""
 
     def of_block(block: int, group: pa.Table) -> pa.Table:
         return _sent(solve(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, 1)
 
-    travelled = types_of(records).remove(types_of(records).get_field_index(LEAF))
-    types = [pa.field(ALONE, pa.bool_()), pa.field(CELL, pa.int64()), pa.field(LEAF, pa.int64())]
-    return grouped(_in_blocks(records, blueprint, 0), BLOCK, of_block, pa.schema([*travelled, *types]))
+    return _each_block(records, counts, blueprint, 0, of_block, pa.schema([*types, *_IN_CELLS]))
 
 
-def _refined(cells: Frame, blueprint: Blueprint, border_round: int) -> Frame:
+def _refined(cells: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint, border_round: int) -> Frame:
     """Return the records after a border round that is not the last."""
 
     def of_block(block: int, group: pa.Table) -> pa.Table:
         return _sent(refine_cells(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, border_round + 1)
 
     settled, moving = cells.filter(f"{LEAF} = {SETTLED}"), cells.filter(f"{LEAF} <> {SETTLED}")
-    refined = grouped(_in_blocks(moving, blueprint, border_round), BLOCK, of_block, types_of(cells))
+    refined = _each_block(moving, counts, blueprint, border_round, of_block, pa.schema([*types, *_IN_CELLS]))
     return refined.unionByName(settled)
 
 
-def _published(cells: Frame, blueprint: Blueprint) -> Frame:
+def _published(cells: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint) -> Frame:
     """Return what is published after the last border round; the first record of a block carries what was measured."""
 
     def of_block(block: int, group: pa.Table) -> pa.Table:
@@ -189,22 +209,36 @@ def _published(cells: Frame, blueprint: Blueprint) -> Frame:
             .append_column(BLOCK, pa.array(np.full(len(records), block)))
         )
 
-    types = [(name, pa.int64()) for name in ORDER] + [(MEASURED, pa.binary()), (BLOCK, pa.int64())]
-    types = pa.schema([*_published_types(types_of(cells), blueprint.schema), *types])
-    return grouped(_in_blocks(cells, blueprint, BORDER_ROUNDS), BLOCK, of_block, types)
+    ours = [(name, pa.int64()) for name in ORDER] + [(MEASURED, pa.binary()), (BLOCK, pa.int64())]
+    made = pa.schema([*_published_types(types, blueprint.schema), *ours])
+    return _each_block(cells, counts, blueprint, BORDER_ROUNDS, of_block, made)
 
 
-def _in_blocks(records: Frame, blueprint: Blueprint, stage: int) -> Frame:
-    """Return the records with their block; settled cells stay in the one where they are, with a negative number."""
+def _each_block(
+    records: Frame,
+    leaves: dict[int, int],
+    blueprint: Blueprint,
+    stage: int,
+    of_block: Callable[[int, pa.Table], pa.Table],
+    types: pa.Schema,
+) -> Frame:
+    """Send records to the blocks of a stage; return what a function makes of each block, given its number.
+
+    The blocks follow from the number of records of each leaf. Settled
+    cells stay in the block where they are, which has a negative number.
+    """
     from pyspark.sql.functions import expr
 
-    leaves = counted(records.filter(f"{LEAF} <> {SETTLED}"), LEAF)
     counts = np.zeros(blueprint.n_leaves(stage), dtype=np.int64)
-    counts[list(leaves)] = list(leaves.values())
+    for leaf, n_records in leaves.items():
+        if leaf != SETTLED:
+            counts[leaf] = n_records
+    blocks = blueprint.blocks(counts, stage)
     first = stage << 20  # numbers that no block of another stage has
-    blocks = {leaf: first + block for leaf, block in enumerate(blueprint.blocks(counts, stage).tolist()) if block >= 0}
-    placed = looked_up(records, LEAF, blocks, BLOCK)
-    return placed if stage == 0 else placed.withColumn(BLOCK, expr(f"coalesce({BLOCK}, -1 - shiftright({CELL}, 32))"))
+    moving = looked_up(LEAF, [first + block for block in blocks.tolist()])
+    stays = "NULL" if stage == 0 else f"-1 - shiftright({CELL}, 32)"
+    placed = records.withColumn(BLOCK, expr(f"coalesce({moving}, {stays})"))
+    return grouped(placed, BLOCK, of_block, types, _TASKS * (int(blocks.max(initial=0)) + 1))
 
 
 def _sent(records: pa.Table, blueprint: Blueprint, border_round: int) -> pa.Table:
@@ -247,5 +281,5 @@ def recounted(published: Frame, blueprint: Blueprint) -> Verdict:
 
     n_parts = 1 + blueprint.n_records // blueprint.size
     parts = hashed(published.select(*map(quoted, dict.fromkeys(wanted))), schema.quasi_names, n_parts, PART)
-    found = grouped(parts, PART, of_part, pa.schema([pa.field("verdict", pa.binary())])).toArrow()
+    found = grouped(parts, PART, of_part, pa.schema([pa.field("verdict", pa.binary())]), n_parts).toArrow()
     return merged_verdicts([pickle.loads(each) for each in found["verdict"].to_pylist()])

@@ -5,7 +5,7 @@ do not matter, or whole groups.
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -29,8 +29,13 @@ class Held(ExitStack):
     def __call__(self, frame: Frame) -> Frame:
         """Persist a frame."""
         persisted = frame.persist()
-        self.callback(persisted.unpersist)
+        self.callback(self.free, persisted)
         return persisted
+
+    @staticmethod
+    def free(frame: Frame) -> None:
+        """Free a frame before the end."""
+        frame.unpersist()
 
 
 def types_of(frame: Frame) -> pa.Schema:
@@ -50,15 +55,20 @@ def mapped(frame: Frame, function: Callable[[pa.Table], pa.Table], types: pa.Sch
     return frame.mapInArrow(of_batches, _spark_schema(types))
 
 
-def grouped(frame: Frame, by: str, function: Callable[[int, pa.Table], pa.Table], types: pa.Schema) -> Frame:
-    """Return the results of a function for each group of records; it gets the value of `by` and the group."""
+def grouped(
+    frame: Frame, by: str, function: Callable[[int, pa.Table], pa.Table], types: pa.Schema, n_tasks: int
+) -> Frame:
+    """Return the results of a function for each group of records; it gets the value of `by` and the group.
+
+    The number of tasks is given: Spark's own, 200, is too small for many groups, and for few most tasks are empty.
+    """
 
     def of_group(key: tuple[pa.Scalar, ...], group: pa.Table) -> pa.Table:
         # Spark runs a task on each core.
         with kernels.using(1):
             return function(key[0].as_py(), group).cast(types)
 
-    return frame.groupBy(by).applyInArrow(of_group, _spark_schema(types))
+    return frame.repartition(n_tasks, by).groupBy(by).applyInArrow(of_group, _spark_schema(types))
 
 
 def counted(frame: Frame, column: str) -> dict[int, int]:
@@ -67,12 +77,10 @@ def counted(frame: Frame, column: str) -> dict[int, int]:
     return dict(zip(found[column].to_pylist(), found["count"].to_pylist(), strict=True))
 
 
-def looked_up(frame: Frame, column: str, values: dict[int, int], name: str) -> Frame:
-    """Return the frame with another column: the value that belongs to the number in `column`, null if there is none."""
-    from pyspark.sql.functions import broadcast
-
-    entries = pa.table({column: pa.array(values.keys(), pa.int64()), name: pa.array(values.values(), pa.int64())})
-    return frame.join(broadcast(frame.sparkSession.createDataFrame(entries)), column, "left")
+def looked_up(column: str, values: Sequence[int]) -> str:
+    """Return an expression: the value at the place that a column of numbers gives, null if there is none."""
+    # A text, which Spark turns into an array once, and not one expression for each value.
+    return f"get(CAST(split('{','.join(map(str, values))}', ',') AS ARRAY<BIGINT>), CAST({column} AS INT))"
 
 
 def hashed(frame: Frame, columns: list[str], n: int, name: str) -> Frame:
@@ -92,8 +100,10 @@ def fingerprint(frame: Frame, names: list[str]) -> tuple[Any, ...]:
     kinds = dict(frame.dtypes)
     # Spark does not hash maps.
     columns = [f"to_json(struct({quoted(name)}))" if "map<" in kinds[name] else quoted(name) for name in names]
-    found = frame.selectExpr("count(*) AS n", f"sum(CAST(xxhash64({', '.join(columns)}) AS DECIMAL(38))) AS total")
-    return tuple(found.toArrow().to_pylist()[0].values())
+    hashed = frame.selectExpr(f"xxhash64({', '.join(columns)}) AS hash")
+    # In three parts of at most 22 bits, whose sums do not overflow; sums of decimals take many times longer.
+    parts = [f"sum(shiftrightunsigned(hash, {at}) & {(1 << 22) - 1}) AS part_{at}" for at in (0, 22, 44)]
+    return tuple(hashed.selectExpr("count(*) AS n", *parts).toArrow().to_pylist()[0].values())
 
 
 def gathered(frame: Frame, measure: Callable[[pa.Table], Any], merge: Callable[[list[Any]], Any]) -> list[Any]:

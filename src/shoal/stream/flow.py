@@ -4,6 +4,7 @@ The window (`shoal.kernels.Window`) decides which tuples form a cell; this file 
 value per cell and column, and recounts every guarantee on the tuples to be released.
 """
 
+import math
 import threading
 import time
 from collections import Counter
@@ -22,12 +23,14 @@ from shoal.errors import InputError, ParameterError, RecountError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
-from shoal.stream.keys import MISSING, keys_of, tags_of
-from shoal.stream.layout import Layout, whole
-from shoal.stream.quasi_identifiers import Encoded, Ordinal, sum_is_finite
+from shoal.stream.keys import MISSING, Keys, keys_of, tags_of
+from shoal.stream.layout import Layout
+from shoal.stream.pieces import floats_of, is_plain, no_rows, one_batch, together
+from shoal.stream.quasi_identifiers import Encoded, Ordinal
 from shoal.stream.ranges import EPOCH
 from shoal.stream.rules import Rules, as_rules, refuse_unknown
 from shoal.stream.summary import Summary
+from shoal.stream.waiting import Waiting
 from shoal.typing import Labels, Seed, Vector
 
 OnSide = Callable[[Any, list[str]], None]
@@ -55,13 +58,13 @@ class TupleError(InputError):
 class _Batch(NamedTuple):
     """Tuples that may enter the window."""
 
-    table: pa.Table
+    rows: pa.RecordBatch
     times: Vector
     read: dict[str, Encoded] | None = None
     """The quasi-identifiers, if they have been read."""
 
     def cut(self, begin: int, end: int) -> "_Batch":
-        return _Batch(self.table.slice(begin, end - begin), self.times[begin:end])
+        return _Batch(self.rows.slice(begin, end - begin), self.times[begin:end])
 
 
 P = ParamSpec("P")
@@ -204,7 +207,7 @@ class Stream:
         self._outside = np.zeros(len(layout.placed), dtype=np.int64)
         self._n_entered = 0
         # The rows that wait: in the window or, until the ranges are known, to enter it.
-        self._waiting = layout.schema.empty_table()
+        self._waiting = Waiting(no_rows(layout.schema))
         self._early = np.empty(0)
 
     @_one_at_a_time
@@ -229,23 +232,23 @@ class Stream:
             If a column is missing, new, of another type, or holds an unusable value. The batch is not taken in.
         """
         table, self._back = as_arrow(batch)
-        return self._back(self.push_table(table, now))
+        return self._back(_as_table(self.push_rows(one_batch(table), now)))
 
     @_one_at_a_time
-    def push_table(self, table: pa.Table, now: ArrayLike | None = None) -> pa.Table:
-        """Take in the tuples of an Arrow table and return those that are released, without conversion of frames."""
-        layout = self._layout or Layout.of(table.schema, self.rules)
-        table = layout.conform(table)
-        times = self._times(now, table.num_rows)
-        read = layout.read(table)
+    def push_rows(self, rows: pa.RecordBatch, now: ArrayLike | None = None) -> pa.RecordBatch:
+        """Take in the tuples of an Arrow batch and return those that are released, without conversion of frames."""
+        layout = self._layout or Layout.of(rows.schema, self.rules)
+        rows = layout.conform(rows)
+        times = self._times(now, rows.num_rows)
+        read = layout.read(rows)
         faults = _faults(layout, read, self.rules)
         self._refuse(faults)
         if self._layout is None:
             self._settle(layout)
-        self._n_in += table.num_rows
+        self._n_in += rows.num_rows
         if faults:
-            return self._take_in(_Batch(*self._set_aside(table, times, faults)))
-        return self._take_in(_Batch(table, times, read))
+            return self._take_in(_Batch(*self._set_aside(rows, times, faults)))
+        return self._take_in(_Batch(rows, times, read))
 
     @_one_at_a_time
     def advance(self, now: float) -> Any:
@@ -258,8 +261,8 @@ class Stream:
         if self._learning and len(self) and _is_old(self._early[0], self.rules.max_age, now):
             released.append(self._learn(len(self)))
         if not self._learning:
-            released.append(self._leave(self._waiting, self._window.advance(float(now))))
-        return self._back(_together(released, self._layout))
+            released.append(self._leave(self._window.advance(float(now))))
+        return self._back(_as_table(together([self._layout.nothing, *released])))
 
     @_one_at_a_time
     def flush(self) -> Any:
@@ -267,8 +270,8 @@ class Stream:
         if self._layout is None:
             raise ParameterError("Nothing has been pushed yet, so there is nothing to flush.")
         released = [self._learn(len(self))] if self._learning else []
-        released.append(self._leave(self._waiting, self._window.flush()))
-        return self._back(_together(released, self._layout))
+        released.append(self._leave(self._window.flush()))
+        return self._back(_as_table(together(released)))
 
     @_one_at_a_time
     def count_side(self, reasons: Sequence[str]) -> None:
@@ -290,7 +293,7 @@ class Stream:
 
     def __len__(self) -> int:
         """Return the number of tuples that wait."""
-        return 0 if self._layout is None else int(self._waiting.num_rows)
+        return 0 if self._layout is None else len(self._waiting)
 
     @_one_at_a_time
     def summary(self) -> Summary:
@@ -307,7 +310,7 @@ class Stream:
         positions, times = self.positions()
         kept = {"rules": self.rules.plain(), "notes": self.notes, **self.progress()}
         kept |= {"positions": positions.tolist(), "times": times.tolist()}
-        return state.pack(kept, pa.table({}) if self._layout is None else self._waiting)
+        return state.pack(kept, pa.table({}) if self._layout is None else _as_table(self._waiting.all()))
 
     def progress(self) -> dict[str, Any]:
         """Return counts, measures and learned ranges in plain values: the whole state but the rows that wait."""
@@ -329,7 +332,7 @@ class Stream:
         return self._window.waiting()
 
     @property
-    def waiting(self) -> pa.Table | None:
+    def waiting(self) -> Waiting | None:
         """The rows that wait, in order of arrival; None before the first batch."""
         return None if self._layout is None else self._waiting
 
@@ -357,10 +360,11 @@ class Stream:
         self._n_entered = progress["n_entered"]
         self._outside[:] = progress["outside"]
         self._ranges.take_lists(progress["ranges"])
-        self._waiting = waiting
+        rows = one_batch(waiting)
+        self._waiting = Waiting(rows)
         if self._learning:
-            self._early, waiting, positions, times = times, waiting.slice(0, 0), positions[:0], times[:0]
-        tuples = self._layout.tuples(waiting, self._ranges, times)
+            self._early, rows, positions, times = times, rows.slice(0, 0), positions[:0], times[:0]
+        tuples = self._layout.tuples(rows, self._ranges, times)
         self._window.restore(tuples, positions, progress["tally"])
 
     def save(self, path: str | Path) -> None:
@@ -378,6 +382,8 @@ class Stream:
         """Return the arrival time of each tuple; the clock is read only if `max_age` is set."""
         if now is None:
             now = self.clock() if self.rules.max_age is not None else 0.0
+        if isinstance(now, float) and math.isfinite(now):
+            return np.full(n_tuples, now)
         times = np.asarray(now, dtype=np.float64)
         if times.shape not in ((), (n_tuples,)) or not np.isfinite(times).all():
             raise ParameterError(f"now is a finite number of seconds, or one for each of the {n_tuples} tuples.")
@@ -396,34 +402,34 @@ class Stream:
                 first.reason,
             )
 
-    def _set_aside(self, table: pa.Table, times: Vector, faults: "list[_Fault]") -> tuple[pa.Table, Vector]:
+    def _set_aside(self, rows: pa.RecordBatch, times: Vector, faults: "list[_Fault]") -> tuple[pa.RecordBatch, Vector]:
         """Send tuples that cannot be used to the side output; return the others."""
-        reasons = np.full(table.num_rows, "", dtype=object)
+        reasons = np.full(rows.num_rows, "", dtype=object)
         for fault in reversed(faults):
             reasons[fault.where] = str(fault.reason)
         unfit = reasons != ""
-        self._to_side(table.filter(pa.array(unfit)), list(reasons[unfit]))
-        return table.filter(pa.array(~unfit)), times[~unfit]
+        self._to_side(rows.filter(pa.array(unfit)), list(reasons[unfit]))
+        return rows.filter(pa.array(~unfit)), times[~unfit]
 
-    def _to_side(self, table: pa.Table, reasons: list[str]) -> None:
+    def _to_side(self, rows: pa.RecordBatch, reasons: list[str]) -> None:
         if reasons:
             self._reasons.update(reasons)
             if self.on_side is not None:
-                self.on_side(self._back(table), reasons)
+                self.on_side(self._back(_as_table(rows)), reasons)
 
     @property
     def _learning(self) -> bool:
         return not self._ranges.known
 
-    def _take_in(self, batch: _Batch) -> pa.Table:
+    def _take_in(self, batch: _Batch) -> pa.RecordBatch:
         """Add tuples to the window; as long as the ranges are unknown, they wait outside."""
         assert self._layout is not None
         if not self._learning:
             return self._enter(batch)
-        self._waiting = pa.concat_tables([self._waiting, batch.table])
+        self._waiting.add(batch.rows)
         self._early = np.maximum.accumulate(np.concatenate([self._early, batch.times]))
         first = self._first_due()
-        return self._layout.released.empty_table() if first is None else self._learn(first + 1)
+        return self._layout.nothing if first is None else self._learn(first + 1)
 
     def _first_due(self) -> int | None:
         """Return the number of the tuple whose arrival makes the first one due, if it has arrived."""
@@ -438,75 +444,74 @@ class Stream:
             due.append(int(np.searchsorted(self._early, self._early[0] + self.rules.max_age)))
         return min(due, default=None)
 
-    def _learn(self, n_tuples: int) -> pa.Table:
+    def _learn(self, n_tuples: int) -> pa.RecordBatch:
         """Learn the ranges from the first `n_tuples` tuples, and add all waiting tuples to the window."""
         assert self._layout is not None
-        first = self._waiting.slice(0, n_tuples)
-        self._ranges.learn(self._layout.values(self._layout.read(first)))
-        batch = _Batch(self._waiting, self._early)
-        self._waiting, self._early = self._layout.schema.empty_table(), np.empty(0)
+        rows = self._waiting.all()
+        self._ranges.learn(self._layout.values(self._layout.read(rows.slice(0, n_tuples))))
+        batch = _Batch(rows, self._early)
+        self._waiting, self._early = Waiting(no_rows(self._layout.schema)), np.empty(0)
         return self._enter(batch)
 
-    def _enter(self, batch: _Batch) -> pa.Table:
+    def _enter(self, batch: _Batch) -> pa.RecordBatch:
         """Add tuples to the window; ranges that adapt are updated between epochs."""
         assert self._layout is not None
         if not self.rules.adapt:
             return self._enter_together(batch)
         epoch = max(EPOCH, (self.rules.delay or 0) + 1)
-        released, begin = [], 0
+        released, begin = [self._layout.nothing], 0
         while begin < len(batch.times):
             end = min(len(batch.times), begin + epoch - self._n_entered % epoch)
             released.append(self._enter_together(batch.cut(begin, end)))
             if self._n_entered % epoch == 0:
                 self._ranges.move()
-                values = self._layout.values(self._layout.read(self._waiting))
+                values = self._layout.values(self._layout.read(self._waiting.all()))
                 self._window.recode(self._layout.coordinates(values, len(self), self._ranges)[0])
             begin = end
-        return _together(released, self._layout)
+        return together(released)
 
-    def _enter_together(self, batch: _Batch) -> pa.Table:
+    def _enter_together(self, batch: _Batch) -> pa.RecordBatch:
         layout = self._layout
         assert layout is not None
-        read, n = batch.read or layout.read(batch.table), batch.table.num_rows
+        read, n = batch.read or layout.read(batch.rows), batch.rows.num_rows
         values = layout.values(read)
         X, outside = layout.coordinates(values, n, self._ranges)
         self._outside += outside
         self._ranges.note(values)
         self._n_entered += n
-        tuples = kernels.Tuples(X, layout.codes(read, n), layout.keys(batch.table), batch.times)
-        together = pa.concat_tables([self._waiting, batch.table]).combine_chunks()
-        return self._leave(together, self._window.push(tuples))
+        tuples = kernels.Tuples(X, layout.codes(read, n), layout.keys(batch.rows), batch.times)
+        self._waiting.add(batch.rows)
+        return self._leave(self._window.push(tuples))
 
-    def _leave(self, together: pa.Table, gone: Departures) -> pa.Table:
+    def _leave(self, gone: Departures) -> pa.RecordBatch:
         """Keep the rows that wait, send some to the side output, and return the cells, aggregated and recounted."""
         assert self._layout is not None
-        self._waiting = together.take(gone.kept)
-        reasons = [Reason.TOO_FEW_TUPLES, *(self._reason(name) for name in self._layout.tags)]
         if len(gone.side):
-            self._to_side(together.take(gone.side), [str(reasons[reason]) for reason in gone.reasons])
-        released = _publish(self._layout, together.take(gone.rows), gone.sizes)
+            reasons = [Reason.TOO_FEW_TUPLES, *(self._reason(name) for name in self._layout.tags)]
+            self._to_side(self._waiting.take(gone.side), [str(reasons[reason]) for reason in gone.reasons])
+        released = self._layout.nothing
         if len(gone.sizes):
+            released = _publish(self._layout, self._waiting.take(gone.rows), gone.sizes)
             self._smallest = min(int(gone.sizes.min()), self._smallest or int(gone.sizes.min()))
+        self._waiting.keep(gone.kept)
         return released
 
     def _reason(self, name: str) -> Reason:
         return Reason.TOO_FEW_SUBJECTS if name == self.rules.subject else Reason.TOO_FEW_VALUES
 
 
-def _publish(layout: Layout, members: pa.Table, sizes: Labels) -> pa.Table:
+def _publish(layout: Layout, members: pa.RecordBatch, sizes: Labels) -> pa.RecordBatch:
     """Return the tuples of some cells with one value per cell and quasi-identifier."""
-    if not len(sizes):
-        return layout.released.empty_table()
     read = layout.read(members)
     columns = {name: members.column(name) for name in layout.released.names}
     for column in layout.quasi:
-        columns[column.name] = column.publish(whole(members.column(column.name)), read[column.name], sizes)
-    released = pa.table(columns, schema=layout.released)
+        columns[column.name] = column.publish(columns[column.name], read[column.name], sizes)
+    released = pa.RecordBatch.from_arrays(list(columns.values()), schema=layout.released)
     _recount(layout, members, released, sizes)
     return released
 
 
-def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Labels) -> None:
+def _recount(layout: Layout, members: pa.RecordBatch, released: pa.RecordBatch, sizes: Labels) -> None:
     """Recount every guarantee on the tuples to be released."""
     wrong = []
     if sizes.min() < layout.rules.k:
@@ -514,24 +519,26 @@ def _recount(layout: Layout, members: pa.Table, released: pa.Table, sizes: Label
     wrong += [
         f"a cell has fewer than {least} different values of {name!r}"
         for name, least in layout.tags.items()
-        if kernels.least_different(tags_of(whole(members.column(name))), sizes) < least
+        if kernels.least_different(tags_of(members.column(name)), sizes) < least
     ]
-    begins = np.zeros(len(members), dtype=bool)
-    begins[np.cumsum(sizes)[:-1]] = True
-    for column in layout.quasi:
-        if (_changes(whole(released.column(column.name))) & ~begins[1:]).any():
-            wrong.append(f"column {column.name!r} differs within a cell")
+    wrong += [
+        f"column {column.name!r} differs within a cell"
+        for column in layout.quasi
+        if kernels.differ_within_cells(_comparable(released.column(column.name)), sizes)
+    ]
     if wrong:
         raise RecountError(
             f"The recount disagrees: {'; '.join(wrong)}. This is a fault in shoal; nothing was released."
         )
 
 
-def _changes(column: pa.Array) -> NDArray[np.bool_]:
-    """Return for each value but the first whether it differs from the one before."""
-    plain = pa.types.is_float64(column.type) and not column.null_count
-    values = column.to_numpy() if plain else keys_of(column)
-    return np.asarray(values[1:] != values[:-1])
+def _comparable(column: pa.Array) -> Vector | Keys:
+    """Return a column as numbers that are equal where its values are."""
+    return floats_of(column) if is_plain(column) else keys_of(column)
+
+
+def _as_table(rows: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([rows])
 
 
 class _Fault(NamedTuple):
@@ -553,11 +560,12 @@ class _Fault(NamedTuple):
 def _faults(layout: Layout, read: dict[str, Encoded], rules: Rules) -> list[_Fault]:
     """Find the tuples of a batch that cannot be used."""
     found = []
+    all_finite = kernels.all_finite(layout.values(read))
     for column in layout.quasi:
         encoded = read[column.name]
         if encoded.values is None:
             found.append(_Fault(column.name, Reason.MISSING, np.asarray(encoded.keys == MISSING)))
-        elif not sum_is_finite(encoded.values):
+        elif not all_finite:
             found.append(_Fault(column.name, Reason.MISSING, np.isnan(encoded.values)))
             infinite = Reason.UNKNOWN_LEVEL if isinstance(column, Ordinal) else Reason.INFINITE
             found.append(_Fault(column.name, infinite, np.isinf(encoded.values)))
@@ -567,7 +575,3 @@ def _faults(layout: Layout, read: dict[str, Encoded], rules: Rules) -> list[_Fau
 
 def _is_old(time_of: float, max_age: float | None, now: float) -> bool:
     return max_age is not None and time_of + max_age <= now
-
-
-def _together(released: list[pa.Table], layout: Layout) -> pa.Table:
-    return pa.concat_tables([layout.released.empty_table(), *released]).combine_chunks()

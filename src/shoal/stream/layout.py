@@ -10,6 +10,7 @@ from shoal import kernels
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
 from shoal.stream.keys import Keys, tags_of
+from shoal.stream.pieces import no_rows
 from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, as_quasi, indicator
 from shoal.stream.ranges import Ranges
 from shoal.stream.rules import Rules
@@ -55,12 +56,17 @@ class Layout:
         return pa.schema([pa.field(field.name, types.get(field.name, field.type)) for field in kept])
 
     @cached_property
+    def nothing(self) -> pa.RecordBatch:
+        """A released batch without tuples."""
+        return no_rows(self.released)
+
+    @cached_property
     def tags(self) -> dict[str, int]:
         """Minimum number of different values in a cell, by column."""
         subject = {self.rules.subject: self.rules.k} if self.rules.subject else {}
         return {**subject, **self.rules.diverse}
 
-    @property
+    @cached_property
     def placed(self) -> tuple[Quasi, ...]:
         """The columns with numeric positions: all but the nominal ones."""
         return tuple(column for column in self.quasi if column.placed)
@@ -84,20 +90,17 @@ class Layout:
                 bounds[:, j] = _bounds(column, self.rules.ranges[column.name])
         return Ranges(bounds[0], bounds[1], ~np.isnan(bounds[0]), self.rules.adapt)
 
-    def conform(self, table: pa.Table) -> pa.Table:
+    def conform(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the columns that wait, with the types of the first batch; refuse other columns or types."""
-        _refuse(table.schema, self.schema.names, self.rules.identifiers)
-        columns = []
-        for field in self.schema:
-            column = table.column(field.name)
-            if column.type != field.type:
-                column = _cast(field, column)
-            columns.append(column)
-        return pa.table(columns, schema=self.schema)
+        if rows.schema.equals(self.schema, check_metadata=True):
+            return rows
+        _refuse(rows.schema, self.schema.names, self.rules.identifiers)
+        columns = [_as_typed(field, rows.column(field.name)) for field in self.schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def read(self, table: pa.Table) -> dict[str, Encoded]:
+    def read(self, rows: pa.RecordBatch) -> dict[str, Encoded]:
         """Read the quasi-identifiers of some tuples."""
-        return {column.name: column.read(whole(table.column(column.name))) for column in self.quasi}
+        return {column.name: column.read(rows.column(column.name)) for column in self.quasi}
 
     def values(self, read: dict[str, Encoded]) -> list[Vector]:
         """Return the columns with numeric positions, NaN where missing."""
@@ -105,8 +108,11 @@ class Layout:
 
     def coordinates(self, values: list[Vector], n_tuples: int, ranges: Ranges) -> tuple[Matrix, Labels]:
         """Return values scaled and weighted, missing ones at mid-range; and the number outside the range, by column."""
-        weights = np.array([self._weight(column) for column in self.placed])
-        return kernels.place(values, n_tuples, ranges.low, ranges.high, weights)
+        return kernels.place(values, n_tuples, ranges.low, ranges.high, self._weights)
+
+    @cached_property
+    def _weights(self) -> Vector:
+        return np.array([self._weight(column) for column in self.placed])
 
     def codes(self, read: dict[str, Encoded], n_tuples: int) -> Keys:
         """Return the codes, which are only compared for equality, shape (n_tuples, n_codes)."""
@@ -120,16 +126,16 @@ class Layout:
                 codes.append(indicator(encoded.values))
         return _beside(codes, n_tuples)
 
-    def keys(self, table: pa.Table) -> Keys:
+    def keys(self, rows: pa.RecordBatch) -> Keys:
         """Return the keys that have to differ within a cell, shape (n_tuples, n_tags)."""
-        return _beside([tags_of(whole(table.column(name))) for name in self.tags], table.num_rows)
+        return _beside([tags_of(rows.column(name)) for name in self.tags], rows.num_rows)
 
-    def tuples(self, table: pa.Table, ranges: Ranges, times: np.ndarray) -> Tuples:
+    def tuples(self, rows: pa.RecordBatch, ranges: Ranges, times: np.ndarray) -> Tuples:
         """Return tuples as the arrays that the window takes."""
-        read = self.read(table)
-        n = table.num_rows
+        read = self.read(rows)
+        n = rows.num_rows
         X, _ = self.coordinates(self.values(read), n, ranges)
-        return Tuples(X, self.codes(read, n), self.keys(table), times)
+        return Tuples(X, self.codes(read, n), self.keys(rows), times)
 
 
 def _refuse(schema: pa.Schema, roles: list[str], dropped: tuple[str, ...]) -> None:
@@ -151,7 +157,9 @@ def _refuse(schema: pa.Schema, roles: list[str], dropped: tuple[str, ...]) -> No
         )
 
 
-def _cast(field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _as_typed(field: pa.Field, column: pa.Array) -> pa.Array:
+    if column.type == field.type:
+        return column
     try:
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
@@ -172,14 +180,6 @@ def _bounds(column: Quasi, pair: tuple[object, object]) -> tuple[float, float]:
     if not all(isinstance(end, int | float) for end in pair):
         raise SchemaError(f"The range of column {column.name!r} is a pair of numbers.")
     return float(pair[0]), float(pair[1])  # type: ignore[arg-type]
-
-
-def whole(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column in one piece."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    combined = column.combine_chunks()
-    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
 
 
 def _there(values: Vector | None) -> Vector:

@@ -16,6 +16,7 @@ from shoal import kernels
 from shoal.columns.schema import Kind, natural_kind
 from shoal.errors import SchemaError
 from shoal.stream.keys import MISSING, Keys, keys_of
+from shoal.stream.pieces import as_array, floats_of, is_plain
 from shoal.stream.rules import Rules
 from shoal.typing import Labels, Vector
 
@@ -172,8 +173,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def as_floats(name: str, column: pa.Array) -> Vector:
     """Return numbers as float64, NaN where missing; the array is read-only."""
-    if pa.types.is_float64(column.type) and not column.null_count:
-        return np.asarray(column.to_numpy())
+    if is_plain(column):
+        return floats_of(column)
     try:
         # A decimal or a very large integer loses digits here, which do not matter for distances.
         numbers = pc.cast(column, pa.float64(), safe=False)
@@ -182,26 +183,10 @@ def as_floats(name: str, column: pa.Array) -> Vector:
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def sum_is_finite(values: Vector) -> bool:
-    """Return, cheaply, whether all values are finite; the sum of finite values may overflow too."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(values.sum()))
-
-
 def _means(values: Vector, sizes: Labels) -> pa.Array:
-    """Return, for each value, the mean of its cell; missing where more than half of the cell is."""
-    if sum_is_finite(values):
-        return pa.array(kernels.cell_means(values, sizes))
-    published = np.array([_mean_present(cell) for cell in np.split(values, np.cumsum(sizes)[:-1])])
-    everywhere = np.repeat(published, sizes)
-    return pa.array(everywhere, mask=np.isnan(everywhere))
-
-
-def _mean_present(cell: Vector) -> float:
-    present = np.ascontiguousarray(cell[~np.isnan(cell)])
-    if 2 * len(present) < len(cell):
-        return np.nan
-    return float(kernels.cell_means(present, np.array([len(present)]))[0])
+    """Return, for each value, the mean of those present in its cell; missing where more than half of the cell is."""
+    means, any_missing = kernels.cell_means(values, sizes)
+    return pa.array(means, mask=np.isnan(means)) if any_missing else as_array(means)
 
 
 def _lower_median(cell: Vector) -> Vector:

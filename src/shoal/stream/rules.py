@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from shoal.arrays import as_cell_size
-from shoal.columns.schema import TRUE_AGGREGATES, ColumnSettings, Kind, as_settings
+from shoal.columns.schema import TRUE_AGGREGATES, ColumnSettings, Kind, as_names, as_settings
 from shoal.errors import ParameterError, did_you_mean
 from shoal.models import LDiversity, Model
 from shoal.models.serialization import as_models, settings_of
@@ -192,9 +192,7 @@ def _check_model(model: Model) -> None:
 
 
 def _names(columns: Sequence[Any]) -> tuple[str, ...]:
-    if isinstance(columns, str):
-        raise ParameterError(f"Columns are named in a list, not as one text: [{columns!r}].")
-    return tuple(str(name) for name in columns)
+    return tuple(str(name) for name in as_names(columns))
 
 
 def _ranges(ranges: Mapping[Any, Sequence[Any]] | Sequence[Sequence[Any]] | None) -> dict[str, tuple[Any, Any]]:

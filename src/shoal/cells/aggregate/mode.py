@@ -2,12 +2,14 @@
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.cells.aggregate.centred import Centred, rounded
 from shoal.cells.aggregate.members import Members
 from shoal.columns.axes import category_codes, sorted_categories
 from shoal.columns.prepare import categories_in_order
 from shoal.columns.schema import Column, Kind
+from shoal.typing import Labels
 
 
 def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array:
@@ -18,28 +20,40 @@ def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
     """
     categories = categories_of(values, column)
     of_record = category_codes(values, categories)
-    found, where, n_records = np.unique(
-        members.labels * len(categories) + of_record, return_inverse=True, return_counts=True
-    )
-    counts = n_records if members.weights is None else np.bincount(where, members.weights)
+    pairs = members.labels * len(categories) + of_record
+    if members.weights is None:
+        found, n_records = np.unique(pairs, return_counts=True)
+        counts = n_records
+    else:
+        found, where, n_records = np.unique(pairs, return_inverse=True, return_counts=True)
+        counts = np.bincount(where, members.weights)
     cells, codes = np.divmod(found, len(categories))
     in_table = (
         np.bincount(of_record, minlength=len(categories))
         if members.whole is None
         else members.whole.counts_of(categories)
     )
-    # Pairs are in order of cells and values; a stable sort leaves the first of equally frequent values in front.
-    order = np.lexsort((-in_table[codes], -counts, cells))[::-1]
+    # Pairs are in order of cells and values; of those that are left, the first of a cell is written last.
+    left = _greatest_in_cells(counts, cells)
+    left = left[_greatest_in_cells(in_table[codes[left]], cells[left])][::-1]
     modes = np.zeros(members.n_cells, dtype=np.int64)
-    modes[cells[order]] = codes[order]
+    modes[cells[left]] = codes[left]
     if column.settings.round is not None:
         centred = Centred.of(categories)
         return rounded(centred.offsets[modes], centred, column)
     if column.aggregate == "withhold":
         support = np.zeros(members.n_cells, dtype=np.int64)
-        support[cells[order]] = n_records[order]
+        support[cells[left]] = n_records[left]
         return categories.take(pa.array(modes, mask=support == 1))
     return categories.take(pa.array(modes))
+
+
+def _greatest_in_cells(numbers: NDArray[np.generic], cells: Labels) -> Labels:
+    """Return where a number is the greatest of its cell; cells are in ascending order."""
+    is_first = np.ones(len(cells), dtype=bool)
+    is_first[1:] = cells[1:] != cells[:-1]
+    greatest = np.maximum.reduceat(numbers, np.flatnonzero(is_first))
+    return np.flatnonzero(numbers == greatest[np.cumsum(is_first) - 1])
 
 
 def categories_of(values: pa.ChunkedArray, column: Column) -> pa.Array:

@@ -121,9 +121,10 @@ class Ranges:
 
 
 def _days(months: Vector) -> NDArray[np.datetime64]:
-    """Return the first day of months since the year 0; NaT where there is none."""
-    found = (np.nan_to_num(months).astype(np.int64) - 1970 * 12).astype("datetime64[M]").astype("datetime64[D]")
-    found[np.isnan(months)] = np.datetime64("NaT")
+    """Return the first day of months since the year 0; NaT where there is none or it is open."""
+    known = np.isfinite(months)
+    found = (np.where(known, months, 0.0).astype(np.int64) - 1970 * 12).astype("datetime64[M]").astype("datetime64[D]")
+    found[~known] = np.datetime64("NaT")
     return np.asarray(found)
 
 

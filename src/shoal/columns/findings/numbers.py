@@ -93,7 +93,7 @@ def missing_codes(view: ColumnView) -> Finding | None:
         "missing-code",
         view.name,
         "; ".join(told),
-        "Such a value often stands for a missing one, and is averaged into the values of others",
+        "Such a value often stands for a missing one, and then changes the means or widens the intervals of others",
         (
             Remedy("column", view.name, {"missing_codes": shown}),
             Remedy("accept", view.name, {"accept": [f"{view.name}=missing-code"]}),

@@ -1,7 +1,7 @@
 """Drawing: a hierarchy as an indented tree of text."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from shoal.columns.hierarchy.tree import Hierarchy
 
@@ -26,10 +26,10 @@ def drawn(tree: Hierarchy, most: int) -> list[str]:
     """
     children = _children(tree)
     for depth in range(tree.n_levels, 0, -1):
-        lines = list(_lines(tree, children, tree.root, depth))
+        lines = list(islice(_lines(tree, children, depth), most + 1))
         if len(lines) <= most:
-            return lines
-    return [*lines[: most - 1], f"... {len(lines) - most + 1:,} more"] if most > 1 else lines[:1]
+            break
+    return lines
 
 
 def _children(tree: Hierarchy) -> dict[int, list[int]]:
@@ -42,15 +42,15 @@ def _children(tree: Hierarchy) -> dict[int, list[int]]:
     return {parent: list(below) for parent, below in found.items()}
 
 
-def _lines(tree: Hierarchy, children: dict[int, list[int]], node: int, depth: int) -> Iterator[str]:
-    """Yield a node and what is below it, down to a depth."""
-    below = children.get(node, [])
-    n_leaves = int(tree.sizes[node])
-    hidden = f" ({n_leaves:,} value{'s' if n_leaves > 1 else ''})" if below and depth == 1 else ""
-    yield tree.labels[node] + hidden
-    for child in below if depth > 1 else ():
-        is_last = child == below[-1]
-        first, *rest = _lines(tree, children, child, depth - 1)
-        yield f"{'└─ ' if is_last else '├─ '}{first}"
-        for line in rest:
-            yield f"{'   ' if is_last else '│  '}{line}"
+def _lines(tree: Hierarchy, children: dict[int, list[int]], depth: int) -> Iterator[str]:
+    """Yield the root and what is below it, down to a depth."""
+    waiting = [(tree.root, "", "", depth)]  # not by recursion: a hierarchy may be deeper than the stack
+    while waiting:
+        node, before, indent, depth = waiting.pop()
+        below = children.get(node, [])
+        n_leaves = int(tree.sizes[node])
+        hidden = f" ({n_leaves:,} value{'s' if n_leaves > 1 else ''})" if below and depth == 1 else ""
+        yield before + tree.labels[node] + hidden
+        branches = [("├─ ", "│  ")] * (len(below) - 1) + [("└─ ", "   ")]
+        for child, (branch, trunk) in reversed(list(zip(below, branches, strict=False)) if depth > 1 else []):
+            waiting.append((child, indent + branch, indent + trunk, depth - 1))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.columns.schema import Kind
 from shoal.errors import SchemaError
+from shoal.stream.pieces import as_array, floats_of, is_plain
 from shoal.stream.rules import Rules
 
 NUMBER, TEXT, PASSED, NOTHING = range(4)
@@ -64,7 +65,7 @@ class Bad(NamedTuple):
 class Read(NamedTuple):
     """Parsed lines: the tuples, the bytes of text they took, and the lines that are not tuples."""
 
-    table: pa.Table
+    rows: pa.RecordBatch
     numbers: NDArray[np.int64]
     """The number of the line of each tuple."""
     begins: NDArray[np.int64]
@@ -76,7 +77,7 @@ class Read(NamedTuple):
     def before(self, number: int) -> "Read":
         """Return the tuples of the lines before a given one."""
         n = int(np.searchsorted(self.numbers, number))
-        return self._replace(table=self.table.slice(0, n), numbers=self.numbers[:n], begins=self.begins[:n], bad=[])
+        return self._replace(rows=self.rows.slice(0, n), numbers=self.numbers[:n], begins=self.begins[:n], bad=[])
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class Reader:
         n_bytes, n_lines, lines, columns, bad, begins = parsed
         faults = [Bad(n_before + line + 1, _REASONS[fault], text[begin:end], begin) for line, fault, begin, end in bad]
         arrays = {
-            name: pa.array(column) if how == NUMBER else _as_texts(column)
+            name: as_array(column) if how == NUMBER else _as_texts(column)
             for name, how, column in zip(self.columns, self._how, columns, strict=True)
             if how != NOTHING
         }
@@ -154,19 +155,20 @@ class Reader:
             # A level is the text between the quotes in JSON.
             arrays[name] = pc.utf8_trim(arrays[name].cast(pa.large_string()), characters='"')
         numbers = lines.view(np.int64) + n_before + 1
-        read = Read(pa.table(arrays), numbers, begins.view(np.int64), n_bytes, n_lines, faults)
+        rows = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+        read = Read(rows, numbers, begins.view(np.int64), n_bytes, n_lines, faults)
         for name in self.reading.dates:
             read = self._with_dates(read, name, text)
         return read
 
     def _with_dates(self, read: Read, name: str, text: bytes) -> Read:
         """Parse a column of texts as dates or times; where that fails, the line is not a tuple."""
-        where = read.table.column_names.index(name)
-        texts = pc.utf8_trim(read.table.column(name).combine_chunks().cast(pa.large_string()), characters='" ')
+        where = read.rows.schema.get_field_index(name)
+        texts = pc.utf8_trim(read.rows.column(where).cast(pa.large_string()), characters='" ')
         dates, failed = self._as_dates(name, texts)
-        table = read.table.set_column(where, name, dates)
+        rows = read.rows.set_column(where, name, dates)
         if not failed.any():
-            return read._replace(table=table)
+            return read._replace(rows=rows)
         starts = np.sort([*read.begins, *(line.begin for line in read.bad), read.n_bytes])
         ends = starts[np.searchsorted(starts, read.begins[failed], side="right")]
         bad = [
@@ -174,7 +176,7 @@ class Reader:
             for number, begin, end in zip(read.numbers[failed], read.begins[failed], ends, strict=True)
         ]
         return Read(
-            table.filter(pa.array(~failed)),
+            rows.filter(pa.array(~failed)),
             read.numbers[~failed],
             read.begins[~failed],
             read.n_bytes,
@@ -241,21 +243,22 @@ class Writer:
         csv.writer(_Lines(out), delimiter=self._separator, lineterminator="\n").writerow(self.names)
         return "".join(out).encode()
 
-    def write(self, table: pa.Table) -> bytes:
-        """Return the tuples of a table as lines."""
-        columns = [self._column(table.column(name)) for name in self.names]
-        return bytes(self._writer.write(columns, table.num_rows))
+    def write(self, rows: pa.RecordBatch) -> bytes:
+        """Return tuples as lines."""
+        columns = [self._column(rows.column(name)) for name in self.names]
+        return bytes(self._writer.write(columns, rows.num_rows))
 
-    def _column(self, column: pa.ChunkedArray) -> object:
-        array = column.combine_chunks()
-        if isinstance(array, pa.ChunkedArray):
-            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+    def _column(self, array: pa.Array) -> object:
+        if is_plain(array):
+            return floats_of(array)
         if pa.types.is_floating(array.type):
             filled = pc.fill_null(array, np.nan) if array.null_count else array
             return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False), dtype=np.float64)
         if not pa.types.is_large_binary(array.type):
             array = self._spelled(array)
-        there = np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False)).astype(np.uint8)
+        there = np.ones(len(array), dtype=np.uint8)
+        if array.null_count:
+            there = np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False)).astype(np.uint8)
         _, offsets, content = array.buffers()
         bounds = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
         # A table of no rows may come without buffers.

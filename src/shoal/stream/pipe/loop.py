@@ -21,6 +21,7 @@ from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.stream import Stream, Summary
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
+from shoal.stream.pieces import as_array, one_batch
 from shoal.stream.pipe.checkpoint import Checkpoint
 from shoal.stream.pipe.ends import Ends
 from shoal.stream.pipe.lines import LINE, Bad, Form, LineReason, Read, Reader, Reading, Writer
@@ -149,6 +150,7 @@ class Pipe:
     def _through(self) -> Ending:
         """Push all input through the stream, but for the tuples that wait in it at the end."""
         assert self._source is not None
+        _keep_freed_memory()
         age = self.stream.rules.max_age
         patience = 0.2 if age is None else min(0.2, age / 4)
         rest = b""
@@ -175,7 +177,7 @@ class Pipe:
 
     def _let_time_go_by(self) -> None:
         if self.stream.rules.max_age is not None and len(self.stream):
-            self._write(self.stream.advance(self.stream.clock()))
+            self._write(one_batch(self.stream.advance(self.stream.clock())))
             self._out.flush()
 
     def _lines(self, text: bytes) -> bytes:
@@ -273,11 +275,11 @@ class Pipe:
         )
 
     def _push(self, read: Read) -> None:
-        if read.table.num_rows == 0:
+        if read.rows.num_rows == 0:
             return
         try:
-            table = read.table.append_column(LINE, pa.array(read.numbers))
-            self._write(self.stream.push_table(table, self.stream.clock()))
+            rows = read.rows.append_column(LINE, as_array(read.numbers))
+            self._write(self.stream.push_rows(rows, self.stream.clock()))
         except TupleError as error:
             number = int(read.numbers[error.row])
             self._push(read.before(number))
@@ -303,9 +305,9 @@ class Pipe:
         if self._side is not None:
             self._side.write(b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries))
 
-    def _write(self, released: pa.Table) -> None:
+    def _write(self, released: pa.RecordBatch) -> None:
         if self._writer is None:
-            self._writer = Writer(self.reading.form, released.column_names, self.reading.separator)
+            self._writer = Writer(self.reading.form, released.schema.names, self.reading.separator)
             if "output" not in self.stream.notes:
                 self._out.write(self._writer.header())
         self._out.write(self._writer.write(released))
@@ -316,7 +318,7 @@ class Pipe:
             self._save()
         else:
             if len(self.stream):
-                self._write(self.stream.flush())
+                self._write(one_batch(self.stream.flush()))
             self._out.flush(to_disk=True)
             if self._checkpoint is not None:
                 self._checkpoint.remove()
@@ -337,6 +339,15 @@ class Pipe:
         assert self._checkpoint is not None
         self._checkpoint.save(self.stream)
         self._n_saved = self.stream.n_in
+
+
+def _keep_freed_memory() -> None:
+    """Let the allocator keep what is freed after each piece, so that the next one causes no page faults.
+
+    glibc returns free memory beyond twice the largest block that was freed so far. Freeing a large one that was never
+    written to raises that limit (mallopt(3), M_MMAP_THRESHOLD); elsewhere it has no effect.
+    """
+    bytes(LONGEST)
 
 
 def _as_json(value: Any, form: Form) -> Any:

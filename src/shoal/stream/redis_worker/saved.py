@@ -16,6 +16,7 @@ import pyarrow as pa
 from shoal.errors import FileError, ParameterError
 from shoal.stream import Stream
 from shoal.stream.rules import Rules, as_rules
+from shoal.stream.waiting import Waiting
 
 FORMAT = "shoal worker, version 2"
 
@@ -100,10 +101,10 @@ def _chunks_in(fields: Fields) -> Fields:
     return {name: content for name, content in fields.items() if name.startswith("chunk:")}
 
 
-def _chunk(waiting: pa.Table | None, positions: Any, time: float) -> bytes:
+def _chunk(waiting: Waiting | None, positions: Any, time: float) -> bytes:
     """Return the last rows that wait, with their positions and the time at which they came."""
     assert waiting is not None
-    rows = waiting.slice(len(waiting) - len(positions)).combine_chunks().to_batches()[0]
+    rows = waiting.last(len(positions))
     about = np.array([len(positions)], dtype=np.int64).tobytes() + np.float64(time).tobytes()
     return _checked(about + positions.astype(np.int64).tobytes() + rows.serialize().to_pybytes())
 

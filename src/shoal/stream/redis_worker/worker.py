@@ -14,6 +14,7 @@ from shoal.errors import InputError, OutageError, ParameterError
 from shoal.stream import Stream
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
+from shoal.stream.pieces import as_binary, one_batch
 from shoal.stream.pipe.lines import Form, Read, Reader, Reading, Writer
 from shoal.stream.redis_worker import scripts
 from shoal.stream.redis_worker.names import ID, Limits, Names
@@ -253,13 +254,13 @@ class Worker:
         self.stream.count_side([str(bad.reason) for bad in read.bad])
         for bad in read.bad:
             self._aside.append(b"%s\n%s\n%s\n" % (bad.reason.encode(), taken.ids[bad.number - 1], bad.content))
-        return self._push_tuples(read, taken.ids) if read.table.num_rows else b""
+        return self._push_tuples(read, taken.ids) if read.rows.num_rows else b""
 
     def _push_tuples(self, read: Read, ids: list[bytes]) -> bytes:
         if len(read.numbers) < len(ids):
             ids = [ids[number - 1] for number in read.numbers]
         try:
-            return self._lines(self.stream.push_table(read.table.append_column(ID, pa.array(ids)), self.stream.clock()))
+            return self._lines(self.stream.push_rows(read.rows.append_column(ID, as_binary(ids)), self.stream.clock()))
         except TupleError as error:
             raise self._refusal(ids[error.row], f"column {error.column!r}, {error.reason}") from None
 
@@ -272,18 +273,18 @@ class Worker:
     def _let_time_go_by(self) -> bytes:
         if self.stream.rules.max_age is None or not len(self.stream):
             return b""
-        return self._lines(self.stream.advance(self.stream.clock()))
+        return self._lines(one_batch(self.stream.advance(self.stream.clock())))
 
-    def _lines(self, released: pa.Table) -> bytes:
+    def _lines(self, released: pa.RecordBatch) -> bytes:
         if not released.num_rows:
             return b""
         if self._writer is None:
-            self._writer = Writer(Form.NDJSON, released.column_names)
+            self._writer = Writer(Form.NDJSON, released.schema.names)
         return self._writer.write(released)
 
     def _set_aside(self, table: pa.Table, reasons: list[str]) -> None:
         names = [name for name in table.column_names if name != ID]
-        lines = Writer(Form.NDJSON, names).write(table.select(names)).split(b"\n")
+        lines = Writer(Form.NDJSON, names).write(one_batch(table.select(names))).split(b"\n")
         ids = table.column(ID).to_pylist()
         self._aside += [b"%s\n%s\n%s\n" % (r.encode(), i, s) for r, i, s in zip(reasons, ids, lines, strict=False)]
 
@@ -314,7 +315,7 @@ class Worker:
 
     def finish(self) -> None:
         """End the stream: release everything, and keep only the position, where the next stream begins."""
-        released = self._lines(self.stream.flush()) if len(self.stream) else b""
+        released = self._lines(one_batch(self.stream.flush())) if len(self.stream) else b""
         self._commit(NOTHING, released, is_end=True)
         self.release()
 
