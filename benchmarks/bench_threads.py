@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ import click
 import numpy as np
 
 from shoal import kernels, partition
+from shoal.partition.within_strata import within
 from shoal.reproduce.data_and_results import machine
 from shoal.typing import Labels, Matrix
 
@@ -31,7 +31,6 @@ K = 10
 THREADS = (1, 2, 4, 8, 16)
 SPIN = "while True: pass"
 SECTIONS = ("idle", "two cores", "busy")
-HAS_ARROW = find_spec("pyarrow") is not None
 
 
 class Task(NamedTuple):
@@ -50,9 +49,6 @@ class Task(NamedTuple):
         """Return the cells, made with `threads` threads."""
         if self.n_strata == 1:
             return partition(X, K, self.method, seed=1, threads=threads)
-        # Imported here, since it needs pyarrow, and the rest of this script does not.
-        from shoal.cells.strata import within
-
         strata = np.arange(len(X)) % self.n_strata
 
         def cut(part: Matrix, threads: int, progress: Any) -> Labels:
@@ -75,8 +71,7 @@ def tasks(quick: bool) -> Iterator[Task]:
     share = 20 if quick else 1
     yield Task("mdav", 300_000 // share)
     yield Task("auto", 1_000_000 // share)
-    if HAS_ARROW:
-        yield Task("auto", 200_000 // share, n_strata=50)
+    yield Task("auto", 200_000 // share, n_strata=50)
 
 
 def small_tasks(quick: bool) -> Iterator[Task]:
@@ -157,15 +152,16 @@ def main(quick: bool, sections: tuple[str, ...], output: Path | None) -> None:
     """Measure the gain and cost of threads."""
     cores = kernels.cores.n_cores()
     missing = [f"{count} threads: this process may use {cores} cores" for count in THREADS if count > cores]
-    missing += [] if HAS_ARROW else ["strata: pyarrow is not installed"]
     missing += [f"section {name!r}: not asked for" for name in SECTIONS if sections and name not in sections]
     for line in missing:
         click.echo(f"Left out: {line}.")
-    rows = list(all_rows(quick, cores, sections or SECTIONS))
     target = output or (ROOT / "out" / "bench" / "threads.json" if quick or sections else RESULTS)
     target.parent.mkdir(parents=True, exist_ok=True)
-    result = {"machine": {**machine(), "may_use": cores}, "quick": quick, "missing": missing, "rows": rows}
-    target.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    result: dict[str, Any] = {"machine": {**machine(), "may_use": cores}, "quick": quick, "missing": missing}
+    result["rows"] = []
+    for row in all_rows(quick, cores, sections or SECTIONS):  # saved as they come, since the whole takes long
+        result["rows"].append(row)
+        target.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
