@@ -13,7 +13,6 @@
 #include "guarded_cells.hpp"
 #include "guarded_pair.hpp"
 #include "guarded_waves.hpp"
-#include "pace.hpp"
 #include "polling.hpp"
 
 namespace shoal {
@@ -169,9 +168,9 @@ class GuardedImproving {
         SharedPoller shared(cells_.poller(), 16);
         std::size_t n_done = 0;
         for (std::vector<Pair>& wave : pairs_.all()) {
-            cells_.pool().split(wave.size(), pace_, [&](std::size_t thread, std::size_t from, std::size_t to) {
-                for (std::size_t i = from; i < to; ++i)
-                    compare(wave[i], improvers_[thread], [&] { return shared.goes_on(thread); });
+            // Pairs take very unequal times, from which a pace would conclude that other programs hold the cores.
+            cells_.pool().each(wave.size(), time_per_pair, [&](std::size_t thread, std::size_t i) {
+                compare(wave[i], improvers_[thread], [&] { return shared.goes_on(thread); });
             });
             n_done += wave.size();
             cells_.poller().tick(round * cells_.n_records() + n_done * cells_.n_records() / pairs_.n_items());
@@ -181,7 +180,7 @@ class GuardedImproving {
   private:
     static constexpr std::uint32_t none = GuardedCells::none;
     // A guess, in nanoseconds.
-    static constexpr double time_per_pair = 2'000;
+    static constexpr double time_per_pair = 4'000;
 
     struct Pair {
         std::uint32_t a, b;
@@ -199,7 +198,6 @@ class GuardedImproving {
     GuardedCells& cells_;
     std::vector<GuardedImprover> improvers_;  // of each thread
     GuardedWaves<Pair> pairs_;
-    Pace pace_{time_per_pair};
 };
 
 }  // namespace shoal

@@ -120,9 +120,9 @@ std::vector<std::int64_t> all_kernels(const Problem& problem, std::size_t n_thre
     for (std::size_t c = 0; c < cells.size(); ++c) cells[c] = static_cast<std::int64_t>(c);
     const Rows<const double> points(means.data(), n_cells, problem.X().dims());
     Linkage link(problem.X(), points, labels, pool, *loops());
-    link.rank_originals({points, cells}, ahead, ties, watch);
+    link.rank_originals(cells, ahead, ties, watch);
     keep(ahead);
-    link.rank_released({problem.X(), records}, ahead, ties, watch);
+    link.rank_released(records, ahead, ties, watch);
     keep(ties);
     std::vector<std::int64_t> guarded_labels = labels;
     const std::vector<Guarded> guarded{diversity(problem)};
