@@ -29,7 +29,7 @@ def vetoes():
 
 
 def guarded_search(at_any_cost, progress):
-    _kernels.guarded_search(POINTS, np.arange(100_000) // 10, 5, vetoes(), 9, 20, 0.0, at_any_cost, progress)
+    _kernels.guarded_search(POINTS, np.arange(100_000) // 10, 5, vetoes(), 9, 20, 0.0, at_any_cost, 2, progress)
 
 
 def ncp_table(n):

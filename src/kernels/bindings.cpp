@@ -286,14 +286,16 @@ Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells
 
 Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
                                     std::size_t rounds, std::size_t neighbours, double least_gain, bool at_any_cost,
-                                    nb::object progress, const std::string& simd) {
+                                    std::size_t threads, nb::object progress, const std::string& simd) {
     const std::vector<Guarded> guarded = guarantees.all();
     std::vector<std::int64_t> labels(span(start).begin(), span(start).end());
     const Loops& chosen = chosen_loops(simd);
     Poller poller = python_poller(std::move(progress), X.shape(0) * rounds);
     {
         nb::gil_scoped_release released;
-        GuardedSearch(rows(X), k, guarded, chosen, labels, poller).run({rounds, neighbours, least_gain, at_any_cost});
+        Pool pool(threads);
+        GuardedSearch(rows(X), k, guarded, pool, chosen, labels, poller)
+            .run({rounds, neighbours, least_gain, at_any_cost});
     }
     return as_array(std::move(labels));
 }
@@ -751,7 +753,7 @@ NB_MODULE(_kernels, module) {
     module.def("balanced_cells", &balanced_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,
-               "least_gain"_a, "at_any_cost"_a, "progress"_a.none(), "simd"_a = "",
+               "least_gain"_a, "at_any_cost"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Repair the cells that violate a model, then lower the loss under the veto of all models.");
     nb::class_<Guarantees>(module, "Guarantees", "The models that every cell must satisfy.")
         .def(nb::init<>())

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace shoal {
@@ -22,6 +23,7 @@ class NegativeCycles {
         const std::size_t n_nodes = ways.to.size() / ways.n_each;
         cheapest_.assign(n_nodes, 0.0);
         reached_by_.assign(n_nodes, none);
+        cheaper_.assign(n_nodes, true);
         for (int pass = 0; pass < n_passes && shorten(ways); ++pass) {
         }
         return loops_in_trail(ways);
@@ -31,16 +33,21 @@ class NegativeCycles {
     static constexpr std::uint32_t none = 0xffffffff;
     static constexpr int n_passes = 6;
 
+    // Only ways out of nodes that have become cheaper since they were last looked at can make others cheaper.
     bool shorten(const WaysOut& ways) {
         bool any = false;
-        for (std::uint32_t way = 0; way < ways.to.size(); ++way) {
-            const std::uint32_t to = ways.to[way];
-            if (to == none) continue;
-            const double cost = cheapest_[way / ways.n_each] + ways.cost[way];
-            if (!(cost < cheapest_[to])) continue;
-            cheapest_[to] = cost;
-            reached_by_[to] = way;
-            any = true;
+        for (std::size_t node = 0; node < cheaper_.size(); ++node) {
+            if (!std::exchange(cheaper_[node], false)) continue;
+            for (std::size_t way = node * ways.n_each; way < (node + 1) * ways.n_each; ++way) {
+                const std::uint32_t to = ways.to[way];
+                if (to == none) continue;
+                const double cost = cheapest_[node] + ways.cost[way];
+                if (!(cost < cheapest_[to])) continue;
+                cheapest_[to] = cost;
+                reached_by_[to] = static_cast<std::uint32_t>(way);
+                cheaper_[to] = true;
+                any = true;
+            }
         }
         return any;
     }
@@ -66,6 +73,7 @@ class NegativeCycles {
     }
 
     std::vector<double> cheapest_;
+    std::vector<std::uint8_t> cheaper_;      // whether a node has become so since its ways were looked at
     std::vector<std::uint32_t> reached_by_;  // the way by which each node was reached most cheaply
     std::vector<std::uint32_t> seen_;
 };

@@ -51,10 +51,23 @@ class GuardedCells {
         std::uint32_t record, from, to;
     };
 
+    // What a thread needs to change cells. Threads that work at the same time share no cell.
+    struct Room {
+        std::vector<std::uint32_t> touched;  // the cells of the last transfers
+        std::vector<double> shift;
+        std::vector<Code> changed;
+    };
+
     // The labels number the cells from 0 without gaps, each with at least k records.
-    GuardedCells(Rows<const double> X, std::size_t k, std::span<const Guarded> guarded, const Loops& loops,
+    GuardedCells(Rows<const double> X, std::size_t k, std::span<const Guarded> guarded, Pool& pool, const Loops& loops,
                  std::span<const std::int64_t> labels, Poller& poller)
-        : k_(k), n_(X.size()), m_(X.dims()), width_((X.dims() + 7) / 8 * 8), loops_(loops), poller_(poller) {
+        : k_(k),
+          n_(X.size()),
+          m_(X.dims()),
+          width_((X.dims() + 7) / 8 * 8),
+          pool_(pool),
+          loops_(loops),
+          poller_(poller) {
         const std::int64_t last = labels.empty() ? -1 : *std::ranges::max_element(labels);
         const Members members(labels, static_cast<std::size_t>(last + 1));
         for (std::size_t c = 0; c < members.n_cells(); ++c)
@@ -92,6 +105,7 @@ class GuardedCells {
     std::size_t n_dims() const { return m_; }
     std::size_t n_guarantees() const { return guarantees_.size(); }
     const Guarantee& guarantee(std::size_t g) const { return *guarantees_[g]; }
+    Pool& pool() const { return pool_; }
     Poller& poller() const { return poller_; }
     const Loops& loops() const { return loops_; }
     // Centroids as floats, in rows of whole lanes.
@@ -137,7 +151,7 @@ class GuardedCells {
     }
 
     // The excess of a cell that one record leaves and one enters; either may be none.
-    double excess_after(const Cell& cell, std::uint32_t leaves, std::uint32_t enters) {
+    double excess_after(const Cell& cell, std::uint32_t leaves, std::uint32_t enters, Room& room) const {
         double excess = 0;
         for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             const Kept& kept = cell.kept[g];
@@ -149,42 +163,40 @@ class GuardedCells {
                     continue;
                 }
             }
-            excess += guarantees_[g]->excess(changed(kept.codes, g, leaves, enters));
+            excess += guarantees_[g]->excess(changed(kept.codes, g, leaves, enters, room.changed));
         }
         return excess;
     }
     // The excess of two cells as one.
-    double excess_together(const Cell& a, const Cell& b) {
+    double excess_together(const Cell& a, const Cell& b, Room& room) const {
         double excess = 0;
         for (std::size_t g = 0; g < guarantees_.size(); ++g) {
-            changed_.clear();
-            std::ranges::merge(a.kept[g].codes, b.kept[g].codes, std::back_inserter(changed_));
-            excess += guarantees_[g]->excess(changed_);
+            room.changed.clear();
+            std::ranges::merge(a.kept[g].codes, b.kept[g].codes, std::back_inserter(room.changed));
+            excess += guarantees_[g]->excess(room.changed);
         }
         return excess;
     }
 
     // Carries out transfers, whatever they cost.
-    void transfer(std::span<const Transfer> transfers) {
-        list_touched(transfers);
-        pass_over(transfers, &Transfer::from, &Transfer::to);
-        for (const std::uint32_t cell : touched_) ++cells_[cell].n_changes;
+    void transfer(std::span<const Transfer> transfers, Room& room) {
+        list_touched(transfers, room.touched);
+        pass_over(transfers, &Transfer::from, &Transfer::to, room);
+        for (const std::uint32_t cell : room.touched) ++cells_[cell].n_changes;
     }
     // Applies them if that lowers the recomputed loss of the cells; returns whether it does. The loss of a cell depends
     // on its records alone, so steps between two cells never cycle.
-    bool transfer_if_lower(std::span<const Transfer> transfers) {
-        list_touched(transfers);
-        const double before = loss_of_touched();
-        pass_over(transfers, &Transfer::from, &Transfer::to);
-        if (!(loss_of_touched() < before)) {
-            pass_over(transfers, &Transfer::to, &Transfer::from);
+    bool transfer_if_lower(std::span<const Transfer> transfers, Room& room) {
+        list_touched(transfers, room.touched);
+        const double before = loss_of(room.touched);
+        pass_over(transfers, &Transfer::from, &Transfer::to, room);
+        if (!(loss_of(room.touched) < before)) {
+            pass_over(transfers, &Transfer::to, &Transfer::from, room);
             return false;
         }
-        for (const std::uint32_t cell : touched_) ++cells_[cell].n_changes;
+        for (const std::uint32_t cell : room.touched) ++cells_[cell].n_changes;
         return true;
     }
-    // The cells of the last transfers.
-    std::span<const std::uint32_t> touched() const { return touched_; }
 
     // An empty cell behind the others. Other cells move in memory.
     Cell& add() {
@@ -216,8 +228,7 @@ class GuardedCells {
                 for (std::uint32_t b = 0; b < n_cells; ++b)
                     if (a != b) lists_.push_back(b);
         } else {
-            Pool alone(1);
-            lists_ = nearest_neighbours(centroids(), std::max<std::size_t>(n_wanted, 1), loops_, alone, poller_);
+            lists_ = nearest_neighbours(centroids(), std::max<std::size_t>(n_wanted, 1), loops_, pool_, poller_);
             n_listed_ = lists_.size() / n_cells;
         }
     }
@@ -292,22 +303,22 @@ class GuardedCells {
         }
     }
 
-    void list_touched(std::span<const Transfer> transfers) {
-        touched_.clear();
+    static void list_touched(std::span<const Transfer> transfers, std::vector<std::uint32_t>& touched) {
+        touched.clear();
         for (const Transfer& each : transfers)
             for (const std::uint32_t cell : {each.from, each.to})
-                if (std::ranges::find(touched_, cell) == touched_.end()) touched_.push_back(cell);
+                if (std::ranges::find(touched, cell) == touched.end()) touched.push_back(cell);
     }
-    double loss_of_touched() const {
+    double loss_of(std::span<const std::uint32_t> touched) const {
         double sum = 0;
-        for (const std::uint32_t cell : touched_) sum += cells_[cell].loss;
+        for (const std::uint32_t cell : touched) sum += cells_[cell].loss;
         return sum;
     }
     using End = std::uint32_t Transfer::*;
-    void pass_over(std::span<const Transfer> transfers, End from, End to) {
+    void pass_over(std::span<const Transfer> transfers, End from, End to, Room& room) {
         for (const Transfer& each : transfers) leave(each.record, cells_[each.*from]);
         for (const Transfer& each : transfers) enter(each.record, cells_[each.*to]);
-        for (const std::uint32_t cell : touched_) settle(cells_[cell]);
+        for (const std::uint32_t cell : room.touched) settle(cells_[cell], room);
     }
 
     // Recounts everything for the members there are.
@@ -319,39 +330,39 @@ class GuardedCells {
             std::ranges::sort(kept.codes);
             kept.sum = std::accumulate(kept.codes.begin(), kept.codes.end(), std::int64_t{0});
         }
-        settle(cell);
+        settle(cell, room_);
         ++cell.n_changes;
         most_ = std::max(most_, cell.size());
     }
 
     // Recounts what depends on all members.
-    void settle(Cell& cell) {
+    void settle(Cell& cell, Room& room) {
         cell.excess = 0;
         cell.loss = 0;
         if (cell.size() == 0) return;
-        measure(cell);
+        measure(cell, room.shift);
         for (std::size_t g = 0; g < guarantees_.size(); ++g) {
             cell.excess += guarantees_[g]->excess(cell.kept[g].codes);
             cell.kept[g].memory = guarantees_[g]->memory(cell.kept[g].codes);
         }
     }
     // The centroid and the distances from it, seen from the first member: rounding does not grow with the coordinates.
-    void measure(Cell& cell) {
+    void measure(Cell& cell, std::vector<double>& shift) {
         const double* first = row(cell.members.front());
-        shift_.assign(m_, 0.0);
+        shift.assign(m_, 0.0);
         for (const std::uint32_t record : cell.members)
-            for (std::size_t j = 0; j < m_; ++j) shift_[j] += row(record)[j] - first[j];
+            for (std::size_t j = 0; j < m_; ++j) shift[j] += row(record)[j] - first[j];
         cell.centroid.resize(m_);
         for (std::size_t j = 0; j < m_; ++j) {
-            shift_[j] /= cell.weight();
-            cell.centroid[j] = first[j] + shift_[j];
+            shift[j] /= cell.weight();
+            cell.centroid[j] = first[j] + shift[j];
             centroids_[cell.number * width_ + j] = static_cast<float>(cell.centroid[j]);
         }
         cell.own2.resize(cell.size());
         for (std::size_t i = 0; i < cell.size(); ++i) {
             double sum = 0;
             for (std::size_t j = 0; j < m_; ++j) {
-                const double difference = row(cell.members[i])[j] - first[j] - shift_[j];
+                const double difference = row(cell.members[i])[j] - first[j] - shift[j];
                 sum += difference * difference;
             }
             cell.own2[i] = sum;
@@ -361,11 +372,11 @@ class GuardedCells {
     }
 
     std::span<const Code> changed(std::span<const Code> codes, std::size_t g, std::uint32_t leaves,
-                                  std::uint32_t enters) {
-        changed_.assign(codes.begin(), codes.end());
-        if (leaves != none) changed_.erase(std::ranges::lower_bound(changed_, code(g, leaves)));
-        if (enters != none) changed_.insert(std::ranges::upper_bound(changed_, code(g, enters)), code(g, enters));
-        return changed_;
+                                  std::uint32_t enters, std::vector<Code>& out) const {
+        out.assign(codes.begin(), codes.end());
+        if (leaves != none) out.erase(std::ranges::lower_bound(out, code(g, leaves)));
+        if (enters != none) out.insert(std::ranges::upper_bound(out, code(g, enters)), code(g, enters));
+        return out;
     }
 
     std::size_t k_;
@@ -373,6 +384,7 @@ class GuardedCells {
     std::size_t m_;
     std::size_t most_ = 0;
     std::size_t width_;  // columns in whole lanes, the surplus ones zero
+    Pool& pool_;
     const Loops& loops_;
     Poller& poller_;
     std::vector<std::size_t> original_;  // the number in the table of each record
@@ -387,9 +399,7 @@ class GuardedCells {
     std::vector<std::uint32_t> lists_;
     std::size_t n_listed_ = 0;
     bool all_listed_ = true;
-    std::vector<std::uint32_t> touched_;
-    std::vector<double> shift_;
-    std::vector<Code> changed_;
+    Room room_;  // of the calling thread
 };
 
 }  // namespace shoal

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -11,46 +12,32 @@
 
 #include "guarded_cells.hpp"
 #include "guarded_pair.hpp"
+#include "guarded_waves.hpp"
+#include "pace.hpp"
+#include "polling.hpp"
 
 namespace shoal {
 
-class GuardedImproving {
+// Improves one pair of cells after the other. Each thread has its own.
+class GuardedImprover {
   public:
-    explicit GuardedImproving(GuardedCells& cells) : cells_(cells), pair_(cells) {}
+    using Cell = GuardedCells::Cell;
 
-    // To be called when the neighbours of cells have changed.
-    void neighbours_changed() { compared_.assign(cells_.lists().size(), 0); }
+    explicit GuardedImprover(GuardedCells& cells) : cells_(cells), pair_(cells) {}
 
-    // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
-    void sweep(std::size_t round) {
-        for (std::size_t a = 0; a < cells_.size(); ++a) {
-            for (std::size_t i = 0; i < cells_.n_listed() && cells_[a].is_sound(); ++i) {
-                const std::uint32_t b = cells_.neighbours(a)[i];
-                if (b == none || !cells_[b].is_sound()) continue;
-                if (b < a && cells_.are_listed(b, a)) continue;
-                std::uint32_t& compared = compared_[a * cells_.n_listed() + i];
-                if (compared == cells_[a].n_changes + cells_[b].n_changes) continue;
-                if (improve_fully(cells_[a], cells_[b])) compared = cells_[a].n_changes + cells_[b].n_changes;
-            }
-            cells_.poller().tick(round * cells_.n_records() + a * cells_.n_records() / cells_.size());
-        }
+    // Takes the best steps between two cells, at most two per record; returns whether none is left.
+    template <class GoesOn>
+    bool improve_fully(const Cell& a, const Cell& b, const GoesOn& goes_on) {
+        for (std::size_t n_left = 2 * (a.size() + b.size()); n_left > 0 && goes_on(); --n_left)
+            if (!improve(a, b)) return true;
+        return false;
     }
 
   private:
-    using Cell = GuardedCells::Cell;
     using Step = GuardedPair::Step;
     // Class, key and slot of a record.
     using Ranked = std::tuple<std::uint8_t, double, std::uint32_t>;
     static constexpr std::uint32_t none = GuardedCells::none;
-
-    // Takes the best steps between two cells, at most two per record; returns whether none is left.
-    bool improve_fully(const Cell& a, const Cell& b) {
-        for (std::size_t n_left = 2 * (a.size() + b.size()); n_left > 0; --n_left) {
-            if (!improve(a, b)) return true;
-            cells_.poller().tick();
-        }
-        return false;
-    }
 
     // Takes the best step between two cells that lowers the loss and violates no model.
     bool improve(const Cell& a, const Cell& b) {
@@ -69,7 +56,7 @@ class GuardedImproving {
                 if (worthwhile(best, change, b.own2[y], a, none, b, b.members[y])) best = {change, none, y};
             }
         find_swap(a, b, best);
-        return best && cells_.transfer_if_lower(pair_.transfers(best));
+        return best && cells_.transfer_if_lower(pair_.transfers(best), room_);
     }
 
     void find_swap(const Cell& a, const Cell& b, Step& best) {
@@ -100,7 +87,7 @@ class GuardedImproving {
     bool worthwhile(const Step& best, double change, double own2, const Cell& a, std::uint32_t x, const Cell& b,
                     std::uint32_t y) {
         if (change >= best.change || change >= best.change - cells_.rounding(own2 + pair_.apart2())) return false;
-        return cells_.excess_after(a, x, y) <= 0 && cells_.excess_after(b, y, x) <= 0;
+        return cells_.excess_after(a, x, y, room_) <= 0 && cells_.excess_after(b, y, x, room_) <= 0;
     }
 
     // Exchanges records of the same values: all of a class that are nearer to the other cell along the line between the
@@ -129,7 +116,7 @@ class GuardedImproving {
                 while (i < ranked_a_.size() && std::get<0>(ranked_a_[i]) == class_a) ++i;
             }
         }
-        return !transfers_.empty() && cells_.transfer_if_lower(transfers_);
+        return !transfers_.empty() && cells_.transfer_if_lower(transfers_, room_);
     }
     // Whether a record of some class that leans most to the other cell leans more than the one it would change with.
     bool alike_would_gain(const Cell& a, const Cell& b) {
@@ -152,10 +139,67 @@ class GuardedImproving {
 
     GuardedCells& cells_;
     GuardedPair pair_;
-    std::vector<std::uint32_t> compared_;  // of each pair: the changes of both when they were last compared
+    GuardedCells::Room room_;
     std::vector<double> radius_, most_lean_;
     std::vector<Ranked> ranked_a_, ranked_b_;
     std::vector<GuardedCells::Transfer> transfers_;
+};
+
+// All pairs of neighbouring cells, on all threads. A veto depends on the two cells of a step alone, so that pairs
+// without a common cell are independent.
+class GuardedImproving {
+  public:
+    explicit GuardedImproving(GuardedCells& cells)
+        : cells_(cells), improvers_(cells.pool().size(), GuardedImprover(cells)) {}
+
+    // To be called when the neighbours of cells have changed.
+    void neighbours_changed() {
+        pairs_ = GuardedWaves<Pair>(cells_.size());
+        for (std::uint32_t a = 0; a < cells_.size(); ++a) {
+            for (const std::uint32_t b : cells_.neighbours(a)) {
+                if (b == none || (b < a && cells_.are_listed(b, a))) continue;
+                pairs_.add({a, b, 0}, std::array{a, b});
+            }
+            cells_.poller().tick();
+        }
+    }
+
+    // Once over all pairs of neighbouring cells of which one has changed since they were last compared.
+    void sweep(std::size_t round) {
+        SharedPoller shared(cells_.poller(), 16);
+        std::size_t n_done = 0;
+        for (std::vector<Pair>& wave : pairs_.all()) {
+            cells_.pool().split(wave.size(), pace_, [&](std::size_t thread, std::size_t from, std::size_t to) {
+                for (std::size_t i = from; i < to; ++i)
+                    compare(wave[i], improvers_[thread], [&] { return shared.goes_on(thread); });
+            });
+            n_done += wave.size();
+            cells_.poller().tick(round * cells_.n_records() + n_done * cells_.n_records() / pairs_.n_items());
+        }
+    }
+
+  private:
+    static constexpr std::uint32_t none = GuardedCells::none;
+    // A guess, in nanoseconds.
+    static constexpr double time_per_pair = 2'000;
+
+    struct Pair {
+        std::uint32_t a, b;
+        std::uint32_t compared;  // the changes of both when they were last compared
+    };
+
+    template <class GoesOn>
+    void compare(Pair& pair, GuardedImprover& improver, const GoesOn& goes_on) const {
+        const GuardedCells::Cell& a = cells_[pair.a];
+        const GuardedCells::Cell& b = cells_[pair.b];
+        if (pair.compared == a.n_changes + b.n_changes || !a.is_sound() || !b.is_sound()) return;
+        if (improver.improve_fully(a, b, goes_on)) pair.compared = a.n_changes + b.n_changes;
+    }
+
+    GuardedCells& cells_;
+    std::vector<GuardedImprover> improvers_;  // of each thread
+    GuardedWaves<Pair> pairs_;
+    Pace pace_{time_per_pair};
 };
 
 }  // namespace shoal

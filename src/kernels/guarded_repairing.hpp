@@ -13,58 +13,45 @@
 
 #include "guarded_cells.hpp"
 #include "guarded_pair.hpp"
+#include "guarded_waves.hpp"
+#include "polling.hpp"
 
 namespace shoal {
 
-class GuardedRepairing {
+// Repairs one cell after the other. Each thread has its own.
+class GuardedRepairer {
   public:
     using Cell = GuardedCells::Cell;
+    // Where a step costs nothing, the one that brings most is taken.
+    static constexpr double tiny = 1e-12;
 
-    explicit GuardedRepairing(GuardedCells& cells) : cells_(cells), pair_(cells) {}
-
-    // Cells in excess ask those near them, then farther away; at any cost they merge as the last resort.
-    void repair(std::size_t n_neighbours, bool at_any_cost) {
-        for (const std::uint32_t c : in_excess()) repair(c, cells_.neighbours(c));
-        std::vector<std::uint32_t> failing = in_excess();
-        for (std::size_t reach = 2 * std::max<std::size_t>(n_neighbours, 1); !failing.empty() && cells_.n_alive() > 1;
-             reach *= 4) {
-            const bool everywhere = reach >= cells_.size() && at_any_cost;
-            list_alive();
-            for (const std::uint32_t c : failing) {
-                if (cells_[c].size() == 0 || cells_[c].excess <= 0) continue;
-                auto others = near_able(cells_[c], reach);
-                if (others.empty()) others = nearest_able(cells_[c], reach);
-                repair(c, others);
-                if (everywhere && cells_[c].excess > 0) merge(c);
-            }
-            failing = in_excess();
-            if (!at_any_cost) break;
-        }
-    }
+    explicit GuardedRepairer(GuardedCells& cells) : cells_(cells), pair_(cells) {}
 
     // Takes, as long as there is one, the step with another cell that improves most per loss. All cells are tried once,
     // then those with a good step again, until none has one. Terminates, since each step removes a share of the excess
-    // (see `enough`).
-    void repair(std::uint32_t c, std::span<const std::uint32_t> others) {
+    // (see `enough`). `goes_on` is asked at intervals.
+    template <class GoesOn>
+    void repair(std::uint32_t c, std::span<const std::uint32_t> others, const GoesOn& goes_on) {
         const Cell& a = cells_[c];
         for (bool all = true; a.size() > 0 && a.excess > 0;) {
             if (all) {
                 offers_.clear();
                 for (const std::uint32_t b : others) offers_.emplace_back(0.0, b);
             }
-            const Offer best = best_offer(a);
+            const Offer best = best_offer(a, goes_on);
             if (best.partner == none && all) return;
             all = best.partner == none;
-            if (!all) cells_.transfer(best.transfers);
+            if (!all) cells_.transfer(best.transfers, room_);
         }
     }
+
+    // Whether a swap between two cells is not ruled out.
+    bool is_able(const Cell& a, const Cell& b) { return pair_.set_bounds(a, enough(a), b, b.excess); }
 
   private:
     static constexpr std::uint32_t none = GuardedCells::none;
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr std::size_t n_offers = 4;
-    // Where a step costs nothing, the one that brings most is taken.
-    static constexpr double tiny = 1e-12;
 
     using Step = GuardedPair::Step;
     struct Offer {
@@ -72,21 +59,9 @@ class GuardedRepairing {
         std::vector<GuardedCells::Transfer> transfers = {};
     };
 
-    std::vector<std::uint32_t> in_excess() const {
-        std::vector<std::uint32_t> found;
-        for (const Cell& cell : cells_.all())
-            if (cell.size() > 0 && cell.excess > 0) found.push_back(cell.number);
-        std::ranges::stable_sort(found, std::greater<>(), [&](std::uint32_t c) { return cells_[c].excess; });
-        return found;
-    }
-    void list_alive() {
-        alive_.clear();
-        for (const Cell& cell : cells_.all())
-            if (cell.size() > 0) alive_.push_back(cell.number);
-    }
-
     // Finds the steps of the cells in the list; keeps the cells with the best ones, and their steps.
-    Offer best_offer(const Cell& a) {
+    template <class GoesOn>
+    Offer best_offer(const Cell& a, const GoesOn& goes_on) {
         Offer best;
         double least = infinity;
         found_.clear();
@@ -94,7 +69,7 @@ class GuardedRepairing {
             if (b == none || b == a.number || cells_[b].size() == 0) continue;
             double limit = 1.3 * least;
             if (out_of_reach(a, cells_[b], limit)) continue;
-            if (++n_asked_ % 16 == 0) cells_.poller().tick();
+            if (++n_asked_ % 16 == 0 && !goes_on()) return {};
             const Step step = repairing_step(a, cells_[b], limit);
             if (!step) continue;
             found_.emplace_back(limit, b);
@@ -138,10 +113,10 @@ class GuardedRepairing {
             const std::uint32_t enters = y == none ? none : b.members[y];
             const double cost = std::max(change, 0.0) + tiny;
             if (cost >= least * before) return;
-            const double left = cells_.excess_after(a, leaves, enters);
+            const double left = cells_.excess_after(a, leaves, enters, room_);
             // Every step counts, and none at the expense of the other cell: so there are few of them.
             if (left > most_left || cost >= least * (before - left)) return;
-            const double other = cells_.excess_after(b, enters, leaves);
+            const double other = cells_.excess_after(b, enters, leaves, room_);
             const double gone = before - left - other;
             if (other > b.excess || cost >= least * gone) return;
             least = cost / gone;
@@ -178,6 +153,85 @@ class GuardedRepairing {
         return std::min(a.excess, effect / a.weight()) + std::min(b.excess, effect / b.weight());
     }
 
+    GuardedCells& cells_;
+    GuardedPair pair_;
+    GuardedCells::Room room_;
+    std::vector<std::pair<double, std::uint32_t>> offers_, found_;  // prices and cells
+    std::size_t n_asked_ = 0;                                       // cells asked for steps, for `goes_on`
+};
+
+// All cells in excess.
+class GuardedRepairing {
+  public:
+    using Cell = GuardedCells::Cell;
+
+    explicit GuardedRepairing(GuardedCells& cells)
+        : cells_(cells), repairers_(cells.pool().size(), GuardedRepairer(cells)) {}
+
+    // Cells in excess ask those near them, then farther away; at any cost they merge as the last resort.
+    void repair(std::size_t n_neighbours, bool at_any_cost) {
+        repair_with_neighbours();
+        std::vector<std::uint32_t> failing = in_excess();
+        for (std::size_t reach = 2 * std::max<std::size_t>(n_neighbours, 1); !failing.empty() && cells_.n_alive() > 1;
+             reach *= 4) {
+            const bool everywhere = reach >= cells_.size() && at_any_cost;
+            list_alive();
+            for (const std::uint32_t c : failing) {
+                if (cells_[c].size() == 0 || cells_[c].excess <= 0) continue;
+                auto others = near_able(cells_[c], reach);
+                if (others.empty()) others = nearest_able(cells_[c], reach);
+                repair(c, others);
+                if (everywhere && cells_[c].excess > 0) merge(c);
+            }
+            failing = in_excess();
+            if (!at_any_cost) break;
+        }
+    }
+
+    // One cell, by steps with some others.
+    void repair(std::uint32_t c, std::span<const std::uint32_t> others) {
+        repairers_.front().repair(c, others, [&] {
+            cells_.poller().tick();
+            return true;
+        });
+    }
+
+  private:
+    static constexpr std::uint32_t none = GuardedCells::none;
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr double tiny = GuardedRepairer::tiny;
+    // In nanoseconds.
+    static constexpr double time_of_repair = 20'000;
+
+    // On all threads. A repair reads and changes a cell and its neighbours.
+    void repair_with_neighbours() {
+        GuardedWaves<std::uint32_t> waves(cells_.size());
+        for (const std::uint32_t c : in_excess()) {
+            std::vector<std::uint32_t> around{c};
+            around.insert(around.end(), cells_.neighbours(c).begin(), cells_.neighbours(c).end());
+            waves.add(c, around);
+        }
+        SharedPoller shared(cells_.poller());
+        for (const std::vector<std::uint32_t>& wave : waves.all())
+            cells_.pool().each(wave.size(), time_of_repair, [&](std::size_t thread, std::size_t i) {
+                if (!shared.goes_on(thread)) return;
+                repairers_[thread].repair(wave[i], cells_.neighbours(wave[i]), [&] { return shared.goes_on(thread); });
+            });
+    }
+
+    std::vector<std::uint32_t> in_excess() const {
+        std::vector<std::uint32_t> found;
+        for (const Cell& cell : cells_.all())
+            if (cell.size() > 0 && cell.excess > 0) found.push_back(cell.number);
+        std::ranges::stable_sort(found, std::greater<>(), [&](std::uint32_t c) { return cells_[c].excess; });
+        return found;
+    }
+    void list_alive() {
+        alive_.clear();
+        for (const Cell& cell : cells_.all())
+            if (cell.size() > 0) alive_.push_back(cell.number);
+    }
+
     // Cells near to a cell that a swap with it is not ruled out for: neighbours, their neighbours, and so on. None
     // where that leads too far.
     std::vector<std::uint32_t> near_able(const Cell& a, std::size_t n_wanted) {
@@ -189,7 +243,7 @@ class GuardedRepairing {
             for (const std::uint32_t b : cells_.neighbours(found[next])) {
                 if (b == none || std::exchange(met_[b], n_walks_) == n_walks_ || cells_[b].size() == 0) continue;
                 found.push_back(b);
-                if (is_able(a, cells_[b])) able.push_back(b);
+                if (repairers_.front().is_able(a, cells_[b])) able.push_back(b);
             }
             if (found.size() > 100 * n_wanted) return {};
         }
@@ -216,12 +270,11 @@ class GuardedRepairing {
             for (; from < to && able.size() < n_wanted; ++from) {
                 const Cell& b = cells_[keys_[from] & none];
                 if (b.number == a.number || b.size() == 0) continue;
-                if (is_able(a, b)) able.push_back(b.number);
+                if (repairers_.front().is_able(a, b)) able.push_back(b.number);
             }
         }
         return able;
     }
-    bool is_able(const Cell& a, const Cell& b) { return pair_.set_bounds(a, enough(a), b, b.excess); }
 
     // Merges a cell with the one that improves most per loss; if none improves anything, with the nearest. A single
     // remaining cell cannot be merged.
@@ -239,7 +292,7 @@ class GuardedRepairing {
                 nearest = b.number;
             }
             if (cost >= least * (a.excess + b.excess)) continue;
-            const double gone = a.excess + b.excess - cells_.excess_together(a, b);
+            const double gone = a.excess + b.excess - cells_.excess_together(a, b, room_);
             if (gone <= 0 || (gone < 0.1 * a.excess && partner != none)) continue;
             if (cost < least * gone) {
                 least = cost / gone;
@@ -255,9 +308,8 @@ class GuardedRepairing {
     }
 
     GuardedCells& cells_;
-    GuardedPair pair_;
-    std::vector<std::pair<double, std::uint32_t>> offers_, found_;  // prices and cells
-    std::size_t n_asked_ = 0;                                       // cells asked for steps, for the poller
+    std::vector<GuardedRepairer> repairers_;  // of each thread
+    GuardedCells::Room room_;
     std::vector<std::uint32_t> alive_;
     std::vector<float> apart2_;
     std::vector<std::uint64_t> keys_;

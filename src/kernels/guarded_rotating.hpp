@@ -9,6 +9,7 @@
 
 #include "cycles.hpp"
 #include "guarded_cells.hpp"
+#include "polling.hpp"
 
 namespace shoal {
 
@@ -41,15 +42,19 @@ class GuardedRotating {
         of_kind_.resize(cells_.size());
         cost_.assign(cells_.lists().size(), infinity);
         passed_.assign(cells_.lists().size(), none);
-        for (const GuardedCells::Cell& cell : cells_.all()) {
-            of_kind_[cell.number].clear();
-            for (const std::uint32_t record : cell.members)
-                if (cells_.class_of(record) == kind) of_kind_[cell.number].push_back(record);
-        }
-        for (std::uint32_t way = 0; way < cost_.size(); ++way) {
-            find_pass(way);
-            if (way % cells_.n_listed() == 0) cells_.poller().tick();
-        }
+        SharedPoller shared(cells_.poller());
+        const double time_per_cell = 50.0 * static_cast<double>(cells_.n_listed());
+        cells_.pool().split(cells_.size(), time_per_cell, [&](std::size_t thread, std::size_t from, std::size_t to) {
+            for (std::size_t c = from; c < to && shared.goes_on(thread); ++c) find_passes(kind, cells_[c]);
+        });
+    }
+    void find_passes(std::uint32_t kind, const GuardedCells::Cell& cell) {
+        of_kind_[cell.number].clear();
+        for (const std::uint32_t record : cell.members)
+            if (cells_.class_of(record) == kind) of_kind_[cell.number].push_back(record);
+        const std::size_t n_listed = cells_.n_listed();
+        for (std::size_t way = cell.number * n_listed; way < (cell.number + 1) * n_listed; ++way)
+            find_pass(static_cast<std::uint32_t>(way));
     }
     void find_pass(std::uint32_t way) {
         cost_[way] = infinity;
@@ -89,16 +94,17 @@ class GuardedRotating {
             squares += cells_.distance2(record, cells_[giver(way)]);
             squares += cells_.distance2(record, cells_[cells_.lists()[way]]);
         }
-        if (cost >= -cells_.rounding(squares) || !cells_.transfer_if_lower(transfers_)) return;
+        if (cost >= -cells_.rounding(squares) || !cells_.transfer_if_lower(transfers_, room_)) return;
         for (const auto& [record, from, to] : transfers_) {
             std::erase(of_kind_[from], record);
             of_kind_[to].push_back(record);
         }
-        changed_.insert(changed_.end(), cells_.touched().begin(), cells_.touched().end());
+        changed_.insert(changed_.end(), room_.touched.begin(), room_.touched.end());
     }
     std::uint32_t giver(std::uint32_t way) const { return static_cast<std::uint32_t>(way / cells_.n_listed()); }
 
     GuardedCells& cells_;
+    GuardedCells::Room room_;
     NegativeCycles cycles_;
     std::vector<double> cost_;                         // of each way from a cell to a neighbour
     std::vector<std::uint32_t> passed_;                // the record that goes there

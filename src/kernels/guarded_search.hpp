@@ -15,6 +15,7 @@
 #include "guarded_splitting.hpp"
 #include "model_vetoes.hpp"
 #include "polling.hpp"
+#include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
 
@@ -31,11 +32,11 @@ class GuardedSearch {
 
     // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records. Reports the
     // records gone through to `poller`, n_records a round.
-    GuardedSearch(Rows<const double> X, std::size_t k, std::span<const Guarded> guarded, const Loops& loops,
+    GuardedSearch(Rows<const double> X, std::size_t k, std::span<const Guarded> guarded, Pool& pool, const Loops& loops,
                   std::span<std::int64_t> labels, Poller& poller)
         : labels_(labels),
           poller_(poller),
-          cells_(X, k, guarded, loops, labels, poller),
+          cells_(X, k, guarded, pool, loops, labels, poller),
           repairing_(cells_),
           splitting_(cells_, repairing_),
           improving_(cells_),

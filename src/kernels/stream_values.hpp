@@ -58,12 +58,6 @@ bool differ_within_cells(std::span<const T> values, std::span<const std::int64_t
     return differ;
 }
 
-inline bool all_finite(std::span<const double> values) {
-    bool all = true;
-    for (const double value : values) all &= std::isfinite(value);
-    return all;
-}
-
 // Where the values of a column lie on its range, from 0 to `weight`: those outside on the border, those that are
 // missing in the middle, all at 0 where the range is too narrow to divide by. Counts those outside.
 inline void place(std::span<const double> column, double low, double high, double weight, Rows<double> X, std::size_t j,

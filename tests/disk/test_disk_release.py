@@ -225,12 +225,13 @@ def test_a_disk_without_room_is_refused_with_how_much_is_needed(folder, monkeypa
     assert sorted(path.name for path in folder.iterdir()) == ["people.parquet"]
 
 
-def test_a_disk_that_fills_up_leaves_nothing_behind(folder, monkeypatch):
+@pytest.mark.parametrize(("number", "message"), [(errno.ENOSPC, "too full"), (errno.EFBIG, "ulimit -f")])
+def test_a_disk_that_fills_up_leaves_nothing_behind(folder, monkeypatch, number, message):
     def full(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(engine.Spill, "add", full)
-    with pytest.raises(FileError, match="too full"):
+    with pytest.raises(FileError, match=message):
         made(folder)
 
     assert sorted(path.name for path in folder.iterdir()) == ["people.parquet"]

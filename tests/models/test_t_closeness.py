@@ -165,7 +165,9 @@ def test_all_instruction_sets_take_the_same_steps(simd):
     vetoes = kernels.Guarantees()
     TCloseness("c", t=0.2).guard(vetoes, column, np.bincount(column.codes))
     start = partition(X, 5, "mdav")
-    ends = [_kernels.guarded_search(X, start, 5, vetoes, 3, 20, 0.0, True, None, loops) for loops in ("generic", simd)]
+    ends = [
+        _kernels.guarded_search(X, start, 5, vetoes, 3, 20, 0.0, True, 1, None, loops) for loops in ("generic", simd)
+    ]
 
     np.testing.assert_array_equal(*ends)
 

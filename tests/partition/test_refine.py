@@ -1,5 +1,7 @@
 """Refining: less loss, never fewer than k records to a cell, the same end from the same start."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -86,6 +88,26 @@ def test_records_of_different_strata_stay_apart():
     assert len(np.unique(np.column_stack([strata, labels]), axis=0)) == labels.max() + 1
     assert np.bincount(labels).min() >= 5
     assert loss(X, labels).sse < 0.5 * loss(X, start).sse
+
+
+def test_strata_are_refined_side_by_side_each_as_by_itself():
+    rng = np.random.default_rng(5)
+    X, strata = rng.normal(size=(1_200, 3)), np.sort(rng.integers(0, 9, size=1_200))
+    start = np.concatenate([100 * stratum + in_order(int((strata == stratum).sum()), 4) for stratum in range(9)])
+    start = np.unique(start, return_inverse=True)[1]
+    told = []
+    with kernels.using(threads=3, progress=lambda done, total: told.append((done, total, threading.current_thread()))):
+        labels = refine(X, start, 4, strata=strata)
+    with kernels.using(threads=1):
+        np.testing.assert_array_equal(refine(X, start, 4, strata=strata), labels)
+
+    for stratum in range(9):
+        here = strata == stratum
+        alone = refine(X[here], start[here] - start[here].min(), 4)
+        np.testing.assert_array_equal(labels[here] - labels[here].min(), alone)
+    # One total for all strata, on the calling thread.
+    assert {(total, thread) for _, total, thread in told} == {(1_200, threading.current_thread())}
+    assert told[-1][0] == 1_200
 
 
 def test_a_cell_across_strata_is_refused():

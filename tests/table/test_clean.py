@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from datetime import datetime
 from decimal import Decimal
 
@@ -40,6 +42,25 @@ def test_a_value_that_a_format_would_change_is_refused_and_nothing_is_written(tm
         with pytest.raises(FileError, match=f"'v'.*{message}"):
             written(values, tmp_path / f"r.{ending}")
 
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta", "xpt"])
+def test_a_full_disk_is_named_as_the_reason(tmp_path, ending):
+    code = f"""
+import resource, pyarrow as pa, signal
+from shoal.errors import FileError
+from shoal.table import write
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+try:
+    write(pa.table({{"x": [0.5 * i for i in range(20_000)]}}), {str(tmp_path / f"r.{ending}")!r})
+except FileError as error:
+    print(error)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert "larger than the system allows" in told
     assert list(tmp_path.iterdir()) == []
 
 

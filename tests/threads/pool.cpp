@@ -8,12 +8,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <vector>
 
+#include "guarded_search.hpp"
 #include "linkage.hpp"
 #include "mdav.hpp"
+#include "model_vetoes.hpp"
 #include "pace.hpp"
 #include "polling.hpp"
 #include "refine.hpp"
@@ -91,6 +94,14 @@ Problem draw(std::size_t n, std::size_t n_dims) {
     return problem;
 }
 
+// Three of eight values in every cell: the first column has some say in which.
+Guarded diversity(const Problem& problem) {
+    std::vector<Code> codes(problem.n);
+    for (std::size_t i = 0; i < codes.size(); ++i)
+        codes[i] = static_cast<Code>(i % 4 + (problem.X()[i][0] > 0 ? 4 : 0));
+    return {codes, std::make_shared<DistinctDiversity>(3)};
+}
+
 std::vector<std::int64_t> all_kernels(const Problem& problem, std::size_t n_threads) {
     constexpr std::size_t k = 5;
     Pool pool(n_threads);
@@ -113,6 +124,10 @@ std::vector<std::int64_t> all_kernels(const Problem& problem, std::size_t n_thre
     keep(ahead);
     link.rank_released({problem.X(), records}, ahead, ties, watch);
     keep(ties);
+    std::vector<std::int64_t> guarded_labels = labels;
+    const std::vector<Guarded> guarded{diversity(problem)};
+    GuardedSearch(problem.X(), k, guarded, pool, *loops(), guarded_labels, watch).run({3, 10, 0.0, true});
+    keep(guarded_labels);
     Refiner(problem.X(), k, pool, *loops(), labels).run({3, 10, 0.0, true}, watch);
     keep(labels);
     Splits(problem.X(), k, pool, *loops(), labels).run(Members(std::vector<std::int64_t>(problem.n, 0), 1), watch);

@@ -20,7 +20,6 @@ from shoal.cells.constraints import Boundaries, Constraints, boundaries_of, cons
 from shoal.cells.enforce import enforce
 from shoal.cells.grouping import coordinates
 from shoal.cells.merging import join_until_kept
-from shoal.cells.strata import Cut, within
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError, ShoalWarning
@@ -28,6 +27,7 @@ from shoal.job import Job
 from shoal.models.table_columns import violating
 from shoal.partition import partition
 from shoal.partition.cell_building import members_of, renumbered
+from shoal.partition.within_strata import Cut, within
 from shoal.typing import Labels, Matrix, Progress
 
 NO_CELL = -1

@@ -15,7 +15,6 @@ import pyarrow as pa
 from shoal import kernels
 from shoal.cells.constraints import Constraints
 from shoal.cells.enforce import enforce
-from shoal.cells.strata import within
 from shoal.columns.penalty import PenaltyColumn, Tree, penalty_columns
 from shoal.columns.schema import Schema
 from shoal.errors import ParameterError
@@ -25,6 +24,7 @@ from shoal.partition import ALGORITHMS, partition
 from shoal.partition.auto import check_effort, entropy_of
 from shoal.partition.cell_building import members_of
 from shoal.partition.options import check_options
+from shoal.partition.within_strata import within
 from shoal.progress import OneTotal
 from shoal.typing import Labels, Matrix, Progress, Seed
 

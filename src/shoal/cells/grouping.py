@@ -18,12 +18,12 @@ from shoal.cells.constraints import Constraints, constraints_of
 from shoal.cells.enforce import enforce
 from shoal.cells.merging import join_until_kept
 from shoal.cells.steering import with_steering
-from shoal.cells.strata import Cut, within
 from shoal.columns.distribution import Distributions
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.models import Model, ModelOnColumn, TCloseness
 from shoal.partition import partition
+from shoal.partition.within_strata import Cut, within
 from shoal.typing import Labels, Matrix, Progress, Seed
 
 

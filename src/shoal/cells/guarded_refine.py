@@ -54,9 +54,9 @@ def guarded_refine(
 
     Notes
     -----
-    Near-linear in the records, deterministic and single-threaded. Records move, two records swap, several rotate in a
-    cycle, and cells of 2k or more are split in two, each only if the sum of squared distances decreases and no model is
-    violated.
+    Near-linear in the records. Deterministic: the result does not depend on the number of threads. Records move, two
+    records swap, several rotate in a cycle, and cells of 2k or more are split in two, each only if the sum of squared
+    distances decreases and no model is violated.
 
     Examples
     --------

@@ -53,6 +53,11 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
     try:
         yield folder
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise FileError(
+                f"A file in the scratch folder {str(folder)!r} would become larger than the system allows. Raise the "
+                "limit (ulimit -f), or start shoal without it."
+            ) from None
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise _full(folder, None) from None

@@ -60,6 +60,7 @@ __all__ = [
     "ncp_search",
     "ncp_specialise",
     "place",
+    "progress_callback",
     "refine",
     "refine_around",
     "simd",
@@ -165,6 +166,11 @@ def n_threads() -> int:
     return _current().threads
 
 
+def progress_callback() -> Progress | None:
+    """Return the progress callback to report to."""
+    return _current().progress
+
+
 def simd() -> str:
     """Return the instruction set used on this machine: generic, avx2 or avx512."""
     return _kernels.simd()
@@ -262,7 +268,7 @@ class Effort(NamedTuple):
 
 def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, effort: Effort) -> Labels:
     """Repair cells that violate a model, then lower the loss by steps that violate none; see `shoal.models`."""
-    return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, _current().progress))
+    return _as_labels(_kernels.guarded_search(X, labels, k, guarantees, *effort, *_current()))
 
 
 NcpTable = _kernels.NcpTable

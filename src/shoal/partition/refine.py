@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 from shoal import kernels
 from shoal.arrays import as_cell_size, as_matrix
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.partition.cell_building import cut_large, members_of, renumbered
+from shoal.partition.cell_building import cut_large, renumbered
 from shoal.partition.mdav import mdav
-from shoal.typing import Labels, Matrix
+from shoal.partition.within_strata import within
+from shoal.typing import Labels, Matrix, Progress
 
 
 def refine(
@@ -111,7 +112,7 @@ def refined(
 
 
 def _within(X: Matrix, labels: Labels, strata: Labels, search: Callable[[Matrix, Labels], Labels]) -> Labels:
-    """Refine the cells of each stratum separately."""
+    """Refine the cells of each stratum separately, several strata at a time."""
     if strata.shape != labels.shape:
         raise ParameterError(f"strata must have one entry for each of the {len(labels)} records; got {strata.shape}.")
     codes = renumbered(strata)
@@ -119,8 +120,9 @@ def _within(X: Matrix, labels: Labels, strata: Labels, search: Callable[[Matrix,
     of_cell[labels] = codes
     if (of_cell[labels] != codes).any():
         raise ParameterError("A cell of the partition has records of several strata. Pass a partition within strata.")
-    refined, n_cells = np.empty_like(labels), 0
-    for records in members_of(codes):
-        refined[records] = search(np.ascontiguousarray(X[records]), renumbered(labels[records])) + n_cells
-        n_cells = int(refined[records].max()) + 1
-    return refined
+
+    def refine_part(part: Matrix, threads: int, progress: Progress | None, cells: Labels) -> Labels:
+        with kernels.using(threads, progress):
+            return search(part, renumbered(cells))
+
+    return within(X, codes, refine_part, kernels.progress_callback(), others=[labels])

@@ -156,10 +156,21 @@ def write_labelled(
     except (OSError, MemoryError):
         raise
     except Exception:  # the message of the error may contain a value
+        _check_room(path)
         raise FileError(
             "The table cannot be written as SPSS, Stata or SAS: names must be short and without spaces, and columns "
             "must hold numbers, text or dates. Rename or convert columns, or write Parquet."
         ) from None
+    _check_room(path)
+
+
+def _check_room(path: Path) -> None:
+    """Raise OSError if the disk is full: pyreadstat does not say so, and leaves a .xpt file incomplete."""
+    size = path.stat().st_size
+    with open(path, "ab") as file:
+        file.write(bytes(2**16))
+        file.flush()
+        file.truncate(size)
 
 
 def _frame(table: pa.Table) -> Any:

@@ -109,6 +109,14 @@ def test_a_long_name_is_refused_since_postgresql_would_cut_it_off(postgres):
         read(postgres.address, table="a" * 64)
 
 
+def test_a_column_with_the_name_of_a_system_column_is_refused_as_such(postgres, tmp_path):
+    release = shoal.anonymize(pa.table({"xmin": [1.0, 1.0, 2.0, 2.0]}), k=2, quasi_identifiers=["xmin"], seed=1)
+    with pytest.raises(DatabaseError, match="Rename the column"):
+        release.write(postgres.address, to_table="release", manifest=tmp_path / "release.internal.json")
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_schemas_are_named_and_the_search_path_is_respected(postgres):
     postgres.run("CREATE SCHEMA census", 'CREATE TABLE census."People" AS SELECT 1 AS one')
 

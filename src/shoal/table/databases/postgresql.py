@@ -78,6 +78,8 @@ _REFUSALS = {
     "0A000": "cannot use this query: it must be one SELECT, and statements that write are refused.",
     "42601": "cannot read the query: it must be one SELECT without errors in its SQL; statements that write are "
     "refused.",
+    "42701": "cannot create the table, since a column has a name that every table uses itself: ctid, xmin, xmax, cmin, "
+    "cmax or tableoid. Rename the column.",
     "42703": "has no column of a name that the query uses. Check the query.",
     "3F000": "has no schema of this name. Create it first, or choose another one.",
     "2BP01": "cannot replace the table, since a view or another table depends on it. Drop that first, or choose "

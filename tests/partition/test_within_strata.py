@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shoal import partition
-from shoal.cells import strata as module
-from shoal.cells.strata import within
+from shoal.partition import within_strata as module
+from shoal.partition.within_strata import within
 
 
 def cut(X, threads, progress):
