@@ -25,12 +25,16 @@ inline void check(bool holds, const char* otherwise) {
     if (!holds) throw std::invalid_argument(otherwise);
 }
 
-inline void check_finite(std::span<const double> values) {
+inline bool all_finite(std::span<const double> values) {
     // All exponent bits are set in infinities and in what is not a number; integers keep the loop free of branches.
     constexpr std::uint64_t exponent = 0x7ff0000000000000;
     bool finite = true;
     for (const double value : values) finite &= (std::bit_cast<std::uint64_t>(value) & exponent) != exponent;
-    check(finite, "a value is not finite");
+    return finite;
+}
+
+inline void check_finite(std::span<const double> values) {
+    check(all_finite(values), "a value is not finite");
 }
 
 // A matrix of finite numbers with at least one record and one column; `pool` has the threads that look at the values.
