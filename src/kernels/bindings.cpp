@@ -44,7 +44,7 @@ namespace {
 
 Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, nb::object progress,
                           const std::string& simd) {
-    std::vector<std::int64_t> labels(X.shape(0));
+    std::vector<std::int64_t> labels;
     const Loops& chosen = chosen_loops(simd);
     Poller poller = python_poller(std::move(progress), X.shape(0));
     {
@@ -52,6 +52,7 @@ Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, n
         Pool pool(threads);
         check_matrix(rows(X), pool);
         check_cell_size(k, X.shape(0));
+        labels.resize(X.shape(0));
         Mdav(rows(X), k, pool, chosen, labels).run(poller);
     }
     return as_array(std::move(labels));
