@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 
 import shoal
-from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets, preparing
+from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets, kernels, preparing
 from shoal import release as release_module
 from shoal.cells.aggregate import aggregate
 from shoal.columns.equivalence import value_codes
@@ -423,3 +423,13 @@ def test_where_no_bound_is_proven_none_is_told(people, settings, said):
 def _rest(settings):
     named = set(settings["quasi_identifiers"])
     return {**settings, "identifiers": [name for name in ("age", "income", "sex") if name not in named]}
+
+
+def test_the_number_of_threads_also_limits_what_is_measured_later(monkeypatch):
+    seen = []
+    linkage = kernels.linkage
+    monkeypatch.setattr(kernels, "linkage", lambda *given: seen.append(kernels.n_threads()) or linkage(*given))
+    table = pa.table({"age": np.arange(40.0), "income": np.arange(40.0) ** 2})
+    assert anonymize(table, k=5, quasi_identifiers=["age", "income"], seed=1, threads=1).risk
+
+    assert seen == [1]

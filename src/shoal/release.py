@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal import kernels
 from shoal.attacks import Attack, attacks_on
 from shoal.auditing import Verdict, recount
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
@@ -304,10 +305,11 @@ def execute_job(job: Job, table: Table, *, threads: int | None = None, progress:
         "progress": part,
         **job.options,
     }
-    cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
-    if schema.roles.subject is not None and schema.roles.household is None and job.models:
-        cells = _kept_by_classes(job, made, X, cells)
-    release = conclude(job, table, made, space, X, cells)
+    with kernels.using(threads):
+        cells = group(original, schema, space, X, job.k, job.method, job.seed, **settings)
+        if schema.roles.subject is not None and schema.roles.household is None and job.models:
+            cells = _kept_by_classes(job, made, X, cells)
+        release = conclude(job, table, made, space, X, cells, threads)
     whole.finish()
     return release
 
@@ -324,7 +326,9 @@ def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells
     return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.kept, published))
 
 
-def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, cells: Cells) -> "Release":
+def conclude(
+    job: Job, table: Table, made: Prepared, space: Space, X: Matrix, cells: Cells, threads: int | None = None
+) -> "Release":
     """Make the release from the cells; raise if the recount does not confirm the guarantees."""
     schema, original, weights, findings = made
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
@@ -339,7 +343,7 @@ def conclude(job: Job, table: Table, made: Prepared, space: Space, X: Matrix, ce
     measured = _measured(replaced, schema, original)
     loss = table_loss(space, original, measured, alike)
     values = (space, original, weights, X, replaced, measured, cells)
-    release = Release(job, table, schema, *values, findings, verdict, loss)
+    release = Release(job, table, schema, *values, findings, verdict, loss, threads)
     near_unique = {f"{column}={SINGLE_VALUES}" for column in accepted_columns(job, "near-unique-text", schema)}
     ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
     for text in release.warnings:
@@ -491,6 +495,8 @@ class Release:
         The guarantees of the published table, recounted.
     loss : TableLoss
         Information loss.
+    threads : int or None
+        Maximum number of threads of what is measured on demand; all cores by default.
     """
 
     job: Job
@@ -506,6 +512,7 @@ class Release:
     findings: list[Finding] = field(repr=False)
     verdict: Verdict
     loss: TableLoss
+    threads: int | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         verdict = self.verdict
@@ -557,7 +564,8 @@ class Release:
     def risk(self) -> Risk:
         """Reidentification risk against an intruder who holds the original values."""
         alike = None if self.verdict.withdrawn else self.labels
-        return table_risk(self.original, self.measured, self.schema, self.space, self.X, alike, self.weights)
+        with kernels.using(self.threads):
+            return table_risk(self.original, self.measured, self.schema, self.space, self.X, alike, self.weights)
 
     @property
     def said(self) -> tuple[str, ...]:

@@ -70,3 +70,11 @@ def test_by_default_there_are_as_many_threads_as_cores(monkeypatch):
         assert n_threads_of_kernels() == 5
     with using(threads=2):
         assert n_threads_of_kernels() == 2
+
+
+def test_a_block_without_a_number_has_the_threads_of_the_block_around_it():
+    with using(threads=3):
+        with using():
+            assert n_threads_of_kernels() == 3
+        with using(threads=1):
+            assert n_threads_of_kernels() == 1

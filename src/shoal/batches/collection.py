@@ -232,7 +232,7 @@ class Collection:
         table = Table.of(records, "pyarrow")
         findings = column_findings(schema, original, table.has_fields)
         made = Prepared(schema, original, survey_weights(original, schema), findings)
-        return conclude(job, table, made, space, X, cells)
+        return conclude(job, table, made, space, X, cells, threads)
 
     def _base(self) -> dict[str, Any]:
         """Return the arrays of the base; raise if they do not satisfy k."""

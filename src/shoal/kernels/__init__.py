@@ -87,12 +87,12 @@ _setting: ContextVar[_Setting | None] = ContextVar("shoal_kernel_setting", defau
 
 @contextmanager
 def using(threads: int | None = None, progress: Progress | None = None) -> Iterator[None]:
-    """Run the block with this number of threads and this progress callback."""
+    """Run the block with this number of threads, by default that of the block around it, and this progress callback."""
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ParameterError(f"threads must be a whole number of at least 1, or None for all cores; got {threads!r}.")
     if progress is not None and not callable(progress):
         raise ParameterError(f"progress must be callable or None, not {type(progress).__name__}.")
-    token = _setting.set(_Setting(threads or n_cores(), progress))
+    token = _setting.set(_Setting(threads or n_threads(), progress))
     try:
         yield
     finally:
