@@ -337,6 +337,7 @@ def test_a_consumer_that_goes_away_ends_the_pipe_quietly():
         os.close(source)
         with suppress(BrokenPipeError):
             process.stdin.write(as_ndjson(rows(5000)))
+        with suppress(BrokenPipeError):
             process.stdin.close()
         said = process.stderr.read()
         process.stdin = None
