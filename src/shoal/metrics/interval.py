@@ -9,6 +9,9 @@ from shoal.errors import ParameterError
 from shoal.metrics.pairs import Columns, as_pairs, moments, those
 from shoal.typing import Vector
 
+_IN_CACHE = 1 << 15
+"""Number of values that searches in any order find in the cache."""
+
 
 class Interval(NamedTuple):
     """Interval disclosure of a column, as shares of its non-missing original values.
@@ -78,6 +81,10 @@ def _interval(x: Vector, y: Vector, width: float) -> Interval:
     spread = moments(x)
     # A search among the distinct values, which are often few and fit the cache.
     distinct, counts = np.unique(x, return_counts=True)
+    if len(distinct) > _IN_CACHE:
+        # In ascending order, so that successive searches hit the cache.
+        order = np.argsort(x)
+        x, y = x[order], y[order]
     n_below = np.concatenate([[0], np.cumsum(counts)])
     low, high = np.fmin(x, y), np.fmax(x, y)
     between = n_below[np.searchsorted(distinct, high, "left")] - n_below[np.searchsorted(distinct, low, "right")]
