@@ -22,7 +22,7 @@ from shoal.models import Model
 from shoal.models.model_on_column import vetoes_of
 from shoal.partition import ALGORITHMS, partition
 from shoal.partition.auto import check_effort, entropy_of
-from shoal.partition.cell_building import members_of
+from shoal.partition.cell_building import members_of, renumbered
 from shoal.partition.options import check_options
 from shoal.partition.within_strata import within
 from shoal.progress import OneTotal
@@ -131,7 +131,7 @@ def certain_cells(
             raise
         labels = stopped.labels
     whole.finish()
-    return np.unique(labels, return_inverse=True)[1]
+    return renumbered(labels)
 
 
 def _has_trees(columns: Sequence[PenaltyColumn]) -> bool:
@@ -208,23 +208,22 @@ def _searched(
     """Lower the penalty within each stratum."""
     vetoes = vetoes_of(constraints.kept)
     result, n_done = labels.copy(), 0
-
-    def number(records: Labels, found: Labels) -> None:
-        result[records] = int(result.max()) + 1 + found
-
+    unused = int(labels.max()) + 1  # strata that are not searched yet keep their numbers
     for records in members_of(constraints.strata):
-        start = np.unique(labels[records], return_inverse=True)[1]
+        start = renumbered(labels[records])
         table, kept = _table_of(columns, records), vetoes.part(records)
         schedule = kernels.Schedule(round(budget.steps * len(records)), budget.hot, budget.fall)
         shares = [START + (1 - START) * n / len(X) for n in (n_done, n_done + len(records))]
         recoded = shares[0] + (shares[1] - shares[0]) * (RECODED if budget.recodings else 0.0)
         try:
-            with kernels.using(threads=kernels.n_threads(), progress=whole.part(shares[0], recoded)):
+            with kernels.using(progress=whole.part(shares[0], recoded)):
                 start = kernels.ncp_recode(table, start, k, kept, round(budget.recodings * len(records)), seed)
-            with kernels.using(threads=kernels.n_threads(), progress=whole.part(recoded, shares[1])):
-                number(records, kernels.ncp_search(table, X[records], start, k, kept, budget.rounds, schedule, seed))
+            with kernels.using(progress=whole.part(recoded, shares[1])):
+                found = kernels.ncp_search(table, X[records], start, k, kept, budget.rounds, schedule, seed)
         except kernels.Interrupted as stopped:
-            number(records, stopped.labels)
+            result[records] = unused + stopped.labels
             raise kernels.Interrupted(result) from None
+        result[records] = unused + found
+        unused += int(found.max()) + 1
         n_done += len(records)
     return result

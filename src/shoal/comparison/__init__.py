@@ -244,14 +244,13 @@ def compare(
     [(5, 9.0884), (10, 14.1559)]
     """
     sizes, names = _as_sizes(k), _as_methods(methods)
-    found = read(table, **(reading or {}))
-    source = replace(found, _load=found.arrow.select)  # read once, with all that the file says about its columns
+    source = read(table, **(reading or {})).in_memory()
     wanted, skipped = _affordable(names, source.n_records) if methods == "all" else (names, [])
     seed = secrets.randbits(63) if seed is None else seed
     rhos = [rho] if rho is None or isinstance(rho, int | float | str) else list(rho)
     plan = [(size, method, each) for size in sizes for method in wanted for each in rhos]
     choices: list[Choice] = []
-    noted: dict[str, None] = dict.fromkeys(found.said)
+    noted: dict[str, None] = dict.fromkeys(source.said)
     models: tuple[str, ...] = ()
     for place, (size, method, each) in enumerate(plan):
         told = _part(progress, place, len(plan))

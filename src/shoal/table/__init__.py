@@ -134,6 +134,10 @@ class Table:
         self._check_stamp()
         return found
 
+    def in_memory(self) -> "Table":
+        """Return the same table with all columns read, so that none is read again."""
+        return replace(self, _load=self.arrow.select)
+
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the file's bytes, or of the records of a frame or database; computed on first use."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shoal.errors import DatabaseError
 from shoal.table.databases.connection import Connection
-from shoal.table.databases.names import Name
+from shoal.table.databases.names import Name, quoted
 
 _STATE = re.compile(r"SQLSTATE: (\w{5})")
 
@@ -32,6 +32,16 @@ class AdbcConnection(Connection):
     @abstractmethod
     def refusal(self, state: str | None, text: str) -> DatabaseError:
         """Return the error for a failed statement, from its SQLSTATE and the driver's text, which is not repeated."""
+
+    @abstractmethod
+    def sql_type(self, kind: pa.DataType) -> str:
+        """Return the type of a column that stores values of an Arrow type."""
+
+    def create(self, name: Name, schema: pa.Schema) -> None:
+        """Create an empty table; raise if it exists."""
+        self.check_names(schema.names)
+        columns = ", ".join(f"{quoted(field.name)} {self.sql_type(field.type)}" for field in schema)
+        self.rows(f"CREATE TABLE {name.sql} ({columns})")
 
     @contextmanager
     def refusing(self) -> Iterator[None]:

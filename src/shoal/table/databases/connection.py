@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from shoal.errors import DatabaseError, ParameterError, did_you_mean
-from shoal.table.databases.names import Name, check_storable, quoted
+from shoal.table.databases.names import Name, check_storable
 
 
 class Origin(NamedTuple):
@@ -91,16 +91,16 @@ class Connection(ABC):
         return name
 
     @abstractmethod
+    def create(self, name: Name, schema: pa.Schema) -> None:
+        """Create an empty table for records of these types; raise if it exists."""
+
+    @abstractmethod
     def insert(self, name: Name, arrow: pa.Table) -> None:
-        """Append records to a table of the types given by `sql_type`."""
+        """Append records to a table made by `create`."""
 
     @abstractmethod
     def storable(self, arrow: pa.Table) -> pa.Table:
         """Return the table in types that the database can store; raise if there is none for a column."""
-
-    @abstractmethod
-    def sql_type(self, kind: pa.DataType) -> str:
-        """Return the type of a column that stores values of an Arrow type."""
 
     @abstractmethod
     def comments(self, relation: Relation) -> dict[str, str]:
@@ -109,12 +109,6 @@ class Connection(ABC):
     @abstractmethod
     def comment(self, name: Name, comments: Mapping[str, str]) -> None:
         """Set comments on columns of a table, in a database that has comments."""
-
-    def create(self, name: Name, schema: pa.Schema) -> None:
-        """Create an empty table; raise if it exists."""
-        self.check_names([field.name for field in schema])
-        columns = ", ".join(f"{quoted(field.name)} {self.sql_type(field.type)}" for field in schema)
-        self.rows(f"CREATE TABLE {name.sql} ({columns})")
 
     def check_names(self, names: Sequence[str]) -> None:
         """Raise if the database cannot store these names as they are."""

@@ -168,10 +168,6 @@ class DuckDB(Connection):
         with self._registered(schema.empty_table()):
             self.rows(f"CREATE TABLE {name.sql} AS SELECT * FROM {quoted(_RECORDS)}")
 
-    def sql_type(self, kind: pa.DataType) -> str:
-        """Not used: `create` takes the types from the records."""
-        raise NotImplementedError
-
     def insert(self, name: Name, arrow: pa.Table) -> None:
         """Append records to a table."""
         with self._registered(arrow):
