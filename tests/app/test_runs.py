@@ -66,6 +66,14 @@ def test_a_run_gives_its_result_and_its_file_is_private(runs, tmp_path):
     assert Runs(tmp_path / "runs", tmp_path).run(number) == done
 
 
+def test_python_files_in_the_folder_of_the_data_are_not_run(runs, tmp_path):
+    for name in ("csv.py", "json.py", "numpy.py"):
+        (tmp_path / name).write_text("open('executed', 'w')\nraise SystemExit(1)\n")
+
+    assert wait(runs, runs.start("inspect", "", 1, JOB), 60).outcome == "done"
+    assert not (tmp_path / "executed").exists()
+
+
 def test_a_cancelled_run_ends_within_a_second_even_if_it_does_not_listen(runs, monkeypatch):
     for code in (IDLE, DEAF):
         (number,) = started(runs, monkeypatch, code, "release")

@@ -122,7 +122,7 @@ class Runs:
     def _child(self) -> "subprocess.Popen[bytes]":
         """Start a child that waits for its work; the next run has one that is ready."""
         return subprocess.Popen(
-            [sys.executable, "-m", "shoal.app.worker"],
+            [sys.executable, "-P", "-m", "shoal.app.worker"],  # not a csv.py that lies beside the data
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,  # a traceback may show values of the table

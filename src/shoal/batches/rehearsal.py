@@ -187,7 +187,8 @@ def _lost(here: Path) -> float:
 def _command(*arguments: str) -> Part:
     """Run a shoal command and return its processor and wall-clock time."""
     before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
-    done = subprocess.run([sys.executable, "-m", "shoal.cli", *arguments], check=False, capture_output=True, text=True)
+    python = [sys.executable, "-P", "-m", "shoal.cli"]  # -P: not a csv.py that lies beside the data
+    done = subprocess.run([*python, *arguments], check=False, capture_output=True, text=True)
     wall, after = perf_counter() - clock, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         raise GuaranteeError(f"The rehearsal with similar records failed. {' '.join(done.stderr.split())}")
