@@ -132,10 +132,15 @@ def test_values_are_rounded_as_asked(values, settings, expected):
     assert math.copysign(1, found[0].as_py()) == math.copysign(1, expected)
 
 
-def test_a_rounded_number_that_its_type_cannot_hold_is_a_float():
-    found = published(pa.array([127, 126, 127], pa.int8()), round=-1)
+@pytest.mark.parametrize(
+    ("values", "type_", "expected"),
+    [([127, 126, 127], pa.int8(), 130), ([7, 6, 7], pa.int8(), 10), ([2**63 - 1] * 3, pa.int64(), 2**63 - 1)],
+)
+def test_numbers_rounded_to_tens_are_whole_and_of_64_bits_whatever_the_values(values, type_, expected):
+    found = published(pa.array(values, type_), round=-1)
 
-    assert found.to_pylist() == [130.0] * 3
+    assert found.to_pylist() == [expected] * 3
+    assert found.type == pa.int64()
 
 
 @pytest.mark.parametrize(

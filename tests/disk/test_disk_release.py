@@ -268,6 +268,15 @@ def test_a_column_without_values_or_type_is_released(tmp_path):
     assert [written[name].null_count for name in ("b", "c")] == [40, 40]
 
 
+def test_a_column_has_one_type_also_if_a_block_rounds_to_numbers_beyond_that_of_the_input(tmp_path):
+    pq.write_table(pa.table({"a": pa.array(np.arange(-127, 128), pa.int8())}), tmp_path / "small.parquet")
+    asked = {"roles": {"quasi_identifiers": ("a",)}, "columns": {"a": {"round": -1}}}
+    written = made(tmp_path, "small.parquet", **asked)
+
+    assert written.schema.field("a").type == pa.int64()
+    assert written["a"].to_numpy().max() == 130
+
+
 def test_a_release_does_not_go_into_the_folder_that_is_read(tmp_path):
     (tmp_path / "parts").mkdir()
     pq.write_table(people(100), tmp_path / "parts" / "a.parquet")

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.cells.aggregate.ancestor import ancestors
+from shoal.cells.aggregate.centred import rounded_type
 from shoal.cells.aggregate.interval import intervals
 from shoal.cells.aggregate.mean import means
 from shoal.cells.aggregate.median import medians
@@ -150,8 +151,7 @@ def published_type(column: Column) -> pa.DataType:
     decimals = column.settings.round
     if column.kind is not Kind.NUMERIC or (column.aggregate in ("mode", "withhold", "medoid") and decimals is None):
         return column.type
-    is_whole = pa.types.is_integer(column.type) and decimals is not None and decimals <= 0
-    return column.type if is_whole else pa.float64()
+    return rounded_type(column)
 
 
 def _published(

@@ -39,22 +39,29 @@ class Centred(NamedTuple):
 def rounded(offsets: Vector, centred: Centred, column: Column) -> pa.Array:
     """Round numbers according to the settings; integers stay integers if no decimals are kept."""
     decimals = column.settings.round
-    whole = pa.types.is_integer(column.type)
-    if whole and decimals == 0:
-        return pa.array(centred.whole(offsets)).cast(column.type)
     numbers = offsets + centred.middle
+    # Numbers of this size have no decimals, and rounding the largest of them would overflow.
+    small = np.abs(numbers) < 2.0**52
+    type_ = rounded_type(column)
+    if pa.types.is_integer(type_):
+        whole = centred.whole(offsets)
+        if decimals:
+            whole[small] = np.round(numbers[small], decimals).astype(np.int64).view(whole.dtype)
+        return pa.array(whole).cast(type_)
     if decimals is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            # Numbers of this size have no decimals, and rounding the largest of them would overflow.
-            numbers = np.where(np.abs(numbers) < 2.0**52, np.round(numbers, decimals), numbers)
+            numbers = np.where(small, np.round(numbers, decimals), numbers)
     # Without negative zero, which would be a distinguishable value.
-    found = pa.array(numbers + 0.0)
-    if whole and decimals is not None and decimals < 0:
-        try:
-            return found.cast(column.type)
-        except pa.ArrowInvalid:
-            return found  # out of the range of the type after rounding
-    return found
+    return pa.array(numbers + 0.0)
+
+
+def rounded_type(column: Column) -> pa.DataType:
+    """Return the type of rounded numbers, which follows from the settings alone, so that all blocks have the same."""
+    decimals = column.settings.round
+    if not pa.types.is_integer(column.type) or decimals is None or decimals > 0:
+        return pa.float64()
+    # 127 in tens is 130, which 8 bits do not hold.
+    return column.type if decimals == 0 or column.type.bit_width == 64 else pa.int64()
 
 
 def as_dates(numbers: NDArray[np.int64] | NDArray[np.uint64], type_: pa.DataType) -> pa.Array:
