@@ -1,5 +1,6 @@
 """What is said when Spark cannot work; nothing here starts it."""
 
+import signal
 import sys
 import types
 
@@ -95,3 +96,32 @@ def test_what_a_worker_refuses_is_raised_as_it_was_said(errors):
 def test_other_errors_of_spark_stay_as_they_are(errors):
     with pytest.raises(FromSparkError, match="disk is full"):
         raised("the disk is full")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_java_has_started_since_java_would_be_left_behind(monkeypatch, number):
+    steps = []
+
+    class Builder:
+        def appName(self, name):  # noqa: N802 - the name that PySpark gave it
+            return self
+
+        def getOrCreate(self):  # noqa: N802
+            signal.raise_signal(number)
+            steps.append("started")
+
+    def stopped(*_):
+        steps.append("stopped")
+        raise KeyboardInterrupt
+
+    spark = types.SimpleNamespace(getActiveSession=lambda: None, builder=Builder())
+    monkeypatch.setitem(sys.modules, "pyspark.sql", types.SimpleNamespace(SparkSession=spark))
+    monkeypatch.setattr(sessions, "check_java", lambda: None)
+    before = signal.signal(number, stopped)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            sessions.session()
+    finally:
+        signal.signal(number, before)
+
+    assert steps == ["started", "stopped"]

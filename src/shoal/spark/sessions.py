@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +40,33 @@ def session() -> Any:
     if "SPARK_REMOTE" not in os.environ:
         check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return SparkSession.builder.appName("shoal").getOrCreate()
+    with _signals_held():
+        return SparkSession.builder.appName("shoal").getOrCreate()
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait for the end of the block.
+
+    A Java process that PySpark abandons while it starts never ends; one that has started ends with this process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        came.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is note:  # Spark sets a handler of its own, which cancels its jobs
+                signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 def check_java() -> None:
