@@ -65,8 +65,8 @@ def _signals_held() -> Iterator[None]:
         for number, handler in before.items():
             if signal.getsignal(number) is note:  # Spark sets a handler of its own, which cancels its jobs
                 signal.signal(number, handler)
-        for number in came[:1]:
-            signal.raise_signal(number)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def check_java() -> None:
