@@ -173,6 +173,20 @@ def test_the_copy_of_standard_input_is_private_and_removed(csv_file, tmp_path):
     assert not os.path.exists(folder)
 
 
+def test_the_copy_that_a_killed_process_left_is_removed_by_the_next(csv_file, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    left = []
+    for end in ("os.kill(os.getpid(), 9)", "pass"):
+        program = f"import os, shoal.table\nshoal.table.read('-')\n{end}"
+        environment = {**os.environ, "TMPDIR": str(temporary)}
+        with csv_file.open("rb") as content:
+            subprocess.run([sys.executable, "-c", program], stdin=content, env=environment, check=False)
+        left.append(len(list(temporary.iterdir())))
+
+    assert left == [1, 0]
+
+
 def test_a_reader_that_goes_away_leaves_no_manifest(tmp_path):
     write_csv(tmp_path / "people.csv", people())
     command = [

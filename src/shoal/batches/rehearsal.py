@@ -5,6 +5,7 @@ of the collection is run as a separate process.
 """
 
 import json
+import os
 import resource
 import secrets
 import subprocess
@@ -28,6 +29,7 @@ from shoal.columns.prepare import prepare
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError
+from shoal.files import hidden_folder
 from shoal.job import Input, Job, Output
 from shoal.table import read, write
 from shoal.typing import Labels
@@ -77,8 +79,8 @@ def rehearse(
     refuse_few(source.num_rows, k)
     job = job.model_copy(update={"seed": secrets.randbits(63) if job.seed is None else job.seed})
     tables = Tables(source, job)
-    with tempfile.TemporaryDirectory(prefix="shoal-rehearsal-") as folder:
-        stage = _Stage(Path(folder), job.model_copy(update={"late": None}), variant, threads)
+    with hidden_folder(Path(tempfile.gettempdir()) / f"shoal-rehearsal-{os.getuid()}") as folder:
+        stage = _Stage(folder, job.model_copy(update={"late": None}), variant, threads)
         return measure(lambda n, share: stage.turn(*tables.batches(n, share)), n_records, k, variant, seconds)
 
 

@@ -1,18 +1,21 @@
 """Standard input as a table: its bytes are copied to a private file, and its format is given or detected.
 
 Readers need a file: they look at its end before its start, or read it twice. The copy is readable by its owner only and
-is removed when the program ends.
+is removed when the program ends; that of a program that was killed, when the next one starts to read.
 """
 
 import atexit
+import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from shoal.errors import FileError, ParameterError
+from shoal.files import hidden_folder
 from shoal.table.unpacking import PACKINGS
 
 DASH = "-"
@@ -71,14 +74,15 @@ def _copied() -> _Copy:
         return _copies[-1]
     if sys.stdin is None or sys.stdin.isatty():
         raise FileError("The table is to be read from standard input (-), which is a terminal. Pipe a file into it.")
-    folder = Path(tempfile.mkdtemp(prefix="shoal-"))  # which only its owner can enter
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    copy = _Copy(sys.stdin, folder / "bytes")
+    place, stack = Path(tempfile.gettempdir()), ExitStack()
+    atexit.register(stack.close)
     try:
+        folder = stack.enter_context(hidden_folder(place / f"shoal-stdin-{os.getuid()}"))
+        copy = _Copy(sys.stdin, folder / "bytes")
         with open(copy.path, "xb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
     except OSError as error:
-        raise FileError(f"Standard input cannot be copied to {str(folder)!r}: {error.strerror}.") from None
+        raise FileError(f"Standard input cannot be copied to {str(place)!r}: {error.strerror}.") from None
     _copies.append(copy)
     return copy
 
