@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -211,3 +212,22 @@ def test_runs_are_published_as_what_they_are(files):
         release.write(f"r.{ending}")
 
     assert sorted(row["runs"] for row in records("r.csv")) == ["a"] * 30 + ["b"] * 30
+
+
+@pytest.mark.parametrize(("ending", "is_refused"), [("csv", True), ("xlsx", True), ("arrow", False)])
+def test_intervals_of_months_and_days_are_published_or_refused_by_name(files, ending, is_refused):
+    stays = pa.array([(1, 2, 3)] * 4, pa.month_day_nano_interval())
+    release = shoal.anonymize(pa.table({"age": [1, 1, 2, 2], "stay": stays}), k=2, qi=["age"], other=["stay"])
+    with pytest.raises(FileError, match="'stay' hold lists, structs") if is_refused else nullcontext():
+        release.write(files / f"stays.{ending}")
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_a_table_that_cannot_be_read_back_is_refused_with_what_to_do(files, name):
+    release = shoal.anonymize(pa.table({name: [1, 1, 2, 2]}), k=2, quasi_identifiers=[name])
+    with pytest.raises(
+        shoal.GuaranteeError, match=r"read back from the \.csv file.* rename it, or choose another format"
+    ):
+        release.write(files / "unusual.csv")
+
+    assert not any("unusual" in path.name for path in files.iterdir())

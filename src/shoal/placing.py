@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.coarse.layout import laid_out, written_names
-from shoal.errors import ParameterError
+from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.files import check_free, hidden_folder, replacing_all, sha256
 from shoal.job import Order
 from shoal.report import Form, ReleaseLike
@@ -279,8 +279,15 @@ class FileTable:
 
     def read_back(self, names: Sequence[str]) -> pa.Table:
         """Return some of its columns."""
-        kind = format_of(self.path)[1]
-        written = read(self.path, columns=list(names), **kind.own_reading).arrow
+        ending, kind = format_of(self.path)
+        try:
+            written = read(self.path, columns=list(names), **kind.own_reading).arrow
+        except (FileError, SchemaError):  # whose message names a file that is about to be removed
+            raise GuaranteeError(
+                f"The written table cannot be read back from the {ending} file, so that its guarantees cannot be "
+                "recounted. Nothing was released. The cause may be a column without a name or with an unusual one: "
+                "rename it, or choose another format."
+            ) from None
         return written if kind.tells_empty else empty_made_missing(written)
 
     def sha256(self) -> str:

@@ -90,6 +90,7 @@ def test_what_some_format_cannot_hold_decides_only_among_records_that_look_the_s
         pa.array([{"a": 1}, {"a": 2}, None]),
         pa.array(np.arange(1000), pa.duration("ns")),
         pa.array(np.arange(1000), pa.time64("ns")),
+        pa.array([(1, 2, 3), (1, 2, 4), None], pa.month_day_nano_interval()),
     ],
     ids=lambda values: str(values.type),
 )

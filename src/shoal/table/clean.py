@@ -37,7 +37,8 @@ def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
 
 def check_flat(schema: pa.Schema) -> None:
     """Raise if a column has a type that only Parquet and Arrow files can hold."""
-    is_odd = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    is_bytes = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    is_odd = (pa.types.is_nested, pa.types.is_interval, *is_bytes)
     odd = [
         field.name
         for field in schema

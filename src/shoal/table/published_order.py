@@ -84,7 +84,7 @@ def value_hashes(values: pa.Array) -> Hashes:
         return _of_texts(values.cast(pa.large_binary()))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return _of_numbers(values)
-    if pa.types.is_temporal(kind):
+    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):  # of months, days and nanoseconds
         return _of_times(values)
     if pa.types.is_decimal(kind):
         rounded = _of_numbers(values.cast(pa.float64(), safe=False))
@@ -93,7 +93,7 @@ def value_hashes(values: pa.Array) -> Hashes:
         return _of_texts(values.cast(pa.large_string()))
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return _of_texts(values.cast(pa.large_binary()))
-    # Lists, structs and other types that only Arrow and Parquet can store.
+    # Lists, structs, intervals and other types that only Arrow and Parquet can store.
     texts = [None if value is None else repr(value) for value in values.to_pylist()]
     return _of_texts(pa.array(texts, pa.large_string()))
 
