@@ -17,6 +17,7 @@ def raising(error):
     [
         (GuaranteeError("Too few\nrecords."), 2, "Error: Too few records.\n"),
         (click.UsageError("No such thing"), 2, "Error: No such thing. See `shoal --help` for the options.\n"),
+        (click.UsageError("Did you mean -k?"), 2, "Error: Did you mean -k? See `shoal --help` for the options.\n"),
         (KeyboardInterrupt(), 130, "Stopped.\n"),
         (click.Abort(), 130, "Stopped.\n"),
         (MemoryError(), 2, "Error: There is not enough memory for this table. Nothing was written.\n"),

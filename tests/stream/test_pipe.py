@@ -189,6 +189,21 @@ def test_delay_below_k_minus_1_is_refused_with_the_reason(tmp_path):
     assert "delay=5 is too short for k=10" in said
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--delimiter", ";"), "--delimiter has no effect without --csv"),
+        (("--checkpoint-every", "5"), "--checkpoint-every has no effect without --checkpoint"),
+        (("-i", "people.CSV.gz"), "'people.CSV.gz', says that it is CSV, and lines are read as NDJSON. Add --csv"),
+    ],
+)
+def test_an_option_without_effect_and_csv_read_as_ndjson_are_refused(arguments, words):
+    done = CliRunner().invoke(cli.main, ["stream", "-k", "2", "--delay", "5", "--quasi", "x", *arguments])
+
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
 def test_fewer_than_k_subjects_leave_everything_aside(tmp_path):
     records = [{**row, "id": "same"} for row in rows(30)]
     side = tmp_path / "side.ndjson"

@@ -72,7 +72,9 @@ def _refuse_usage(error: click.UsageError) -> int:
         error.show()
         return REFUSED
     command = error.ctx.command_path if error.ctx else "shoal"
-    return _say(f"{error.format_message().rstrip('.')}. See `{command} --help` for the options.", REFUSED)
+    said = error.format_message()
+    ended_by = "" if said.endswith((".", "?")) else "."
+    return _say(f"{said}{ended_by} See `{command} --help` for the options.", REFUSED)
 
 
 def _say(text: str, code: int, title: str = "Error: ") -> int:

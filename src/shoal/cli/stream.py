@@ -1,6 +1,7 @@
 """``shoal stream``: lines in, k-anonymous lines out, within a bounded delay."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from shoal.cli import options
 from shoal.cli import parsing as typed
@@ -136,6 +138,7 @@ def command(**given: Any) -> int:
     stream: everything that was read is released or, with a checkpoint, kept for the next run.
     """
     stream = stream_of(job_of(given, beside=_OF_A_RUN), LINE)
+    _refuse_without_effect(given)
     form = Form.CSV if given["is_csv"] else Form.NDJSON
     if len(given["delimiter"]) != 1:
         raise ParameterError("The delimiter is one character.")
@@ -160,6 +163,22 @@ def command(**given: Any) -> int:
     return seen.code
 
 
+def _refuse_without_effect(given: dict[str, Any]) -> None:
+    """Raise if an option has no effect without another one, or a file of CSV is to be read as NDJSON."""
+    source = click.get_current_context().get_parameter_source
+    for name, needed, other in (("delimiter", "is_csv", "--csv"), ("checkpoint_every", "checkpoint", "--checkpoint")):
+        if source(name) is ParameterSource.COMMANDLINE and not given[needed]:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} has no effect without {other}. Add that, or leave it out."
+            )
+    if given["source"] and not given["is_csv"] and _CSV_NAME.search(given["source"]):
+        raise click.UsageError(
+            f"The name of the input, {Path(given['source']).name!r}, says that it is CSV, and lines are read as NDJSON."
+            " Add --csv, or rename the file."
+        )
+
+
+_CSV_NAME = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _FILES = ("source", "output", "side", "checkpoint", "checkpoint_every", "force")
 _OF_A_RUN = (*_FILES, "is_csv", "delimiter", "drain", "stats")
 
