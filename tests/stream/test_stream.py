@@ -119,6 +119,33 @@ def test_the_output_does_not_depend_on_how_the_stream_is_cut_into_batches(seed):
     assert np.array_equal(whole, cut)
 
 
+@pytest.mark.parametrize("type_", [pa.date32(), pa.timestamp("s"), pa.timestamp("ns")], ids=str)
+def test_dates_do_not_depend_on_how_the_stream_is_cut(type_):
+    units = np.random.default_rng(0).integers(-200, 200, 60)
+    table = pa.table({"day": as_times(units, type_)})
+
+    def released(at_once):
+        stream = Stream(2, delay=7)
+        parts = [stream.push(table.slice(begin, at_once)) for begin in range(0, 60, at_once)]
+        return pa.concat_tables([*parts, stream.flush()])
+
+    assert released(60).equals(released(1))
+
+
+@pytest.mark.parametrize(
+    ("units", "mean"), [([0, 1], 0), ([1, 2], 2), ([-8_500 * 10**15, 9_000 * 10**15], 250 * 10**15)]
+)
+def test_the_mean_of_dates_lies_between_them_whatever_their_distance_and_halves_go_to_even_units(units, mean):
+    stream = Stream(2, delay=1)
+    parts = [stream.push(pa.table({"day": as_times(units, pa.timestamp("ns"))})), stream.flush()]
+
+    assert pa.concat_tables(parts)["day"].cast(pa.int64()).to_pylist() == [mean, mean]
+
+
+def as_times(units, type_):
+    return pa.array(units, pa.int64()).cast(pa.int32() if type_.bit_width == 32 else pa.int64()).cast(type_)
+
+
 @given(seed=st.integers(0, 2**32), n_subjects=st.sampled_from([3, 8, 40, 1000]))
 def test_every_released_tuple_has_k_subjects_and_every_tuple_is_accounted_for_at_every_moment(seed, n_subjects):
     rng = np.random.default_rng(seed)

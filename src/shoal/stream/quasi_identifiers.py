@@ -72,10 +72,11 @@ class Date:
     def publish(self, column: pa.Array, values: Encoded, sizes: Labels) -> pa.Array:
         """Give every member of a cell the mean, rounded to a whole unit."""
         counted = self._counted(column)
-        # Nanoseconds since 1970 have more digits than a float64: offsets from the first of the batch are averaged.
-        origin = next((value for value in counted.to_pylist() if value is not None), 0)
-        means = _means(as_floats(self.name, pc.subtract(counted, origin)), sizes)
-        whole = pc.add(pc.round(means).cast(pa.int64()), origin)
+        numbers, missing = np.asarray(counted.fill_null(0)), np.asarray(counted.is_null())
+        # Nanoseconds since 1970 have more digits than a float64: offsets from the middle of the cell are averaged.
+        middles = np.repeat(_even_middles(numbers, missing, sizes), sizes)
+        means = _means(np.where(missing, np.nan, (numbers - middles).astype(np.float64)), sizes)
+        whole = pc.add(pc.round(means).cast(pa.int64()), pa.array(middles))
         return whole.cast(pa.int32() if self.unit.bit_width == 32 else pa.int64()).cast(self.unit)
 
     def _counted(self, column: pa.Array) -> pa.Array:
@@ -187,6 +188,20 @@ def _means(values: Vector, sizes: Labels) -> pa.Array:
     """Return, for each value, the mean of those present in its cell; missing where more than half of the cell is."""
     means, any_missing = kernels.cell_means(values, sizes)
     return pa.array(means, mask=np.isnan(means)) if any_missing else as_array(means)
+
+
+def _even_middles(numbers: Labels, missing: Mask, sizes: Labels) -> Labels:
+    """Return an even number halfway between the lowest and the highest of each cell.
+
+    It depends on the cell alone, not on the batch; a mean between two units is rounded as without an offset.
+    """
+    starts = np.cumsum(sizes) - sizes
+    ends = np.iinfo(np.int64)
+    lows = np.minimum.reduceat(np.where(missing, ends.max, numbers), starts)
+    highs = np.maximum.reduceat(np.where(missing, ends.min, numbers), starts)
+    # (low + high + 1) // 2 without the sum, which may not fit.
+    middles: Labels = (lows >> 1) + (highs >> 1) + ((lows | highs) & 1)
+    return middles & ~1
 
 
 def _lower_median(cell: Vector) -> Vector:
