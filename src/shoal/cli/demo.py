@@ -1,5 +1,7 @@
 """``shoal demo``: a release of a bundled sample with text, categories and numbers, and its report."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -28,10 +30,6 @@ def command(k: int, output: str) -> None:
     dropped; state, revenues and sales are grouped so that at least k different utilities of a month look the same.
     """
     folder = Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise FileError(f"The folder {output!r} cannot be created.") from None
     job = Job.of(
         k=k,
         seed=1,
@@ -46,5 +44,23 @@ def command(k: int, output: str) -> None:
         input={"path": str(datasets.path("eia"))},
         output={"path": str(folder / "release.csv"), "report": str(folder / "report.html")},
     )
-    run_and_tell(job, force=True)
+    with _made(folder):
+        run_and_tell(job, force=True)
     click.echo(f"\nOpen {folder / 'report.html'} in a browser.")
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Create a folder and those above it; remove them if the block fails and they are empty."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise FileError(f"The folder {str(folder)!r} cannot be created.") from None
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for path in new:
+                path.rmdir()
+        raise
