@@ -163,6 +163,14 @@ def test_a_file_that_does_not_say_what_was_meant_is_not_released(tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_manifest_and_the_same_order_are_refused_together():
+    ages = pa.table({"age": [20, 29]})
+    given = {"quasi_identifiers": "age", "manifest": "release.internal.json", "same_order": True}
+    for compare in (shoal.audit_truth, shoal.attacks.attack):
+        with pytest.raises(ParameterError, match="Give one of them"):
+            compare(ages, ages, **given)
+
+
 def test_the_releases_of_other_tools_are_compared_in_the_same_order():
     arx = pa.table({"age": ["[20, 30[", "[20, 30[", "[30, 40["]})
 

@@ -118,6 +118,24 @@ def read_internal(manifest: str | os.PathLike[str]) -> Internal:
     return Internal(labels, rows, job.rho or 0.0, job)
 
 
+def manifest_of(
+    release: Any, manifest: str | os.PathLike[str] | None, same_order: bool
+) -> str | os.PathLike[str] | None:
+    """Return the internal manifest that maps records to originals: the given one, or the one beside the release.
+
+    None if there is none, or if both are in the same order; raise if both ways are given.
+    """
+    if manifest is not None and same_order:
+        raise ParameterError(
+            "A manifest says which original each record is, and same_order=True that the order is that of the "
+            "originals. Give one of them."
+        )
+    if manifest is not None or same_order or not isinstance(release, str | os.PathLike):
+        return manifest
+    beside = Path(f"{os.fspath(release)}.internal.json")
+    return beside if beside.is_file() else None
+
+
 def as_text(manifest: dict[str, Any]) -> str:
     """Return a manifest as the text of its file."""
     return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"

@@ -6,7 +6,6 @@ published record is.
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from shoal.columns.prepare import prepare
 from shoal.columns.schema import Aggregation, Column, ColumnSettings, Roles, as_names, as_settings
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
-from shoal.manifest import read_internal
+from shoal.manifest import manifest_of, read_internal
 from shoal.table import read
 
 
@@ -111,9 +110,7 @@ def _mapping(
     release: Any, manifest: str | os.PathLike[str] | None, same_order: bool
 ) -> tuple[np.ndarray[Any, np.dtype[np.int64]] | None, Job | None]:
     """Return the original of each published record, None if they are in the same order, and the job if it is known."""
-    if manifest is None and not same_order and isinstance(release, str | os.PathLike):
-        beside = Path(f"{os.fspath(release)}.internal.json")
-        manifest = beside if beside.is_file() else None
+    manifest = manifest_of(release, manifest, same_order)
     if manifest is not None:
         internal = read_internal(manifest)
         return internal.rows, internal.job

@@ -192,6 +192,7 @@ def test_a_plan_is_made_from_a_measurement(tmp_path):
         (("--takes", "2h"), "Say when records arrive"),
         (("--collection", "10h"), "Say how long the job takes"),
         (("--collection", "10h", "--takes", "2h", "-k", "5"), "for --measure"),
+        (("--collection", "10h", "--takes", "2h", "--seconds", "5"), "seconds is for --measure"),
         (("--collection", "10h", "--measure", "x.csv"), "--measure needs"),
         (("--collection", "10h", "--takes", "soon"), "not a duration"),
         (("--collection", "10h", "--takes", "2h", "--deadline", "1min"), "the earliest is 2 min 33 s"),

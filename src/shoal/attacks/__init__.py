@@ -7,7 +7,6 @@ were published unchanged) and after.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from shoal.columns.prepare import decoded, prepare
 from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
 from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalError
-from shoal.manifest import read_internal
+from shoal.manifest import manifest_of, read_internal
 from shoal.metrics.risk import linkage, matching
 from shoal.metrics.table_risk import numeric_columns
 from shoal.table import Table, read
@@ -222,9 +221,7 @@ def _encoded(space: Space, table: pa.Table) -> Matrix:
 
 def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, same_order: bool) -> _Known | None:
     """Return the mapping of originals to released records, from the internal manifest or from the order of records."""
-    if manifest is None and isinstance(release, str | os.PathLike) and not same_order:
-        beside = Path(f"{os.fspath(release)}.internal.json")
-        manifest = beside if beside.is_file() else None
+    manifest = manifest_of(release, manifest, same_order)
     if manifest is None:
         return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
     labels, rows, rho, _ = read_internal(manifest)

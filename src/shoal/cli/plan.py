@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from shoal.batches import VARIANTS
 from shoal.batches.planning import (
@@ -168,6 +169,8 @@ def _clock(text: str, day: datetime) -> datetime:
 def _times(given: dict[str, Any]) -> Times:
     measuring = {name: given[name] for name in ("records", "k", "job") if given[name] is not None}
     measuring |= options.taken(given, "role") | options.taken(given, "model") | options.reading_of(given)
+    if click.get_current_context().get_parameter_source("seconds") is ParameterSource.COMMANDLINE:
+        measuring["seconds"] = given["seconds"]
     if (given["takes"] is None) == (given["measure"] is None):
         raise click.UsageError("Say how long the job takes, --takes 2h, or let it be measured: --measure FILE.")
     if given["takes"] is not None:
