@@ -62,6 +62,7 @@ class NcpSearch {
           cell_(labels.begin(), labels.end()),
           block_(n_),
           local_(n_),
+          local_cell_(n_cells_),
           most_(2 * k - 1) {
         for (std::size_t i = 0; i < n_; ++i)
             std::ranges::transform(X[i], &points_[i * width_], [](double x) { return static_cast<float>(x); });
@@ -101,11 +102,13 @@ class NcpSearch {
 
     void anneal(const Plan& plan, std::size_t round) {
         const std::vector<Block> blocks = cut_blocks(mixed_seed(plan.seed, round, 0));
-        for (std::uint32_t b = 0; b < blocks.size(); ++b)
+        for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+            for (std::uint32_t c = 0; c < blocks[b].cells.size(); ++c) local_cell_[blocks[b].cells[c]] = c;
             for (std::uint32_t i = 0; i < blocks[b].records.size(); ++i) {
                 block_[blocks[b].records[i]] = b;
                 local_[blocks[b].records[i]] = i;
             }
+        }
         SharedPoller shared(poller_);
         const double time_of_step = 1'000;
         const double n_steps = static_cast<double>(plan.n_steps) / static_cast<double>(plan.n_rounds);
@@ -178,10 +181,8 @@ class NcpSearch {
 
     // The cells of the records of a block, numbered from 0 in it.
     std::vector<std::uint32_t> local_cells(const Block& block) const {
-        std::vector<std::uint32_t> number(n_cells_);
-        for (std::uint32_t c = 0; c < block.cells.size(); ++c) number[block.cells[c]] = c;
         std::vector<std::uint32_t> cells;
-        for (const std::uint32_t record : block.records) cells.push_back(number[cell_[record]]);
+        for (const std::uint32_t record : block.records) cells.push_back(local_cell_[cell_[record]]);
         return cells;
     }
 
@@ -213,11 +214,12 @@ class NcpSearch {
     std::size_t n_;
     std::size_t width_;
     std::size_t n_cells_;
-    std::vector<float> points_;         // in rows of whole lanes
-    std::vector<std::uint32_t> cell_;   // of each record
-    std::vector<std::uint32_t> block_;  // of each record
-    std::vector<std::uint32_t> local_;  // the number of each record in its block
-    std::size_t most_;                  // records of a cell
+    std::vector<float> points_;              // in rows of whole lanes
+    std::vector<std::uint32_t> cell_;        // of each record
+    std::vector<std::uint32_t> block_;       // of each record
+    std::vector<std::uint32_t> local_;       // the number of each record in its block
+    std::vector<std::uint32_t> local_cell_;  // the number of each cell in its block
+    std::size_t most_;                       // records of a cell
     double at_first_ = 0;
     std::vector<std::uint32_t> lists_;
     std::size_t n_listed_ = 0;

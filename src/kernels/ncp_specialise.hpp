@@ -3,7 +3,8 @@
 // Top-down specialisation (Fung, Wang and Yu, ICDE 2005) within each part. Of all cuts the one is taken that lowers the
 // certainty penalty of its column most for the entropy of the groups: only so much can be cut before groups fall below
 // k. A hierarchy is cut into the children of the common ancestor, categories into single ones, or the largest of these
-// is cut off; numbers are cut at the median. Groups of fewer than k records stay together.
+// is cut off if it has a fair share of the records; numbers are cut at the median. Groups of fewer than k records stay
+// together. The time is near-linear in the records.
 #pragma once
 
 #include <algorithm>
@@ -49,6 +50,9 @@ class NcpSpecialise {
   private:
     // Gains that differ by less than this share are equal: the first is taken.
     static constexpr double rounding = 1e-9;
+    // The largest child or category is cut off alone if it has at least this share of the records (1 in 64).
+    // Otherwise a column of many small categories would be cut one by one, in quadratic time.
+    static constexpr std::size_t largest_share = 64;
 
     // Looks for the best cut, and leaves the group of each record of the part in `best_`.
     bool find_cut(std::span<const std::uint32_t> part) {
@@ -58,7 +62,7 @@ class NcpSpecialise {
             poller_.tick();
             tell_apart(part, j);
             try_groups(part, j);
-            if (counts_.size() <= 2) continue;
+            if (counts_.size() <= 2 || std::ranges::max(counts_) * largest_share < part.size()) continue;
             keep_largest_apart();
             try_groups(part, j);
         }
