@@ -52,10 +52,9 @@ from shoal.spark.release import SparkRelease
 from shoal.table import Table, read
 from shoal.table.batches import open_batches
 from shoal.table.clean import publishable
-from shoal.typing import Labels, Matrix, Progress, Seed, Vector
+from shoal.typing import Labels, Matrix, Names, Progress, Seed, Vector
 from shoal.writing import recount_table, write_release, written_order
 
-Names = Sequence[str] | str
 Form = Literal["internal", "public"]
 
 _SETTINGS = (

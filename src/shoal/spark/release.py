@@ -27,9 +27,7 @@ from shoal.spark.engine import ORDER, Made, fitted, made, recounted
 from shoal.spark.frames import Frame, fingerprint, quoted, types_of
 from shoal.spark.sessions import speaking, use_this_interpreter
 from shoal.spark.writing import Folder, digest_of
-from shoal.typing import Progress, Seed
-
-Names = Sequence[str] | str
+from shoal.typing import Names, Progress, Seed
 
 
 def anonymize(

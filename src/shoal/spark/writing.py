@@ -17,8 +17,6 @@ from shoal.errors import FileError
 from shoal.files import replacing_all
 from shoal.spark.frames import Frame
 
-MARKER = "_SUCCESS"
-
 _MARKING = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
 
