@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.coarse.layout import laid_out, written_names
-from shoal.errors import ParameterError
+from shoal.errors import FileError, ParameterError
 from shoal.files import check_free, hidden_folder, replacing_all, sha256
 from shoal.job import Order
 from shoal.report import Form, ReleaseLike
@@ -95,7 +95,8 @@ class Files:
         manifest: str | os.PathLike[str] | None = None,
         to_format: str | None = None,
     ) -> "Files":
-        """Return the files; raise if the extension of the table is unknown, or a table in a database is not named."""
+        """Return the files; raise if an extension does not fit, or a table in a database is not named."""
+        check_report_names(report, json)
         others = [None if each is None else Path(each) for each in (report, json, job, manifest)]
         if os.fspath(path) == DASH:
             check_for_standard_output(to_table, manifest)
@@ -159,6 +160,16 @@ class Files:
         """The files that are not meant for publication."""
         public = {self.table, self.public_manifest, *(self.reports.values() if self.form == "public" else ())}
         return [path for path in self.paths if path not in public]
+
+
+def check_report_names(report: str | os.PathLike[str] | None, json: str | os.PathLike[str] | None) -> None:
+    """Raise if the extension of a report promises another format than the one that is written."""
+    for path, format_, endings in ((report, "an HTML page", (".html", ".htm")), (json, "JSON", (".json",))):
+        if path is not None and not os.fspath(path).lower().endswith(endings):
+            raise FileError(
+                f"The report {Path(path).name!r} would be {format_}, which its extension does not say. Choose a name "
+                f"that ends in {' or '.join(endings)}."
+            )
 
 
 def check_for_standard_output(to_table: str | None, manifest: str | os.PathLike[str] | None) -> None:

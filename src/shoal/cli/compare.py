@@ -8,7 +8,7 @@ from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.cli.parsing import whole_numbers
 from shoal.cli.progress import showing
-from shoal.comparison import compare
+from shoal.comparison import compare, map_format
 from shoal.files import check_free
 from shoal.partition import ALGORITHMS
 from shoal.table import shown
@@ -52,6 +52,7 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
     Every column needs a role, as for `shoal anonymize`. Nothing of the table is written.
     """
     if output is not None:
+        map_format(output)
         check_free([output], given["force"], [file])
     with showing(f"reading {shown(file)}", "comparing", "finishing") as meter:
         found = compare(

@@ -493,4 +493,5 @@ def _unread_parquet(
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:
     unused = sorted(set(given) - known)
     if unused:
-        raise ParameterError(f"{', '.join(unused)} cannot be given for {what}; these options apply to other formats.")
+        names = ", ".join(unused)
+        raise ParameterError(f"{names} cannot be given for {what}, only for other formats. Leave it out.")
