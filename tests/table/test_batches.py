@@ -50,7 +50,7 @@ def test_files_that_would_be_left_out_of_a_folder_are_refused_unless_they_are_hi
     assert open_batches(tmp_path).n_records == TABLE.num_rows
 
     (tmp_path / "b.csv").write_text("code,share\n1,2\n")
-    with pytest.raises(FileError, match=r"1 file\(s\) that are not Parquet, such as 'b.csv', .* would be left out"):
+    with pytest.raises(FileError, match=r"1 file\(s\) that are not Parquet, such as 'b.csv': .* would be left out"):
         open_batches(tmp_path)
 
 

@@ -196,7 +196,7 @@ def _parquet_files(folder: Path) -> list[Path]:
     others = [str(path.relative_to(folder)) for path in files if path.suffix.lower() != ".parquet"]
     if found and others:
         raise FileError(
-            f"The folder {str(folder)!r} holds {len(others):,} file(s) that are not Parquet, such as {others[0]!r}, and "
+            f"The folder {str(folder)!r} holds {len(others):,} file(s) that are not Parquet, such as {others[0]!r}: "
             "records in them would be left out. Move them elsewhere, or let their names begin with an underscore."
         )
     if not found:
