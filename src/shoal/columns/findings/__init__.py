@@ -12,7 +12,7 @@ from shoal.columns.findings.column_view import ColumnView, Description
 from shoal.columns.findings.finding import Dialect, Finding, Remedy
 from shoal.columns.findings.labelled import labelled_values
 from shoal.columns.findings.mixed import mixed_types
-from shoal.columns.findings.numbers import codes, dates_as_numbers, missing_codes
+from shoal.columns.findings.numbers import codes, dates_as_numbers, missing_codes, thousands_as_decimals
 from shoal.columns.findings.shares import constant, mostly_missing
 from shoal.columns.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants
 from shoal.errors import ParameterError, SchemaError
@@ -41,6 +41,7 @@ FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
     "labelled-values": labelled_values,
     "codes": codes,
     "dates-as-numbers": dates_as_numbers,
+    "thousands-as-decimals": thousands_as_decimals,
     "missing-code": missing_codes,
     "mostly-missing": mostly_missing,
     "constant": constant,
