@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -96,7 +96,7 @@ class Files:
         to_format: str | None = None,
     ) -> "Files":
         """Return the files; raise if an extension does not fit, or a table in a database is not named."""
-        check_report_names(report, json)
+        check_reports(report, json, form)
         others = [None if each is None else Path(each) for each in (report, json, job, manifest)]
         if os.fspath(path) == DASH:
             check_for_standard_output(to_table, manifest)
@@ -162,8 +162,16 @@ class Files:
         return [path for path in self.paths if path not in public]
 
 
-def check_report_names(report: str | os.PathLike[str] | None, json: str | os.PathLike[str] | None) -> None:
-    """Raise if the extension of a report promises another format than the one that is written."""
+def check_reports(
+    report: str | os.PathLike[str] | None, json: str | os.PathLike[str] | None, form: Form = "internal", **said: Any
+) -> None:
+    """Raise if the extension of a report does not fit its format, or if there is something to say and no report."""
+    unused = [name for name, value in said.items() if value is not None] + ["form"] * (form == "public")
+    if report is None and json is None and unused:
+        raise ParameterError(
+            f"{', '.join(unused)} can only be given for a report, and none was asked for. Name its file (report), or "
+            "leave it out."
+        )
     for path, format_, endings in ((report, "an HTML page", (".html", ".htm")), (json, "JSON", (".json",))):
         if path is not None and not os.fspath(path).lower().endswith(endings):
             raise FileError(

@@ -41,7 +41,7 @@ from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.placing import Files, TableInTheMaking, check_free_files
+from shoal.placing import Files, TableInTheMaking, check_free_files, check_reports
 from shoal.preparing import Prepared, check_bound, check_late, prepared
 from shoal.progress import OneTotal
 from shoal.report.codebook import codebook
@@ -454,6 +454,7 @@ def _run_on_disk(
 
 def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
     """Return the files that a job writes."""
+    check_reports(output.report, output.json_file, output.form, **output.said())
     files = (output.report, output.json_file, save_job)
     return Files.of(output.path, *files, output.form, output.to_table, output.manifest, output.to_format)
 
@@ -707,6 +708,7 @@ class Release:
         GuaranteeError
             If the file, read back, does not satisfy the guarantees of the verdict.
         """
+        check_reports(report, json, form, title=title, author=author, date=date)
         files = Files.of(path, report, json, save_job, form, to_table, manifest, to_format)
         if bound is not None and (form == "public" or not files.reports):
             raise ParameterError(

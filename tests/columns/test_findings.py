@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal import ParameterError
+from shoal import ParameterError, SchemaError
 from shoal.columns.findings import FINDINGS, ColumnView, QuestionError, ask, check_accepted, findings_of
 from shoal.columns.findings.finding import Finding, Remedy
 
@@ -156,9 +156,11 @@ def test_a_remedy_is_told_as_option_as_key_and_as_argument(remedy, option, key, 
 
 
 def test_only_findings_can_be_accepted():
-    check_accepted([*FINDINGS, "age=codes"])
+    check_accepted([*FINDINGS, "age=codes"], ["age"])
     with pytest.raises(ParameterError, match="Did you mean 'missing-code'"):
-        check_accepted(["missing-codes"])
+        check_accepted(["missing-codes"], ["age"])
+    with pytest.raises(SchemaError, match=r"'aeg' is accepted, which is not in the table. Did you mean 'age'\?"):
+        check_accepted(["aeg=codes"], ["age"])
 
 
 @pytest.mark.parametrize("accept", [["codes"], ["job=codes"]])

@@ -52,8 +52,8 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
     Every column needs a role, as for `shoal anonymize`. Nothing of the table is written.
     """
     if output is not None:
-        map_format(output)
         check_free([output], given["force"], [file])
+        map_format(output)
     with showing(f"reading {shown(file)}", "comparing", "finishing") as meter:
         found = compare(
             file,

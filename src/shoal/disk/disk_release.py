@@ -25,7 +25,7 @@ from shoal.disk.recounting import Asked, recount_batches
 from shoal.disk.scratch import scratch_folder, scratch_of
 from shoal.errors import GuaranteeError, ParameterError, ShoalWarning
 from shoal.job import Job, Order
-from shoal.placing import Files, FileTable, TableInTheMaking
+from shoal.placing import Files, FileTable, TableInTheMaking, check_reports
 from shoal.preparing import check_job, check_late
 from shoal.report.facts import Form
 from shoal.table import format_of
@@ -197,6 +197,7 @@ class DiskRelease(BlockRelease):
         Parameters and errors are those of `shoal.release.Release.write`. The order of the input cannot be kept, and
         there is no bound on the loss. The format has to be one that is written in parts: CSV, Parquet or Arrow.
         """
+        check_reports(report, json, form, title=title, author=author, date=date)
         files = Files.of(path, report, json, save_job, form)
         self.write_files(
             files,

@@ -21,7 +21,7 @@ from shoal.files import replacing_all
 from shoal.job import Job
 from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models import Model
-from shoal.placing import check_report_names
+from shoal.placing import check_reports
 from shoal.preparing import check_job, check_late
 from shoal.report import FORMATS, Form, gather
 from shoal.spark.engine import ORDER, Made, fitted, made, recounted
@@ -255,7 +255,7 @@ class SparkRelease(BlockRelease):
         """
         split = as_names(partition_by)
         self._check_split(split)
-        check_report_names(report, json)
+        check_reports(report, json, form, title=title, author=author, date=date)
         reports = {name: Path(each) for name, each in (("html", report), ("json", json)) if each is not None}
         facts = (
             gather(self, form, title=title, author=author, date=date, file=path.rsplit("/", 1)[-1]) if reports else {}
