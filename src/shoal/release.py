@@ -35,20 +35,20 @@ from shoal.columns.space import Space
 from shoal.disk.disk_release import DiskRelease, check_parts, execute_on_disk
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.job import BoundEffort, Engine, Job, Order, Output
+from shoal.job_checks import Prepared, check_bound, check_late, prepared
 from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.ncp import Ncp, ncp
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.placing import Files, TableInTheMaking, check_free_files, check_reports
-from shoal.preparing import Prepared, check_bound, check_late, prepared
+from shoal.output_places import Files, TableInTheMaking, check_free_files, check_reports
 from shoal.progress import OneTotal
+from shoal.release_warnings import accepted_columns, warnings_of
 from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
-from shoal.reviewing import accepted_columns, warnings_of
 from shoal.spark.jobs import execute_on_spark, run_on_spark
-from shoal.spark.release import SparkRelease
+from shoal.spark.spark_release import SparkRelease
 from shoal.table import Table, read
 from shoal.table.batches import open_batches
 from shoal.table.clean import publishable

@@ -36,7 +36,7 @@ class Run:
     ----------
     number : int
     verb : str
-        What is done: one of `shoal.app.worker.VERBS`.
+        What is done: one of `shoal.app.child_process.VERBS`.
     key : str
         What it was started for; the same key gives the same result.
     job : int
@@ -122,7 +122,7 @@ class Runs:
     def _child(self) -> "subprocess.Popen[bytes]":
         """Start a child that waits for its work; the next run has one that is ready."""
         return subprocess.Popen(
-            [sys.executable, "-m", "shoal.app.worker"],
+            [sys.executable, "-m", "shoal.app.child_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,  # a traceback may show values of the table

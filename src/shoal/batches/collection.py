@@ -31,9 +31,9 @@ from shoal.columns.schema import TRUE_AGGREGATES, Role, Roles, Schema
 from shoal.columns.space import Space
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.job import Job, Late
+from shoal.job_checks import Prepared, column_findings, prepared, survey_weights
 from shoal.partition import algorithm_of
-from shoal.partition.options import check_options
-from shoal.preparing import Prepared, column_findings, prepared, survey_weights
+from shoal.partition.method_options import check_options
 from shoal.release import Release, conclude
 from shoal.table import Table, read
 from shoal.typing import Progress

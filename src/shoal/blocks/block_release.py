@@ -22,8 +22,8 @@ from shoal.columns.space import Space
 from shoal.job import Job
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss
+from shoal.release_warnings import accepted_columns, warnings_of
 from shoal.report.codebook import codebook
-from shoal.reviewing import accepted_columns, warnings_of
 
 
 class BlockRelease(ABC):

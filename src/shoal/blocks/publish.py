@@ -5,16 +5,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from shoal.blocks.block_records import ALONE, SUBJECT, by_content, labels_of, person_hashes
 from shoal.blocks.blueprint import Blueprint
-from shoal.blocks.records import ALONE, SUBJECT, by_content, labels_of, person_hashes
 from shoal.blocks.sample import SAMPLE, copy_keys
 from shoal.cells.aggregate import Cells, aggregate, published_type
 from shoal.cells.contributors import Contribution, contributions
 from shoal.columns.schema import Role
+from shoal.job_checks import survey_weights
 from shoal.metrics.linkage import Linkage
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_linkage
-from shoal.preparing import survey_weights
 from shoal.typing import Labels, Vector
 
 LINKED = 5_000

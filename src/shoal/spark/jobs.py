@@ -7,10 +7,10 @@ from typing import Any
 from shoal.columns.schema import Schema
 from shoal.errors import FileError, ParameterError
 from shoal.job import Job, Output
-from shoal.placing import check_reports
-from shoal.spark.frames import Frame
-from shoal.spark.release import SparkRelease, check_spark_job, execute_job
+from shoal.output_places import check_reports
 from shoal.spark.sessions import session, speaking
+from shoal.spark.spark_frames import Frame
+from shoal.spark.spark_release import SparkRelease, check_spark_job, execute_job
 from shoal.typing import Progress
 
 PARQUET = (".parquet", ".pq")

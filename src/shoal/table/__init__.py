@@ -24,12 +24,12 @@ from shoal.table.databases.database import Database
 from shoal.table.excel import EXCEL
 from shoal.table.format import Format, Notes
 from shoal.table.frames import Back, from_frame, without_types
-from shoal.table.labelled import ValueLabels
+from shoal.table.labelled_files import ValueLabels
 from shoal.table.ndjson import NDJSON
 from shoal.table.parquet_arrow import ARROW, PARQUET, parquet_types, read_parquet
 from shoal.table.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
 from shoal.table.sas import SAS
-from shoal.table.source import Stamp, check_stamp, sha256_of_records
+from shoal.table.source_stamps import Stamp, check_stamp, sha256_of_records
 from shoal.table.spss_stata import SPSS, STATA
 from shoal.table.standard_input import DASH, standard_input
 

@@ -26,7 +26,7 @@ from shoal.table.clean import check_names, check_wanted, plain
 from shoal.table.csv import csv_names, read_csv
 from shoal.table.databases import place_of
 from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types, write_arrow_parts
-from shoal.table.source import Stamp, check_stamp
+from shoal.table.source_stamps import Stamp, check_stamp
 from shoal.table.standard_input import DASH
 
 AT_ONCE = 1 << 16

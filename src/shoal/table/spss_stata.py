@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from shoal.table.clean import check_finite
 from shoal.table.format import Format, Notes
-from shoal.table.labelled import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
+from shoal.table.labelled_files import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
 
 
 def read_sav(

@@ -13,8 +13,8 @@ from shoal.kernels import Tuples
 from shoal.stream.keys import Keys, tags_of
 from shoal.stream.pieces import no_rows
 from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, as_quasi, indicator
-from shoal.stream.ranges import Ranges
 from shoal.stream.rules import Rules
+from shoal.stream.unit_ranges import Ranges
 from shoal.typing import Labels, Matrix, Vector
 
 

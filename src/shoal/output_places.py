@@ -27,7 +27,7 @@ from shoal.table.batches import Batches
 from shoal.table.clean import empty_made_missing, plain, publishable, reordered
 from shoal.table.databases import place_of
 from shoal.table.databases.new_table import NewTable, TableAt, check_free_table, new_table
-from shoal.table.source import sha256_of_records
+from shoal.table.source_stamps import sha256_of_records
 from shoal.table.standard_input import DASH
 from shoal.table.standard_output import StandardOutput
 from shoal.typing import Labels

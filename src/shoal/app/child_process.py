@@ -35,14 +35,14 @@ from shoal.files import check_free, replacing, sha256
 from shoal.inspection import inspect
 from shoal.inspection.combinations import MOST, revealing
 from shoal.job import Job
+from shoal.job_checks import prepared
 from shoal.manifest import read_internal
 from shoal.models.serialization import as_models
-from shoal.preparing import prepared
 from shoal.release import Release, output_files, run
 from shoal.report import render
 from shoal.report.sentences import explanation, headline, reached_in_words, what_was_done
 from shoal.table import Table, read
-from shoal.table.source import Stamp
+from shoal.table.source_stamps import Stamp
 from shoal.typing import Labels
 
 Result = dict[str, Any]

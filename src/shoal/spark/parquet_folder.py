@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from shoal.errors import FileError
 from shoal.files import replacing_all
-from shoal.spark.frames import Frame
+from shoal.spark.spark_frames import Frame
 
 _MARKING = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 
