@@ -88,8 +88,8 @@ class NcpRecoding {
         });
     }
 
-    // Decides what becomes of the cells that records were taken from, and by how much the loss changes. Says whether k
-    // records remain for the new one.
+    // Decides what becomes of the cells that records were taken from, and by how much the loss changes. Returns whether
+    // k records remain for the new one.
     bool settle_donors(double penalty, double& change) {
         std::size_t n_entering = group_.size();
         for (const std::uint32_t d : donors_) {
@@ -233,7 +233,7 @@ class NcpRecodingOfBlocks {
                         std::span<std::int64_t> labels, Poller& poller)
         : table_(table), k_(k), guarded_(guarded), pool_(pool), labels_(labels), poller_(poller) {}
 
-    // The poller hears of the records gone through. If it stops the work, the labels are those of then.
+    // Reports records processed to the poller. If it stops the work, the labels are those of that moment.
     void run(std::uint64_t n_steps, std::uint64_t seed) {
         if (n_steps == 0) return;
         const std::vector<Block> blocks = cut_blocks();

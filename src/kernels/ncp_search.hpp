@@ -71,8 +71,8 @@ class NcpSearch {
         at_first_ = ncp_loss(table, members);
     }
 
-    // The poller hears of the records gone through, n_records a round. If it stops the work, the labels are those of
-    // then, or the first ones if these were better.
+    // Reports records processed to the poller, n_records per round. If it stops the work, the labels are those of that
+    // moment, or the initial ones if these were better.
     void run(const Plan& plan) try {
         if (n_cells_ > 1 && at_first_ > 0 && plan.n_steps > 0) {
             lists_ = nearest_neighbours({points_.data(), n_, width_}, plan.n_neighbours, loops_, pool_, poller_);
@@ -88,7 +88,7 @@ class NcpSearch {
 
   private:
     static constexpr std::uint32_t none = NcpCells::none;
-    // A block has at least so many records and cells: they fit into the cache of a core, and there are several blocks
+    // Minimum number of records and cells of a block: they fit into the cache of a core, and there are several blocks
     // for several threads. In smaller ones too many neighbours lie outside.
     static constexpr std::size_t block_records = 8192;
     static constexpr std::size_t block_cells = 512;

@@ -26,7 +26,7 @@ class NcpSpecialise {
         : table_(table), k_(k), poller_(poller), records_(table.size()) {}
 
     // Writes cells of at least k records, numbered from 0 without gaps: neighbours in the tree of cuts have
-    // neighbouring numbers. The poller hears of the records that are in their cells.
+    // neighbouring numbers. Reports records that are in their cells to the poller.
     void run(std::span<std::int64_t> labels) {
         std::iota(records_.begin(), records_.end(), std::uint32_t{0});
         std::vector<std::span<std::uint32_t>> parts{records_};
@@ -69,7 +69,8 @@ class NcpSpecialise {
         return best_gain_ > 0;
     }
 
-    // Numbers what tells the records of a part apart in a column from 0 into `codes_`, and counts it.
+    // Writes the values that distinguish the records of a part in a column, numbered from 0, to `codes_`, and counts
+    // them.
     void tell_apart(std::span<const std::uint32_t> part, std::size_t j) {
         codes_.resize(part.size());
         if (j < table_.n_numbers())
@@ -131,7 +132,7 @@ class NcpSpecialise {
         counts_ = {codes_.size() - count, count};
     }
 
-    // Groups what was told apart, and keeps the groups if they are the best so far.
+    // Groups the distinguished values, and keeps the groups if they are the best so far.
     void try_groups(std::span<const std::uint32_t> part, std::size_t j) {
         if (!number_groups()) return;
         groups_.resize(part.size());
@@ -143,7 +144,7 @@ class NcpSpecialise {
     }
 
     // A group for each value of at least k records and one for the rest, with the smallest of them if it has too few.
-    // Says whether there are several.
+    // Returns whether there are several.
     bool number_groups() {
         std::size_t n_small = 0, least = counts_.size();
         for (std::size_t v = 0; v < counts_.size(); ++v)

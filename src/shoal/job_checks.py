@@ -1,4 +1,4 @@
-"""Preparing: a job is validated against its table, once, before the partition."""
+"""Job checks: a job is validated against its table, once, before the partition."""
 
 from collections.abc import Mapping
 from dataclasses import replace

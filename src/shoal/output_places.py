@@ -1,4 +1,4 @@
-"""Placing: where the table of a release and the files beside it go. Either all of them appear or none.
+"""Output places: where the table of a release and the files beside it go. Either all of them appear or none.
 
 The table goes to a file; to standard output, which gets its first byte last; or to a new table of a database, in one
 transaction, which is committed last.
@@ -74,7 +74,7 @@ class InMemory(ReleaseLike, Protocol):
 class Files:
     """The files of a release: the table, its two manifests, and optionally reports and job.
 
-    In a database, the table and its public manifest are no files; on standard output, the table is none.
+    In a database, the table and its public manifest are not files; on standard output, the table is not a file.
     """
 
     table: Path | TableAt | StandardOutput

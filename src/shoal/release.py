@@ -569,7 +569,7 @@ class Release:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What the reader says about the file that its records do not show, such as hidden rows."""
+        """Notes of the reader on what the records do not show, such as hidden rows."""
         return self.source.said
 
     @cached_property

@@ -30,7 +30,7 @@ _ENDS: tuple[Outcome, ...] = ("done", "refused", "failed", "cancelled")
 
 @dataclass(frozen=True)
 class Run:
-    """A run, as its file tells it.
+    """A run, as its file describes it.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 
 def _crash(code: int) -> str:
-    """Say how a child ended that said nothing itself."""
+    """Describe the end of a child that wrote no result."""
     if code == -signal.SIGKILL:
         return (
             "The work was ended by the system, probably because there was not enough memory. Nothing was written. "

@@ -152,7 +152,7 @@ def listening() -> socket.socket:
 
 
 def serve(app: Starlette, door: socket.socket, ready: Callable[[], None]) -> None:
-    """Answer requests until Ctrl-C; nothing is written to a log, since addresses and errors may tell of the table."""
+    """Answer requests until Ctrl-C; nothing is logged, since addresses and errors may hold values of the table."""
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -156,7 +156,7 @@ class Work:
         self.start("inspect", draft, key_of(draft.content.get("input")))
 
     def has_changed(self, draft: Draft) -> bool:
-        """Tell whether the file has changed on disk since it was read, or is gone."""
+        """Return whether the file has changed on disk since it was read, or is gone."""
         run = self.inspection(draft, begin=False)
         return run is not None and run.outcome == "done" and run.result["stamp"] != self._stamp(draft)
 

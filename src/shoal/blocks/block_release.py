@@ -113,7 +113,7 @@ class BlockRelease(ABC):
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What the reader of the input says about it: nothing."""
+        """Notes of the reader on the input: none."""
         return ()
 
     @property

@@ -44,7 +44,7 @@ BORDER_ROUNDS = len(CUTS) - 1
 """How often cells at the borders of blocks are refined in blocks that are cut elsewhere."""
 
 TOO_LARGE = 2
-"""Leaves of more than so many block sizes are cut further."""
+"""Leaves that are more than this many times the block size are cut further."""
 
 DEEPER = 8
 """Number of times that leaves are cut further, at most."""

@@ -110,7 +110,7 @@ def _linkage(records: pa.Table, replaced: pa.Table, labels: Labels, blueprint: B
 
 
 def _sampled(records: pa.Table, blueprint: Blueprint, n_wanted: int) -> Labels:
-    """Return the records, in content order, that are in a sample of about so many records of the whole table."""
+    """Return the records, in content order, that are in a sample of about the given size of the whole table."""
     assert blueprint.job.seed is not None
     highest = min(n_wanted * 2**64 // blueprint.n_records, 2**64 - 1)
     return np.flatnonzero(copy_keys(records, blueprint.job.seed) <= np.uint64(highest))

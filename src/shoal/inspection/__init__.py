@@ -97,7 +97,7 @@ class Inspection:
     reading : dict
         The reading options given.
     said : tuple of str
-        What its reader says that the records do not show, such as hidden rows.
+        Notes of the reader on what the records do not show, such as hidden rows.
     """
 
     n_records: int

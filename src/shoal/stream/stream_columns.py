@@ -1,4 +1,4 @@
-"""Layout: the columns of a stream and their roles, fixed by its first batch."""
+"""Stream columns: the columns of a stream and their roles, fixed by its first batch."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -81,7 +81,7 @@ class Table:
     labels : ValueLabels or None
         Labels from an SPSS, Stata or SAS file; comments on the columns of a table in a database.
     said : tuple of str
-        What the reader says about the file that its records do not show, such as hidden rows.
+        Notes of the reader on what the records do not show, such as hidden rows.
     mixed : mapping of str to (mapping of str to int)
         Columns that hold values of several types, and the number of values of each.
     index : tuple of str

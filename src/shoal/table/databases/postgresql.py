@@ -140,7 +140,7 @@ class PostgreSQL(AdbcConnection):
             "FROM pg_catalog.pg_database WHERE datname = current_database()"
         )
         ask = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()"
-        # Where the server does not tell its number, all databases of the same number are taken for one.
+        # Where the server does not show its number, all databases of the same number are taken for one.
         self.identity = frozenset({("postgresql", database, *(self.rows(ask)[0] if may_ask else ()))})
 
     def commit(self) -> None:
