@@ -133,9 +133,7 @@ def _unique(table: Table, names: list[str], k: int | None) -> Result:
     codes = {name: value_codes(one_missing(decoded(arrow[name]))).astype(np.int32) for name in names}
     sizes = np.bincount(class_ids(pa.table(dict(codes.items()))))
     alone = {name: int(np.count_nonzero(np.bincount(column) == 1)) for name, column in codes.items()}
-    telling = [
-        name for name in codes if alone[name] < MOST * table.n_records
-    ]  # others identify by themselves
+    telling = [name for name in codes if alone[name] < MOST * table.n_records]  # others identify by themselves
     most = sorted(telling, key=lambda name: -int(codes[name].max(initial=0)))[:_COMBINED]
     combinations, _ = revealing({name: codes[name] for name in names if name in most})
     return {
