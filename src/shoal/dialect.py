@@ -28,6 +28,7 @@ _ARGUMENT = re.compile(
 )
 _UNUSED = re.compile(r"^[a-z_]+(, [a-z_]+)*(?= cannot be given for)")
 _KEY_OF_COLUMN = re.compile(r"^columns\.(.+)\.(\w+)(?= cannot be used:)")
+_KEY = re.compile(r"^(?:(?:input|output|roles|stream)\.)?([a-z]\w+)(?= cannot be used:)")
 
 
 @contextmanager
@@ -59,11 +60,14 @@ def translated(text: str, dialect: Dialect) -> str:
     'Say missing = "own-value", or replace it with --force.'
     >>> translated("columns.age.weight cannot be used: it should be a number.", "option")
     '--weight age cannot be used: it should be a number.'
+    >>> translated("input.max_unpacked_gb cannot be used: it should be a number.", "option")
+    '--max-unpacked-gb cannot be used: it should be a number.'
     """
     rephrased = _ARGUMENT.sub(_as_key if dialect == "key" else _as_option, text)
     if dialect == "option":
         rephrased = _UNUSED.sub(lambda found: ", ".join(map(option_name, found[0].split(", "))), rephrased)
         rephrased = _KEY_OF_COLUMN.sub(lambda found: f"{option_name(found[2])} {found[1]}", rephrased)
+        rephrased = _KEY.sub(lambda found: option_name(found[1]), rephrased)
     return re.sub(r"(\(|with )force\b", r"\1--force", rephrased)
 
 
