@@ -14,6 +14,23 @@ from shoal.job import Job
 _MEASURES = datasets.eia(n_columns=10).columns
 
 
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Create a folder, and remove it again if what is done in the block is refused and leaves it empty."""
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise FileError(f"The folder {str(folder)!r} cannot be created. Choose another one with --output.") from None
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
 @click.command("demo", epilog="\b\nExamples:\n  shoal demo\n  shoal demo -k 10 --output /tmp/demo")
 @click.option("-k", "k", type=int, default=5, show_default=True, help="Smallest cell size, at least 2.")
 @click.option(
@@ -47,20 +64,3 @@ def command(k: int, output: str) -> None:
     with _made(folder):
         run_and_tell(job, force=True)
     click.echo(f"\nOpen {folder / 'report.html'} in a browser.")
-
-
-@contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Create a folder and those above it; remove them if the block fails and they are empty."""
-    new = [path for path in (folder, *folder.parents) if not path.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise FileError(f"The folder {str(folder)!r} cannot be created.") from None
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            for path in new:
-                path.rmdir()
-        raise
