@@ -86,9 +86,9 @@ def loss(X: ArrayLike, labels: ArrayLike) -> Loss:
         raise ParameterError("X has no records, so there is no loss to measure. Pass at least one record.")
     cells = _as_labels(labels, n_records)
     columns, exponent = _scaled_columns(matrix)
-    within = _squared_distances(columns, cells)
+    within = squared_distances(columns, cells)
     sse = within.sum()
-    sst = _squared_distances(columns, np.zeros_like(cells)).sum()
+    sst = squared_distances(columns, np.zeros_like(cells)).sum()
     return Loss(
         sse=float(_unscaled(sse, 2 * exponent)),
         sst=float(_unscaled(sst, 2 * exponent)),
@@ -156,8 +156,8 @@ def _unscaled(value: NDArray[np.float64] | np.float64, exponent: int) -> NDArray
         return np.asarray(np.ldexp(value, exponent))
 
 
-def _squared_distances(columns: Matrix, labels: Labels) -> NDArray[np.float64]:
-    """Return the squared distance of each record to the mean of its cell."""
+def squared_distances(columns: Matrix, labels: Labels) -> NDArray[np.float64]:
+    """Return the squared distance of each record to the mean of its cell; `columns` has shape (n_dims, n_records)."""
     sizes = np.bincount(labels)
     member = np.empty(len(sizes), dtype=np.int64)
     member[labels] = np.arange(len(labels))

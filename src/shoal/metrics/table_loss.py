@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal import kernels
 from shoal.columns.axes import NominalAxis, NumberAxis
 from shoal.columns.space import Space
+from shoal.metrics.loss import squared_distances
 from shoal.typing import Labels, Vector
 
 
@@ -125,8 +125,10 @@ def _column_loss(
         apart = axis.squared_apart(codes, axis.codes(after))
         sse = float(apart.sum()) if labels is None else axis.spread_within(codes, labels)
         return _Found(sse, axis.spread_within(codes, np.zeros_like(codes)), apart)
-    Z = axis.encode(before)
-    apart = np.square(Z - axis.encode(after)).sum(axis=1)
-    within = apart if labels is None else kernels.cell_spread(Z, labels, int(labels.max()) + 1)
-    sst = float(np.square(Z - Z.mean(axis=0)).sum())
+    Z = axis.encode(before).T
+    apart = np.zeros(len(before))
+    for one, other in zip(Z, axis.encode(after).T, strict=True):
+        apart += np.square(one - other)
+    within = apart if labels is None else squared_distances(Z, labels)
+    sst = sum(float(np.square(one - one.mean()).sum()) for one in Z)
     return _Found(float(within.sum()), sst, apart)
