@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.metrics.pairs import Columns, as_pairs, moments, one_of_each
+from shoal.metrics.pairs import Columns, as_pairs, moments
 from shoal.typing import Labels, Vector
+
 
 class Interval(NamedTuple):
     """Interval disclosure of a column, as shares of its non-missing original values.
@@ -66,16 +67,13 @@ def interval_disclosure(before: Columns, after: Columns, width: float = 0.1) -> 
         raise ParameterError(
             "width must be a positive number: a share of the values, and a number of standard deviations."
         )
-    return {name: interval_of(x, y, width) for name, x, y in as_pairs(before, after)}
+    return {
+        name: interval_of(x, *np.unique(y, return_inverse=True), width=width) for name, x, y in as_pairs(before, after)
+    }
 
 
-def interval_of(x: Vector, y: Vector, width: float = 0.1, cells: Labels | None = None) -> Interval:
-    """Return the interval disclosure of one column, before and after, in O(n log n) time in records.
-
-    `cells` are cell numbers from 0 without gaps, if the records of a cell have the same released value. This saves
-    looking for equal ones.
-    """
-    values, own = np.unique(y, return_inverse=True) if cells is None else (y[one_of_each(cells)], cells)
+def interval_of(x: Vector, values: Vector, own: Labels, width: float = 0.1) -> Interval:
+    """Return the interval disclosure of one column, whose record i is released as ``values[own[i]]``."""
     known = ~np.isnan(x)
     if not known.all():
         x, own = x[known], own[known]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal import kernels
 from shoal.arrays import times_power_of_two
 from shoal.errors import ParameterError
 from shoal.typing import Labels, Matrix, Vector
@@ -90,18 +91,19 @@ def as_weights(weights: ArrayLike, n_records: int) -> Vector:
     return array
 
 
-def present(*columns: Vector, weights: Vector | None = None) -> tuple[Vector, ...]:
-    """Return the entries at which no column has a missing value and the weight is positive.
+def present(columns: Sequence[Vector], weights: Vector | None = None) -> tuple[Sequence[Vector], Vector | None]:
+    """Return the entries of columns and weights at which no value is missing and the weight is positive.
 
-    With weights, these come last. Where all entries are such, the arrays themselves are returned.
+    Where all entries are such, the arrays themselves are returned.
     """
     where = ~np.isnan(columns[0])
     for column in columns[1:]:
         where &= ~np.isnan(column)
     if weights is not None:
         where &= weights > 0
-        columns = (*columns, weights)
-    return columns if where.all() else tuple(column[where] for column in columns)
+    if where.all():
+        return columns, weights
+    return [column[where] for column in columns], None if weights is None else weights[where]
 
 
 class Moments(NamedTuple):
@@ -116,15 +118,15 @@ class Moments(NamedTuple):
         """Return the same unit with a number as origin, and as mean."""
         return self._replace(origin=float(times_power_of_two(np.array([origin]), -self.exponent)[0]), mean=0.0)
 
-    def moved(self, values: Vector, out: Vector | None = None) -> Vector:
+    def moved(self, values: Vector) -> Vector:
         """Return numbers in this unit and from this origin."""
-        found = times_power_of_two(values, -self.exponent, out)
+        found = times_power_of_two(values, -self.exponent)
         found -= self.origin
         return found
 
-    def deviations(self, values: Vector, out: Vector | None = None) -> Vector:
+    def deviations(self, values: Vector) -> Vector:
         """Return numbers as standard deviations from the mean; from the mean alone if all values were equal."""
-        found = self.moved(values, out)
+        found = self.moved(values)
         found -= self.mean
         found /= self.sd or 1.0
         return found
@@ -138,7 +140,7 @@ def moments(values: Vector, weights: Vector | None = None, like: Moments | None 
     if like is None:
         exponent = int(np.frexp(max(values.max(), -values.min()))[1])
         like = Moments(exponent, 0.0, 0.0, 1.0).relative_to(values[0])
-    mean, variance = _means_and_covariance([values], [like._replace(mean=0.0, sd=1.0)], weights)
+    mean, variance = kernels.co_moments([values], [-like.exponent], [like.origin], weights)
     return like._replace(mean=float(mean[0]), sd=float(np.sqrt(variance[0, 0])))
 
 
@@ -147,40 +149,12 @@ def covariance(columns: Sequence[Vector], units: Sequence[Moments], weights: Vec
 
     A column of equal values has covariances of exactly 0.
     """
+    # Relative to a record: equal values are then exactly 0.
     frames = [unit.relative_to(column[0]) for unit, column in zip(units, columns, strict=True)]
-    return _means_and_covariance(columns, frames, weights)[1]
-
-
-def _means_and_covariance(
-    columns: Sequence[Vector], frames: Sequence[Moments], weights: Vector | None
-) -> tuple[Vector, Matrix]:
-    """Return means and covariances of columns as deviations in their frames, with memory for one block of records."""
-    n_columns, n_records = len(columns), len(columns[0])
-    space = np.empty((n_columns, min(BLOCK, n_records)))
-    products, totals, means = np.zeros((n_columns, n_columns)), [], []
-    for block in blocks(n_records):
-        Z, w = space[:, : block.stop - block.start], None if weights is None else weights[block]
-        for row, frame, column in zip(Z, frames, columns, strict=True):
-            frame.deviations(column[block], out=row)
-        # Relative to a value, then to the mean of the block: shared digits cancel before anything is squared.
-        totals.append(total_weight(Z[0], w))
-        means.append([weighted_sum(row, w) / totals[-1] for row in Z])
-        Z -= np.array([means[-1]]).T
-        products += _products(Z, w)
-    shares, M = np.array(totals) / sum(totals), np.array(means).T
-    mean = (M * shares).sum(axis=1)
-    return mean, products / sum(totals) + _products(M - mean[:, None], shares)
-
-
-def _products(Z: Matrix, weights: Vector | None) -> Matrix:
-    """Return the sum of the products of each two rows; `Z` is overwritten."""
-    if weights is not None:
-        Z *= np.sqrt(weights)
-    found = np.empty((len(Z), len(Z)))
-    for i, row in enumerate(Z):
-        # Two rows of a block at a time, for which BLAS starts no threads: with more of them it rounds differently.
-        found[i, : i + 1] = found[: i + 1, i] = [np.dot(row, other) for other in Z[: i + 1]]
-    return found
+    exponents, origins = [-frame.exponent for frame in frames], [frame.origin for frame in frames]
+    found = kernels.co_moments(columns, exponents, origins, weights)[1]
+    sds = [unit.sd or 1.0 for unit in units]
+    return np.asarray(found / np.outer(sds, sds))
 
 
 BLOCK = 1 << 13

@@ -11,6 +11,7 @@ from shoal.columns.schema import Kind, Role, Schema
 from shoal.columns.space import Space
 from shoal.metrics.interval import Interval, interval_of
 from shoal.metrics.linkage import Linkage, cell_linkage
+from shoal.metrics.pairs import one_of_each
 from shoal.metrics.risk import Risk, class_risk, uniqueness
 from shoal.metrics.utility import nominal_utility, numeric_utility
 from shoal.typing import Labels, Matrix, Vector
@@ -60,8 +61,11 @@ def table_intervals(
     original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None = None
 ) -> dict[str, Interval]:
     """Measure the interval disclosure of the numeric quasi-identifiers; `labels` as in `table_risk`."""
+    if labels is None:
+        labels = np.arange(original.num_rows)  # every record has published values of its own
+    first = one_of_each(labels)
     return {
-        name: interval_of(as_floats(original[name]), as_floats(replaced[name]), cells=labels)
+        name: interval_of(as_floats(original[name]), as_floats(replaced[name])[first], labels)
         for name in numeric_columns(schema)
     }
 
@@ -73,7 +77,7 @@ def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, l
     )
     if labels is None:
         return class_ids(published)
-    first = np.unique(labels, return_index=True)[1]
+    first = one_of_each(labels)
     return class_ids(published.take(pa.array(first)))[labels]
 
 
@@ -92,7 +96,7 @@ def table_linkage(
     """
     if labels is None:
         labels = np.arange(original.num_rows)  # every record has published values of its own
-    first = np.unique(labels, return_index=True)[1]  # a record of each cell
+    first = one_of_each(labels)
     points = space.encode(replaced.take(pa.array(first)))
     by = [column.name for column in schema.having(Role.BY)]
     if by:
@@ -118,8 +122,8 @@ def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weight
         found["numeric"] = changes.to_dict()
     if others:
         pairs = {name: _codes(original[name], replaced[name]) for name in others}
-        sides = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
-        found["nominal"] = {name: change._asdict() for name, change in nominal_utility(*sides, weights).items()}
+        first, second = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
+        found["nominal"] = {name: change._asdict() for name, change in nominal_utility(first, second, weights).items()}
     return found
 
 

@@ -163,8 +163,8 @@ class _Column(NamedTuple):
 
 
 def _unit(pair: Pair, weights: Vector | None) -> Moments | None:
-    originals = present(pair.before, weights=weights)
-    return moments(*originals) if len(originals[0]) else None
+    (originals,), own = present([pair.before], weights)
+    return moments(originals, own) if len(originals) else None
 
 
 def _change(column: _Column, weights: Vector | None, il1s: float) -> ColumnChange:
@@ -174,24 +174,23 @@ def _change(column: _Column, weights: Vector | None, il1s: float) -> ColumnChang
     removed = _ratio(weighted_sum(there & np.isnan(after), weights), weighted_sum(there, weights))
     if unit is None:
         return ColumnChange(0.0, 0.0, il1s, removed)
-    released = present(after, weights=weights)
+    (released,), own = present([after], weights)
     if not column.varies:
         # The change has no unit: it is infinite.
-        changed = np.inf if unit.moved(released[0]).any() else 0.0
+        changed = np.inf if unit.moved(released).any() else 0.0
         return ColumnChange(changed, changed, il1s, removed)
-    if not len(released[0]):
+    if not len(released):
         return ColumnChange(0.0, -1.0, il1s, removed)
     with np.errstate(over="ignore"):
-        now = moments(*released, like=unit)
+        now = moments(released, own, like=unit)
     return ColumnChange((now.mean - unit.mean) / unit.sd, (now.sd / unit.sd) ** 2 - 1, il1s, removed)
 
 
 def _total_il1s(column: _Column, weights: Vector | None) -> tuple[float, float]:
     """Return the weighted sum of the absolute changes, and the sum of the weights of the values compared."""
-    before, after, *weight = present(column.pair.before, column.pair.after, weights=weights)
+    (before, after), own = present(column.pair[1:], weights)
     if column.unit is None or not len(before):
         return 0.0, 0.0
-    own = weight[0] if weight else None
     distance = 0.0
     for block in blocks(len(before)):
         moved = np.abs(column.unit.moved(before[block]) - column.unit.moved(after[block]))
@@ -206,13 +205,13 @@ def _ratio(part: float, whole: float) -> float:
 
 def _covariances(columns: list[_Column], weights: Vector | None) -> tuple[Matrix, Matrix]:
     """Return the covariances before and after of the records that are complete on both sides."""
-    sides = [side for column in columns for side in column.pair[1:]]
-    complete = present(*sides, weights=weights) if columns else ((),)
-    if not len(complete[0]):
-        return np.zeros((len(columns), len(columns))), np.zeros((len(columns), len(columns)))
+    n_columns = len(columns)
+    before, after = ([getattr(column.pair, side) for column in columns] for side in ("before", "after"))
+    both, own = present([*before, *after], weights) if columns else ([np.empty(0)], None)
+    if not len(both[0]):
+        return np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_columns))
     units = [column.unit for column in columns if column.unit is not None]
-    own = None if weights is None else complete[-1]
-    return covariance(complete[: len(sides) : 2], units, own), covariance(complete[1 : len(sides) : 2], units, own)
+    return covariance(both[:n_columns], units, own), covariance(both[n_columns:], units, own)
 
 
 def _correlations(covariance: Matrix) -> Matrix:
