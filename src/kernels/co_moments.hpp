@@ -110,13 +110,23 @@ class CoMoments {
             }
     }
 
+    // The sum of term(0) to term(n - 1), by halves, so that roundings do not add up.
     template <class Term>
     static double sum(std::size_t n, Term term) {
+        return sum(0, n, term);
+    }
+
+    template <class Term>
+    static double sum(std::size_t from, std::size_t to, Term term) {
+        if (to - from > block_size) {
+            const std::size_t middle = from + (to - from) / 2 / n_lanes * n_lanes;
+            return sum(from, middle, term) + sum(middle, to, term);
+        }
         double lanes[n_lanes] = {};
-        const std::size_t whole = n / n_lanes * n_lanes;
-        for (std::size_t i = 0; i < whole; i += n_lanes)
+        const std::size_t whole = from + (to - from) / n_lanes * n_lanes;
+        for (std::size_t i = from; i < whole; i += n_lanes)
             for (std::size_t lane = 0; lane < n_lanes; ++lane) lanes[lane] += term(i + lane);
-        for (std::size_t i = whole; i < n; ++i) lanes[i - whole] += term(i);
+        for (std::size_t i = whole; i < to; ++i) lanes[i - whole] += term(i);
         double total = 0;
         for (const double lane : lanes) total += lane;
         return total;

@@ -85,13 +85,14 @@ def differential(
     sizes = np.bincount(labels)
     tried = tried[sizes[labels[tried]] > 1]
     by_cell, ends = _members(labels, labels[tried], sizes)
+    # From a common origin and scaled by powers of two, so that means of whole numbers may tie exactly.
     X, Y = (
-        np.column_stack([unit.deviations(getattr(pair, side)[by_cell]) for pair, unit in columns])
+        np.column_stack([unit.moved(getattr(pair, side)[by_cell]) for pair, unit in columns])
         for side in ("before", "after")
     )
     # Quantiles follow the distribution of the column, so each has the same prior probability.
     places = np.quantile(np.arange(len(labels)), np.linspace(0, 1, _N_GUESSES), method="nearest")
-    values = np.column_stack([unit.deviations(np.sort(pair.before)[places]) for pair, unit in columns])
+    values = np.column_stack([unit.moved(np.sort(pair.before)[places]) for pair, unit in columns])
     errors, blind = np.zeros((2, len(tried), len(columns)))
     for size in np.unique(sizes[labels[tried]]):  # cells of one size at once
         those = np.flatnonzero(sizes[labels[tried]] == size)
@@ -100,7 +101,8 @@ def differential(
         known = X[cells[~own].reshape(len(those), size - 1)]
         errors[those] = _guesses(known, Y[cells], rho, values) - X[cells[own]]
         blind[those] = _nearest(values, known.mean(axis=1)) - X[cells[own]]
-    found = [np.abs(side) if len(side) else np.zeros((1, 1)) for side in (errors, blind)]
+    sds = [unit.sd for _, unit in columns]
+    found = [np.abs(side) / sds if len(side) else np.zeros((1, 1)) for side in (errors, blind)]
     shares = [float((side <= WITHIN).mean()) for side in found]
     roots = [float(np.sqrt(np.square(side).mean())) for side in found]
     return Differential(shares[0], roots[0], shares[1], roots[1], len(tried))
@@ -148,7 +150,7 @@ def _weighed(known: Vector, published: Vector, rho: float, values: Vector) -> fl
 
 
 def _nearest(values: Matrix, guesses: Matrix) -> Matrix:
-    """Return the value nearest to a guess, in each column of ascending values; shape (n_guesses, n_columns)."""
+    """Return the nearest of the ascending values of a column, the lower of two; shape (n_guesses, n_columns)."""
     found = np.empty_like(guesses)
     for j, column in enumerate(values.T):
         above = np.searchsorted(column, guesses[:, j]).clip(1, len(column) - 1)
