@@ -401,7 +401,9 @@ def co_moments(
     The same bits for any number of threads. The columns may hold NaN, and the results then do.
     """
     own = [] if weights is None else [weights]
-    return _kernels.co_moments(list(columns), list(exponents), np.array(origins, dtype=float), own, n_threads())
+    # Of fewer numbers the sums take less time than starting a thread.
+    threads = n_threads() if len(columns) * len(columns[0]) >= 1 << 20 else 1
+    return _kernels.co_moments(list(columns), list(exponents), np.array(origins, dtype=float), own, threads)
 
 
 class Remaining:

@@ -172,7 +172,7 @@ def weighted_sum(values: Vector | NDArray[np.bool_], weights: Vector | None) -> 
     return float((values if weights is None else values * weights).sum())
 
 
-def total_weight(values: Vector, weights: Vector | None) -> float:
+def total_weight(values: Vector | Labels, weights: Vector | None) -> float:
     """Return the sum of the weights of values: their number, if they have none."""
     return float(len(values)) if weights is None else float(weights.sum())
 
@@ -197,6 +197,6 @@ def as_classes(classes: ArrayLike, n_records: int | None = None) -> Labels:
             f"Classes must be whole numbers; their dtype is {array.dtype}. Number them with "
             "np.unique(classes, return_inverse=True)[1]."
         )
-    if array.min() >= 0 and array.max() < len(array) and np.bincount(array.astype(np.int64)).all():
-        return array.astype(np.int64)
+    if array.min() >= 0 and array.max() < len(array) and np.bincount(np.asarray(array, dtype=np.int64)).all():
+        return np.asarray(array, dtype=np.int64)
     return np.unique(array, return_inverse=True)[1].reshape(-1).astype(np.int64)

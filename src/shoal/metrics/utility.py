@@ -284,16 +284,17 @@ def nominal_utility(
     n_records = len(pairs[0][1]) if pairs else 0
     if n_records == 0:
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
-    w = np.ones(n_records) if weights is None else as_weights(weights, n_records)
-    return {name: _nominal_change(x, y, w / w.sum()) for name, x, y in pairs}
+    w = None if weights is None else as_weights(weights, n_records)
+    return {name: _nominal_change(x, y, w) for name, x, y in pairs}
 
 
-def _nominal_change(x: NDArray[np.generic], y: NDArray[np.generic], shares: Vector) -> NominalChange:
+def _nominal_change(x: NDArray[np.generic], y: NDArray[np.generic], weights: Vector | None) -> NominalChange:
     both = np.concatenate([x, y])
     codes = (as_classes(both) if both.dtype.kind in "iu" else np.unique(both, return_inverse=True)[1]).reshape(2, -1)
-    p, q = (np.bincount(code, shares, codes.max() + 1) for code in codes)
+    total = total_weight(codes[0], weights)
+    p, q = (np.bincount(code, weights, int(codes.max()) + 1) / total for code in codes)
     return NominalChange(
-        changed=float(shares[codes[0] != codes[1]].sum()),
+        changed=weighted_sum(codes[0] != codes[1], weights) / total,
         total_variation=float(np.abs(p - q).sum() / 2),
         hellinger=float(np.sqrt(np.square(np.sqrt(p) - np.sqrt(q)).sum() / 2)),
     )
