@@ -78,6 +78,14 @@ def cell_spread(X, labels, n_cells):
     return np.array([distances(X[labels == c], centroid(X[labels == c])).sum() for c in range(n_cells)])
 
 
+def co_moments(columns, weights):
+    """Return the means and covariances of columns of fractions, exactly."""
+    total = sum(weights)
+    means = [sum(w * v for v, w in zip(column, weights, strict=True)) / total for column in columns]
+    away = [[v - mean for v in column] for column, mean in zip(columns, means, strict=True)]
+    return means, [[sum(w * a * b for w, a, b in zip(weights, x, y, strict=True)) / total for y in away] for x in away]
+
+
 def join_nearest(X, labels, cells, left):
     """Let each record that is left over join the cell with the nearest centroid; the centroids stay."""
     centroids = np.array([centroid(X[cell]) for cell in cells])

@@ -590,13 +590,15 @@ class Release:
     @cached_property
     def utility(self) -> dict[str, Any]:
         """Data utility: changes of means, variances, correlations and categories."""
-        return table_utility(self.original, self.measured, self.schema, self.weights)
+        with kernels.using(self.threads):
+            return table_utility(self.original, self.measured, self.schema, self.weights)
 
     @cached_property
     def attacks(self) -> list[Attack]:
         """Attribute disclosure without reidentification: from k - 1 known records, and from the groups."""
         rho = self.job.rho or 0.0
-        return attacks_on(self.original, self.plain_columns, self.schema, self.space, self.X, self.labels, rho)
+        with kernels.using(self.threads):
+            return attacks_on(self.original, self.plain_columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
         """Return a lower bound on the loss of any release of these records with this k (`shoal.metrics.lower_bound`).
@@ -716,7 +718,8 @@ class Release:
             )
         said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
         said |= {"title": title, "author": author, "date": date}
-        write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
+        with kernels.using(self.threads):
+            write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
         return files.paths
 
     def _repr_html_(self) -> str:
