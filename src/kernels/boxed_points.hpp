@@ -9,78 +9,114 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "principal_axes.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
 #include "spatial_order.hpp"
 
 namespace shoal {
 
-// Turns rows into floats: scaled by a power of two and relative to a centre. Columns of large variance come first, so
-// that a few columns exclude most pairs.
+// Turns rows into floats: scaled by a power of two, relative to a centre, and along the principal axes, so that a few
+// coordinates exclude most pairs. The last axes are left out, by which distances can only decrease.
 class FloatFrame {
   public:
-    FloatFrame(Rows<const double> points, double scale)
-        : scale_(scale), middle_(points.dims(), 0.0), columns_(points.dims()) {
-        const auto n = static_cast<double>(points.size());
-        for (std::size_t i = 0; i < points.size(); ++i)
-            for (std::size_t j = 0; j < points.dims(); ++j) middle_[j] += points[i][j] * scale_ / n;
-        std::vector<double> spread(points.dims(), 0.0);
-        for (std::size_t i = 0; i < points.size(); ++i)
-            for (std::size_t j = 0; j < points.dims(); ++j) {
-                const double away = points[i][j] * scale_ - middle_[j];
-                spread[j] += away * away;
-            }
-        std::iota(columns_.begin(), columns_.end(), std::size_t{0});
-        std::ranges::stable_sort(columns_, [&](std::size_t a, std::size_t b) { return spread[a] > spread[b]; });
+    FloatFrame(Rows<const double> X, double scale, const Loops& loops)
+        : scale_(scale), middle_(middle_of(X, scale)), loops_(loops) {
+        const PrincipalAxes turn(X, scale, middle_, may_leave_out);
+        n_dims_ = turn.n_kept();
+        width_ = (n_dims_ + 7) / 8 * 8;
+        if (turn.axes().empty()) return;
+        axes_.resize(X.dims() * width_, 0.0f);
+        for (std::size_t axis = 0; axis < n_dims_; ++axis)
+            for (std::size_t j = 0; j < X.dims(); ++j)
+                axes_[j * width_ + axis] = static_cast<float>(turn.axes()[axis * X.dims() + j]);
     }
 
-    void place(std::span<const double> row, std::span<float> out) const {
-        for (std::size_t j = 0; j < out.size(); ++j) {
-            const std::size_t column = columns_[j];
-            out[j] = static_cast<float>(row[column] * scale_ - middle_[column]);
+    // Number of coordinates.
+    std::size_t n_dims() const { return n_dims_; }
+    // Room for the coordinates of a row.
+    std::size_t width() const { return width_; }
+
+    // Upper bound on the distance between a row as floats and the row along exact axes, relative to its length. Each
+    // float operation has a relative error of 2^-24.
+    double error() const {
+        if (axes_.empty()) return 6.1e-8;
+        return 6.1e-8 * (1 + std::sqrt(static_cast<double>(width_)) * static_cast<double>(middle_.size() + 2));
+    }
+
+    // Writes the coordinates and returns the length of the whole row.
+    double place(std::span<const double> row, std::span<float> away, std::span<float> out) const {
+        double length2 = 0;
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            const double difference = row[j] * scale_ - middle_[j];
+            length2 += difference * difference;
+            away[j] = static_cast<float>(difference);
         }
+        if (axes_.empty())
+            std::ranges::copy(away, out.begin());
+        else
+            loops_.products(axes_.data(), width_, n_dims_, away, out.data());
+        return std::sqrt(length2);
     }
 
   private:
+    static constexpr double may_leave_out = 0.1;
+
+    static std::vector<double> middle_of(Rows<const double> X, double scale) {
+        std::vector<double> middle(X.dims(), 0.0);
+        for (std::size_t i = 0; i < X.size(); ++i)
+            for (std::size_t j = 0; j < X.dims(); ++j) middle[j] += X[i][j] * scale;
+        for (double& value : middle) value /= static_cast<double>(std::max<std::size_t>(X.size(), 1));
+        return middle;
+    }
+
     double scale_;
     std::vector<double> middle_;
-    std::vector<std::size_t> columns_;
+    const Loops& loops_;
+    std::size_t n_dims_ = 0;
+    std::size_t width_ = 0;
+    std::vector<float> axes_;  // column by column, width_ numbers each; empty without a rotation
 };
 
-// Points as floats in one frame.
+// Points as floats in one frame, in a spatial order.
 class BoxedPoints {
   public:
-    // In this order, 64 to a block.
-    BoxedPoints(Rows<const float> points, std::vector<std::uint32_t> order)
-        : n_dims_(points.dims()),
-          n_blocks_((points.size() + block_size - 1) / block_size),
-          order_(std::move(order)),
+    // Boxes n points, row_of(0) to row_of(n - 1).
+    template <class RowOf>
+    BoxedPoints(std::size_t n, const RowOf& row_of, const FloatFrame& frame, Pool& pool)
+        : n_dims_(frame.n_dims()),
+          n_blocks_((n + block_size - 1) / block_size),
           // The last block is padded with NaN, which is near nothing.
           tiles_(n_blocks_ * block_size * n_dims_, std::numeric_limits<float>::quiet_NaN()),
           low_(n_blocks_ * n_dims_, std::numeric_limits<float>::infinity()),
           high_(n_blocks_ * n_dims_, -std::numeric_limits<float>::infinity()),
           lower_(low_.size()),
           upper_(low_.size()) {
-        for (std::size_t place = 0; place < order_.size(); ++place) put(place, points[order_[place]]);
-        for (std::size_t block = 0; block < n_blocks_; ++block)
-            for (std::size_t j = 0; j < n_dims_; ++j) {
-                lower_[j * n_blocks_ + block] = low_[block * n_dims_ + j];
-                upper_[j * n_blocks_ + block] = high_[block * n_dims_ + j];
-            }
+        const std::size_t width = frame.width();
+        std::vector<float> floats(n * width);
+        std::vector<double> radius(pool.size(), 0.0);
+        pool.split(n, 4.0 * static_cast<double>(width), [&](std::size_t thread, std::size_t from, std::size_t to) {
+            std::vector<float> away(n ? row_of(0).size() : 0);
+            for (std::size_t i = from; i < to; ++i)
+                radius[thread] = std::max(radius[thread], frame.place(row_of(i), away, {&floats[i * width], width}));
+        });
+        error_ = *std::ranges::max_element(radius) * frame.error();
+        const Rows<const float> points(floats.data(), n, width);
+        order_ = spatial_order(points, block_size, pool);
+        pool.split(n_blocks_, 2.0 * static_cast<double>(block_size * n_dims_),
+                   [&](std::size_t, std::size_t from, std::size_t to) {
+                       for (std::size_t block = from; block < to; ++block) fill(block, points);
+                   });
     }
-    // In a spatial order.
-    BoxedPoints(Rows<const float> points, Pool& pool) : BoxedPoints(points, spatial_order(points, block_size, pool)) {}
 
     std::size_t n_dims() const { return n_dims_; }
     std::size_t n_blocks() const { return n_blocks_; }
-    const std::vector<std::uint32_t>& order() const { return order_; }
-    // The largest distance from the centre.
-    double radius() const { return radius_; }
+    // Upper bound on the distance of the floats from the points.
+    double error() const { return error_; }
     // The indices of the points in a block.
     std::span<const std::uint32_t> numbers(std::size_t block) const {
         const std::size_t first = block * block_size;
@@ -96,21 +132,28 @@ class BoxedPoints {
     const float* upper() const { return upper_.data(); }
 
   private:
-    void put(std::size_t place, std::span<const float> point) {
-        const std::size_t block = place / block_size;
-        double radius2 = 0;
-        for (std::size_t j = 0; j < n_dims_; ++j) {
-            radius2 += static_cast<double>(point[j]) * point[j];
-            tiles_[(block * n_dims_ + j) * block_size + place % block_size] = point[j];
-            low_[block * n_dims_ + j] = std::min(low_[block * n_dims_ + j], point[j]);
-            high_[block * n_dims_ + j] = std::max(high_[block * n_dims_ + j], point[j]);
+    void fill(std::size_t block, Rows<const float> points) {
+        float* low = &low_[block * n_dims_];
+        float* high = &high_[block * n_dims_];
+        float* tile = &tiles_[block * block_size * n_dims_];
+        for (const std::uint32_t number : numbers(block)) {
+            const auto point = points[number];
+            for (std::size_t j = 0; j < n_dims_; ++j) {
+                tile[j * block_size] = point[j];
+                low[j] = std::min(low[j], point[j]);
+                high[j] = std::max(high[j], point[j]);
+            }
+            ++tile;
         }
-        radius_ = std::max(radius_, std::sqrt(radius2));
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            lower_[j * n_blocks_ + block] = low[j];
+            upper_[j * n_blocks_ + block] = high[j];
+        }
     }
 
     std::size_t n_dims_;
     std::size_t n_blocks_;
-    double radius_ = 0;
+    double error_ = 0;
     std::vector<std::uint32_t> order_;
     std::vector<float> tiles_;
     std::vector<float> low_, high_, lower_, upper_;
@@ -123,9 +166,7 @@ class PairSearch {
         : queries_(queries),
           targets_(targets),
           loops_(loops),
-          // A coordinate has a relative error of 2^-24, and of 2^-53 before, so a distance has that of the two radii,
-          // which are rounded too.
-          error_((queries.radius() + targets.radius()) * 6.2e-8 + 1e-44 * static_cast<double>(queries.n_dims())),
+          error_((queries.error() + targets.error()) * (1 + 1e-9) + 1e-40),
           // Each float operation has a relative error of 2^-24.
           rounding_(1 + 1.3e-7 * static_cast<double>(queries.n_dims() + 4)),
           // Squares may underflow, or lose digits.
