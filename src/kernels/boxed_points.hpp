@@ -9,10 +9,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "coded_blocks.hpp"
+#include "distance.hpp"
 #include "principal_axes.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
@@ -29,15 +32,17 @@ class FloatFrame {
         const PrincipalAxes turn(X, scale, middle_, may_leave_out);
         n_dims_ = turn.n_kept();
         width_ = (n_dims_ + 7) / 8 * 8;
-        if (turn.axes().empty()) return;
-        axes_.resize(X.dims() * width_, 0.0f);
-        for (std::size_t axis = 0; axis < n_dims_; ++axis)
+        if (!turn.axes().empty()) axes_.resize(X.dims() * width_, 0.0f);
+        for (std::size_t axis = 0; axis < n_dims_ && !axes_.empty(); ++axis)
             for (std::size_t j = 0; j < X.dims(); ++j)
                 axes_[j * width_ + axis] = static_cast<float>(turn.axes()[axis * X.dims() + j]);
+        per_step_ = CodedBlocks::most_steps / (usual_extent * mean_extent(X));
     }
 
     // Number of coordinates.
     std::size_t n_dims() const { return n_dims_; }
+    // Steps of the lattice of the codes in a unit.
+    double per_step() const { return per_step_; }
     // Room for the coordinates of a row.
     std::size_t width() const { return width_; }
 
@@ -65,6 +70,22 @@ class FloatFrame {
 
   private:
     static constexpr double may_leave_out = 0.1;
+    // Codes reach this many times as far as the mean magnitude of the widest coordinate: 3.2 standard deviations of
+    // Gaussian records.
+    static constexpr double usual_extent = 4;
+
+    // The largest mean magnitude of a coordinate, in a sample.
+    double mean_extent(Rows<const double> X) const {
+        const std::size_t every = std::max<std::size_t>(X.size() / 4096, 1);
+        std::vector<float> away(X.dims()), point(width_);
+        std::vector<double> sums(width_, 0.0);
+        for (std::size_t i = 0; i < X.size(); i += every) {
+            place(X[i], away, point);
+            for (std::size_t j = 0; j < n_dims_; ++j) sums[j] += std::abs(point[j]);
+        }
+        const double largest = sums.empty() ? 0.0 : *std::ranges::max_element(sums);
+        return std::max(largest * static_cast<double>(every) / static_cast<double>(X.size() + 1), 1e-30);
+    }
 
     static std::vector<double> middle_of(Rows<const double> X, double scale) {
         std::vector<double> middle(X.dims(), 0.0);
@@ -79,6 +100,7 @@ class FloatFrame {
     const Loops& loops_;
     std::size_t n_dims_ = 0;
     std::size_t width_ = 0;
+    double per_step_ = 1;
     std::vector<float> axes_;  // column by column, width_ numbers each; empty without a rotation
 };
 
@@ -95,7 +117,8 @@ class BoxedPoints {
           low_(n_blocks_ * n_dims_, std::numeric_limits<float>::infinity()),
           high_(n_blocks_ * n_dims_, -std::numeric_limits<float>::infinity()),
           lower_(low_.size()),
-          upper_(low_.size()) {
+          upper_(low_.size()),
+          codes_(n_blocks_, n_dims_, frame.per_step()) {
         const std::size_t width = frame.width();
         std::vector<float> floats(n * width);
         std::vector<double> radius(pool.size(), 0.0);
@@ -107,16 +130,22 @@ class BoxedPoints {
         error_ = *std::ranges::max_element(radius) * frame.error();
         const Rows<const float> points(floats.data(), n, width);
         order_ = spatial_order(points, block_size, pool);
+        std::vector<double> code_error(pool.size(), 0.0);
         pool.split(n_blocks_, 2.0 * static_cast<double>(block_size * n_dims_),
-                   [&](std::size_t, std::size_t from, std::size_t to) {
-                       for (std::size_t block = from; block < to; ++block) fill(block, points);
+                   [&](std::size_t thread, std::size_t from, std::size_t to) {
+                       for (std::size_t block = from; block < to; ++block)
+                           code_error[thread] = std::max(code_error[thread], fill(block, points));
                    });
+        code_error_ = *std::ranges::max_element(code_error);
     }
 
     std::size_t n_dims() const { return n_dims_; }
     std::size_t n_blocks() const { return n_blocks_; }
     // Upper bound on the distance of the floats from the points.
     double error() const { return error_; }
+    // Coarse codes of the points, and an upper bound on their rounding, in steps.
+    const CodedBlocks& codes() const { return codes_; }
+    double code_error() const { return code_error_; }
     // The indices of the points in a block.
     std::span<const std::uint32_t> numbers(std::size_t block) const {
         const std::size_t first = block * block_size;
@@ -132,7 +161,8 @@ class BoxedPoints {
     const float* upper() const { return upper_.data(); }
 
   private:
-    void fill(std::size_t block, Rows<const float> points) {
+    // Returns how far, in steps, the codes of the block are from its points.
+    double fill(std::size_t block, Rows<const float> points) {
         float* low = &low_[block * n_dims_];
         float* high = &high_[block * n_dims_];
         float* tile = &tiles_[block * block_size * n_dims_];
@@ -149,6 +179,8 @@ class BoxedPoints {
             lower_[j * n_blocks_ + block] = low[j];
             upper_[j * n_blocks_ + block] = high[j];
         }
+        const auto inside = numbers(block);
+        return codes_.code(block, inside.size(), [&](std::size_t slot) { return points[inside[slot]]; });
     }
 
     std::size_t n_dims_;
@@ -157,6 +189,8 @@ class BoxedPoints {
     std::vector<std::uint32_t> order_;
     std::vector<float> tiles_;
     std::vector<float> low_, high_, lower_, upper_;
+    CodedBlocks codes_;
+    double code_error_ = 0;
 };
 
 // Finds the targets near each point of a block of queries; holds the working memory of one thread.
@@ -171,25 +205,30 @@ class PairSearch {
           rounding_(1 + 1.3e-7 * static_cast<double>(queries.n_dims() + 4)),
           // Squares may underflow, or lose digits.
           vanishing_(1.2e-38 * static_cast<double>(queries.n_dims() + 1)),
+          code_error_((queries.code_error() + targets.code_error()) * (1 + slack) + slack),
           points_(block_size * queries.n_dims()),
+          codes_(block_size * 2 * CodedBlocks::most_coded),
           gaps_(targets.n_blocks()) {}
 
     // Calls found(slot, index) for each target within the squared limit of the query in a slot of the block, and for
     // some beyond. The value it returns is the new limit, which may only decrease.
     template <class Found>
     void for_each_near(std::size_t block, std::span<const double> limits, const Found& found) {
-        const Probes probes = pose(block, limits);
+        pose(block, limits);
+        const Probes probes{queries_.n_dims(), points_.data(), queries_.tile(block), float_limits_.data()};
+        const CodedProbes coded{codes_.data(), shifts_.data(), at_least_.data()};
         choose(block);
         for (const std::uint32_t b : near_) {
-            const std::uint64_t which = loops_.touch(probes, targets_.low(b).data(), targets_.high(b).data());
+            std::uint64_t which = loops_.touch(probes, targets_.low(b).data(), targets_.high(b).data());
+            which = loops_.sift(coded, which, targets_.codes()[b], hits_.data());
             loops_.screen(probes, which, targets_.tile(b), hits_.data());
-            for (std::uint64_t left = which; left; left &= left - 1) {
-                const auto slot = static_cast<std::size_t>(std::countr_zero(left));
+            for (; which; which &= which - 1) {
+                const auto slot = static_cast<std::size_t>(std::countr_zero(which));
                 if (!hits_[slot]) continue;
                 double limit = 0;
                 for (std::uint64_t hits = hits_[slot]; hits; hits &= hits - 1)
                     limit = found(slot, targets_.numbers(b)[static_cast<std::size_t>(std::countr_zero(hits))]);
-                float_limits_[slot] = float_limit(limit);
+                limit_to(slot, limit);
             }
         }
     }
@@ -197,15 +236,19 @@ class PairSearch {
   private:
     static constexpr std::size_t n_first = 8;
 
-    // The queries as floats, and their limits; empty slots have a negative limit.
-    Probes pose(std::size_t block, std::span<const double> limits) {
+    // The queries as floats and as codes, and their limits; empty slots have a negative limit.
+    void pose(std::size_t block, std::span<const double> limits) {
         const std::size_t n = queries_.numbers(block).size();
-        for (std::size_t slot = 0; slot < n; ++slot)
+        const std::size_t n_codes = 2 * queries_.codes()[block].n_pairs;
+        float_limits_.fill(-1.0f);
+        for (std::size_t slot = 0; slot < n; ++slot) {
             for (std::size_t j = 0; j < queries_.n_dims(); ++j)
                 points_[slot * queries_.n_dims() + j] = queries_.tile(block)[j * block_size + slot];
-        float_limits_.fill(-1.0f);
-        for (std::size_t slot = 0; slot < n; ++slot) float_limits_[slot] = float_limit(limits[slot]);
-        return {queries_.n_dims(), points_.data(), queries_.tile(block), float_limits_.data()};
+            const std::span<std::int8_t> codes(&codes_[slot * n_codes], n_codes);
+            half_norms_[slot] = queries_.codes().pose(block, slot, codes);
+            shifts_[slot] = static_cast<std::int16_t>(64 * std::reduce(codes.begin(), codes.end(), 0));
+            limit_to(slot, limits[slot]);
+        }
     }
 
     // The blocks of targets within the limit of the box of the queries, the nearest few first.
@@ -220,19 +263,29 @@ class PairSearch {
         std::ranges::partial_sort(near_, first, {}, [&](std::uint32_t b) { return std::pair(gaps_[b], b); });
     }
 
-    // Upper bound on the float sum of squares of any point within the limit, and of a box around it.
-    float float_limit(double limit) const {
-        if (limit < 0) return -1.0f;
+    // Sets the upper bound on the float sum of squares of any point within the limit, and of a box around it; and the
+    // lower bound on its score: half the difference of the squares of the query's length and of the reach, in steps.
+    void limit_to(std::size_t slot, double limit) {
+        if (limit < 0) {
+            float_limits_[slot] = -1.0f;
+            return;
+        }
         const double reach = std::sqrt(limit) * (1 + 1e-15 * static_cast<double>(queries_.n_dims() + 4)) + error_;
-        return std::nextafter(static_cast<float>(reach * reach * rounding_ + vanishing_),
-                              std::numeric_limits<float>::infinity());
+        float_limits_[slot] = std::nextafter(static_cast<float>(reach * reach * rounding_ + vanishing_),
+                                             std::numeric_limits<float>::infinity());
+        const double steps = reach * targets_.codes().per_step() * (1 + slack) + code_error_;
+        at_least_[slot] =
+            static_cast<std::int16_t>(std::max(std::floor(half_norms_[slot] - steps * steps / 2) - 1, -32768.0));
     }
 
     const BoxedPoints& queries_;
     const BoxedPoints& targets_;
     const Loops& loops_;
-    double error_, rounding_, vanishing_;
+    double error_, rounding_, vanishing_, code_error_;
     std::vector<float> points_;
+    std::vector<std::int8_t> codes_;
+    std::array<double, block_size> half_norms_;
+    std::array<std::int16_t, block_size> shifts_, at_least_;
     std::array<float, block_size> float_limits_;
     std::array<std::uint64_t, block_size> hits_;
     std::vector<float> gaps_;

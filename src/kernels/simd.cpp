@@ -153,14 +153,16 @@ typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
     std::memcpy(&out, from, sizeof out);
 }
 
-// Which of 64 sums of squares are within their limits. gap(column, start, out) gives eight of the numbers to square,
-// limit(start, out) their limits. A few columns are added at a time: where all eight sums are beyond, the rest is
-// skipped.
+// Which of 64 sums of squares, of those in `wanted`, are within their limits. gap(column, start, out) gives eight of
+// the numbers to square, limit(start, out) their limits. A few columns are added at a time: where all eight sums are
+// beyond, the rest is skipped.
 template <class Gap, class Limit>
-[[gnu::always_inline]] inline std::uint64_t sums_within(std::size_t n_dims, const Limit& limit, const Gap& gap) {
+[[gnu::always_inline]] inline std::uint64_t sums_within(std::size_t n_dims, std::uint64_t wanted, const Limit& limit,
+                                                        const Gap& gap) {
     constexpr std::size_t columns_at_once = 8;
     std::uint64_t bits = 0;
     for (std::size_t start = 0; start < block_size; start += lanes) {
+        if (!(wanted >> start & 0xff)) continue;
         Lanes sums{};
         Lanes most;
         Lanes apart;
@@ -177,13 +179,13 @@ template <class Gap, class Limit>
         if (any[0] | any[1] | any[2] | any[3])
             for (std::size_t i = 0; i < lanes; ++i) bits |= std::uint64_t{sums[i] <= most[i]} << (start + i);
     }
-    return bits;
+    return bits & wanted;
 }
 
 [[gnu::always_inline]] inline std::uint64_t touch_loop(const Probes& probes, const float* low, const float* high) {
     const auto limit = [&](std::size_t start, Lanes& out)
                            __attribute__((always_inline)) { load(out, probes.limits + start); };
-    return sums_within(probes.n_dims, limit,
+    return sums_within(probes.n_dims, ~std::uint64_t{0}, limit,
                        [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
                            Lanes column;
                            load(column, probes.tile + j * block_size + start);
@@ -205,7 +207,7 @@ template <class Gap, class Limit>
             load(out, tile + j * block_size + start);
             out -= point[j];
         };
-        hits[probe] = sums_within(probes.n_dims, limit, gap);
+        hits[probe] = sums_within(probes.n_dims, hits[probe], limit, gap);
     }
 }
 
@@ -366,6 +368,29 @@ void screen_generic(const Probes& probes, std::uint64_t which, const float* tile
     screen_loop(probes, which, tile, hits);
 }
 
+std::uint64_t sift_generic(const CodedProbes& probes, std::uint64_t which, const CodedBlock& block,
+                           std::uint64_t* hits) {
+    std::uint64_t found = 0;
+    for (; which; which &= which - 1) {
+        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
+        const std::int8_t* point = probes.points + probe * 2 * block.n_pairs;
+        std::int16_t score[block_size];
+        for (std::size_t i = 0; i < block_size; ++i)
+            score[i] = static_cast<std::int16_t>(block.half_norms[i] - probes.shifts[probe]);
+        for (std::size_t pair = 0; pair < block.n_pairs; ++pair) {
+            const std::uint8_t* codes = block.codes + pair * 2 * block_size;
+            for (std::size_t i = 0; i < block_size; ++i)
+                score[i] = static_cast<std::int16_t>(score[i] + codes[2 * i] * point[2 * pair] +
+                                                     codes[2 * i + 1] * point[2 * pair + 1]);
+        }
+        hits[probe] = 0;
+        for (std::size_t i = 0; i < block_size; ++i)
+            hits[probe] |= std::uint64_t{score[i] >= probes.at_least[probe]} << i;
+        found |= std::uint64_t{hits[probe] != 0} << probe;
+    }
+    return found;
+}
+
 void add_differing_generic(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out) {
     add_differing_loop(codes, n, code, weight, out);
 }
@@ -378,9 +403,9 @@ void minima_generic(const double* values, std::size_t n_blocks, double* least) {
     minima_loop<generic_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops generic{"generic",       scan_generic,          reach_generic,     select_generic, distances_generic,
-                        compare_generic, gather_generic,        products_generic,  gaps_generic,   touch_generic,
-                        screen_generic,  add_differing_generic, add_steps_generic, minima_generic};
+constexpr Loops generic{"generic",       scan_generic,   reach_generic,         select_generic,    distances_generic,
+                        compare_generic, gather_generic, products_generic,      gaps_generic,      touch_generic,
+                        sift_generic,    screen_generic, add_differing_generic, add_steps_generic, minima_generic};
 
 #ifdef SHOAL_X86
 
@@ -388,6 +413,13 @@ constexpr Loops generic{"generic",       scan_generic,          reach_generic,  
 std::int32_t word(const std::int8_t* point, std::size_t quad) {
     std::int32_t codes;
     std::memcpy(&codes, point + 4 * quad, sizeof codes);
+    return codes;
+}
+
+// Two codes as one number.
+std::int16_t two_codes(const std::int8_t* point, std::size_t pair) {
+    std::int16_t codes;
+    std::memcpy(&codes, point + 2 * pair, sizeof codes);
     return codes;
 }
 
@@ -475,6 +507,41 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     return touch_loop(probes, low, high);
 }
 
+// Sums wrap around on the way, but not in the end.
+[[gnu::target("avx2")]] std::uint64_t sift_avx2(const CodedProbes& probes, std::uint64_t which, const CodedBlock& block,
+                                                std::uint64_t* hits) {
+    constexpr std::size_t n_scores = 4;
+    const auto* codes = reinterpret_cast<const __m256i*>(block.codes);
+    const auto* half_norms = reinterpret_cast<const __m256i*>(block.half_norms);
+    std::uint64_t found = 0;
+    for (; which; which &= which - 1) {
+        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
+        const std::int8_t* point = probes.points + probe * 2 * block.n_pairs;
+        const __m256i shift = _mm256_set1_epi16(probes.shifts[probe]);
+        __m256i scores[n_scores];
+        for (std::size_t s = 0; s < n_scores; ++s)
+            scores[s] = _mm256_sub_epi16(_mm256_loadu_si256(half_norms + s), shift);
+        for (std::size_t pair = 0; pair < block.n_pairs; ++pair) {
+            const __m256i two = _mm256_set1_epi16(two_codes(point, pair));
+            for (std::size_t s = 0; s < n_scores; ++s) {
+                const __m256i products = _mm256_maddubs_epi16(_mm256_loadu_si256(codes + n_scores * pair + s), two);
+                scores[s] = _mm256_add_epi16(scores[s], products);
+            }
+        }
+        const __m256i at_least = _mm256_set1_epi16(probes.at_least[probe]);
+        std::uint64_t below = 0;
+        for (std::size_t s = 0; s < n_scores; s += 2) {
+            const __m256i bytes = _mm256_packs_epi16(_mm256_cmpgt_epi16(at_least, scores[s]),
+                                                     _mm256_cmpgt_epi16(at_least, scores[s + 1]));
+            const auto bits = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xd8)));
+            below |= std::uint64_t{bits} << (16 * s);
+        }
+        hits[probe] = ~below;
+        found |= std::uint64_t{hits[probe] != 0} << probe;
+    }
+    return found;
+}
+
 [[gnu::target("avx2")]] void screen_avx2(const Probes& probes, std::uint64_t which, const float* tile,
                                          std::uint64_t* hits) {
     screen_loop(probes, which, tile, hits);
@@ -494,9 +561,9 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     minima_loop<avx2_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops avx2{"avx2",       scan_avx2,          reach_avx2,     select_generic, distances_avx2,
-                     compare_avx2, gather_avx2,        products_avx2,  gaps_avx2,      touch_avx2,
-                     screen_avx2,  add_differing_avx2, add_steps_avx2, minima_avx2};
+constexpr Loops avx2{"avx2",       scan_avx2,   reach_avx2,         select_generic, distances_avx2,
+                     compare_avx2, gather_avx2, products_avx2,      gaps_avx2,      touch_avx2,
+                     sift_avx2,    screen_avx2, add_differing_avx2, add_steps_avx2, minima_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -639,6 +706,29 @@ constexpr std::size_t n_sums = 4;
     return bits_within(sums, limits);
 }
 
+[[gnu::target("avx512f,avx512bw")]] std::uint64_t sift_avx512(const CodedProbes& probes, std::uint64_t which,
+                                                              const CodedBlock& block, std::uint64_t* hits) {
+    std::uint64_t found = 0;
+    for (; which; which &= which - 1) {
+        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
+        const std::int8_t* point = probes.points + probe * 2 * block.n_pairs;
+        const __m512i shift = _mm512_set1_epi16(probes.shifts[probe]);
+        __m512i low = _mm512_sub_epi16(_mm512_loadu_si512(block.half_norms), shift);
+        __m512i high = _mm512_sub_epi16(_mm512_loadu_si512(block.half_norms + block_size / 2), shift);
+        for (std::size_t pair = 0; pair < block.n_pairs; ++pair) {
+            const __m512i two = _mm512_set1_epi16(two_codes(point, pair));
+            const std::uint8_t* codes = block.codes + pair * 2 * block_size;
+            low = _mm512_add_epi16(low, _mm512_maddubs_epi16(_mm512_loadu_si512(codes), two));
+            high = _mm512_add_epi16(high, _mm512_maddubs_epi16(_mm512_loadu_si512(codes + block_size), two));
+        }
+        const __m512i at_least = _mm512_set1_epi16(probes.at_least[probe]);
+        hits[probe] = std::uint64_t{_mm512_cmpge_epi16_mask(low, at_least)} |
+                      std::uint64_t{_mm512_cmpge_epi16_mask(high, at_least)} << (block_size / 2);
+        found |= std::uint64_t{hits[probe] != 0} << probe;
+    }
+    return found;
+}
+
 [[gnu::target("avx512f")]] void screen_avx512(const Probes& probes, std::uint64_t which, const float* tile,
                                               std::uint64_t* hits) {
     // The sums are checked halfway: where all are beyond the limit, the rest is skipped.
@@ -661,7 +751,7 @@ constexpr std::size_t n_sums = 4;
             }
             left = bits_within(sums, limits);
         }
-        hits[probe] = left;
+        hits[probe] &= left;
     }
 }
 
@@ -678,9 +768,9 @@ SHOAL_AVX512 void minima_avx512(const double* values, std::size_t n_blocks, doub
     minima_loop<avx512_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops avx512{"avx512",       scan_avx512,          reach_avx512,     select_avx512, distances_avx512,
-                       compare_avx512, gather_avx512,        products_avx512,  gaps_avx512,   touch_avx512,
-                       screen_avx512,  add_differing_avx512, add_steps_avx512, minima_avx512};
+constexpr Loops avx512{"avx512",       scan_avx512,   reach_avx512,         select_avx512,    distances_avx512,
+                       compare_avx512, gather_avx512, products_avx512,      gaps_avx512,      touch_avx512,
+                       sift_avx512,    screen_avx512, add_differing_avx512, add_steps_avx512, minima_avx512};
 
 #endif
 

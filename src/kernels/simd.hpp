@@ -85,6 +85,21 @@ struct Probes {
     const float* limits;
 };
 
+// Codes of 64 points: two columns of a point side by side, then those of the next point, 64 + c each; and minus half
+// the squared norms.
+struct CodedBlock {
+    std::size_t n_pairs;
+    const std::uint8_t* codes;
+    const std::int16_t* half_norms;
+};
+
+// Up to 64 points as codes, 2 * n_pairs each. A score is the product with a code, less half its squared norm.
+struct CodedProbes {
+    const std::int8_t* points;
+    const std::int16_t* shifts;    // 64 times the sum of the codes, which takes back the 64 in those of a block
+    const std::int16_t* at_least;  // the score from which a point may be within reach
+};
+
 struct Loops {
     const char* name;
     // The first block in [from, to) with a hit, which is written to `hits`; `to` if there is none.
@@ -110,7 +125,11 @@ struct Loops {
                  std::span<const float> high, float* out);
     // The probes that the box [low, high] is within reach of, one bit each.
     std::uint64_t (*touch)(const Probes& probes, const float* low, const float* high);
-    // For each probe with its bit in `which`, the points of a tile (64, column by column) within its reach.
+    // For each probe with its bit in `which`, the points whose codes do not exclude that they are within its reach;
+    // returns the probes for which there are any.
+    std::uint64_t (*sift)(const CodedProbes& probes, std::uint64_t which, const CodedBlock& block, std::uint64_t* hits);
+    // For each probe with its bit in `which`, those of the points in `hits` that are within its reach. Points come as a
+    // tile: 64, column by column.
     void (*screen)(const Probes& probes, std::uint64_t which, const float* tile, std::uint64_t* hits);
     // Adds `weight` wherever a code is not `code`.
     void (*add_differing)(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out);
