@@ -166,21 +166,22 @@ class BoxedPoints {
         float* low = &low_[block * n_dims_];
         float* high = &high_[block * n_dims_];
         float* tile = &tiles_[block * block_size * n_dims_];
-        for (const std::uint32_t number : numbers(block)) {
-            const auto point = points[number];
+        float largest_error2 = 0;
+        const auto inside = numbers(block);
+        for (std::size_t slot = 0; slot < inside.size(); ++slot) {
+            const auto point = points[inside[slot]];
             for (std::size_t j = 0; j < n_dims_; ++j) {
-                tile[j * block_size] = point[j];
+                tile[j * block_size + slot] = point[j];
                 low[j] = std::min(low[j], point[j]);
                 high[j] = std::max(high[j], point[j]);
             }
-            ++tile;
+            largest_error2 = std::max(largest_error2, codes_.code(block, slot, point));
         }
         for (std::size_t j = 0; j < n_dims_; ++j) {
             lower_[j * n_blocks_ + block] = low[j];
             upper_[j * n_blocks_ + block] = high[j];
         }
-        const auto inside = numbers(block);
-        return codes_.code(block, inside.size(), [&](std::size_t slot) { return points[inside[slot]]; });
+        return std::sqrt(largest_error2);
     }
 
     std::size_t n_dims_;
@@ -205,9 +206,9 @@ class PairSearch {
           rounding_(1 + 1.3e-7 * static_cast<double>(queries.n_dims() + 4)),
           // Squares may underflow, or lose digits.
           vanishing_(1.2e-38 * static_cast<double>(queries.n_dims() + 1)),
-          code_error_((queries.code_error() + targets.code_error()) * (1 + slack) + slack),
+          code_error_(queries.code_error() + targets.code_error() + 1e-3),
           points_(block_size * queries.n_dims()),
-          codes_(block_size * 2 * CodedBlocks::most_coded),
+          coded_(block_size * queries.codes().n_sections()),
           gaps_(targets.n_blocks()) {}
 
     // Calls found(slot, index) for each target within the squared limit of the query in a slot of the block, and for
@@ -216,7 +217,7 @@ class PairSearch {
     void for_each_near(std::size_t block, std::span<const double> limits, const Found& found) {
         pose(block, limits);
         const Probes probes{queries_.n_dims(), points_.data(), queries_.tile(block), float_limits_.data()};
-        const CodedProbes coded{codes_.data(), shifts_.data(), at_least_.data()};
+        const CodedProbes coded{coded_.data(), at_least_.data()};
         choose(block);
         for (const std::uint32_t b : near_) {
             std::uint64_t which = loops_.touch(probes, targets_.low(b).data(), targets_.high(b).data());
@@ -239,14 +240,12 @@ class PairSearch {
     // The queries as floats and as codes, and their limits; empty slots have a negative limit.
     void pose(std::size_t block, std::span<const double> limits) {
         const std::size_t n = queries_.numbers(block).size();
-        const std::size_t n_codes = 2 * queries_.codes()[block].n_pairs;
         float_limits_.fill(-1.0f);
         for (std::size_t slot = 0; slot < n; ++slot) {
             for (std::size_t j = 0; j < queries_.n_dims(); ++j)
                 points_[slot * queries_.n_dims() + j] = queries_.tile(block)[j * block_size + slot];
-            const std::span<std::int8_t> codes(&codes_[slot * n_codes], n_codes);
-            half_norms_[slot] = queries_.codes().pose(block, slot, codes);
-            shifts_[slot] = static_cast<std::int16_t>(64 * std::reduce(codes.begin(), codes.end(), 0));
+            const std::size_t n_sections = queries_.codes().n_sections();
+            queries_.codes().pose(block, slot, {&coded_[slot * n_sections], n_sections});
             limit_to(slot, limits[slot]);
         }
     }
@@ -263,8 +262,8 @@ class PairSearch {
         std::ranges::partial_sort(near_, first, {}, [&](std::uint32_t b) { return std::pair(gaps_[b], b); });
     }
 
-    // Sets the upper bound on the float sum of squares of any point within the limit, and of a box around it; and the
-    // lower bound on its score: half the difference of the squares of the query's length and of the reach, in steps.
+    // Sets the upper bound on the float sum of squares of any point within the limit, and of a box around it, and the
+    // lower bound on minus half that sum in steps.
     void limit_to(std::size_t slot, double limit) {
         if (limit < 0) {
             float_limits_[slot] = -1.0f;
@@ -274,8 +273,7 @@ class PairSearch {
         float_limits_[slot] = std::nextafter(static_cast<float>(reach * reach * rounding_ + vanishing_),
                                              std::numeric_limits<float>::infinity());
         const double steps = reach * targets_.codes().per_step() * (1 + slack) + code_error_;
-        at_least_[slot] =
-            static_cast<std::int16_t>(std::max(std::floor(half_norms_[slot] - steps * steps / 2) - 1, -32768.0));
+        at_least_[slot] = static_cast<std::int16_t>(std::max(std::floor(-steps * steps / 2), -32768.0));
     }
 
     const BoxedPoints& queries_;
@@ -283,9 +281,8 @@ class PairSearch {
     const Loops& loops_;
     double error_, rounding_, vanishing_, code_error_;
     std::vector<float> points_;
-    std::vector<std::int8_t> codes_;
-    std::array<double, block_size> half_norms_;
-    std::array<std::int16_t, block_size> shifts_, at_least_;
+    std::vector<CodedProbe> coded_;
+    std::array<std::int16_t, block_size> at_least_;
     std::array<float, block_size> float_limits_;
     std::array<std::uint64_t, block_size> hits_;
     std::vector<float> gaps_;

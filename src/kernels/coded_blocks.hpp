@@ -16,85 +16,89 @@
 
 namespace shoal {
 
-// Codes of points in one lattice, of which one step is `1 / per_step` long.
+// Codes of points in one lattice.
 class CodedBlocks {
   public:
-    // The first coordinates of a point are coded: they hold most of every distance.
-    static constexpr std::size_t most_coded = 16;
-    // From here a coordinate is cut off. Codes are stored plus 64, and the sum of two products has to fit 16 bits.
-    static constexpr double most_steps = 63;
+    // From here a coordinate is cut off: codes are stored plus 64, and the sum of two products has to fit 16 bits.
+    static constexpr float most_steps = 63;
 
+    // The first coordinates are coded, which hold most of every distance.
     CodedBlocks(std::size_t n_blocks, std::size_t n_dims, double per_step)
-        : n_coded_(std::min(n_dims, most_coded)),
-          n_pairs_((n_coded_ + 1) / 2),
+        : n_dims_(std::min(n_dims, most_coded)),
+          n_sections_((n_dims_ + section_size - 1) / section_size),
           per_step_(per_step),
-          codes_(n_blocks * n_pairs_ * 2 * block_size, zero_code),
-          half_norms_(n_blocks * block_size, 0) {}
+          sections_(n_blocks * n_sections_, CodedSection::of_zeros()) {}
 
-    // Codes the points of a block and returns the largest distance, in steps, between a point cut off and its code.
-    // point_of(slot) is a span of floats.
-    template <class PointOf>
-    double code(std::size_t block, std::size_t n_points, const PointOf& point_of) {
-        double largest_error2 = 0;
-        for (std::size_t slot = 0; slot < n_points; ++slot) {
-            const auto point = cut_off(point_of(slot));
-            double error2 = 0;
-            double norm2 = 0;
-            for (std::size_t j = 0; j < n_coded_; ++j) {
-                const double code = std::nearbyint(point[j]);
-                error2 += (point[j] - code) * (point[j] - code);
-                norm2 += code * code;
-                codes_[place(block, slot, j)] = static_cast<std::uint8_t>(zero_code + static_cast<int>(code));
+    // Codes a point and returns the squared length, in steps, of what rounding changed.
+    float code(std::size_t block, std::size_t slot, std::span<const float> point) {
+        std::array<float, most_coded> steps{};
+        cut_off(point, steps);
+        std::array<float, n_lanes> error2{};
+        for (std::size_t s = 0; s < n_sections_; ++s) {
+            CodedSection& section = sections_[block * n_sections_ + s];
+            std::int32_t norm2 = 0;
+            for (std::size_t j = 0; j < section_size; ++j) {
+                const float exact = steps[s * section_size + j];
+                const float code = (exact + rounder) - rounder;
+                error2[j % n_lanes] += (exact - code) * (exact - code);
+                const auto number = static_cast<std::int32_t>(code);
+                norm2 += number * number;
+                section.codes[j / 2][2 * slot + j % 2] = static_cast<std::uint8_t>(CodedSection::zero_code + number);
             }
-            half_norms_[block * block_size + slot] = static_cast<std::int16_t>(-static_cast<int>(norm2) / 2);
-            largest_error2 = std::max(largest_error2, error2);
+            section.half_norms[slot] = static_cast<std::int16_t>(-norm2 / 2);
         }
-        return std::sqrt(largest_error2);
+        return sum(error2);
     }
 
     double per_step() const { return per_step_; }
-    CodedBlock operator[](std::size_t block) const {
-        return {n_pairs_, &codes_[block * n_pairs_ * 2 * block_size], &half_norms_[block * block_size]};
+    std::size_t n_sections() const { return n_sections_; }
+    std::span<const CodedSection> operator[](std::size_t block) const {
+        return {&sections_[block * n_sections_], n_sections_};
     }
 
-    // The code of a point, as a query, in which half the square of its length is returned.
-    double pose(std::size_t block, std::size_t slot, std::span<std::int8_t> out) const {
-        int norm2 = 0;
-        for (std::size_t j = 0; j < 2 * n_pairs_; ++j) {
-            const int code = codes_[place(block, slot, j)] - zero_code;
-            out[j] = static_cast<std::int8_t>(code);
-            norm2 += code * code;
+    // A point as a query.
+    void pose(std::size_t block, std::size_t slot, std::span<CodedProbe> out) const {
+        for (std::size_t s = 0; s < n_sections_; ++s) {
+            const CodedSection& section = sections_[block * n_sections_ + s];
+            std::int32_t shift = section.half_norms[slot];
+            for (std::size_t j = 0; j < section_size; ++j) {
+                const std::int32_t code = section.codes[j / 2][2 * slot + j % 2] - CodedSection::zero_code;
+                out[s].codes[j] = static_cast<std::int8_t>(code);
+                shift -= CodedSection::zero_code * code;
+            }
+            const std::size_t n_used = std::min(n_dims_ - s * section_size, section_size);
+            out[s].n_pairs = static_cast<std::uint16_t>((n_used + 1) / 2);
+            out[s].shift = static_cast<std::int16_t>(shift);
         }
-        return norm2 / 2.0;
     }
 
   private:
-    static constexpr int zero_code = 64;
-    // The product of two points of this length and half the square of one still fit 16 bits, rounding included.
-    static constexpr double most_length = 140;
+    static constexpr std::size_t section_size = CodedSection::n_columns;
+    static constexpr std::size_t most_coded = 2 * section_size;
+    static constexpr std::size_t n_lanes = 4;
+    // Half the squared distance of two points of this length still fits 16 bits, rounding included.
+    static constexpr float most_length = 120;
+    // Adding this to a small number leaves its nearest integer in the last bits.
+    static constexpr float rounder = 12582912.0f;
 
-    // Two coordinates of a point side by side, then those of the next point.
-    std::size_t place(std::size_t block, std::size_t slot, std::size_t j) const {
-        return ((block * n_pairs_ + j / 2) * block_size + slot) * 2 + j % 2;
-    }
-
-    std::array<double, most_coded> cut_off(std::span<const float> point) const {
-        std::array<double, most_coded> steps{};
-        double length2 = 0;
-        for (std::size_t j = 0; j < n_coded_; ++j) {
-            steps[j] = std::clamp(point[j] * per_step_, -most_steps, most_steps);
-            length2 += steps[j] * steps[j];
+    void cut_off(std::span<const float> point, std::span<float, most_coded> steps) const {
+        const auto per_step = static_cast<float>(per_step_);
+        std::array<float, n_lanes> length2{};
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            steps[j] = std::clamp(point[j] * per_step, -most_steps, most_steps);
+            length2[j % n_lanes] += steps[j] * steps[j];
         }
-        if (length2 > most_length * most_length)
-            for (double& step : steps) step *= most_length / std::sqrt(length2);
-        return steps;
+        const float length = std::sqrt(sum(length2));
+        if (length > most_length)
+            for (float& step : steps) step *= most_length / length;
     }
 
-    std::size_t n_coded_;
-    std::size_t n_pairs_;
+    static float sum(const std::array<float, n_lanes>& parts) { return (parts[0] + parts[1]) + (parts[2] + parts[3]); }
+
+    std::size_t n_dims_;
+    std::size_t n_sections_;
     double per_step_;
-    std::vector<std::uint8_t> codes_;
-    std::vector<std::int16_t> half_norms_;
+    std::vector<CodedSection> sections_;
 };
 
 }  // namespace shoal

@@ -368,25 +368,30 @@ void screen_generic(const Probes& probes, std::uint64_t which, const float* tile
     screen_loop(probes, which, tile, hits);
 }
 
-std::uint64_t sift_generic(const CodedProbes& probes, std::uint64_t which, const CodedBlock& block,
+// Section after section, as long as there are points within reach. The sums of a section may wrap around on the way,
+// but not in the end.
+std::uint64_t sift_generic(const CodedProbes& probes, std::uint64_t which, std::span<const CodedSection> block,
                            std::uint64_t* hits) {
     std::uint64_t found = 0;
     for (; which; which &= which - 1) {
-        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
-        const std::int8_t* point = probes.points + probe * 2 * block.n_pairs;
-        std::int16_t score[block_size];
-        for (std::size_t i = 0; i < block_size; ++i)
-            score[i] = static_cast<std::int16_t>(block.half_norms[i] - probes.shifts[probe]);
-        for (std::size_t pair = 0; pair < block.n_pairs; ++pair) {
-            const std::uint8_t* codes = block.codes + pair * 2 * block_size;
+        const auto slot = static_cast<std::size_t>(std::countr_zero(which));
+        std::int16_t sums[block_size] = {};
+        std::uint64_t left = 1;
+        for (std::size_t s = 0; s < block.size() && left; ++s) {
+            const CodedProbe& probe = probes.probes[slot * block.size() + s];
             for (std::size_t i = 0; i < block_size; ++i)
-                score[i] = static_cast<std::int16_t>(score[i] + codes[2 * i] * point[2 * pair] +
-                                                     codes[2 * i + 1] * point[2 * pair + 1]);
+                sums[i] = static_cast<std::int16_t>(sums[i] + block[s].half_norms[i] + probe.shift);
+            for (std::size_t pair = 0; pair < probe.n_pairs; ++pair) {
+                const std::uint8_t* codes = block[s].codes[pair];
+                for (std::size_t i = 0; i < block_size; ++i)
+                    sums[i] = static_cast<std::int16_t>(sums[i] + codes[2 * i] * probe.codes[2 * pair] +
+                                                        codes[2 * i + 1] * probe.codes[2 * pair + 1]);
+            }
+            left = 0;
+            for (std::size_t i = 0; i < block_size; ++i) left |= std::uint64_t{sums[i] >= probes.at_least[slot]} << i;
         }
-        hits[probe] = 0;
-        for (std::size_t i = 0; i < block_size; ++i)
-            hits[probe] |= std::uint64_t{score[i] >= probes.at_least[probe]} << i;
-        found |= std::uint64_t{hits[probe] != 0} << probe;
+        hits[slot] = left;
+        found |= std::uint64_t{left != 0} << slot;
     }
     return found;
 }
@@ -416,10 +421,10 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     return codes;
 }
 
-// Two codes as one number.
-std::int16_t two_codes(const std::int8_t* point, std::size_t pair) {
+// The codes of two columns as one number.
+std::int16_t two_codes(const CodedProbe& probe, std::size_t pair) {
     std::int16_t codes;
-    std::memcpy(&codes, point + 2 * pair, sizeof codes);
+    std::memcpy(&codes, probe.codes + 2 * pair, sizeof codes);
     return codes;
 }
 
@@ -507,37 +512,38 @@ std::int16_t two_codes(const std::int8_t* point, std::size_t pair) {
     return touch_loop(probes, low, high);
 }
 
-// Sums wrap around on the way, but not in the end.
-[[gnu::target("avx2")]] std::uint64_t sift_avx2(const CodedProbes& probes, std::uint64_t which, const CodedBlock& block,
-                                                std::uint64_t* hits) {
-    constexpr std::size_t n_scores = 4;
-    const auto* codes = reinterpret_cast<const __m256i*>(block.codes);
-    const auto* half_norms = reinterpret_cast<const __m256i*>(block.half_norms);
+[[gnu::target("avx2")]] std::uint64_t sift_avx2(const CodedProbes& probes, std::uint64_t which,
+                                                std::span<const CodedSection> block, std::uint64_t* hits) {
+    constexpr std::size_t n = 4;
     std::uint64_t found = 0;
     for (; which; which &= which - 1) {
-        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
-        const std::int8_t* point = probes.points + probe * 2 * block.n_pairs;
-        const __m256i shift = _mm256_set1_epi16(probes.shifts[probe]);
-        __m256i scores[n_scores];
-        for (std::size_t s = 0; s < n_scores; ++s)
-            scores[s] = _mm256_sub_epi16(_mm256_loadu_si256(half_norms + s), shift);
-        for (std::size_t pair = 0; pair < block.n_pairs; ++pair) {
-            const __m256i two = _mm256_set1_epi16(two_codes(point, pair));
-            for (std::size_t s = 0; s < n_scores; ++s) {
-                const __m256i products = _mm256_maddubs_epi16(_mm256_loadu_si256(codes + n_scores * pair + s), two);
-                scores[s] = _mm256_add_epi16(scores[s], products);
+        const auto slot = static_cast<std::size_t>(std::countr_zero(which));
+        const __m256i at_least = _mm256_set1_epi16(probes.at_least[slot]);
+        __m256i sums[n] = {};
+        std::uint64_t left = 1;
+        for (std::size_t s = 0; s < block.size() && left; ++s) {
+            const CodedProbe& probe = probes.probes[slot * block.size() + s];
+            const __m256i shift = _mm256_set1_epi16(probe.shift);
+            const auto* half_norms = reinterpret_cast<const __m256i*>(block[s].half_norms);
+            for (std::size_t i = 0; i < n; ++i)
+                sums[i] = _mm256_add_epi16(sums[i], _mm256_add_epi16(_mm256_load_si256(half_norms + i), shift));
+            for (std::size_t pair = 0; pair < probe.n_pairs; ++pair) {
+                const auto* codes = reinterpret_cast<const __m256i*>(block[s].codes[pair]);
+                const __m256i two = _mm256_set1_epi16(two_codes(probe, pair));
+                for (std::size_t i = 0; i < n; ++i)
+                    sums[i] = _mm256_add_epi16(sums[i], _mm256_maddubs_epi16(_mm256_load_si256(codes + i), two));
             }
+            std::uint64_t below = 0;
+            for (std::size_t i = 0; i < n; i += 2) {
+                const __m256i bytes = _mm256_packs_epi16(_mm256_cmpgt_epi16(at_least, sums[i]),
+                                                         _mm256_cmpgt_epi16(at_least, sums[i + 1]));
+                const int bits = _mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xd8));
+                below |= std::uint64_t{static_cast<std::uint32_t>(bits)} << (16 * i);
+            }
+            left = ~below;
         }
-        const __m256i at_least = _mm256_set1_epi16(probes.at_least[probe]);
-        std::uint64_t below = 0;
-        for (std::size_t s = 0; s < n_scores; s += 2) {
-            const __m256i bytes = _mm256_packs_epi16(_mm256_cmpgt_epi16(at_least, scores[s]),
-                                                     _mm256_cmpgt_epi16(at_least, scores[s + 1]));
-            const auto bits = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xd8)));
-            below |= std::uint64_t{bits} << (16 * s);
-        }
-        hits[probe] = ~below;
-        found |= std::uint64_t{hits[probe] != 0} << probe;
+        hits[slot] = left;
+        found |= std::uint64_t{left != 0} << slot;
     }
     return found;
 }
@@ -707,24 +713,32 @@ constexpr std::size_t n_sums = 4;
 }
 
 [[gnu::target("avx512f,avx512bw")]] std::uint64_t sift_avx512(const CodedProbes& probes, std::uint64_t which,
-                                                              const CodedBlock& block, std::uint64_t* hits) {
+                                                              std::span<const CodedSection> block,
+                                                              std::uint64_t* hits) {
     std::uint64_t found = 0;
     for (; which; which &= which - 1) {
-        const auto probe = static_cast<std::size_t>(std::countr_zero(which));
-        const std::int8_t* point = probes.points + probe * 2 * block.n_pairs;
-        const __m512i shift = _mm512_set1_epi16(probes.shifts[probe]);
-        __m512i low = _mm512_sub_epi16(_mm512_loadu_si512(block.half_norms), shift);
-        __m512i high = _mm512_sub_epi16(_mm512_loadu_si512(block.half_norms + block_size / 2), shift);
-        for (std::size_t pair = 0; pair < block.n_pairs; ++pair) {
-            const __m512i two = _mm512_set1_epi16(two_codes(point, pair));
-            const std::uint8_t* codes = block.codes + pair * 2 * block_size;
-            low = _mm512_add_epi16(low, _mm512_maddubs_epi16(_mm512_loadu_si512(codes), two));
-            high = _mm512_add_epi16(high, _mm512_maddubs_epi16(_mm512_loadu_si512(codes + block_size), two));
+        const auto slot = static_cast<std::size_t>(std::countr_zero(which));
+        const __m512i at_least = _mm512_set1_epi16(probes.at_least[slot]);
+        __m512i low = _mm512_setzero_si512();
+        __m512i high = _mm512_setzero_si512();
+        std::uint64_t left = 1;
+        for (std::size_t s = 0; s < block.size() && left; ++s) {
+            const CodedProbe& probe = probes.probes[slot * block.size() + s];
+            const __m512i shift = _mm512_set1_epi16(probe.shift);
+            const auto* half_norms = reinterpret_cast<const __m512i*>(block[s].half_norms);
+            low = _mm512_add_epi16(low, _mm512_add_epi16(_mm512_load_si512(half_norms), shift));
+            high = _mm512_add_epi16(high, _mm512_add_epi16(_mm512_load_si512(half_norms + 1), shift));
+            for (std::size_t pair = 0; pair < probe.n_pairs; ++pair) {
+                const auto* codes = reinterpret_cast<const __m512i*>(block[s].codes[pair]);
+                const __m512i two = _mm512_set1_epi16(two_codes(probe, pair));
+                low = _mm512_add_epi16(low, _mm512_maddubs_epi16(_mm512_load_si512(codes), two));
+                high = _mm512_add_epi16(high, _mm512_maddubs_epi16(_mm512_load_si512(codes + 1), two));
+            }
+            left = std::uint64_t{_mm512_cmpge_epi16_mask(low, at_least)} |
+                   std::uint64_t{_mm512_cmpge_epi16_mask(high, at_least)} << (block_size / 2);
         }
-        const __m512i at_least = _mm512_set1_epi16(probes.at_least[probe]);
-        hits[probe] = std::uint64_t{_mm512_cmpge_epi16_mask(low, at_least)} |
-                      std::uint64_t{_mm512_cmpge_epi16_mask(high, at_least)} << (block_size / 2);
-        found |= std::uint64_t{hits[probe] != 0} << probe;
+        hits[slot] = left;
+        found |= std::uint64_t{left != 0} << slot;
     }
     return found;
 }

@@ -1,6 +1,7 @@
 // The inner loops, compiled for several instruction sets; one is chosen at run time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -85,19 +86,33 @@ struct Probes {
     const float* limits;
 };
 
-// Codes of 64 points: two columns of a point side by side, then those of the next point, 64 + c each; and minus half
-// the squared norms.
-struct CodedBlock {
-    std::size_t n_pairs;
-    const std::uint8_t* codes;
-    const std::int16_t* half_norms;
+// Codes of 64 points in 16 columns, plus 64: two columns of a point side by side, then those of the next point.
+struct alignas(64) CodedSection {
+    static constexpr std::size_t n_columns = 16;
+    static constexpr std::int32_t zero_code = 64;
+
+    std::uint8_t codes[n_columns / 2][2 * block_size];
+    std::int16_t half_norms[block_size];  // minus half the squared norms
+
+    static CodedSection of_zeros() {
+        CodedSection zeros{};
+        for (auto& pair : zeros.codes) std::fill_n(pair, 2 * block_size, std::uint8_t{zero_code});
+        return zeros;
+    }
 };
 
-// Up to 64 points as codes, 2 * n_pairs each. A score is the product with a code, less half its squared norm.
+// A point in the columns of a section. `shift` is minus half its squared norm, and takes back what the 64 in the codes
+// of a section add: the sum of shift, half norm and products is minus half the squared distance.
+struct CodedProbe {
+    std::uint16_t n_pairs;  // of columns in use
+    std::int8_t codes[CodedSection::n_columns];
+    std::int16_t shift;
+};
+
+// Up to 64 points with a probe for each section, and the sums from which a point may be within reach.
 struct CodedProbes {
-    const std::int8_t* points;
-    const std::int16_t* shifts;    // 64 times the sum of the codes, which takes back the 64 in those of a block
-    const std::int16_t* at_least;  // the score from which a point may be within reach
+    const CodedProbe* probes;
+    const std::int16_t* at_least;
 };
 
 struct Loops {
@@ -127,7 +142,8 @@ struct Loops {
     std::uint64_t (*touch)(const Probes& probes, const float* low, const float* high);
     // For each probe with its bit in `which`, the points whose codes do not exclude that they are within its reach;
     // returns the probes for which there are any.
-    std::uint64_t (*sift)(const CodedProbes& probes, std::uint64_t which, const CodedBlock& block, std::uint64_t* hits);
+    std::uint64_t (*sift)(const CodedProbes& probes, std::uint64_t which, std::span<const CodedSection> block,
+                          std::uint64_t* hits);
     // For each probe with its bit in `which`, those of the points in `hits` that are within its reach. Points come as a
     // tile: 64, column by column.
     void (*screen)(const Probes& probes, std::uint64_t which, const float* tile, std::uint64_t* hits);
