@@ -53,19 +53,10 @@ class FloatFrame {
         return 6.1e-8 * (1 + std::sqrt(static_cast<double>(width_)) * static_cast<double>(middle_.size() + 2));
     }
 
-    // Writes the coordinates and returns the length of the whole row.
+    // Writes the coordinates and returns the length of the whole row; `away` is work space for a row.
     double place(std::span<const double> row, std::span<float> away, std::span<float> out) const {
-        double length2 = 0;
-        for (std::size_t j = 0; j < row.size(); ++j) {
-            const double difference = row[j] * scale_ - middle_[j];
-            length2 += difference * difference;
-            away[j] = static_cast<float>(difference);
-        }
-        if (axes_.empty())
-            std::ranges::copy(away, out.begin());
-        else
-            loops_.products(axes_.data(), width_, n_dims_, away, out.data());
-        return std::sqrt(length2);
+        const float length2 = loops_.turn({width_, axes_, middle_, scale_}, row, away.data(), out.data());
+        return std::sqrt(static_cast<double>(length2) + 1e-38) * 1.001;
     }
 
   private:
@@ -112,8 +103,7 @@ class BoxedPoints {
     BoxedPoints(std::size_t n, const RowOf& row_of, const FloatFrame& frame, Pool& pool)
         : n_dims_(frame.n_dims()),
           n_blocks_((n + block_size - 1) / block_size),
-          // The last block is padded with NaN, which is near nothing.
-          tiles_(n_blocks_ * block_size * n_dims_, std::numeric_limits<float>::quiet_NaN()),
+          tiles_(n_blocks_ * block_size * n_dims_),
           low_(n_blocks_ * n_dims_, std::numeric_limits<float>::infinity()),
           high_(n_blocks_ * n_dims_, -std::numeric_limits<float>::infinity()),
           lower_(low_.size()),
@@ -161,6 +151,9 @@ class BoxedPoints {
     const float* upper() const { return upper_.data(); }
 
   private:
+    static void fetch(std::span<const float> point) {
+        for (std::size_t j = 0; j < point.size(); j += 16) __builtin_prefetch(&point[j]);
+    }
     // Returns how far, in steps, the codes of the block are from its points.
     double fill(std::size_t block, Rows<const float> points) {
         float* low = &low_[block * n_dims_];
@@ -169,14 +162,19 @@ class BoxedPoints {
         float largest_error2 = 0;
         const auto inside = numbers(block);
         for (std::size_t slot = 0; slot < inside.size(); ++slot) {
+            if (slot + 8 < inside.size()) fetch(points[inside[slot + 8]]);
             const auto point = points[inside[slot]];
+            for (std::size_t j = 0; j < n_dims_; ++j) tile[j * block_size + slot] = point[j];
             for (std::size_t j = 0; j < n_dims_; ++j) {
-                tile[j * block_size + slot] = point[j];
                 low[j] = std::min(low[j], point[j]);
                 high[j] = std::max(high[j], point[j]);
             }
             largest_error2 = std::max(largest_error2, codes_.code(block, slot, point));
         }
+        // The last block is padded with NaN, which is near nothing.
+        for (std::size_t j = 0; j < n_dims_; ++j)
+            std::fill(tile + j * block_size + inside.size(), tile + (j + 1) * block_size,
+                      std::numeric_limits<float>::quiet_NaN());
         for (std::size_t j = 0; j < n_dims_; ++j) {
             lower_[j * n_blocks_ + block] = low[j];
             upper_[j * n_blocks_ + block] = high[j];
@@ -213,8 +211,9 @@ class PairSearch {
 
     // Calls found(slot, index) for each target within the squared limit of the query in a slot of the block, and for
     // some beyond. The value it returns is the new limit, which may only decrease.
-    template <class Found>
-    void for_each_near(std::size_t block, std::span<const double> limits, const Found& found) {
+    // Before, fetch(index) is called for the targets of a block.
+    template <class Fetch, class Found>
+    void for_each_near(std::size_t block, std::span<const double> limits, const Fetch& fetch, const Found& found) {
         pose(block, limits);
         const Probes probes{queries_.n_dims(), points_.data(), queries_.tile(block), float_limits_.data()};
         const CodedProbes coded{coded_.data(), at_least_.data()};
@@ -223,12 +222,17 @@ class PairSearch {
             std::uint64_t which = loops_.touch(probes, targets_.low(b).data(), targets_.high(b).data());
             which = loops_.sift(coded, which, targets_.codes()[b], hits_.data());
             loops_.screen(probes, which, targets_.tile(b), hits_.data());
+            const auto numbers = targets_.numbers(b);
+            for (std::uint64_t left = which; left; left &= left - 1)
+                for (std::uint64_t hits = hits_[static_cast<std::size_t>(std::countr_zero(left))]; hits;
+                     hits &= hits - 1)
+                    fetch(numbers[static_cast<std::size_t>(std::countr_zero(hits))]);
             for (; which; which &= which - 1) {
                 const auto slot = static_cast<std::size_t>(std::countr_zero(which));
                 if (!hits_[slot]) continue;
                 double limit = 0;
                 for (std::uint64_t hits = hits_[slot]; hits; hits &= hits - 1)
-                    limit = found(slot, targets_.numbers(b)[static_cast<std::size_t>(std::countr_zero(hits))]);
+                    limit = found(slot, numbers[static_cast<std::size_t>(std::countr_zero(hits))]);
                 limit_to(slot, limit);
             }
         }

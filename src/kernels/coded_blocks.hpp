@@ -34,18 +34,21 @@ class CodedBlocks {
         std::array<float, most_coded> steps{};
         cut_off(point, steps);
         std::array<float, n_lanes> error2{};
+        std::array<std::int32_t, most_coded> codes;
+        for (std::size_t j = 0; j < most_coded; ++j) {
+            const float code = (steps[j] + rounder) - rounder;
+            steps[j] -= code;
+            codes[j] = static_cast<std::int32_t>(code);
+        }
+        for (std::size_t j = 0; j < most_coded; ++j) error2[j % n_lanes] += steps[j] * steps[j];
         for (std::size_t s = 0; s < n_sections_; ++s) {
             CodedSection& section = sections_[block * n_sections_ + s];
             std::int32_t norm2 = 0;
-            for (std::size_t j = 0; j < section_size; ++j) {
-                const float exact = steps[s * section_size + j];
-                const float code = (exact + rounder) - rounder;
-                error2[j % n_lanes] += (exact - code) * (exact - code);
-                const auto number = static_cast<std::int32_t>(code);
-                norm2 += number * number;
-                section.codes[j / 2][2 * slot + j % 2] = static_cast<std::uint8_t>(CodedSection::zero_code + number);
-            }
+            for (std::size_t j = s * section_size; j < (s + 1) * section_size; ++j) norm2 += codes[j] * codes[j];
             section.half_norms[slot] = static_cast<std::int16_t>(-norm2 / 2);
+            for (std::size_t j = 0; j < section_size; ++j)
+                section.codes[j / 2][2 * slot + j % 2] =
+                    static_cast<std::uint8_t>(CodedSection::zero_code + codes[s * section_size + j]);
         }
         return sum(error2);
     }

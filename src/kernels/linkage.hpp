@@ -89,7 +89,8 @@ class Linkage {
                 limits[slot] = members.limit();
                 found.emplace_back(limits[slot]);
             }
-            search.for_each_near(queries.block, limits, [&](std::size_t slot, std::uint32_t i) {
+            const auto fetch_record = [&](std::uint32_t i) { fetch(X_[i]); };
+            search.for_each_near(queries.block, limits, fetch_record, [&](std::size_t slot, std::uint32_t i) {
                 const double limit = found[slot].limit();
                 const double distance = distance_up_to(limit, X_[i], released_[queries.numbers[slot]]);
                 if (distance <= limit) found[slot].offer(distance);
@@ -111,7 +112,8 @@ class Linkage {
         for_each_block(X_, asked, records_, points_, poller, [&](const Queries& queries, PairSearch& search) {
             std::array<double, block_size> own2;
             for (std::size_t slot = 0; slot < queries.numbers.size(); ++slot) own2[slot] = own(queries.numbers[slot]);
-            search.for_each_near(queries.block, own2, [&](std::size_t slot, std::uint32_t point) {
+            const auto fetch_point = [&](std::uint32_t point) { fetch(released_[point]); };
+            search.for_each_near(queries.block, own2, fetch_point, [&](std::size_t slot, std::uint32_t point) {
                 const std::size_t i = queries.numbers[slot];
                 const auto size = static_cast<std::int64_t>(members_[point].size());
                 const double distance = distance_up_to(own2[slot], X_[i], released_[point]);
@@ -160,6 +162,11 @@ class Linkage {
                        task(queries, searches[thread]);
                    });
         done_ += X_.size();
+    }
+
+    // The first columns mostly show that a pair is beyond the limit.
+    static void fetch(std::span<const double> row) {
+        for (std::size_t j = 0; j < row.size() && j < 32; j += 8) __builtin_prefetch(&row[j]);
     }
 
     // Squared distance of a record from its released point.

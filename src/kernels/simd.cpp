@@ -224,6 +224,44 @@ template <class Gap, class Limit>
     }
 }
 
+// The next 8 * n_wide coordinates along the axes.
+template <std::size_t n_wide>
+[[gnu::always_inline]] inline void turn_to(const Turn& turn, const float* away, std::size_t start, float* out) {
+    Lanes sums[n_wide] = {};
+    Lanes column;
+    for (std::size_t j = 0; j < turn.middle.size(); ++j)
+        for (std::size_t w = 0; w < n_wide; ++w) {
+            load(column, turn.axes.data() + j * turn.width + start + w * lanes);
+            sums[w] += column * away[j];
+        }
+    std::memcpy(out + start, sums, sizeof sums);
+}
+
+[[gnu::always_inline]] inline float turn_loop(const Turn& turn, std::span<const double> row, float* __restrict away,
+                                              float* out) {
+    const double* __restrict from = row.data();
+    const double* __restrict middle = turn.middle.data();
+    for (std::size_t j = 0; j < row.size(); ++j) away[j] = static_cast<float>(from[j] * turn.scale - middle[j]);
+    Lanes squares{};
+    Lanes part;
+    std::size_t j = 0;
+    for (; j + lanes <= row.size(); j += lanes) {
+        load(part, away + j);
+        squares += part * part;
+    }
+    float length2 = 0;
+    for (std::size_t i = 0; i < lanes; ++i) length2 += squares[i];
+    for (; j < row.size(); ++j) length2 += away[j] * away[j];
+    if (turn.axes.empty()) {
+        std::copy_n(away, row.size(), out);
+        return length2;
+    }
+    std::size_t start = 0;
+    for (; start + 4 * lanes <= turn.width; start += 4 * lanes) turn_to<4>(turn, away, start, out);
+    for (; start < turn.width; start += lanes) turn_to<1>(turn, away, start, out);
+    return length2;
+}
+
 [[gnu::always_inline]] inline void gather_loop(const float* rows, std::size_t width,
                                                std::span<const std::uint32_t> numbers, const float* point, float* out) {
     for (std::size_t r = 0; r < numbers.size(); ++r) {
@@ -350,6 +388,10 @@ void products_generic(const float* tile, std::size_t capacity, std::size_t n, st
     products_loop(tile, capacity, n, across, out);
 }
 
+float turn_generic(const Turn& turn, std::span<const double> row, float* away, float* out) {
+    return turn_loop(turn, row, away, out);
+}
+
 void gather_generic(const float* rows, std::size_t width, std::span<const std::uint32_t> numbers, const float* point,
                     float* out) {
     gather_loop(rows, width, numbers, point, out);
@@ -408,9 +450,10 @@ void minima_generic(const double* values, std::size_t n_blocks, double* least) {
     minima_loop<generic_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops generic{"generic",       scan_generic,   reach_generic,         select_generic,    distances_generic,
-                        compare_generic, gather_generic, products_generic,      gaps_generic,      touch_generic,
-                        sift_generic,    screen_generic, add_differing_generic, add_steps_generic, minima_generic};
+constexpr Loops generic{"generic",         scan_generic,          reach_generic,     select_generic,
+                        distances_generic, compare_generic,       gather_generic,    products_generic,
+                        turn_generic,      gaps_generic,          touch_generic,     sift_generic,
+                        screen_generic,    add_differing_generic, add_steps_generic, minima_generic};
 
 #ifdef SHOAL_X86
 
@@ -498,6 +541,10 @@ std::int16_t two_codes(const CodedProbe& probe, std::size_t pair) {
     products_loop(tile, capacity, n, across, out);
 }
 
+[[gnu::target("avx2")]] float turn_avx2(const Turn& turn, std::span<const double> row, float* away, float* out) {
+    return turn_loop(turn, row, away, out);
+}
+
 [[gnu::target("avx2")]] void gather_avx2(const float* rows, std::size_t width, std::span<const std::uint32_t> numbers,
                                          const float* point, float* out) {
     gather_loop(rows, width, numbers, point, out);
@@ -567,9 +614,9 @@ std::int16_t two_codes(const CodedProbe& probe, std::size_t pair) {
     minima_loop<avx2_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops avx2{"avx2",       scan_avx2,   reach_avx2,         select_generic, distances_avx2,
-                     compare_avx2, gather_avx2, products_avx2,      gaps_avx2,      touch_avx2,
-                     sift_avx2,    screen_avx2, add_differing_avx2, add_steps_avx2, minima_avx2};
+constexpr Loops avx2{"avx2",      scan_avx2,          reach_avx2,     select_generic, distances_avx2, compare_avx2,
+                     gather_avx2, products_avx2,      turn_avx2,      gaps_avx2,      touch_avx2,     sift_avx2,
+                     screen_avx2, add_differing_avx2, add_steps_avx2, minima_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -672,6 +719,11 @@ std::size_t scan_avx512(const Line* blocks, std::size_t from, std::size_t to, co
 [[gnu::target("avx2,avx512f,avx512vl")]] void products_avx512(const float* tile, std::size_t capacity, std::size_t n,
                                                               std::span<const float> across, float* out) {
     products_loop(tile, capacity, n, across, out);
+}
+
+[[gnu::target("avx2,avx512f,avx512vl")]] float turn_avx512(const Turn& turn, std::span<const double> row, float* away,
+                                                           float* out) {
+    return turn_loop(turn, row, away, out);
 }
 
 [[gnu::target("avx2,avx512f,avx512vl")]] void gather_avx512(const float* rows, std::size_t width,
@@ -782,9 +834,10 @@ SHOAL_AVX512 void minima_avx512(const double* values, std::size_t n_blocks, doub
     minima_loop<avx512_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops avx512{"avx512",       scan_avx512,   reach_avx512,         select_avx512,    distances_avx512,
-                       compare_avx512, gather_avx512, products_avx512,      gaps_avx512,      touch_avx512,
-                       sift_avx512,    screen_avx512, add_differing_avx512, add_steps_avx512, minima_avx512};
+constexpr Loops avx512{"avx512",         scan_avx512,          reach_avx512,     select_avx512,
+                       distances_avx512, compare_avx512,       gather_avx512,    products_avx512,
+                       turn_avx512,      gaps_avx512,          touch_avx512,     sift_avx512,
+                       screen_avx512,    add_differing_avx512, add_steps_avx512, minima_avx512};
 
 #endif
 

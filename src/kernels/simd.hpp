@@ -115,6 +115,14 @@ struct CodedProbes {
     const std::int16_t* at_least;
 };
 
+// Axes column by column, each column with `width` numbers, a multiple of 8; and the centre to which rows are relative.
+struct Turn {
+    std::size_t width;
+    std::span<const float> axes;  // none: rows are not turned
+    std::span<const double> middle;
+    double scale;
+};
+
 struct Loops {
     const char* name;
     // The first block in [from, to) with a hit, which is written to `hits`; `to` if there is none.
@@ -135,6 +143,9 @@ struct Loops {
                    float* out);
     // For each of n points, held column by column, the product with `across`.
     void (*products)(const float* tile, std::size_t capacity, std::size_t n, std::span<const float> across, float* out);
+    // The coordinates of a scaled row, relative to the centre, along the axes; `away` is work space for the row.
+    // Returns the squared length of the row.
+    float (*turn)(const Turn& turn, std::span<const double> row, float* away, float* out);
     // Least squared distances from the box [low, high] to n boxes, held column by column.
     void (*gaps)(const float* lower, const float* upper, std::size_t n, std::span<const float> low,
                  std::span<const float> high, float* out);
