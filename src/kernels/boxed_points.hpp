@@ -61,9 +61,9 @@ class FloatFrame {
 
   private:
     static constexpr double may_leave_out = 0.1;
-    // Codes reach this many times as far as the mean magnitude of the widest coordinate: 3.2 standard deviations of
+    // Codes reach this many times as far as the mean magnitude of the widest coordinate: 2.4 standard deviations of
     // Gaussian records.
-    static constexpr double usual_extent = 4;
+    static constexpr double usual_extent = 3;
 
     // The largest mean magnitude of a coordinate, in a sample.
     double mean_extent(Rows<const double> X) const {
@@ -216,11 +216,18 @@ class PairSearch {
     void for_each_near(std::size_t block, std::span<const double> limits, const Fetch& fetch, const Found& found) {
         pose(block, limits);
         const Probes probes{queries_.n_dims(), points_.data(), queries_.tile(block), float_limits_.data()};
-        const CodedProbes coded{coded_.data(), at_least_.data()};
+        const CodedProbes coded{queries_.codes()[block], coded_.data(), at_most_.data(), at_least_.data()};
+        const bool by_codes = codes_tell();
         choose(block);
         for (const std::uint32_t b : near_) {
-            std::uint64_t which = loops_.touch(probes, targets_.low(b).data(), targets_.high(b).data());
-            which = loops_.sift(coded, which, targets_.codes()[b], hits_.data());
+            std::uint64_t which;
+            if (by_codes) {
+                which = loops_.touch_codes(coded, targets_.codes()[b]);
+                which = loops_.sift(coded, which, targets_.codes()[b], hits_.data());
+            } else {
+                which = loops_.touch(probes, targets_.low(b).data(), targets_.high(b).data());
+                hits_.fill(~std::uint64_t{0});
+            }
             loops_.screen(probes, which, targets_.tile(b), hits_.data());
             const auto numbers = targets_.numbers(b);
             for (std::uint64_t left = which; left; left &= left - 1)
@@ -240,11 +247,14 @@ class PairSearch {
 
   private:
     static constexpr std::size_t n_first = 8;
+    // Where rounding may be more than a third of a limit in steps, floats exclude more.
+    static constexpr double coarse = 3;
 
     // The queries as floats and as codes, and their limits; empty slots have a negative limit.
     void pose(std::size_t block, std::span<const double> limits) {
         const std::size_t n = queries_.numbers(block).size();
         float_limits_.fill(-1.0f);
+        at_most_.fill(-1);
         for (std::size_t slot = 0; slot < n; ++slot) {
             for (std::size_t j = 0; j < queries_.n_dims(); ++j)
                 points_[slot * queries_.n_dims() + j] = queries_.tile(block)[j * block_size + slot];
@@ -267,17 +277,25 @@ class PairSearch {
     }
 
     // Sets the upper bound on the float sum of squares of any point within the limit, and of a box around it, and the
-    // lower bound on minus half that sum in steps.
+    // same in steps.
     void limit_to(std::size_t slot, double limit) {
         if (limit < 0) {
             float_limits_[slot] = -1.0f;
+            at_most_[slot] = -1;
             return;
         }
         const double reach = std::sqrt(limit) * (1 + 1e-15 * static_cast<double>(queries_.n_dims() + 4)) + error_;
         float_limits_[slot] = std::nextafter(static_cast<float>(reach * reach * rounding_ + vanishing_),
                                              std::numeric_limits<float>::infinity());
-        const double steps = reach * targets_.codes().per_step() * (1 + slack) + code_error_;
+        const double steps = reach * targets_.codes().per_step() * (1 + 1e-6) + code_error_;
+        at_most_[slot] = static_cast<std::int16_t>(std::min(std::ceil(steps * steps), 32767.0));
         at_least_[slot] = static_cast<std::int16_t>(std::max(std::floor(-steps * steps / 2), -32768.0));
+    }
+
+    // Whether the codes are fine enough for the limits.
+    bool codes_tell() const {
+        const double most = *std::ranges::max_element(at_most_);
+        return std::sqrt(std::max(most, 0.0)) >= coarse * code_error_;
     }
 
     const BoxedPoints& queries_;
@@ -286,7 +304,7 @@ class PairSearch {
     double error_, rounding_, vanishing_, code_error_;
     std::vector<float> points_;
     std::vector<CodedProbe> coded_;
-    std::array<std::int16_t, block_size> at_least_;
+    std::array<std::int16_t, block_size> at_most_, at_least_;
     std::array<float, block_size> float_limits_;
     std::array<std::uint64_t, block_size> hits_;
     std::vector<float> gaps_;

@@ -46,9 +46,14 @@ class CodedBlocks {
             std::int32_t norm2 = 0;
             for (std::size_t j = s * section_size; j < (s + 1) * section_size; ++j) norm2 += codes[j] * codes[j];
             section.half_norms[slot] = static_cast<std::int16_t>(-norm2 / 2);
+            std::array<std::uint8_t, section_size> stored;
             for (std::size_t j = 0; j < section_size; ++j)
-                section.codes[j / 2][2 * slot + j % 2] =
-                    static_cast<std::uint8_t>(CodedSection::zero_code + codes[s * section_size + j]);
+                stored[j] = static_cast<std::uint8_t>(CodedSection::zero_code + codes[s * section_size + j]);
+            for (std::size_t j = 0; j < section_size; ++j) {
+                section.low[j] = std::min(section.low[j], stored[j]);
+                section.high[j] = std::max(section.high[j], stored[j]);
+            }
+            for (std::size_t j = 0; j < section_size; ++j) section.codes[j / 2][2 * slot + j % 2] = stored[j];
         }
         return sum(error2);
     }

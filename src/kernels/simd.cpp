@@ -410,6 +410,24 @@ void screen_generic(const Probes& probes, std::uint64_t which, const float* tile
     screen_loop(probes, which, tile, hits);
 }
 
+std::uint64_t touch_codes_generic(const CodedProbes& probes, std::span<const CodedSection> block) {
+    std::int32_t sums[block_size] = {};
+    for (std::size_t s = 0; s < block.size(); ++s)
+        for (std::size_t j = 0; j < CodedSection::n_columns; ++j) {
+            const std::uint8_t* codes = probes.block[s].codes[j / 2] + j % 2;
+            const std::int32_t low = block[s].low[j];
+            const std::int32_t high = block[s].high[j];
+            for (std::size_t i = 0; i < block_size; ++i) {
+                const std::int32_t outside = std::max(std::max(low - codes[2 * i], codes[2 * i] - high), 0);
+                sums[i] += outside * outside;
+            }
+        }
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < block_size; ++i)
+        bits |= std::uint64_t{std::min(sums[i], 32767) <= probes.at_most[i]} << i;
+    return bits;
+}
+
 // Section after section, as long as there are points within reach. The sums of a section may wrap around on the way,
 // but not in the end.
 std::uint64_t sift_generic(const CodedProbes& probes, std::uint64_t which, std::span<const CodedSection> block,
@@ -450,10 +468,10 @@ void minima_generic(const double* values, std::size_t n_blocks, double* least) {
     minima_loop<generic_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops generic{"generic",         scan_generic,          reach_generic,     select_generic,
-                        distances_generic, compare_generic,       gather_generic,    products_generic,
-                        turn_generic,      gaps_generic,          touch_generic,     sift_generic,
-                        screen_generic,    add_differing_generic, add_steps_generic, minima_generic};
+constexpr Loops generic{"generic",         scan_generic,        reach_generic,    select_generic, distances_generic,
+                        compare_generic,   gather_generic,      products_generic, turn_generic,   gaps_generic,
+                        touch_generic,     touch_codes_generic, sift_generic,     screen_generic, add_differing_generic,
+                        add_steps_generic, minima_generic};
 
 #ifdef SHOAL_X86
 
@@ -465,10 +483,11 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
 }
 
 // The codes of two columns as one number.
-std::int16_t two_codes(const CodedProbe& probe, std::size_t pair) {
-    std::int16_t codes;
-    std::memcpy(&codes, probe.codes + 2 * pair, sizeof codes);
-    return codes;
+template <class Code>
+std::int16_t two_of(const Code* codes, std::size_t pair) {
+    std::int16_t two;
+    std::memcpy(&two, codes + 2 * pair, sizeof two);
+    return two;
 }
 
 [[gnu::target("avx2")]] void reach_avx2(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
@@ -559,6 +578,43 @@ std::int16_t two_codes(const CodedProbe& probe, std::size_t pair) {
     return touch_loop(probes, low, high);
 }
 
+// One bit for each of 64 numbers of 16 bits that is greater than its limit.
+[[gnu::target("avx2"), gnu::always_inline]] inline std::uint64_t bits_above(const __m256i (&numbers)[4],
+                                                                            const __m256i (&limits)[4]) {
+    std::uint64_t above = 0;
+    for (std::size_t i = 0; i < 4; i += 2) {
+        const __m256i bytes = _mm256_packs_epi16(_mm256_cmpgt_epi16(numbers[i], limits[i]),
+                                                 _mm256_cmpgt_epi16(numbers[i + 1], limits[i + 1]));
+        const int bits = _mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xd8));
+        above |= std::uint64_t{static_cast<std::uint32_t>(bits)} << (16 * i);
+    }
+    return above;
+}
+
+// A code is below the box, or above, or inside, so that one of the two saturating differences is what it is outside.
+[[gnu::target("avx2")]] std::uint64_t touch_codes_avx2(const CodedProbes& probes, std::span<const CodedSection> block) {
+    constexpr std::size_t n = 4;
+    __m256i sums[n] = {};
+    __m256i limits[n];
+    for (std::size_t i = 0; i < n; ++i)
+        limits[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(probes.at_most) + i);
+    std::uint64_t left = 1;
+    for (std::size_t s = 0; s < block.size() && left; ++s) {
+        for (std::size_t pair = 0; pair < probes.probes[s].n_pairs; ++pair) {
+            const auto* codes = reinterpret_cast<const __m256i*>(probes.block[s].codes[pair]);
+            const __m256i low = _mm256_set1_epi16(two_of(block[s].low, pair));
+            const __m256i high = _mm256_set1_epi16(two_of(block[s].high, pair));
+            for (std::size_t i = 0; i < n; ++i) {
+                const __m256i code = _mm256_load_si256(codes + i);
+                const __m256i outside = _mm256_or_si256(_mm256_subs_epu8(low, code), _mm256_subs_epu8(code, high));
+                sums[i] = _mm256_adds_epi16(sums[i], _mm256_maddubs_epi16(outside, outside));
+            }
+        }
+        left = ~bits_above(sums, limits);
+    }
+    return left;
+}
+
 [[gnu::target("avx2")]] std::uint64_t sift_avx2(const CodedProbes& probes, std::uint64_t which,
                                                 std::span<const CodedSection> block, std::uint64_t* hits) {
     constexpr std::size_t n = 4;
@@ -576,18 +632,11 @@ std::int16_t two_codes(const CodedProbe& probe, std::size_t pair) {
                 sums[i] = _mm256_add_epi16(sums[i], _mm256_add_epi16(_mm256_load_si256(half_norms + i), shift));
             for (std::size_t pair = 0; pair < probe.n_pairs; ++pair) {
                 const auto* codes = reinterpret_cast<const __m256i*>(block[s].codes[pair]);
-                const __m256i two = _mm256_set1_epi16(two_codes(probe, pair));
+                const __m256i two = _mm256_set1_epi16(two_of(probe.codes, pair));
                 for (std::size_t i = 0; i < n; ++i)
                     sums[i] = _mm256_add_epi16(sums[i], _mm256_maddubs_epi16(_mm256_load_si256(codes + i), two));
             }
-            std::uint64_t below = 0;
-            for (std::size_t i = 0; i < n; i += 2) {
-                const __m256i bytes = _mm256_packs_epi16(_mm256_cmpgt_epi16(at_least, sums[i]),
-                                                         _mm256_cmpgt_epi16(at_least, sums[i + 1]));
-                const int bits = _mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xd8));
-                below |= std::uint64_t{static_cast<std::uint32_t>(bits)} << (16 * i);
-            }
-            left = ~below;
+            left = ~bits_above({at_least, at_least, at_least, at_least}, sums);
         }
         hits[slot] = left;
         found |= std::uint64_t{left != 0} << slot;
@@ -614,9 +663,9 @@ std::int16_t two_codes(const CodedProbe& probe, std::size_t pair) {
     minima_loop<avx2_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops avx2{"avx2",      scan_avx2,          reach_avx2,     select_generic, distances_avx2, compare_avx2,
-                     gather_avx2, products_avx2,      turn_avx2,      gaps_avx2,      touch_avx2,     sift_avx2,
-                     screen_avx2, add_differing_avx2, add_steps_avx2, minima_avx2};
+constexpr Loops avx2{"avx2",      scan_avx2,     reach_avx2,         select_generic, distances_avx2, compare_avx2,
+                     gather_avx2, products_avx2, turn_avx2,          gaps_avx2,      touch_avx2,     touch_codes_avx2,
+                     sift_avx2,   screen_avx2,   add_differing_avx2, add_steps_avx2, minima_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -764,6 +813,28 @@ constexpr std::size_t n_sums = 4;
     return bits_within(sums, limits);
 }
 
+[[gnu::target("avx512f,avx512bw")]] std::uint64_t touch_codes_avx512(const CodedProbes& probes,
+                                                                     std::span<const CodedSection> block) {
+    __m512i sums[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    std::uint64_t left = 1;
+    for (std::size_t s = 0; s < block.size() && left; ++s) {
+        for (std::size_t pair = 0; pair < probes.probes[s].n_pairs; ++pair) {
+            const auto* codes = reinterpret_cast<const __m512i*>(probes.block[s].codes[pair]);
+            const __m512i low = _mm512_set1_epi16(two_of(block[s].low, pair));
+            const __m512i high = _mm512_set1_epi16(two_of(block[s].high, pair));
+            for (std::size_t i = 0; i < 2; ++i) {
+                const __m512i code = _mm512_load_si512(codes + i);
+                const __m512i outside = _mm512_or_si512(_mm512_subs_epu8(low, code), _mm512_subs_epu8(code, high));
+                sums[i] = _mm512_adds_epi16(sums[i], _mm512_maddubs_epi16(outside, outside));
+            }
+        }
+        const auto* limits = reinterpret_cast<const __m512i*>(probes.at_most);
+        left = std::uint64_t{_mm512_cmple_epi16_mask(sums[0], _mm512_loadu_si512(limits))} |
+               std::uint64_t{_mm512_cmple_epi16_mask(sums[1], _mm512_loadu_si512(limits + 1))} << (block_size / 2);
+    }
+    return left;
+}
+
 [[gnu::target("avx512f,avx512bw")]] std::uint64_t sift_avx512(const CodedProbes& probes, std::uint64_t which,
                                                               std::span<const CodedSection> block,
                                                               std::uint64_t* hits) {
@@ -782,7 +853,7 @@ constexpr std::size_t n_sums = 4;
             high = _mm512_add_epi16(high, _mm512_add_epi16(_mm512_load_si512(half_norms + 1), shift));
             for (std::size_t pair = 0; pair < probe.n_pairs; ++pair) {
                 const auto* codes = reinterpret_cast<const __m512i*>(block[s].codes[pair]);
-                const __m512i two = _mm512_set1_epi16(two_codes(probe, pair));
+                const __m512i two = _mm512_set1_epi16(two_of(probe.codes, pair));
                 low = _mm512_add_epi16(low, _mm512_maddubs_epi16(_mm512_load_si512(codes), two));
                 high = _mm512_add_epi16(high, _mm512_maddubs_epi16(_mm512_load_si512(codes + 1), two));
             }
@@ -834,10 +905,10 @@ SHOAL_AVX512 void minima_avx512(const double* values, std::size_t n_blocks, doub
     minima_loop<avx512_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops avx512{"avx512",         scan_avx512,          reach_avx512,     select_avx512,
-                       distances_avx512, compare_avx512,       gather_avx512,    products_avx512,
-                       turn_avx512,      gaps_avx512,          touch_avx512,     sift_avx512,
-                       screen_avx512,    add_differing_avx512, add_steps_avx512, minima_avx512};
+constexpr Loops avx512{"avx512",         scan_avx512,        reach_avx512,    select_avx512, distances_avx512,
+                       compare_avx512,   gather_avx512,      products_avx512, turn_avx512,   gaps_avx512,
+                       touch_avx512,     touch_codes_avx512, sift_avx512,     screen_avx512, add_differing_avx512,
+                       add_steps_avx512, minima_avx512};
 
 #endif
 

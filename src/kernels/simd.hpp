@@ -92,11 +92,13 @@ struct alignas(64) CodedSection {
     static constexpr std::int32_t zero_code = 64;
 
     std::uint8_t codes[n_columns / 2][2 * block_size];
-    std::int16_t half_norms[block_size];  // minus half the squared norms
+    std::int16_t half_norms[block_size];           // minus half the squared norms
+    std::uint8_t low[n_columns], high[n_columns];  // the box around the codes
 
     static CodedSection of_zeros() {
         CodedSection zeros{};
         for (auto& pair : zeros.codes) std::fill_n(pair, 2 * block_size, std::uint8_t{zero_code});
+        std::fill_n(zeros.low, n_columns, std::uint8_t{255});
         return zeros;
     }
 };
@@ -109,9 +111,12 @@ struct CodedProbe {
     std::int16_t shift;
 };
 
-// Up to 64 points with a probe for each section, and the sums from which a point may be within reach.
+// Up to 64 points: their block, a probe of each for each section, and, in squared steps, the distance within reach of
+// each, and minus half of it.
 struct CodedProbes {
+    std::span<const CodedSection> block;
     const CodedProbe* probes;
+    const std::int16_t* at_most;
     const std::int16_t* at_least;
 };
 
@@ -151,6 +156,8 @@ struct Loops {
                  std::span<const float> high, float* out);
     // The probes that the box [low, high] is within reach of, one bit each.
     std::uint64_t (*touch)(const Probes& probes, const float* low, const float* high);
+    // The probes that the box around the codes of a block is within reach of, one bit each.
+    std::uint64_t (*touch_codes)(const CodedProbes& probes, std::span<const CodedSection> block);
     // For each probe with its bit in `which`, the points whose codes do not exclude that they are within its reach;
     // returns the probes for which there are any.
     std::uint64_t (*sift)(const CodedProbes& probes, std::uint64_t which, std::span<const CodedSection> block,
