@@ -31,7 +31,7 @@ class FloatFrame {
         : scale_(scale), middle_(middle_of(X, scale)), loops_(loops) {
         const PrincipalAxes turn(X, scale, middle_, may_leave_out);
         n_dims_ = turn.n_kept();
-        width_ = (n_dims_ + 7) / 8 * 8;
+        width_ = turn.axes().empty() ? n_dims_ : (n_dims_ + 7) / 8 * 8;
         if (!turn.axes().empty()) axes_.resize(X.dims() * width_, 0.0f);
         for (std::size_t axis = 0; axis < n_dims_ && !axes_.empty(); ++axis)
             for (std::size_t j = 0; j < X.dims(); ++j)
@@ -95,12 +95,15 @@ class FloatFrame {
     std::vector<float> axes_;  // column by column, width_ numbers each; empty without a rotation
 };
 
-// Points as floats in one frame, in a spatial order.
+// In so few dimensions boxes around neighbours are small, and leave little for codes to exclude.
+inline constexpr std::size_t few_dims = 4;
+
+// Points as floats in one frame, in an order in which neighbours are near each other.
 class BoxedPoints {
   public:
-    // Boxes n points, row_of(0) to row_of(n - 1).
-    template <class RowOf>
-    BoxedPoints(std::size_t n, const RowOf& row_of, const FloatFrame& frame, Pool& pool)
+    // Boxes n points, row_of(0) to row_of(n - 1), in the order in_order(floats).
+    template <class RowOf, class InOrder>
+    BoxedPoints(std::size_t n, const RowOf& row_of, const InOrder& in_order, const FloatFrame& frame, Pool& pool)
         : n_dims_(frame.n_dims()),
           n_blocks_((n + block_size - 1) / block_size),
           tiles_(n_blocks_ * block_size * n_dims_),
@@ -108,7 +111,7 @@ class BoxedPoints {
           high_(n_blocks_ * n_dims_, -std::numeric_limits<float>::infinity()),
           lower_(low_.size()),
           upper_(low_.size()),
-          codes_(n_blocks_, n_dims_, frame.per_step()) {
+          codes_(n_blocks_, n_dims_ > few_dims ? n_dims_ : 0, frame.per_step()) {
         const std::size_t width = frame.width();
         std::vector<float> floats(n * width);
         std::vector<double> radius(pool.size(), 0.0);
@@ -119,7 +122,7 @@ class BoxedPoints {
         });
         error_ = *std::ranges::max_element(radius) * frame.error();
         const Rows<const float> points(floats.data(), n, width);
-        order_ = spatial_order(points, block_size, pool);
+        order_ = in_order(points);
         std::vector<double> code_error(pool.size(), 0.0);
         pool.split(n_blocks_, 2.0 * static_cast<double>(block_size * n_dims_),
                    [&](std::size_t thread, std::size_t from, std::size_t to) {
@@ -131,6 +134,7 @@ class BoxedPoints {
 
     std::size_t n_dims() const { return n_dims_; }
     std::size_t n_blocks() const { return n_blocks_; }
+    const std::vector<std::uint32_t>& order() const { return order_; }
     // Upper bound on the distance of the floats from the points.
     double error() const { return error_; }
     // Coarse codes of the points, and an upper bound on their rounding, in steps.
@@ -230,19 +234,17 @@ class PairSearch {
             }
             loops_.screen(probes, which, targets_.tile(b), hits_.data());
             const auto numbers = targets_.numbers(b);
-            for (std::uint64_t left = which; left; left &= left - 1)
-                for (std::uint64_t hits = hits_[static_cast<std::size_t>(std::countr_zero(left))]; hits;
-                     hits &= hits - 1)
-                    fetch(numbers[static_cast<std::size_t>(std::countr_zero(hits))]);
             for (; which; which &= which - 1) {
                 const auto slot = static_cast<std::size_t>(std::countr_zero(which));
-                if (!hits_[slot]) continue;
-                double limit = 0;
-                for (std::uint64_t hits = hits_[slot]; hits; hits &= hits - 1)
-                    limit = found(slot, numbers[static_cast<std::size_t>(std::countr_zero(hits))]);
-                limit_to(slot, limit);
+                for (std::uint64_t hits = hits_[slot]; hits; hits &= hits - 1) {
+                    const std::uint32_t number = numbers[static_cast<std::size_t>(std::countr_zero(hits))];
+                    fetch(number);
+                    pending_[n_pending_++] = {static_cast<std::uint32_t>(slot), number};
+                    if (n_pending_ == pending_.size()) measure_pending(found);
+                }
             }
         }
+        measure_pending(found);
     }
 
   private:
@@ -292,10 +294,17 @@ class PairSearch {
         at_least_[slot] = static_cast<std::int16_t>(std::max(std::floor(-steps * steps / 2), -32768.0));
     }
 
+    template <class Found>
+    void measure_pending(const Found& found) {
+        for (std::size_t i = 0; i < n_pending_; ++i)
+            limit_to(pending_[i].slot, found(pending_[i].slot, pending_[i].number));
+        n_pending_ = 0;
+    }
+
     // Whether the codes are fine enough for the limits.
     bool codes_tell() const {
         const double most = *std::ranges::max_element(at_most_);
-        return std::sqrt(std::max(most, 0.0)) >= coarse * code_error_;
+        return targets_.codes().n_sections() > 0 && std::sqrt(std::max(most, 0.0)) >= coarse * code_error_;
     }
 
     const BoxedPoints& queries_;
@@ -309,6 +318,11 @@ class PairSearch {
     std::array<std::uint64_t, block_size> hits_;
     std::vector<float> gaps_;
     std::vector<std::uint32_t> near_;
+    struct Pending {
+        std::uint32_t slot, number;
+    };
+    std::array<Pending, 32> pending_;
+    std::size_t n_pending_ = 0;
 };
 
 }  // namespace shoal

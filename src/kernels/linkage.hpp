@@ -71,8 +71,8 @@ class Linkage {
           pool_(pool),
           loops_(loops),
           frame_(points, scale_, loops),
-          records_(boxed(X)),
-          points_(boxed(points)) {}
+          points_(boxed(points)),
+          records_(boxed_records()) {}
 
     // For each record released as one of the requested points, by ascending indices: the number of originals nearer to
     // that point than its own, at most 2, and the number as near, its own included; 0 as near if two are nearer.
@@ -83,6 +83,8 @@ class Linkage {
             std::vector<TwoNearest> found;
             std::array<double, block_size> limits, nearest_member;
             for (std::size_t slot = 0; slot < queries.numbers.size(); ++slot) {
+                if (slot + 1 < queries.numbers.size())
+                    for (const std::size_t i : members_[queries.numbers[slot + 1]]) fetch(X_[i]);
                 own2.push_back(member_distances(queries.numbers[slot]));
                 const TwoNearest members = two_nearest(own2.back());
                 nearest_member[slot] = members.first();
@@ -132,11 +134,29 @@ class Linkage {
     };
 
     BoxedPoints boxed(Rows<const double> rows) const {
-        return {rows.size(), [&](std::size_t i) { return rows[i]; }, frame_, pool_};
+        return boxed(rows.size(), [&](std::size_t i) { return rows[i]; });
     }
     BoxedPoints boxed(Rows<const double> rows, std::span<const std::int64_t> asked) const {
-        const auto row_of = [&](std::size_t place) { return rows[static_cast<std::size_t>(asked[place])]; };
-        return {asked.size(), row_of, frame_, pool_};
+        return boxed(asked.size(), [&](std::size_t place) { return rows[static_cast<std::size_t>(asked[place])]; });
+    }
+    // In a spatial order.
+    template <class RowOf>
+    BoxedPoints boxed(std::size_t n, const RowOf& row_of) const {
+        const auto in_order = [&](Rows<const float> floats) { return spatial_order(floats, block_size, pool_); };
+        return {n, row_of, in_order, frame_, pool_};
+    }
+    // In few dimensions the records follow their points, which saves most of the time to put them in order. In many,
+    // the boxes around several cells would overlap.
+    BoxedPoints boxed_records() const {
+        if (frame_.n_dims() > few_dims) return boxed(X_);
+        const auto in_order = [&](Rows<const float> floats) {
+            std::vector<std::uint32_t> order;
+            order.reserve(floats.size());
+            for (const std::uint32_t point : points_.order())
+                for (const std::size_t i : members_[point]) order.push_back(static_cast<std::uint32_t>(i));
+            return order;
+        };
+        return {X_.size(), [&](std::size_t i) { return X_[i]; }, in_order, frame_, pool_};
     }
 
     // Calls task(queries, search) for each block of the requested rows, on all threads, which take blocks in order.
@@ -207,8 +227,8 @@ class Linkage {
     Pool& pool_;
     const Loops& loops_;
     FloatFrame frame_;
-    BoxedPoints records_;
     BoxedPoints points_;
+    BoxedPoints records_;
     std::size_t done_ = 0;  // records that have been ranked, once or twice
 };
 
