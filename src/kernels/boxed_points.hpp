@@ -30,10 +30,12 @@ class FloatFrame {
     FloatFrame(Rows<const double> X, double scale, const Loops& loops)
         : scale_(scale), middle_(middle_of(X, scale)), loops_(loops) {
         const PrincipalAxes turn(X, scale, middle_, may_leave_out);
-        n_dims_ = turn.n_kept();
-        width_ = turn.axes().empty() ? n_dims_ : (n_dims_ + 7) / 8 * 8;
-        if (!turn.axes().empty()) axes_.resize(X.dims() * width_, 0.0f);
-        for (std::size_t axis = 0; axis < n_dims_ && !axes_.empty(); ++axis)
+        const bool turned = !turn.axes().empty();
+        // Whole registers: the axes that fill them cost nothing.
+        width_ = turned ? (turn.n_kept() + 7) / 8 * 8 : X.dims();
+        n_dims_ = std::min(width_, X.dims());
+        if (turned) axes_.resize(X.dims() * width_, 0.0f);
+        for (std::size_t axis = 0; turned && axis < n_dims_; ++axis)
             for (std::size_t j = 0; j < X.dims(); ++j)
                 axes_[j * width_ + axis] = static_cast<float>(turn.axes()[axis * X.dims() + j]);
         per_step_ = CodedBlocks::most_steps / (usual_extent * mean_extent(X));
@@ -226,7 +228,7 @@ class PairSearch {
         for (const std::uint32_t b : near_) {
             std::uint64_t which;
             if (by_codes) {
-                which = loops_.touch_codes(coded, targets_.codes()[b]);
+                which = loops_.touch_codes(coded, targets_.codes().box(b));
                 which = loops_.sift(coded, which, targets_.codes()[b], hits_.data());
             } else {
                 which = loops_.touch(probes, targets_.low(b).data(), targets_.high(b).data());

@@ -27,7 +27,10 @@ class CodedBlocks {
         : n_dims_(std::min(n_dims, most_coded)),
           n_sections_((n_dims_ + section_size - 1) / section_size),
           per_step_(per_step),
-          sections_(n_blocks * n_sections_, CodedSection::of_zeros()) {}
+          sections_(n_blocks * n_sections_, CodedSection::of_zeros()),
+          boxes_(n_blocks * n_sections_) {
+        for (CodedBox& box : boxes_) std::ranges::fill(box.low, 255);
+    }
 
     // Codes a point and returns the squared length, in steps, of what rounding changed.
     float code(std::size_t block, std::size_t slot, std::span<const float> point) {
@@ -49,9 +52,10 @@ class CodedBlocks {
             std::array<std::uint8_t, section_size> stored;
             for (std::size_t j = 0; j < section_size; ++j)
                 stored[j] = static_cast<std::uint8_t>(CodedSection::zero_code + codes[s * section_size + j]);
+            CodedBox& box = boxes_[block * n_sections_ + s];
             for (std::size_t j = 0; j < section_size; ++j) {
-                section.low[j] = std::min(section.low[j], stored[j]);
-                section.high[j] = std::max(section.high[j], stored[j]);
+                box.low[j] = std::min(box.low[j], stored[j]);
+                box.high[j] = std::max(box.high[j], stored[j]);
             }
             for (std::size_t j = 0; j < section_size; ++j) section.codes[j / 2][2 * slot + j % 2] = stored[j];
         }
@@ -63,6 +67,8 @@ class CodedBlocks {
     std::span<const CodedSection> operator[](std::size_t block) const {
         return {&sections_[block * n_sections_], n_sections_};
     }
+
+    std::span<const CodedBox> box(std::size_t block) const { return {&boxes_[block * n_sections_], n_sections_}; }
 
     // A point as a query.
     void pose(std::size_t block, std::size_t slot, std::span<CodedProbe> out) const {
@@ -107,6 +113,7 @@ class CodedBlocks {
     std::size_t n_sections_;
     double per_step_;
     std::vector<CodedSection> sections_;
+    std::vector<CodedBox> boxes_;
 };
 
 }  // namespace shoal

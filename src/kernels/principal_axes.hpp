@@ -87,7 +87,7 @@ class PrincipalAxes {
     }
 
     std::size_t n_kept() const { return n_kept_; }
-    // One row for each kept axis, and further rows; empty without a rotation.
+    // One row for each axis, those of large variance first; empty without a rotation.
     std::span<const double> axes() const { return axes_; }
 
     // Writes the kept coordinates of a point and returns an upper bound on the squared length of the others.
@@ -132,7 +132,7 @@ class PrincipalAxes {
     std::size_t n_dims_;
     std::size_t n_kept_;
     std::vector<double> middle_;
-    std::vector<double> axes_;  // n_kept_ rows, or empty without a rotation
+    std::vector<double> axes_;  // n_dims_ rows, or empty without a rotation
 };
 
 }  // namespace shoal

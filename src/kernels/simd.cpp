@@ -410,13 +410,13 @@ void screen_generic(const Probes& probes, std::uint64_t which, const float* tile
     screen_loop(probes, which, tile, hits);
 }
 
-std::uint64_t touch_codes_generic(const CodedProbes& probes, std::span<const CodedSection> block) {
+std::uint64_t touch_codes_generic(const CodedProbes& probes, std::span<const CodedBox> box) {
     std::int32_t sums[block_size] = {};
-    for (std::size_t s = 0; s < block.size(); ++s)
+    for (std::size_t s = 0; s < box.size(); ++s)
         for (std::size_t j = 0; j < CodedSection::n_columns; ++j) {
             const std::uint8_t* codes = probes.block[s].codes[j / 2] + j % 2;
-            const std::int32_t low = block[s].low[j];
-            const std::int32_t high = block[s].high[j];
+            const std::int32_t low = box[s].low[j];
+            const std::int32_t high = box[s].high[j];
             for (std::size_t i = 0; i < block_size; ++i) {
                 const std::int32_t outside = std::max(std::max(low - codes[2 * i], codes[2 * i] - high), 0);
                 sums[i] += outside * outside;
@@ -592,18 +592,18 @@ std::int16_t two_of(const Code* codes, std::size_t pair) {
 }
 
 // A code is below the box, or above, or inside, so that one of the two saturating differences is what it is outside.
-[[gnu::target("avx2")]] std::uint64_t touch_codes_avx2(const CodedProbes& probes, std::span<const CodedSection> block) {
+[[gnu::target("avx2")]] std::uint64_t touch_codes_avx2(const CodedProbes& probes, std::span<const CodedBox> box) {
     constexpr std::size_t n = 4;
     __m256i sums[n] = {};
     __m256i limits[n];
     for (std::size_t i = 0; i < n; ++i)
         limits[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(probes.at_most) + i);
     std::uint64_t left = 1;
-    for (std::size_t s = 0; s < block.size() && left; ++s) {
+    for (std::size_t s = 0; s < box.size() && left; ++s) {
         for (std::size_t pair = 0; pair < probes.probes[s].n_pairs; ++pair) {
             const auto* codes = reinterpret_cast<const __m256i*>(probes.block[s].codes[pair]);
-            const __m256i low = _mm256_set1_epi16(two_of(block[s].low, pair));
-            const __m256i high = _mm256_set1_epi16(two_of(block[s].high, pair));
+            const __m256i low = _mm256_set1_epi16(two_of(box[s].low, pair));
+            const __m256i high = _mm256_set1_epi16(two_of(box[s].high, pair));
             for (std::size_t i = 0; i < n; ++i) {
                 const __m256i code = _mm256_load_si256(codes + i);
                 const __m256i outside = _mm256_or_si256(_mm256_subs_epu8(low, code), _mm256_subs_epu8(code, high));
@@ -814,14 +814,14 @@ constexpr std::size_t n_sums = 4;
 }
 
 [[gnu::target("avx512f,avx512bw")]] std::uint64_t touch_codes_avx512(const CodedProbes& probes,
-                                                                     std::span<const CodedSection> block) {
+                                                                     std::span<const CodedBox> box) {
     __m512i sums[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
     std::uint64_t left = 1;
-    for (std::size_t s = 0; s < block.size() && left; ++s) {
+    for (std::size_t s = 0; s < box.size() && left; ++s) {
         for (std::size_t pair = 0; pair < probes.probes[s].n_pairs; ++pair) {
             const auto* codes = reinterpret_cast<const __m512i*>(probes.block[s].codes[pair]);
-            const __m512i low = _mm512_set1_epi16(two_of(block[s].low, pair));
-            const __m512i high = _mm512_set1_epi16(two_of(block[s].high, pair));
+            const __m512i low = _mm512_set1_epi16(two_of(box[s].low, pair));
+            const __m512i high = _mm512_set1_epi16(two_of(box[s].high, pair));
             for (std::size_t i = 0; i < 2; ++i) {
                 const __m512i code = _mm512_load_si512(codes + i);
                 const __m512i outside = _mm512_or_si512(_mm512_subs_epu8(low, code), _mm512_subs_epu8(code, high));

@@ -92,15 +92,19 @@ struct alignas(64) CodedSection {
     static constexpr std::int32_t zero_code = 64;
 
     std::uint8_t codes[n_columns / 2][2 * block_size];
-    std::int16_t half_norms[block_size];           // minus half the squared norms
-    std::uint8_t low[n_columns], high[n_columns];  // the box around the codes
+    std::int16_t half_norms[block_size];  // minus half the squared norms
 
     static CodedSection of_zeros() {
         CodedSection zeros{};
         for (auto& pair : zeros.codes) std::fill_n(pair, 2 * block_size, std::uint8_t{zero_code});
-        std::fill_n(zeros.low, n_columns, std::uint8_t{255});
         return zeros;
     }
+};
+
+// The box around the codes of a section.
+struct CodedBox {
+    std::uint8_t low[CodedSection::n_columns];
+    std::uint8_t high[CodedSection::n_columns];
 };
 
 // A point in the columns of a section. `shift` is minus half its squared norm, and takes back what the 64 in the codes
@@ -157,7 +161,7 @@ struct Loops {
     // The probes that the box [low, high] is within reach of, one bit each.
     std::uint64_t (*touch)(const Probes& probes, const float* low, const float* high);
     // The probes that the box around the codes of a block is within reach of, one bit each.
-    std::uint64_t (*touch_codes)(const CodedProbes& probes, std::span<const CodedSection> block);
+    std::uint64_t (*touch_codes)(const CodedProbes& probes, std::span<const CodedBox> box);
     // For each probe with its bit in `which`, the points whose codes do not exclude that they are within its reach;
     // returns the probes for which there are any.
     std::uint64_t (*sift)(const CodedProbes& probes, std::uint64_t which, std::span<const CodedSection> block,
