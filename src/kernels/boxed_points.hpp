@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -62,7 +63,7 @@ class FloatFrame {
     }
 
   private:
-    static constexpr double may_leave_out = 0.1;
+    static constexpr double may_leave_out = 0.15;
     // Codes reach this many times as far as the mean magnitude of the widest coordinate: 2.4 standard deviations of
     // Gaussian records.
     static constexpr double usual_extent = 3;
@@ -108,14 +109,14 @@ class BoxedPoints {
     BoxedPoints(std::size_t n, const RowOf& row_of, const InOrder& in_order, const FloatFrame& frame, Pool& pool)
         : n_dims_(frame.n_dims()),
           n_blocks_((n + block_size - 1) / block_size),
-          tiles_(n_blocks_ * block_size * n_dims_),
+          tiles_(std::make_unique_for_overwrite<float[]>(n_blocks_ * block_size * n_dims_)),
           low_(n_blocks_ * n_dims_, std::numeric_limits<float>::infinity()),
           high_(n_blocks_ * n_dims_, -std::numeric_limits<float>::infinity()),
           lower_(low_.size()),
           upper_(low_.size()),
-          codes_(n_blocks_, n_dims_ > few_dims ? n_dims_ : 0, frame.per_step()) {
+          codes_(n_blocks_, n_dims_ > few_dims ? n_dims_ : 0, static_cast<float>(frame.per_step())) {
         const std::size_t width = frame.width();
-        std::vector<float> floats(n * width);
+        const auto floats = std::make_unique_for_overwrite<float[]>(n * width);
         std::vector<double> radius(pool.size(), 0.0);
         pool.split(n, 4.0 * static_cast<double>(width), [&](std::size_t thread, std::size_t from, std::size_t to) {
             std::vector<float> away(n ? row_of(0).size() : 0);
@@ -123,7 +124,7 @@ class BoxedPoints {
                 radius[thread] = std::max(radius[thread], frame.place(row_of(i), away, {&floats[i * width], width}));
         });
         error_ = *std::ranges::max_element(radius) * frame.error();
-        const Rows<const float> points(floats.data(), n, width);
+        const Rows<const float> points(floats.get(), n, width);
         order_ = in_order(points);
         std::vector<double> code_error(pool.size(), 0.0);
         pool.split(n_blocks_, 2.0 * static_cast<double>(block_size * n_dims_),
@@ -165,7 +166,6 @@ class BoxedPoints {
         float* low = &low_[block * n_dims_];
         float* high = &high_[block * n_dims_];
         float* tile = &tiles_[block * block_size * n_dims_];
-        float largest_error2 = 0;
         const auto inside = numbers(block);
         for (std::size_t slot = 0; slot < inside.size(); ++slot) {
             if (slot + 8 < inside.size()) fetch(points[inside[slot + 8]]);
@@ -175,24 +175,27 @@ class BoxedPoints {
                 low[j] = std::min(low[j], point[j]);
                 high[j] = std::max(high[j], point[j]);
             }
-            largest_error2 = std::max(largest_error2, codes_.code(block, slot, point));
         }
-        // The last block is padded with NaN, which is near nothing.
-        for (std::size_t j = 0; j < n_dims_; ++j)
-            std::fill(tile + j * block_size + inside.size(), tile + (j + 1) * block_size,
-                      std::numeric_limits<float>::quiet_NaN());
+        const auto pad = [&](float value) {
+            for (std::size_t j = 0; j < n_dims_; ++j)
+                std::fill(tile + j * block_size + inside.size(), tile + (j + 1) * block_size, value);
+        };
+        pad(0.0f);
+        const float error2 = codes_.code(block, tile);
+        // NaN is near nothing.
+        pad(std::numeric_limits<float>::quiet_NaN());
         for (std::size_t j = 0; j < n_dims_; ++j) {
             lower_[j * n_blocks_ + block] = low[j];
             upper_[j * n_blocks_ + block] = high[j];
         }
-        return std::sqrt(largest_error2);
+        return std::sqrt(error2);
     }
 
     std::size_t n_dims_;
     std::size_t n_blocks_;
     double error_ = 0;
     std::vector<std::uint32_t> order_;
-    std::vector<float> tiles_;
+    std::unique_ptr<float[]> tiles_;
     std::vector<float> low_, high_, lower_, upper_;
     CodedBlocks codes_;
     double code_error_ = 0;

@@ -23,46 +23,41 @@ class CodedBlocks {
     static constexpr float most_steps = 63;
 
     // The first coordinates are coded, which hold most of every distance.
-    CodedBlocks(std::size_t n_blocks, std::size_t n_dims, double per_step)
+    CodedBlocks(std::size_t n_blocks, std::size_t n_dims, float per_step)
         : n_dims_(std::min(n_dims, most_coded)),
           n_sections_((n_dims_ + section_size - 1) / section_size),
           per_step_(per_step),
           sections_(n_blocks * n_sections_, CodedSection::of_zeros()),
-          boxes_(n_blocks * n_sections_) {
-        for (CodedBox& box : boxes_) std::ranges::fill(box.low, 255);
-    }
+          boxes_(n_blocks * n_sections_, CodedBox::of_zeros()) {}
 
-    // Codes a point and returns the squared length, in steps, of what rounding changed.
-    float code(std::size_t block, std::size_t slot, std::span<const float> point) {
-        std::array<float, most_coded> steps{};
-        cut_off(point, steps);
-        std::array<float, n_lanes> error2{};
-        std::array<std::int32_t, most_coded> codes;
-        for (std::size_t j = 0; j < most_coded; ++j) {
-            const float code = (steps[j] + rounder) - rounder;
-            steps[j] -= code;
-            codes[j] = static_cast<std::int32_t>(code);
-        }
-        for (std::size_t j = 0; j < most_coded; ++j) error2[j % n_lanes] += steps[j] * steps[j];
-        for (std::size_t s = 0; s < n_sections_; ++s) {
-            CodedSection& section = sections_[block * n_sections_ + s];
-            std::int32_t norm2 = 0;
-            for (std::size_t j = s * section_size; j < (s + 1) * section_size; ++j) norm2 += codes[j] * codes[j];
-            section.half_norms[slot] = static_cast<std::int16_t>(-norm2 / 2);
-            std::array<std::uint8_t, section_size> stored;
-            for (std::size_t j = 0; j < section_size; ++j)
-                stored[j] = static_cast<std::uint8_t>(CodedSection::zero_code + codes[s * section_size + j]);
-            CodedBox& box = boxes_[block * n_sections_ + s];
-            for (std::size_t j = 0; j < section_size; ++j) {
-                box.low[j] = std::min(box.low[j], stored[j]);
-                box.high[j] = std::max(box.high[j], stored[j]);
+    // Codes a block, whose points come column by column, and returns the largest squared length, in steps, of what
+    // rounding changed of a point.
+    float code(std::size_t block, const float* tile) {
+        const PerPoint shares = kept_shares(tile);
+        PerPoint error2{};
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            const std::size_t number = block * n_sections_ + j / section_size;
+            const std::size_t column = j % section_size;
+            PerPoint steps;
+            for (std::size_t i = 0; i < block_size; ++i) steps[i] = cut_off(tile[j * block_size + i]) * shares[i];
+            std::array<std::int16_t, block_size> codes;
+            for (std::size_t i = 0; i < block_size; ++i) {
+                const float code = (steps[i] + rounder) - rounder;
+                error2[i] += (steps[i] - code) * (steps[i] - code);
+                codes[i] = static_cast<std::int16_t>(static_cast<std::int32_t>(code));
             }
-            for (std::size_t j = 0; j < section_size; ++j) section.codes[j / 2][2 * slot + j % 2] = stored[j];
+            put(sections_[number], column, codes);
+            const auto [low, high] = std::ranges::minmax(codes);
+            boxes_[number].low[column] = static_cast<std::uint8_t>(CodedSection::zero_code + low);
+            boxes_[number].high[column] = static_cast<std::uint8_t>(CodedSection::zero_code + high);
         }
-        return sum(error2);
+        for (std::size_t s = 0; s < n_sections_; ++s)
+            for (std::int16_t& norm : sections_[block * n_sections_ + s].half_norms)
+                norm = static_cast<std::int16_t>(norm / 2);
+        return *std::ranges::max_element(error2);
     }
 
-    double per_step() const { return per_step_; }
+    float per_step() const { return per_step_; }
     std::size_t n_sections() const { return n_sections_; }
     std::span<const CodedSection> operator[](std::size_t block) const {
         return {&sections_[block * n_sections_], n_sections_};
@@ -89,29 +84,41 @@ class CodedBlocks {
   private:
     static constexpr std::size_t section_size = CodedSection::n_columns;
     static constexpr std::size_t most_coded = 2 * section_size;
-    static constexpr std::size_t n_lanes = 4;
+    using PerPoint = std::array<float, block_size>;
+
     // Half the squared distance of two points of this length still fits 16 bits, rounding included.
     static constexpr float most_length = 120;
     // Adding this to a small number leaves its nearest integer in the last bits.
     static constexpr float rounder = 12582912.0f;
 
-    void cut_off(std::span<const float> point, std::span<float, most_coded> steps) const {
-        const auto per_step = static_cast<float>(per_step_);
-        std::array<float, n_lanes> length2{};
-        for (std::size_t j = 0; j < n_dims_; ++j) {
-            steps[j] = std::clamp(point[j] * per_step, -most_steps, most_steps);
-            length2[j % n_lanes] += steps[j] * steps[j];
-        }
-        const float length = std::sqrt(sum(length2));
-        if (length > most_length)
-            for (float& step : steps) step *= most_length / length;
+    float cut_off(float value) const { return std::min(std::max(value * per_step_, -most_steps), most_steps); }
+
+    // The share of each point that is inside the ball.
+    PerPoint kept_shares(const float* tile) const {
+        PerPoint length2{};
+        for (std::size_t j = 0; j < n_dims_; ++j)
+            for (std::size_t i = 0; i < block_size; ++i) {
+                const float steps = cut_off(tile[j * block_size + i]);
+                length2[i] += steps * steps;
+            }
+        PerPoint shares;
+        for (std::size_t i = 0; i < block_size; ++i)
+            shares[i] = length2[i] > most_length * most_length ? most_length / std::sqrt(length2[i]) : 1.0f;
+        return shares;
     }
 
-    static float sum(const std::array<float, n_lanes>& parts) { return (parts[0] + parts[1]) + (parts[2] + parts[3]); }
+    // One column of a section; adds to the norms.
+    static void put(CodedSection& section, std::size_t column, const std::array<std::int16_t, block_size>& codes) {
+        std::uint8_t* out = section.codes[column / 2] + column % 2;
+        for (std::size_t i = 0; i < block_size; ++i) {
+            out[2 * i] = static_cast<std::uint8_t>(CodedSection::zero_code + codes[i]);
+            section.half_norms[i] = static_cast<std::int16_t>(section.half_norms[i] - codes[i] * codes[i]);
+        }
+    }
 
     std::size_t n_dims_;
     std::size_t n_sections_;
-    double per_step_;
+    float per_step_;
     std::vector<CodedSection> sections_;
     std::vector<CodedBox> boxes_;
 };

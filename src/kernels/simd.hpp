@@ -105,6 +105,13 @@ struct alignas(64) CodedSection {
 struct CodedBox {
     std::uint8_t low[CodedSection::n_columns];
     std::uint8_t high[CodedSection::n_columns];
+
+    static CodedBox of_zeros() {
+        CodedBox zeros;
+        std::fill_n(zeros.low, CodedSection::n_columns, std::uint8_t{CodedSection::zero_code});
+        std::fill_n(zeros.high, CodedSection::n_columns, std::uint8_t{CodedSection::zero_code});
+        return zeros;
+    }
 };
 
 // A point in the columns of a section. `shift` is minus half its squared norm, and takes back what the 64 in the codes
