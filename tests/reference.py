@@ -78,6 +78,14 @@ def cell_spread(X, labels, n_cells):
     return np.array([distances(X[labels == c], centroid(X[labels == c])).sum() for c in range(n_cells)])
 
 
+def co_moments(columns, weights):
+    """Return the means and covariances of columns of fractions, exactly."""
+    total = sum(weights)
+    means = [sum(w * v for v, w in zip(column, weights, strict=True)) / total for column in columns]
+    away = [[v - mean for v in column] for column, mean in zip(columns, means, strict=True)]
+    return means, [[sum(w * a * b for w, a, b in zip(weights, x, y, strict=True)) / total for y in away] for x in away]
+
+
 def join_nearest(X, labels, cells, left):
     """Let each record that is left over join the cell with the nearest centroid; the centroids stay."""
     centroids = np.array([centroid(X[cell]) for cell in cells])
@@ -496,7 +504,7 @@ def specialised(columns, k):
 
 
 def cuts_of(part, k, kind, values, *about):
-    """Yield the groups of a part into which a column cuts it: all values apart, or the most frequent one."""
+    """Yield the groups of a part into which a column cuts it: all values apart, or one of at least 1 in 64 records."""
     shown = values[part]
     if kind == "numbers":
         shown = lower_half(shown, k)
@@ -504,7 +512,8 @@ def cuts_of(part, k, kind, values, *about):
         nodes = about[0][shown]
         shown = nodes[:, max((level for level in range(nodes.shape[1]) if len(set(nodes[:, level])) > 1), default=0)]
     found, codes, counts = np.unique(shown, return_inverse=True, return_counts=True)
-    for told_apart in [codes] + [(codes == counts.argmax()).astype(int)] * (len(found) > 2):
+    frequent = bool(len(found) > 2 and counts.max() * 64 >= len(part))
+    for told_apart in [codes] + [(codes == counts.argmax()).astype(int)] * frequent:
         groups = groups_of_k(told_apart, k)
         if groups.any():
             yield groups

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -250,6 +251,44 @@ def test_cell_spread_is_the_squared_distance_from_the_means(problem):
     np.testing.assert_allclose(
         kernels.cell_spread(X, labels, k), reference.cell_spread(X, labels, k), rtol=1e-12, atol=1e-30
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_records", [1, 7, 300, 1000])
+def test_co_moments_are_their_definition_in_any_unit(n_records, weighted):
+    rng = np.random.default_rng(n_records)
+    columns = [rng.integers(-50, 50, n_records) * unit for unit in (1.0, 2.0**1023 / 64, 2.0**-1070)]
+    weights = rng.integers(1, 9, n_records).astype(float) if weighted else None
+    exponents, origins = [0, -1023, 1070], [3.0, 0.25, 7.0]
+    means, covariance = kernels.co_moments(columns, exponents, origins, weights)
+    exact = [
+        [Fraction(v) * Fraction(2) ** exponent - Fraction(origin) for v in column]
+        for column, exponent, origin in zip(columns, exponents, origins, strict=True)
+    ]
+    expected = reference.co_moments(exact, [1] * n_records if weights is None else list(map(Fraction, weights)))
+
+    np.testing.assert_allclose(means, np.array(expected[0], dtype=float), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(covariance, np.array(expected[1], dtype=float), rtol=1e-12, atol=1e-12)
+
+
+def test_co_moments_are_the_same_bits_for_any_number_of_threads():
+    rng = np.random.default_rng(1)
+    columns, weights = list(rng.normal(size=(3, 100_000)) * 1e6), rng.random(100_000)
+    found = []
+    with everything_shared():
+        for threads in (1, 2, 3, 16):
+            with kernels.using(threads):
+                found += [np.vstack(kernels.co_moments(columns, [0, 0, -3], [0.0, 1e6, 0.0], weights))]
+
+    assert all(np.array_equal(one, found[0]) for one in found)
+
+
+def test_equal_values_far_from_the_others_have_no_covariance():
+    columns = [np.full(50_000, 0.1), np.random.default_rng(2).normal(size=50_000)]
+    _, covariance = kernels.co_moments(columns, [0, 0], [0.1, 0.0])
+
+    assert (covariance[0] == 0).all()
+    assert (covariance[:, 0] == 0).all()
 
 
 def test_loops_that_this_machine_lacks_are_refused():

@@ -22,6 +22,7 @@
 #include "cell_around_record.hpp"
 #include "cells.hpp"
 #include "checks.hpp"
+#include "co_moments.hpp"
 #include "dissolve_cells.hpp"
 #include "guarded_search.hpp"
 #include "halves.hpp"
@@ -283,6 +284,32 @@ Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells
         cell_spread(rows(X), Members(span(labels), n_cells), out, pool);
     }
     return as_array(std::move(out));
+}
+
+std::pair<Vector<double>, MatrixOut> co_moments(const std::vector<Point>& columns, const std::vector<int>& exponents,
+                                                const Point& origins, const std::vector<Point>& weights,
+                                                std::size_t threads) {
+    const std::size_t m = columns.size();
+    check(m > 0 && columns[0].shape(0) > 0, "the matrix is empty");
+    check(weights.size() <= 1, "more than one array of weights");
+    check_length(exponents.size(), m);
+    check_length(origins.shape(0), m);
+    const std::size_t n = columns[0].shape(0);
+    std::vector<ScaledColumn> scaled;
+    for (std::size_t a = 0; a < m; ++a) {
+        check_length(columns[a].shape(0), n);
+        scaled.emplace_back(columns[a].data(), exponents[a], origins.data()[a]);
+    }
+    for (const Point& weight : weights) check_length(weight.shape(0), n);
+    std::vector<double> means(m);
+    auto kept = std::make_unique<std::vector<double>>(m * m);
+    double* data = kept->data();
+    {
+        nb::gil_scoped_release released;
+        Pool pool(threads);
+        CoMoments(std::move(scaled), weights.empty() ? nullptr : weights[0].data(), n, pool).write(means, *kept);
+    }
+    return std::pair(as_array(std::move(means)), MatrixOut(data, {m, m}, owner_of(std::move(kept))));
 }
 
 Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
@@ -751,6 +778,8 @@ NB_MODULE(_kernels, module) {
                "Sums over cells, shape (n_cells, n_dims).");
     module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a, "threads"_a = 1,
                "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
+    module.def("co_moments", &co_moments, "columns"_a, "exponents"_a, "origins"_a, "weights"_a, "threads"_a = 1,
+               "Means and covariances of ``columns * 2**exponents - origins``; `weights` holds one array or none.");
     module.def("balanced_cells", &balanced_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,

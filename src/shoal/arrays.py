@@ -65,7 +65,7 @@ MOST_RECORDS = 2**31 - 1
 
 def times_power_of_two(values: Vector | Matrix, exponents: "int | NDArray[np.integer]") -> Matrix:
     """Return what `np.ldexp` returns, by a product where that is exact too, which takes a tenth of the time."""
-    if np.abs(exponents).max(initial=0) < 1000:
+    if (abs(exponents) if isinstance(exponents, int) else np.abs(exponents).max(initial=0)) < 1000:
         return np.asarray(values * np.ldexp(1.0, exponents))
     return np.asarray(np.ldexp(values, exponents))
 

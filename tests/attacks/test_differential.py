@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -53,3 +55,15 @@ def test_numbers_of_any_size_are_no_trouble(numbers):
     Y = np.repeat(X[::2] / 2 + X[1::2] / 2, 2, axis=0)
 
     assert differential(X, Y, np.array([0, 0, 1, 1])).recovered == 1.0
+
+
+def test_a_blind_guess_is_the_value_nearest_to_the_mean_of_the_others_and_the_lower_of_two():
+    x = np.random.default_rng(4).integers(0, 10, 150)
+    labels = np.arange(150) // 3
+    found = differential(x[:, None], x[:, None], labels)
+    right = 0
+    for i in range(150):
+        mean = Fraction(int(x[labels == labels[i]].sum() - x[i]), 2)
+        right += min(set(x.tolist()), key=lambda value: (abs(value - mean), value)) == x[i]
+
+    assert found.blind == pytest.approx(right / 150)

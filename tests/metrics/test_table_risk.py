@@ -6,7 +6,7 @@ import pytest
 
 import shoal
 from shoal.metrics import linkage
-from shoal.metrics.table_risk import SAMPLE, table_linkage
+from shoal.metrics.table_risk import SAMPLE, table_intervals, table_linkage
 
 
 def people(n=120, seed=1):
@@ -55,6 +55,16 @@ def test_of_a_large_table_a_sample_is_linked(monkeypatch):
 
     assert release.risk.linkage.n_ranked == 50 < SAMPLE
     assert again.dld == release.risk.linkage.dld
+
+
+def test_intervals_found_once_a_cell_are_those_of_every_record():
+    table = people()
+    table = table.set_column(1, "pay", pa.array(table["pay"].to_pylist()[:-9] + [None] * 9))
+    settings = {"quasi_identifiers": ["age", "pay", "sex"], "other": ["region"], "missing": "own-value"}
+    release = shoal.anonymize(table, k=4, seed=1, **settings)
+    sides = (release.original, release.measured, release.schema)
+
+    assert table_intervals(*sides, release.labels) == table_intervals(*sides) == release.risk.intervals
 
 
 def test_utility_tells_of_numbers_and_of_categories():

@@ -168,6 +168,20 @@ def test_the_report_holds_plain_numbers():
     assert json.loads(json.dumps(report, allow_nan=False)) == report
 
 
+def test_the_threads_of_blas_and_of_shoal_change_no_digit():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40_000, 5))
+    Y = X + rng.normal(size=X.shape) / 3
+    weights = rng.random(len(X))
+    found = []
+    for threads in (1, 2):
+        with threadpoolctl.threadpool_limits(threads), kernels.using(threads):
+            found.append([numeric_utility(X, Y, each).to_dict() for each in (None, weights)])
+
+    assert found[0] == found[1]
+
+
 WORDS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abcd"), st.sampled_from([1, 2])), min_size=1)
 
 

@@ -25,7 +25,7 @@ from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalError
 from shoal.manifest import read_internal
 from shoal.metrics.risk import linkage, matching
-from shoal.metrics.table_risk import numeric_columns
+from shoal.metrics.table_risk import as_floats, numeric_columns
 from shoal.table import Table, read
 from shoal.typing import Labels, Matrix, Seed
 
@@ -65,7 +65,7 @@ class Attack:
 class _Known(NamedTuple):
     """The correspondence between originals and released records."""
 
-    row: Labels  # row of each original in the release
+    row: Labels | slice  # row of each original in the release
     labels: Labels | None
     rho: float
 
@@ -160,7 +160,7 @@ def attacks_on(
     Linkage is reported among the risks. At most `MOST_PEOPLE` people are attacked, so it takes O(n) time in records.
     """
     made = published.select([column.name for column in schema.quasi])
-    found = [_last_one(original, made, schema, _Known(np.arange(len(labels)), labels, rho), 0)]
+    found = [_last_one(original, made, schema, _Known(slice(None), labels, rho), 0)]
     confidential = schema.having(Role.CONFIDENTIAL)
     if confidential:
         people = np.sort(np.random.default_rng(0).permutation(len(labels))[:MOST_PEOPLE])
@@ -226,7 +226,7 @@ def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, 
         beside = Path(f"{os.fspath(release)}.internal.json")
         manifest = beside if beside.is_file() else None
     if manifest is None:
-        return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
+        return _Known(slice(None), None, 0.0) if same_order else None
     labels, rows, rho, _ = read_internal(manifest)
     if len(labels) != table.n_records:
         raise ParameterError(
@@ -261,20 +261,17 @@ def _last_one(records: pa.Table, made: pa.Table, schema: Schema, known: _Known |
     name, columns = "k - 1 known", numeric_columns(schema)
     if known is None or not columns:
         return Attack(name, None, None, None, _UNKNOWN if columns else "not tried: no quasi-identifier is a number")
-    X, Y = (np.column_stack([_numbers(table[column]) for column in columns]) for table in (records, made))
+    before = {column: as_floats(records[column]) for column in columns}
+    after = {column: as_floats(made[column])[known.row] for column in columns}
     labels = class_ids(made.select(schema.quasi_names))[known.row] if known.labels is None else known.labels
-    if np.isnan(X).any() or np.isnan(Y).any():
+    if any(np.isnan(values).any() for side in (before, after) for values in side.values()):
         return Attack(name, None, None, None, "not tried: some numbers are missing")
-    found = differential(X, Y[known.row], labels, known.rho, seed=seed)
+    found = differential(before, after, labels, known.rho, seed=seed)
     meaning = (
         f"values of the last record of a cell, recovered to {WITHIN:g} standard deviations by somebody who knows the "
         f"others; without the release {found.blind:.1%}"
     )
     return Attack(name, None, 1.0, found.recovered, meaning)
-
-
-def _numbers(values: pa.ChunkedArray) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    return np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
 
 
 def _disclosures(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.arrays import times_power_of_two
+from shoal.metrics.pairs import Columns, as_pairs, moments
 from shoal.typing import Labels, Matrix, Seed, Vector
 
 WITHIN = 0.05
@@ -49,16 +49,14 @@ class Differential(NamedTuple):
 
 
 def differential(
-    X: Matrix, Y: Matrix, labels: Labels, rho: float = 0.0, *, most: int = 1000, seed: Seed = None
+    before: Columns, after: Columns, labels: Labels, rho: float = 0.0, *, most: int = 1000, seed: Seed = None
 ) -> Differential:
     """Recover the last record of a cell from the others and from the published values.
 
     Parameters
     ----------
-    X : ndarray of shape (n_records, n_columns)
-        Original numbers.
-    Y : ndarray of shape (n_records, n_columns)
-        Published numbers.
+    before, after : mapping of str to array_like, or array_like of shape (n_records, n_columns)
+        The original and the published numbers, none missing.
     labels : ndarray of shape (n_records,)
         Cell number of each record.
     rho : float
@@ -79,47 +77,43 @@ def differential(
     >>> differential(X, np.array([[3.0], [3.0], [3.0], [7.0]]), np.array([0, 0, 0, 1])).recovered
     1.0
     """
-    X, Y = _in_deviations(X, Y)
-    if X.shape[1] == 0:
+    columns = [(pair, moments(pair.before)) for pair in as_pairs(before, after)]
+    columns = [(pair, unit) for pair, unit in columns if unit.sd > 0]
+    if not columns:
         return Differential(1.0, 0.0, 1.0, 0.0, 0)  # constant columns are known
-    tried = np.sort(np.random.default_rng(seed).permutation(len(X))[:most])
-    by_cell, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
-    ends = np.cumsum(sizes)
-    # Quantiles follow the distribution of the column, so each has the same prior probability.
-    places = np.quantile(np.arange(len(X)), np.linspace(0, 1, _N_GUESSES), method="nearest")
-    values = np.sort(X, axis=0)[places]
+    tried = np.sort(np.random.default_rng(seed).permutation(len(labels))[:most])
+    sizes = np.bincount(labels)
     tried = tried[sizes[labels[tried]] > 1]
-    errors, blind = np.zeros((2, len(tried), X.shape[1]))
+    by_cell, ends = _members(labels, labels[tried], sizes)
+    # From a common origin and scaled by powers of two, so that means of whole numbers may tie exactly.
+    X, Y = (
+        np.column_stack([unit.moved(getattr(pair, side)[by_cell]) for pair, unit in columns])
+        for side in ("before", "after")
+    )
+    # Quantiles follow the distribution of the column, so each has the same prior probability.
+    places = np.quantile(np.arange(len(labels)), np.linspace(0, 1, _N_GUESSES), method="nearest")
+    values = np.column_stack([unit.moved(np.sort(pair.before)[places]) for pair, unit in columns])
+    errors, blind = np.zeros((2, len(tried), len(columns)))
     for size in np.unique(sizes[labels[tried]]):  # cells of one size at once
         those = np.flatnonzero(sizes[labels[tried]] == size)
-        records = tried[those]
-        cells = by_cell[ends[labels[records], None] - size + np.arange(size)]
-        known = X[cells[cells != records[:, None]].reshape(len(records), size - 1)]
-        errors[those] = _guesses(known, Y[cells], rho, values) - X[records]
-        blind[those] = _nearest(values, known.mean(axis=1)) - X[records]
-    found = [np.abs(side) if len(side) else np.zeros((1, 1)) for side in (errors, blind)]
+        cells = ends[labels[tried[those]], None] - size + np.arange(size)
+        own = by_cell[cells] == tried[those, None]
+        known = X[cells[~own].reshape(len(those), size - 1)]
+        errors[those] = _guesses(known, Y[cells], rho, values) - X[cells[own]]
+        blind[those] = _nearest(values, known.mean(axis=1)) - X[cells[own]]
+    sds = [unit.sd for _, unit in columns]
+    found = [np.abs(side) / sds if len(side) else np.zeros((1, 1)) for side in (errors, blind)]
     shares = [float((side <= WITHIN).mean()) for side in found]
     roots = [float(np.sqrt(np.square(side).mean())) for side in found]
     return Differential(shares[0], roots[0], shares[1], roots[1], len(tried))
 
 
-def _in_deviations(X: Matrix, Y: Matrix) -> tuple[Matrix, Matrix]:
-    """Return numbers in standard deviations of their columns, without the constant columns.
-
-    A common offset is subtracted first, and scaling by powers of two prevents overflow and underflow of squares.
-    """
-    for _ in range(2):
-        ends = [end for Z in (X, Y) for end in (Z.max(axis=0), Z.min(axis=0))]
-        exponents = -np.frexp(np.abs(ends).max(axis=0))[1] - 1
-        X, Y = times_power_of_two(X, exponents), times_power_of_two(Y, exponents)
-        first = X[0].copy()
-        X -= first
-        Y -= first
-    spread = X.std(axis=0)
-    varied = spread > 0
-    if not varied.all():
-        X, Y, spread = X[:, varied], Y[:, varied], spread[varied]
-    return X / spread, Y / spread
+def _members(labels: Labels, cells: Labels, sizes: Labels) -> tuple[Labels, Labels]:
+    """Return the records of some cells, one cell after the other, and where each of these cells ends."""
+    wanted = np.zeros(len(sizes), dtype=bool)
+    wanted[cells] = True
+    members = np.flatnonzero(wanted[labels])
+    return members[np.argsort(labels[members], kind="stable")], np.cumsum(sizes * wanted)
 
 
 def _guesses(known: NDArray[np.float64], published: NDArray[np.float64], rho: float, values: Matrix) -> Matrix:
@@ -156,5 +150,10 @@ def _weighed(known: Vector, published: Vector, rho: float, values: Vector) -> fl
 
 
 def _nearest(values: Matrix, guesses: Matrix) -> Matrix:
-    """Return the value nearest to a guess, in each column; shape (n_guesses, n_columns)."""
-    return np.array([values[np.abs(values - guess).argmin(axis=0), np.arange(values.shape[1])] for guess in guesses])
+    """Return the nearest of the ascending values of a column, the lower of two; shape (n_guesses, n_columns)."""
+    found = np.empty_like(guesses)
+    for j, column in enumerate(values.T):
+        above = np.searchsorted(column, guesses[:, j]).clip(1, len(column) - 1)
+        low, high = column[above - 1], column[above]
+        found[:, j] = np.where(np.abs(low - guesses[:, j]) <= np.abs(high - guesses[:, j]), low, high)
+    return found

@@ -88,7 +88,8 @@ def contributions(
             (whole or {}).get(column.name),
         )
         for column in schema.quasi
-        if not column.is_true  # an interval or a set shows no value of one record as that of the cell
+        # An interval or a set shows no value of one record as that of the cell.
+        if not column.is_true and (_by_category(column) or _some_give_nothing(original[column.name], weights))
     ]
     return [one for one in found if one.single]
 
@@ -112,6 +113,15 @@ def single_value_findings(found: Iterable[Contribution], schema: Schema) -> list
     ]
 
 
+def _by_category(column: Column) -> bool:
+    return column.aggregate in _BY_CATEGORY and column.kind is not Kind.NUMERIC
+
+
+def _some_give_nothing(values: pa.ChunkedArray, weights: Vector | None) -> bool:
+    """Return whether records have no value or no weight; otherwise all records of a cell count."""
+    return values.null_count > 0 or (weights is not None and not weights.all())
+
+
 def _contribution(
     values: pa.ChunkedArray,
     published: pa.ChunkedArray,
@@ -122,9 +132,10 @@ def _contribution(
 ) -> Contribution:
     n_cells = int(labels.max()) + 1
     sizes = np.bincount(labels, minlength=n_cells)
-    shown = np.zeros(n_cells, dtype=bool)
-    shown[labels] = np.asarray(published.is_valid())
-    by_category = column.aggregate in _BY_CATEGORY and column.kind is not Kind.NUMERIC
+    shown = np.ones(n_cells, dtype=bool)
+    if published.null_count:
+        shown[labels] = np.asarray(published.is_valid())
+    by_category = _by_category(column)
     if by_category:
         giving, of_one = _agreeing(values, published, whole)
         because = "no two of its records agree in the category"

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.arrays import times_power_of_two
 from shoal.columns.prepare import categories_in_order, date_units, decoded
 from shoal.columns.schema import Column, Kind
 from shoal.errors import SchemaError
@@ -75,7 +76,7 @@ class NumberAxis:
         present = _numbers(values, order).present
         n_missing = len(values) - len(present)
         pivot, exponent = _pivot_and_exponent(_ends(present), column, scaling)
-        moved = np.ldexp(less(present, pivot), -exponent)
+        moved = times_power_of_two(less(present, pivot), -exponent)
         shift, spread = _shift_and_spread(moved, scaling)
         scaled = (moved - shift) / (spread or 1.0)
         mean = float(scaled.mean()) if len(scaled) else 0.0
@@ -111,7 +112,7 @@ class NumberAxis:
                 f"Column {self.column.name!r} has missing values, but none was missing when the space was fixed."
             )
         weight = self.column.settings.weight
-        moved = np.ldexp(less(present, self.pivot), -self.exponent)
+        moved = times_power_of_two(less(present, self.pivot), -self.exponent)
         scaled = (moved - self.shift) / self.spread * weight if self.spread else np.zeros(len(moved))
         if not self.apart:
             return np.asarray(scaled.reshape(-1, 1))
@@ -301,11 +302,20 @@ def unlike(codes: Codes, labels: Codes, weights: Vector | None = None) -> float:
     """
     sizes = np.bincount(labels)
     n_values = int(codes.max()) + 1
-    pairs, counts = np.unique(labels * n_values + codes, return_counts=True)
+    pairs, counts = _counted(labels * n_values + codes, len(sizes) * n_values)
     squares = np.square(counts) / sizes[pairs // n_values]
     if weights is None:
         return float(len(labels) - squares.sum())
     return float((weights[pairs % n_values] * (counts - squares)).sum())
+
+
+def _counted(codes: Codes, n_codes: int) -> tuple[Codes, Codes]:
+    """Return the codes that occur, ascending, and how often."""
+    if n_codes > 4 * len(codes):  # sorting takes less time than so many counters
+        return np.unique(codes, return_counts=True)
+    counts = np.bincount(codes)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
 
 
 def _places(shares: Vector) -> Matrix:

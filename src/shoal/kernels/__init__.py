@@ -6,7 +6,7 @@ of reading out of bounds. Threads and progress are passed in a context variable,
 stays ``(X, k, seed)``.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
@@ -45,6 +45,7 @@ __all__ = [
     "cell_neighbours",
     "cell_spread",
     "cell_sums",
+    "co_moments",
     "differ_within_cells",
     "dissolve_cells",
     "distances",
@@ -390,6 +391,19 @@ def cell_sums(X: Matrix, labels: Labels, n_cells: int) -> Matrix:
 def cell_spread(X: Matrix, labels: Labels, n_cells: int) -> Vector:
     """Return the sum of squared distances of the records of each cell from their mean; shape (n_cells,)."""
     return _kernels.cell_spread(X, labels, n_cells, n_threads())
+
+
+def co_moments(
+    columns: Sequence[Vector], exponents: Sequence[int], origins: Sequence[float], weights: Vector | None = None
+) -> tuple[Vector, Matrix]:
+    """Return means and covariances of the columns ``values * 2**exponent - origin``; the latter divide by the weight.
+
+    The same bits for any number of threads. The columns may hold NaN, and the results then do.
+    """
+    own = [] if weights is None else [weights]
+    # Of fewer numbers the sums take less time than starting a thread.
+    threads = n_threads() if len(columns) * len(columns[0]) >= 1 << 20 else 1
+    return _kernels.co_moments(list(columns), list(exponents), np.array(origins, dtype=float), own, threads)
 
 
 class Remaining:

@@ -4,13 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.arrays import times_power_of_two
 from shoal.errors import ParameterError
-from shoal.metrics.pairs import Columns, as_pairs, moments, those
-from shoal.typing import Vector
-
-_IN_CACHE = 1 << 15
-"""Number of values that searches in any order find in the cache."""
+from shoal.metrics.pairs import Columns, as_pairs, moments
+from shoal.typing import Labels, Vector
 
 
 class Interval(NamedTuple):
@@ -71,26 +67,37 @@ def interval_disclosure(before: Columns, after: Columns, width: float = 0.1) -> 
         raise ParameterError(
             "width must be a positive number: a share of the values, and a number of standard deviations."
         )
-    return {name: _interval(x, y, width) for name, x, y in as_pairs(before, after)}
+    return {
+        name: interval_of(x, *np.unique(y, return_inverse=True), width=width) for name, x, y in as_pairs(before, after)
+    }
 
 
-def _interval(x: Vector, y: Vector, width: float) -> Interval:
-    x, y = those(~np.isnan(x), x, y)
+def interval_of(x: Vector, values: Vector, own: Labels, width: float = 0.1) -> Interval:
+    """Return the interval disclosure of one column, whose record i is released as ``values[own[i]]``."""
+    known = ~np.isnan(x)
+    if not known.all():
+        x, own = x[known], own[known]
     if len(x) == 0:
         return Interval(0.0, 0.0)
-    spread = moments(x)
-    # A search among the distinct values, which are often few and fit the cache.
-    distinct, counts = np.unique(x, return_counts=True)
-    if len(distinct) > _IN_CACHE:
-        # In ascending order, so that successive searches hit the cache.
-        order = np.argsort(x)
-        x, y = x[order], y[order]
-    n_below = np.concatenate([[0], np.cumsum(counts)])
-    low, high = np.fmin(x, y), np.fmax(x, y)
-    between = n_below[np.searchsorted(distinct, high, "left")] - n_below[np.searchsorted(distinct, low, "right")]
-    released = ~np.isnan(y)
-    apart = np.abs(times_power_of_two(x, -spread.exponent) - times_power_of_two(y, -spread.exponent))
+    unit = moments(x)
+    apart = unit.moved(x)
+    apart -= unit.moved(values)[own]
+    low, high = _rank_interval(np.sort(x), values, width)
     return Interval(
-        by_rank=float(np.mean(released & (between <= width * len(x)))),
-        by_sd=float(np.mean(released & (apart <= width * spread.sd))),
+        by_rank=np.count_nonzero((low[own] <= x) & (x <= high[own])) / len(x),
+        by_sd=np.count_nonzero(np.abs(apart, out=apart) <= width * unit.sd) / len(x),
     )
+
+
+def _rank_interval(ascending: Vector, values: Vector, width: float) -> tuple[Vector, Vector]:
+    """Return the ends of the interval of each value: with few enough of the ascending numbers strictly in between."""
+    n = len(ascending)
+    n_between = int(min(width, 1.0) * n)
+    padded = np.concatenate([[-np.inf], ascending, [np.inf]])
+    order = np.argsort(values)  # so that successive searches hit the cache
+    n_below, n_up_to = (np.searchsorted(ascending, values[order], side) for side in ("left", "right"))
+    low, high = np.empty((2, len(values)))
+    low[order] = padded[np.maximum(n_below - n_between, 0)]
+    high[order] = padded[np.minimum(n_up_to + n_between, n) + 1]
+    low[np.isnan(values)] = np.nan  # holds nothing
+    return low, high

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal.arrays import as_matrix
 from shoal.errors import ParameterError
-from shoal.typing import Labels, Matrix
+from shoal.typing import Labels, Matrix, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def loss(X: ArrayLike, labels: ArrayLike) -> Loss:
         il=float(100 * (sse / sst)) if sst > 0 else 0.0,
         mse=float(_unscaled(sse / n_records, 2 * exponent)),
         mae=float(_unscaled(np.sqrt(within).mean(), exponent)),
-        gse=_unscaled(_cell_sums(cells, within), 2 * exponent),
+        gse=_unscaled(np.bincount(cells, within).astype(np.float64), 2 * exponent),
     )
 
 
@@ -156,21 +156,27 @@ def _unscaled(value: NDArray[np.float64] | np.float64, exponent: int) -> NDArray
         return np.asarray(np.ldexp(value, exponent))
 
 
-def _squared_distances(columns: Matrix, labels: Labels) -> NDArray[np.float64]:
-    """Return the squared distance of each record to the mean of its cell."""
-    sizes = np.bincount(labels)
-    member = np.empty(len(sizes), dtype=np.int64)
-    member[labels] = np.arange(len(labels))
-    squares = np.zeros(len(labels))
-    for column in columns:
+class CellDistances:
+    """Squared distances of records to the means of their cells, column by column."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+        self._sizes = np.bincount(labels)
+        self._member = np.empty(len(self._sizes), dtype=np.int64)
+        self._member[labels] = np.arange(len(labels))
+
+    def squared(self, column: Vector) -> Vector:
+        """Return the squared distance of each number to the mean of its cell."""
         # Relative to a member of the cell: the digits that all members share cancel before anything is summed.
-        difference = column - column[member][labels]
-        difference -= (_cell_sums(labels, difference) / sizes)[labels]
+        difference = column - column[self._member][self._labels]
+        difference -= (np.bincount(self._labels, difference) / self._sizes)[self._labels]
         difference *= difference
-        squares += difference
+        return difference
+
+
+def _squared_distances(columns: Matrix, labels: Labels) -> Vector:
+    """Return the squared distance of each record to the mean of its cell."""
+    cells, squares = CellDistances(labels), np.zeros(len(labels))
+    for column in columns:
+        squares += cells.squared(column)
     return squares
-
-
-def _cell_sums(labels: Labels, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum the values of the records of each cell."""
-    return np.asarray(np.bincount(labels, values), dtype=np.float64)

@@ -1,14 +1,15 @@
 """Pairs of columns, before and after: checks and moments shared by risk and utility, at any unit and magnitude."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal import kernels
 from shoal.arrays import times_power_of_two
 from shoal.errors import ParameterError
-from shoal.typing import Labels, Vector
+from shoal.typing import Labels, Matrix, Vector
 
 Columns = Mapping[str, ArrayLike] | ArrayLike
 """Columns by name, or a matrix of shape (n_records, n_columns) whose columns are named by their numbers."""
@@ -90,9 +91,19 @@ def as_weights(weights: ArrayLike, n_records: int) -> Vector:
     return array
 
 
-def those(where: NDArray[np.bool_], *arrays: Vector) -> tuple[Vector, ...]:
-    """Return the entries at which a condition holds; the arrays themselves if it holds everywhere."""
-    return arrays if where.all() else tuple(array[where] for array in arrays)
+def present(columns: Sequence[Vector], weights: Vector | None = None) -> tuple[Sequence[Vector], Vector | None]:
+    """Return the entries of columns and weights at which no value is missing and the weight is positive.
+
+    Where all entries are such, the arrays themselves are returned.
+    """
+    where = ~np.isnan(columns[0])
+    for column in columns[1:]:
+        where &= ~np.isnan(column)
+    if weights is not None:
+        where &= weights > 0
+    if where.all():
+        return columns, weights
+    return [column[where] for column in columns], None if weights is None else weights[where]
 
 
 class Moments(NamedTuple):
@@ -103,16 +114,74 @@ class Moments(NamedTuple):
     mean: float
     sd: float
 
+    def relative_to(self, origin: float) -> "Moments":
+        """Return the same unit with a number as origin, and as mean."""
+        return self._replace(origin=float(times_power_of_two(np.array([origin]), -self.exponent)[0]), mean=0.0)
 
-def moments(values: Vector, weights: Vector | None = None) -> Moments:
-    """Return mean and population standard deviation of numbers without NaN, at any offset and magnitude."""
-    exponent = int(np.frexp(np.abs(values).max())[1])
-    scaled = times_power_of_two(values, -exponent)
-    origin = float(scaled[0])
-    # Relative to a value, then to the mean: shared digits cancel before anything is summed or squared.
-    scaled -= origin
-    mean = float(np.average(scaled, weights=weights))
-    return Moments(exponent, origin, mean, float(np.sqrt(np.average(np.square(scaled - mean), weights=weights))))
+    def moved(self, values: Vector) -> Vector:
+        """Return numbers in this unit and from this origin."""
+        found = times_power_of_two(values, -self.exponent)
+        found -= self.origin
+        return found
+
+    def deviations(self, values: Vector) -> Vector:
+        """Return numbers as standard deviations from the mean; from the mean alone if all values were equal."""
+        found = self.moved(values)
+        found -= self.mean
+        found /= self.sd or 1.0
+        return found
+
+
+def moments(values: Vector, weights: Vector | None = None, like: Moments | None = None) -> Moments:
+    """Return mean and population standard deviation of numbers without NaN, at any offset and magnitude.
+
+    Exponent and origin are those of `like`, if given, so that means can be compared digit by digit.
+    """
+    if like is None:
+        exponent = int(np.frexp(max(values.max(), -values.min()))[1])
+        like = Moments(exponent, 0.0, 0.0, 1.0).relative_to(values[0])
+    mean, variance = kernels.co_moments([values], [-like.exponent], [like.origin], weights)
+    return like._replace(mean=float(mean[0]), sd=float(np.sqrt(variance[0, 0])))
+
+
+def covariance(columns: Sequence[Vector], units: Sequence[Moments], weights: Vector | None = None) -> Matrix:
+    """Return the covariances of columns without NaN, in standard deviations of their units; shape (n_columns,) * 2.
+
+    A column of equal values has covariances of exactly 0.
+    """
+    # Relative to a record: equal values are then exactly 0.
+    frames = [unit.relative_to(column[0]) for unit, column in zip(units, columns, strict=True)]
+    exponents, origins = [-frame.exponent for frame in frames], [frame.origin for frame in frames]
+    found = kernels.co_moments(columns, exponents, origins, weights)[1]
+    sds = [unit.sd or 1.0 for unit in units]
+    return np.asarray(found / np.outer(sds, sds))
+
+
+BLOCK = 1 << 13
+"""Number of records of a block, whose columns stay in the cache."""
+
+
+def blocks(n_records: int) -> Iterator[slice]:
+    """Yield the blocks of records, one after the other."""
+    for start in range(0, n_records, BLOCK):
+        yield slice(start, min(start + BLOCK, n_records))
+
+
+def weighted_sum(values: Vector | NDArray[np.bool_], weights: Vector | None) -> float:
+    """Return the sum, always the same: that of a product by BLAS would depend on its number of threads."""
+    return float((values if weights is None else values * weights).sum())
+
+
+def total_weight(values: Vector | Labels, weights: Vector | None) -> float:
+    """Return the sum of the weights of values: their number, if they have none."""
+    return float(len(values)) if weights is None else float(weights.sum())
+
+
+def one_of_each(labels: Labels) -> Labels:
+    """Return the first record of each cell, of cells numbered from 0 without gaps; shape (n_cells,)."""
+    first = np.empty(int(labels.max(initial=-1)) + 1, dtype=np.int64)
+    first[labels[::-1]] = np.arange(len(labels))[::-1]  # the last one assigned stays
+    return first
 
 
 def as_classes(classes: ArrayLike, n_records: int | None = None) -> Labels:
@@ -128,6 +197,6 @@ def as_classes(classes: ArrayLike, n_records: int | None = None) -> Labels:
             f"Classes must be whole numbers; their dtype is {array.dtype}. Number them with "
             "np.unique(classes, return_inverse=True)[1]."
         )
-    if array.min() >= 0 and array.max() < len(array) and np.bincount(array.astype(np.int64)).all():
-        return array.astype(np.int64)
+    if array.min() >= 0 and array.max() < len(array) and np.bincount(np.asarray(array, dtype=np.int64)).all():
+        return np.asarray(array, dtype=np.int64)
     return np.unique(array, return_inverse=True)[1].reshape(-1).astype(np.int64)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal import kernels
 from shoal.columns.axes import NominalAxis, NumberAxis
 from shoal.columns.space import Space
+from shoal.metrics.loss import CellDistances
 from shoal.typing import Labels, Vector
 
 
@@ -87,9 +87,13 @@ def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: 
     """
     columns = {}
     squared = np.zeros(original.num_rows)
+    distances = {id(labels): CellDistances(labels) for labels in labels_of.values() if labels is not None}
     for axis in space.axes:
-        name = axis.column.name
-        found = _column_loss(axis, original[name], released[name], labels_of[name])
+        name, labels = axis.column.name, labels_of[axis.column.name]
+        if isinstance(axis, NominalAxis):
+            found = _nominal_loss(axis, original[name], released[name], labels)
+        else:
+            found = _number_loss(axis, original[name], released[name], distances.get(id(labels)))
         columns[name] = ColumnLoss(
             il=100 * found.sse / found.sst if found.sst > 0 else 0.0,
             sse=found.sse,
@@ -116,17 +120,22 @@ class _Found(NamedTuple):
     apart: Vector  # squared distance of each record from its published value
 
 
-def _column_loss(
-    axis: NumberAxis | NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedArray, labels: Labels | None
+def _nominal_loss(axis: NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedArray, labels: Labels | None) -> _Found:
+    """Measure a column of categories on its axis."""
+    codes = axis.codes(before)
+    apart = axis.squared_apart(codes, axis.codes(after))
+    sse = float(apart.sum()) if labels is None else axis.spread_within(codes, labels)
+    return _Found(sse, axis.spread_within(codes, np.zeros_like(codes)), apart)
+
+
+def _number_loss(
+    axis: NumberAxis, before: pa.ChunkedArray, after: pa.ChunkedArray, distances: CellDistances | None
 ) -> _Found:
-    """Measure one column on its axis."""
-    if isinstance(axis, NominalAxis):
-        codes = axis.codes(before)
-        apart = axis.squared_apart(codes, axis.codes(after))
-        sse = float(apart.sum()) if labels is None else axis.spread_within(codes, labels)
-        return _Found(sse, axis.spread_within(codes, np.zeros_like(codes)), apart)
-    Z = axis.encode(before)
-    apart = np.square(Z - axis.encode(after)).sum(axis=1)
-    within = apart if labels is None else kernels.cell_spread(Z, labels, int(labels.max()) + 1)
-    sst = float(np.square(Z - Z.mean(axis=0)).sum())
-    return _Found(float(within.sum()), sst, apart)
+    """Measure a column of numbers, ranks or dates on its axis; without distances the records of a cell differ."""
+    apart = np.zeros(len(before))
+    sse = sst = 0.0
+    for x, y in zip(axis.encode(before).T, axis.encode(after).T, strict=True):
+        apart += np.square(x - y)
+        sse += 0.0 if distances is None else float(distances.squared(x).sum())
+        sst += float(np.square(x - x.mean()).sum())
+    return _Found(float(apart.sum()) if distances is None else sse, sst, apart)

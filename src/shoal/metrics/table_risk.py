@@ -9,8 +9,10 @@ from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import date_units, decoded
 from shoal.columns.schema import Kind, Role, Schema
 from shoal.columns.space import Space
+from shoal.metrics.interval import Interval, interval_of
 from shoal.metrics.linkage import Linkage, cell_linkage
-from shoal.metrics.risk import Interval, Risk, class_risk, interval_disclosure, uniqueness
+from shoal.metrics.pairs import one_of_each
+from shoal.metrics.risk import Risk, class_risk, uniqueness
 from shoal.metrics.utility import nominal_utility, numeric_utility
 from shoal.typing import Labels, Matrix, Vector
 
@@ -51,14 +53,21 @@ def table_risk(
         linkage=table_linkage(original, replaced, schema, space, X, labels),
         classes=class_risk(_published_classes(original, replaced, schema, labels), weights),
         uniqueness=uniqueness(class_ids(original.select(schema.quasi_names)), weights),
-        intervals=table_intervals(original, replaced, schema),
+        intervals=table_intervals(original, replaced, schema, labels),
     )
 
 
-def table_intervals(original: pa.Table, replaced: pa.Table, schema: Schema) -> dict[str, Interval]:
-    """Measure the interval disclosure of the numeric quasi-identifiers."""
-    columns = numeric_columns(schema)
-    return interval_disclosure(_numbers(original, columns), _numbers(replaced, columns)) if columns else {}
+def table_intervals(
+    original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None = None
+) -> dict[str, Interval]:
+    """Measure the interval disclosure of the numeric quasi-identifiers; `labels` as in `table_risk`."""
+    if labels is None:
+        labels = np.arange(original.num_rows)  # every record has published values of its own
+    first = one_of_each(labels)
+    return {
+        name: interval_of(as_floats(original[name]), as_floats(replaced[name])[first], labels)
+        for name in numeric_columns(schema)
+    }
 
 
 def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None) -> Labels:
@@ -68,7 +77,7 @@ def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, l
     )
     if labels is None:
         return class_ids(published)
-    first = np.unique(labels, return_index=True)[1]
+    first = one_of_each(labels)
     return class_ids(published.take(pa.array(first)))[labels]
 
 
@@ -87,7 +96,7 @@ def table_linkage(
     """
     if labels is None:
         labels = np.arange(original.num_rows)  # every record has published values of its own
-    first = np.unique(labels, return_index=True)[1]  # a record of each cell
+    first = one_of_each(labels)
     points = space.encode(replaced.take(pa.array(first)))
     by = [column.name for column in schema.having(Role.BY)]
     if by:
@@ -108,12 +117,13 @@ def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weight
     others = [column.name for column in schema.quasi if column.name not in numeric]
     found: dict[str, Any] = {"numeric": None, "nominal": None}
     if numeric:
-        changes = numeric_utility(_numbers(original, numeric), _numbers(replaced, numeric), weights)
+        before, after = ({name: as_floats(table[name]) for name in numeric} for table in (original, replaced))
+        changes = numeric_utility(before, after, weights)
         found["numeric"] = changes.to_dict()
     if others:
         pairs = {name: _codes(original[name], replaced[name]) for name in others}
-        before, after = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
-        found["nominal"] = {name: change._asdict() for name, change in nominal_utility(before, after, weights).items()}
+        first, second = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
+        found["nominal"] = {name: change._asdict() for name, change in nominal_utility(first, second, weights).items()}
     return found
 
 
@@ -122,14 +132,11 @@ def numeric_columns(schema: Schema) -> list[str]:
     return [column.name for column in schema.quasi if column.kind is Kind.NUMERIC]
 
 
-def _numbers(table: pa.Table, names: list[str]) -> dict[str, Vector]:
-    """Return columns of numbers or dates as floats, NaN where values are missing."""
-    return {name: _as_floats(table[name]) for name in names}
-
-
-def _as_floats(values: pa.ChunkedArray) -> Vector:
+def as_floats(values: pa.ChunkedArray) -> Vector:
+    """Return a column of numbers or dates as floats, NaN where values are missing."""
     if not pa.types.is_temporal(values.type):
-        return np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
+        floats = values.cast(pa.float64(), safe=False)
+        return np.asarray(floats.fill_null(np.nan) if floats.null_count else floats)
     found = np.full(len(values), np.nan)
     found[np.asarray(values.is_valid())] = date_units(values.drop_null())
     return found

@@ -10,9 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.arrays import times_power_of_two
 from shoal.errors import ParameterError
-from shoal.metrics.pairs import Columns, Pair, as_classes, as_pairs, as_weights, check_lengths, moments, those
+from shoal.metrics.pairs import (
+    Columns,
+    Moments,
+    Pair,
+    as_classes,
+    as_pairs,
+    as_weights,
+    blocks,
+    check_lengths,
+    covariance,
+    moments,
+    present,
+    total_weight,
+    weighted_sum,
+)
 from shoal.typing import Matrix, Vector
 
 
@@ -115,15 +128,14 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
     n_records = len(pairs[0].before) if pairs else 0
     if n_records == 0:
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
-    w = np.ones(n_records) if weights is None else as_weights(weights, n_records)
-    columns = [_in_deviations(pair, w) for pair in pairs]
+    w = None if weights is None else as_weights(weights, n_records)
+    columns = [_Column(pair, _unit(pair, w)) for pair in pairs]
     first, second = _covariances([column for column in columns if column.varies and column.is_left], w)
     off = np.abs(_correlations(second) - _correlations(first))[np.triu_indices(len(first), 1)]
     totals = [_total_il1s(column, w) for column in columns]
     return NumericUtility(
         columns={
-            pair.name: _change(column, w, _ratio(*total))
-            for pair, column, total in zip(pairs, columns, totals, strict=True)
+            column.pair.name: _change(column, w, _ratio(*total)) for column, total in zip(columns, totals, strict=True)
         },
         il1s=_ratio(*np.array(totals).sum(axis=0)),
         correlation_max=float(off.max(initial=0.0)),
@@ -134,77 +146,72 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
 
 
 class _Column(NamedTuple):
-    """A column in standard deviations of the original from its mean; 0 or infinite if the original was constant."""
+    """A column, and the moments of its original values; None without any."""
 
-    before: Vector
-    after: Vector
-    varies: bool
+    pair: Pair
+    unit: Moments | None
+
+    @property
+    def varies(self) -> bool:
+        """Whether the original values differ."""
+        return self.unit is not None and self.unit.sd > 0
 
     @property
     def is_left(self) -> bool:
         """Whether any value is still there."""
-        return not np.isnan(self.after).all()
+        return not np.isnan(self.pair.after).all()
 
 
-def _in_deviations(pair: Pair, weights: Vector) -> _Column:
-    there = ~np.isnan(pair.before) & (weights > 0)
-    if not there.any():
-        return _Column(pair.before, pair.after, varies=False)
-    exponent, origin, mean, sd = moments(*those(there, pair.before, weights))
-    before, after = (times_power_of_two(values, -exponent) - origin - mean for values in (pair.before, pair.after))
-    if sd > 0:
-        return _Column(before / sd, after / sd, varies=True)
-    # The change has no unit: it is infinite.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _Column(before, np.where(after == 0, after, after / 0.0), varies=False)
+def _unit(pair: Pair, weights: Vector | None) -> Moments | None:
+    (originals,), own = present([pair.before], weights)
+    return moments(originals, own) if len(originals) else None
 
 
-def _change(column: _Column, weights: Vector, il1s: float) -> ColumnChange:
+def _change(column: _Column, weights: Vector | None, il1s: float) -> ColumnChange:
     """Compare a column before and after."""
-    originals = weights[~np.isnan(column.before)].sum()
-    removed = weights[~np.isnan(column.before) & np.isnan(column.after)].sum()
+    (before, after), unit = column.pair[1:], column.unit
+    there = ~np.isnan(before)
+    removed = _ratio(weighted_sum(there & np.isnan(after), weights), weighted_sum(there, weights))
+    if unit is None:
+        return ColumnChange(0.0, 0.0, il1s, removed)
+    (released,), own = present([after], weights)
     if not column.varies:
-        changed = np.inf if np.isinf(column.after[weights > 0]).any() else 0.0
-        return ColumnChange(changed, changed, il1s, _ratio(removed, originals))
-    there = ~np.isnan(column.after) & (weights > 0)
-    if not there.any():
-        return ColumnChange(0.0, -1.0, il1s, _ratio(removed, originals))
-    exponent, origin, mean, sd = moments(*those(there, column.after, weights))
-    mean, sd = float(np.ldexp(origin + mean, exponent)), float(np.ldexp(sd, exponent))
-    return ColumnChange(mean, sd * sd - 1, il1s, _ratio(removed, originals))
+        # The change has no unit: it is infinite.
+        changed = np.inf if unit.moved(released).any() else 0.0
+        return ColumnChange(changed, changed, il1s, removed)
+    if not len(released):
+        return ColumnChange(0.0, -1.0, il1s, removed)
+    with np.errstate(over="ignore"):
+        now = moments(released, own, like=unit)
+    return ColumnChange((now.mean - unit.mean) / unit.sd, (now.sd / unit.sd) ** 2 - 1, il1s, removed)
 
 
-def _total_il1s(column: _Column, weights: Vector) -> tuple[float, float]:
+def _total_il1s(column: _Column, weights: Vector | None) -> tuple[float, float]:
     """Return the weighted sum of the absolute changes, and the sum of the weights of the values compared."""
-    both = ~np.isnan(column.before) & ~np.isnan(column.after) & (weights > 0)
-    before, after, weight = those(both, column.before, column.after, weights)
-    moved = np.abs(before - after) / np.sqrt(2)
-    return float(weight @ moved), float(weight.sum())
+    (before, after), own = present(column.pair[1:], weights)
+    if column.unit is None or not len(before):
+        return 0.0, 0.0
+    distance = 0.0
+    for block in blocks(len(before)):
+        moved = np.abs(column.unit.moved(before[block]) - column.unit.moved(after[block]))
+        distance += weighted_sum(moved, None if own is None else own[block])
+    in_deviations = distance / column.unit.sd / np.sqrt(2) if column.varies else np.inf if distance else 0.0
+    return in_deviations, total_weight(before, own)
 
 
 def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0 else 0.0
 
 
-def _covariances(columns: list[_Column], weights: Vector) -> tuple[Matrix, Matrix]:
+def _covariances(columns: list[_Column], weights: Vector | None) -> tuple[Matrix, Matrix]:
     """Return the covariances before and after of the records that are complete on both sides."""
-    if not columns:
-        return np.zeros((0, 0)), np.zeros((0, 0))
-    sides = (np.array([column.before for column in columns]), np.array([column.after for column in columns]))
-    complete = ~np.isnan(sides[0] + sides[1]).any(axis=0) & (weights > 0)
-    if not complete.any():
-        return np.zeros((len(columns), len(columns))), np.zeros((len(columns), len(columns)))
-    if not complete.all():
-        sides, weights = (sides[0][:, complete], sides[1][:, complete]), weights[complete]
-    first, second = (_covariance(side, weights) for side in sides)
-    return first, second
-
-
-def _covariance(Z: Matrix, weights: Vector) -> Matrix:
-    # Relative to a record: equal values then have a variance of exactly 0.
-    away = Z - Z[:, :1]
-    away -= np.average(away, axis=1, weights=weights)[:, None]
-    return np.asarray((away * (weights / weights.sum())) @ away.T)
+    n_columns = len(columns)
+    before, after = ([getattr(column.pair, side) for column in columns] for side in ("before", "after"))
+    both, own = present([*before, *after], weights) if columns else ([np.empty(0)], None)
+    if not len(both[0]):
+        return np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_columns))
+    units = [column.unit for column in columns if column.unit is not None]
+    return covariance(both[:n_columns], units, own), covariance(both[n_columns:], units, own)
 
 
 def _correlations(covariance: Matrix) -> Matrix:
@@ -277,16 +284,17 @@ def nominal_utility(
     n_records = len(pairs[0][1]) if pairs else 0
     if n_records == 0:
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
-    w = np.ones(n_records) if weights is None else as_weights(weights, n_records)
-    return {name: _nominal_change(x, y, w / w.sum()) for name, x, y in pairs}
+    w = None if weights is None else as_weights(weights, n_records)
+    return {name: _nominal_change(x, y, w) for name, x, y in pairs}
 
 
-def _nominal_change(x: NDArray[np.generic], y: NDArray[np.generic], shares: Vector) -> NominalChange:
+def _nominal_change(x: NDArray[np.generic], y: NDArray[np.generic], weights: Vector | None) -> NominalChange:
     both = np.concatenate([x, y])
     codes = (as_classes(both) if both.dtype.kind in "iu" else np.unique(both, return_inverse=True)[1]).reshape(2, -1)
-    p, q = (np.bincount(code, shares, codes.max() + 1) for code in codes)
+    total = total_weight(codes[0], weights)
+    p, q = (np.bincount(code, weights, int(codes.max()) + 1) / total for code in codes)
     return NominalChange(
-        changed=float(shares[codes[0] != codes[1]].sum()),
+        changed=weighted_sum(codes[0] != codes[1], weights) / total,
         total_variation=float(np.abs(p - q).sum() / 2),
         hellinger=float(np.sqrt(np.square(np.sqrt(p) - np.sqrt(q)).sum() / 2)),
     )

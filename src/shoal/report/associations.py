@@ -1,22 +1,21 @@
 """Associations: correlations of columns, before and after."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.auditing import Columns
-from shoal.columns.prepare import date_units
 from shoal.columns.schema import Kind, Role, Schema
+from shoal.metrics.pairs import Moments, blocks, covariance, moments
+from shoal.metrics.table_risk import as_floats
 from shoal.typing import Vector
 
 Matrix = NDArray[np.float64]
 
 MOST_COLUMNS = 12
 """Maximum number of columns in a map of correlations: those whose correlations changed most."""
-
-_BATCH = 1 << 15
 
 
 def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> dict[str, Any] | None:
@@ -55,9 +54,9 @@ def correlations(schema: Schema, before: pa.Table, after: Columns, k: int) -> di
     if len(columns) < 2:
         return None
     names = [column.name for column in columns]
-    published = [_centred(after[name]) for name in names]
+    published = [_Numbers.of(after[name]) for name in names]
     original = [
-        _centred(before[column.name]) if column.role is Role.QUASI else same
+        _Numbers.of(before[column.name]) if column.role is Role.QUASI else same
         for column, same in zip(columns, published, strict=True)
     ]
     sides = [_correlation(values, 2 * k) for values in (original, published)]
@@ -80,55 +79,57 @@ def _plain(matrix: Matrix) -> list[list[float | None]]:
     return [[None if np.isnan(value) else round(float(value), 3) + 0.0 for value in row] for row in matrix]
 
 
-def _correlation(columns: list[Vector], least: int) -> Matrix:
+class _Numbers(NamedTuple):
+    """A column of numbers, NaN where a value is missing, with its moments; shape (n_records,)."""
+
+    values: Vector
+    unit: Moments | None  # None without any value
+    complete: bool
+
+    @staticmethod
+    def of(column: pa.ChunkedArray) -> "_Numbers":
+        values = as_floats(column)
+        finite = np.isfinite(values)
+        if finite.all():
+            return _Numbers(values, moments(values) if len(values) else None, True)
+        values = np.where(finite, values, np.nan)
+        return _Numbers(values, moments(values[finite]) if finite.any() else None, False)
+
+
+def _correlation(columns: list[_Numbers], least: int) -> Matrix:
     """Return Pearson's correlations, NaN where a column is constant or fewer than `least` records have both values."""
-    complete = not any(np.isnan(column.sum()) for column in columns)
-    m = len(columns)
-    sums = np.zeros((4, m, m))
-    for start in range(0, len(columns[0]), _BATCH):
-        sums += _sums(np.array([column[start : start + _BATCH] for column in columns]), complete)
-    products, totals, squares, n = sums
+    covariance, variance, n = (_of_all if all(column.complete for column in columns) else _of_pairs)(columns)
     with np.errstate(invalid="ignore", divide="ignore"):
-        covariance = products / n - totals * totals.T / n**2
-        variance = squares / n - totals**2 / n**2
         variance = np.where(variance > 1e-12, variance, np.nan)  # of columns with unit variance: below is rounding
         found = covariance / np.sqrt(variance * variance.T)
     found[n < least] = np.nan
     return np.asarray(np.clip(found, -1, 1))
 
 
-def _sums(Z: Matrix, complete: bool) -> NDArray[np.float64]:
-    """Return for each pair of columns, over the records that have both, the sums of x y, of x, of x x, and of 1.
+class _Sums(NamedTuple):
+    """For each pair of columns, over the records that have both: covariance, variance of the first, and number."""
 
-    `Z` has a row for each column, and NaN where a value is missing.
-    """
-    m = len(Z)
-    if complete:
-        own = np.broadcast_to
-        totals, squares = own(Z.sum(axis=1)[:, None], (m, m)), own(np.einsum("ij,ij->i", Z, Z)[:, None], (m, m))
-        return np.array([Z @ Z.T, totals, squares, np.full((m, m), Z.shape[1])])
-    there = (~np.isnan(Z)).astype(np.float64)
-    Z = np.nan_to_num(Z)
-    return np.array([Z @ Z.T, Z @ there.T, np.square(Z) @ there.T, there @ there.T])
+    covariance: Matrix
+    variance: Matrix
+    n: Matrix
 
 
-def _centred(values: pa.ChunkedArray) -> Vector:
-    """Return a column in standard deviations from its mean, missing values as NaN; shape (n_records,)."""
-    if pa.types.is_temporal(values.type):
-        present = date_units(values.drop_null())
-        numbers = np.full(len(values), np.nan)
-        # Relative to the first value, so that large times since 1970 lose no digits.
-        numbers[np.asarray(values.is_valid())] = present - (present[0] if len(present) else 0)
-    else:
-        numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
-    numbers = np.where(np.isinf(numbers), np.nan, numbers)
-    # Scaled by a power of two first, so that squares do not overflow.
-    size = max(np.fmax.reduce(numbers), -np.fmin.reduce(numbers))
-    if np.isnan(size):
-        return numbers
-    numbers = np.ldexp(numbers, -int(np.frexp(size)[1]))
-    is_there = ~np.isnan(numbers)
-    n = np.count_nonzero(is_there)
-    numbers -= np.sum(numbers, where=is_there) / n
-    spread = float(np.sqrt(np.sum(np.square(numbers), where=is_there) / n))
-    return np.asarray(numbers / spread if spread > 0 else numbers)
+def _of_all(columns: list[_Numbers]) -> _Sums:
+    """Return the sums over all records."""
+    shape = (len(columns), len(columns))
+    found = covariance([column.values for column in columns], [column.unit for column in columns if column.unit])
+    return _Sums(found, np.broadcast_to(np.diag(found)[:, None], shape), np.full(shape, len(columns[0].values)))
+
+
+def _of_pairs(columns: list[_Numbers]) -> _Sums:
+    """Return the sums over the records that have the values of both columns."""
+    sums = np.zeros((4, len(columns), len(columns)))
+    for block in blocks(len(columns[0].values)):
+        # In standard deviations from the mean, so that squares neither overflow nor lose digits to an offset.
+        Z = np.array([values[block] if unit is None else unit.deviations(values[block]) for values, unit, _ in columns])
+        there = (~np.isnan(Z)).astype(np.float64)
+        Z = np.nan_to_num(Z)
+        sums += np.array([Z @ Z.T, Z @ there.T, np.square(Z) @ there.T, there @ there.T])
+    products, totals, squares, n = sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _Sums(products / n - totals * totals.T / n**2, squares / n - totals**2 / n**2, n)
