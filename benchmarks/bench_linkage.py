@@ -2,26 +2,36 @@
 
 All get the same originals and the same released means, and answer the same two questions: is a record's original the
 nearest of all, and is its released record the nearest. shoal also counts ties and ranks the released records.
+
+With `--before PYTHON`, the interpreter of another checkout, the CPU time of its linkage is measured beside this one's.
 """
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import click
 import numpy as np
+import pyarrow.csv
 from scipy.spatial import cKDTree
 
 from bench_partition import CORES, ROOT, circumstances
 from measure import say
 from problems import K, Problem, flights, sample, whole
 from shoal import kernels, partition
-from shoal.reproduce.data_and_results import Missing, Source, census, covertype, gaussian
+from shoal.columns.schema import Roles, Schema
+from shoal.columns.space import Space
+from shoal.metrics.table_risk import SAMPLE
+from shoal.reproduce.data_and_results import Missing, Source, census, covertype, data_folder, gaussian
 from shoal.typing import Labels, Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "linkage.json"
+BEFORE = ROOT / "benchmarks" / "results" / "linkage_before.json"
 SCRATCH = ROOT / "out" / "bench" / "linkage.json"
 # Largest size for brute force.
 MOST_BRUTE = 25_000
@@ -128,6 +138,47 @@ def _most(name: str, problem: Problem, most_tree: int) -> int:
     return most_tree if name == "scipy cKDTree" and problem.data == "gaussian" else len(problem.X)
 
 
+def compared(quick: bool) -> Iterator[tuple[str, Matrix, int | None]]:
+    """Yield names, records and the number of records to rank: a release of gov_census, and noise."""
+    rng = np.random.default_rng(1)
+    folder = data_folder()
+    if folder is not None and (folder / "gov_census.csv.gz").is_file() and not quick:
+        table = pyarrow.csv.read_csv(folder / "gov_census.csv.gz")
+        schema = Schema.of(table.schema, Roles(quasi_identifiers=tuple(table.column_names)))
+        yield "gov_census, all columns", Space.fit(table, schema).encode(table), SAMPLE
+    for n_dims in (10, 15):
+        yield f"gaussian x {n_dims}", rng.normal(size=(2_000 if quick else 50_000, n_dims)), None
+
+
+def beside(before: str, quick: bool) -> list[dict[str, Any]]:
+    """Measure the CPU time of two versions interleaved, each run in a process of its own; return a row for each."""
+    rows = []
+    with TemporaryDirectory() as scratch:
+        file = Path(scratch) / "linkage.npz"
+        for data, X, n_ranked in compared(quick):
+            labels = partition(X, K, seed=0)
+            points = kernels.cell_sums(X, labels, int(labels.max()) + 1) / np.bincount(labels)[:, None]
+            drawn = np.random.default_rng(0).choice(len(X), n_ranked or len(X), replace=False)
+            np.savez(file, X=X, points=points, labels=labels, asked=np.sort(drawn))
+            rows += [_two_versions(before, file, threads, data, X) for threads in (1, 2)]
+    return rows
+
+
+def _two_versions(before: str, file: Path, threads: int, data: str, X: Matrix) -> dict[str, Any]:
+    seconds: dict[str, list[float]] = {"before": [], "after": []}
+    digests = set()
+    for _ in range(3):
+        for name, python in (("before", before), ("after", sys.executable)):
+            script = Path(__file__).with_name("one_linkage.py")
+            done = subprocess.run([python, script, file, str(threads)], check=True, capture_output=True, text=True)
+            found = json.loads(done.stdout)
+            seconds[name].append(found["seconds"])
+            digests.add(found["digest"])
+    best = {name: min(times) for name, times in seconds.items()}
+    say(f"{data}, {threads} threads: {best['before']:.3f} s of CPU before, {best['after']:.3f} s after")
+    return {"data": data, "n": len(X), "dims": X.shape[1], "threads": threads, **best, "same": len(digests) == 1}
+
+
 def as_table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as a table, with times in multiples of shoal's."""
     ours = {(row["data"], row["n"]): row["seconds"] for row in rows if row["method"] == "shoal"}
@@ -143,11 +194,16 @@ def as_table(rows: list[dict[str, Any]]) -> str:
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Small samples, to check that it works.")
+@click.option("--before", help="Python interpreter of another checkout, to compare with.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="JSON file to write.")
-def main(quick: bool, output: Path | None) -> None:
+def main(quick: bool, before: str | None, output: Path | None) -> None:
     """Measure linkage beside SciPy's k-d tree and beside brute force, on all cores but brute force."""
-    output = output or (SCRATCH if quick else RESULTS)
+    output = output or (SCRATCH if quick else BEFORE if before else RESULTS)
     output.parent.mkdir(parents=True, exist_ok=True)
+    if before:
+        rows = beside(before, quick)
+        output.write_text(json.dumps({**circumstances(quick), "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        return
     missing: list[str] = []
     rows = []
     for problem in problems(quick, missing):

@@ -163,14 +163,54 @@ def test_ranks_by_distance_are_those_of_the_twin_where_a_few_columns_exclude_mos
     assert_linked_as_by_the_twin(X, points, labels, 2, simd)
 
 
-def test_ranks_by_distance_do_not_depend_on_the_number_of_threads():
-    X = np.random.default_rng(5).normal(size=(20_000, 6))
-    labels = np.arange(20_000) // 10
+def correlated(rng, n, n_dims):
+    """Return records with most of their variance along a few axes, so that the last ones are left out."""
+    return rng.normal(size=(n, 6)) @ rng.normal(size=(6, n_dims)) + 0.1 * rng.normal(size=(n, n_dims))
+
+
+HARD_TO_LINK = {
+    "ties": lambda rng: rng.integers(0, 3, (500, 9)).astype(float),
+    "nominal columns": lambda rng: np.eye(7)[rng.integers(0, 7, (500, 3))].reshape(500, 21),
+    "duplicates": lambda rng: rng.normal(size=(500, 8))[rng.integers(0, 100, 500)],
+    "one column": lambda rng: np.round(rng.normal(size=(500, 1)), 1),
+    "constant columns": lambda rng: rng.normal(size=(500, 12)) * (np.arange(12) % 3 == 0),
+    "axes left out": lambda rng: correlated(rng, 500, 40),
+    "more columns than are turned": lambda rng: correlated(rng, 300, 70),
+    "strata": lambda rng: np.column_stack([rng.normal(size=(500, 6)), 1e3 * rng.integers(0, 4, 500)]),
+    "a far outlier": lambda rng: np.vstack([rng.normal(size=(499, 6)), np.full(6, 1e5)]),
+    "tiny": lambda rng: rng.normal(size=(300, 7)) * 1e-150,
+    "huge": lambda rng: rng.normal(size=(300, 7)) * 1e150,
+    "tiny beside huge": lambda rng: rng.normal(size=(300, 7)) * np.where(np.arange(7) % 2, 1e-150, 1e150),
+}
+
+
+@pytest.mark.parametrize("simd", RUNNABLE)
+@pytest.mark.parametrize("hard", HARD_TO_LINK)
+def test_ranks_by_distance_are_those_of_the_twin_where_codes_or_axes_may_mislead(hard, simd):
+    rng = np.random.default_rng(sorted(HARD_TO_LINK).index(hard))
+    X = HARD_TO_LINK[hard](rng)
+    labels = np.sort(rng.integers(0, len(X) // 5, len(X)))[np.argsort(np.argsort(X[:, 0], kind="stable"))]
+    labels = np.unique(labels, return_inverse=True)[1]
+    points = np.stack([X[labels == cell][0] for cell in range(labels.max() + 1)])  # own distances of 0, and far cells
+
+    assert_linked_as_by_the_twin(X, points, labels, 2, simd)
+
+
+@pytest.mark.parametrize("n_dims", [3, 9, 40])
+def test_ranks_by_distance_do_not_depend_on_the_number_of_threads_or_on_who_is_asked(n_dims):
+    rng = np.random.default_rng(5)
+    X = correlated(rng, 3_000, n_dims)
+    labels = np.arange(3_000) // 10
     points = X[::10] + 0.5
-    one, *others = (
-        [*map(np.stack, _kernels.linkage(X, points, labels, *everything(X, points), threads, None))]
-        for threads in (1, 2, 5)
-    )
+    asked = np.sort(rng.choice(3_000, 300, replace=False))
+    everybody = everything(X, points)
+    some = asked, np.unique(labels[asked])
+    with everything_shared():
+        one, *others = (
+            np.concatenate([*map(np.stack, _kernels.linkage(X, points, labels, *who, threads, None))])[:, asked]
+            for who in (everybody, some)
+            for threads in (1, 2, 3, 16)
+        )
 
     for other in others:
         np.testing.assert_array_equal(one, other)

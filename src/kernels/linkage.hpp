@@ -59,8 +59,6 @@ class TwoNearest {
 };
 
 // Original records, the points they were released as, and which is whose.
-//
-// Only the points are put in a spatial order. The records of a point lie around it, so that they follow its place.
 class Linkage {
   public:
     Linkage(Rows<const double> X, Rows<const double> points, std::span<const std::int64_t> labels, Pool& pool,
@@ -70,10 +68,9 @@ class Linkage {
           released_(points),
           members_(labels, points.size()),
           scale_(std::min(unit_scale(X.flat(), pool), unit_scale(points.flat(), pool))),
-          frame_(points, scale_),
-          own2_(X.size()),
           pool_(pool),
           loops_(loops),
+          frame_(points, scale_, loops),
           points_(boxed(points)),
           records_(boxed_records()) {}
 
@@ -81,26 +78,32 @@ class Linkage {
     // that point than its own, at most 2, and the number as near, its own included; 0 as near if two are nearer.
     void rank_originals(std::span<const std::int64_t> asked, std::span<std::int64_t> ahead,
                         std::span<std::int64_t> ties, Poller& poller) {
-        const BoxedPoints queries = boxed(released_, asked);
-        for_each_block(queries, records_, poller, [&](std::size_t block, PairSearch& search) {
-            const auto numbers = picked(asked, queries.numbers(block));
+        for_each_block(released_, asked, points_, records_, poller, [&](const Queries& queries, PairSearch& search) {
+            std::vector<std::vector<double>> own2;
             std::vector<TwoNearest> found;
             std::array<double, block_size> limits, nearest_member;
-            for (std::size_t slot = 0; slot < numbers.size(); ++slot) {
-                const TwoNearest members = two_members(numbers[slot]);
+            for (std::size_t slot = 0; slot < queries.numbers.size(); ++slot) {
+                if (slot + 1 < queries.numbers.size())
+                    for (const std::size_t i : members_[queries.numbers[slot + 1]]) fetch(X_[i]);
+                own2.push_back(member_distances(queries.numbers[slot]));
+                const TwoNearest members = two_nearest(own2.back());
                 nearest_member[slot] = members.first();
                 limits[slot] = members.limit();
                 found.emplace_back(limits[slot]);
             }
-            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t i) {
+            const auto fetch_record = [&](std::uint32_t i) { fetch(X_[i]); };
+            search.for_each_near(queries.block, limits, fetch_record, [&](std::size_t slot, std::uint32_t i) {
                 const double limit = found[slot].limit();
-                const double distance = distance_up_to(limit, X_[i], released_[numbers[slot]]);
+                const double distance = distance_up_to(limit, X_[i], released_[queries.numbers[slot]]);
                 if (distance <= limit) found[slot].offer(distance);
                 // Once two are nearer than all members, the rest does not matter.
                 return found[slot].limit() < nearest_member[slot] ? -1.0 : found[slot].limit();
             });
-            for (std::size_t slot = 0; slot < numbers.size(); ++slot)
-                for (const std::size_t i : members_[numbers[slot]]) found[slot].place(own2_[i], ahead[i], ties[i]);
+            for (std::size_t slot = 0; slot < queries.numbers.size(); ++slot) {
+                const auto members = members_[queries.numbers[slot]];
+                for (std::size_t m = 0; m < members.size(); ++m)
+                    found[slot].place(own2[slot][m], ahead[members[m]], ties[members[m]]);
+            }
         });
     }
 
@@ -108,84 +111,99 @@ class Linkage {
     // the number as near, its own included.
     void rank_released(std::span<const std::int64_t> asked, std::span<std::int64_t> ahead, std::span<std::int64_t> ties,
                        Poller& poller) {
-        const BoxedPoints queries = boxed(X_, asked);
-        for_each_block(queries, points_, poller, [&](std::size_t block, PairSearch& search) {
-            const auto numbers = picked(asked, queries.numbers(block));
-            std::array<double, block_size> limits;
-            for (std::size_t slot = 0; slot < numbers.size(); ++slot) limits[slot] = own2_[numbers[slot]];
-            search.for_each_near(block, limits, [&](std::size_t slot, std::uint32_t point) {
-                const std::size_t i = numbers[slot];
+        for_each_block(X_, asked, records_, points_, poller, [&](const Queries& queries, PairSearch& search) {
+            std::array<double, block_size> own2;
+            for (std::size_t slot = 0; slot < queries.numbers.size(); ++slot) own2[slot] = own(queries.numbers[slot]);
+            const auto fetch_point = [&](std::uint32_t point) { fetch(released_[point]); };
+            search.for_each_near(queries.block, own2, fetch_point, [&](std::size_t slot, std::uint32_t point) {
+                const std::size_t i = queries.numbers[slot];
                 const auto size = static_cast<std::int64_t>(members_[point].size());
-                const double distance = distance_up_to(own2_[i], X_[i], released_[point]);
-                if (distance < own2_[i]) ahead[i] += size;
-                if (distance == own2_[i]) ties[i] += size;
-                return own2_[i];
+                const double distance = distance_up_to(own2[slot], X_[i], released_[point]);
+                if (distance < own2[slot]) ahead[i] += size;
+                if (distance == own2[slot]) ties[i] += size;
+                return own2[slot];
             });
         });
     }
 
   private:
-    // Calls task(block, search) for each block of queries, on all threads, which take blocks in order.
-    template <class Task>
-    void for_each_block(const BoxedPoints& queries, const BoxedPoints& targets, Poller& poller, const Task& task) {
-        std::vector<PairSearch> searches(pool_.size(), PairSearch(queries, targets, loops_));
-        SharedPoller shared(poller);
-        // At least as long as it takes to look at every box.
-        pool_.each(queries.n_blocks(), 1'000.0 + static_cast<double>(targets.n_blocks()) * 20.0,
-                   [&](std::size_t thread, std::size_t block) {
-                       if (shared.goes_on(thread, done_ + own2_.size() * block / queries.n_blocks()))
-                           task(block, searches[thread]);
-                   });
-        done_ += own2_.size();
-    }
-
-    // The requested indices at some places.
-    static std::vector<std::size_t> picked(std::span<const std::int64_t> asked, std::span<const std::uint32_t> places) {
+    // A block of queries, and the indices of its points.
+    struct Queries {
+        std::size_t block;
         std::vector<std::size_t> numbers;
-        for (const std::uint32_t place : places) numbers.push_back(static_cast<std::size_t>(asked[place]));
-        return numbers;
-    }
+    };
 
-    BoxedPoints boxed(Rows<const double> rows, std::span<const std::int64_t> asked) const {
-        return boxed(asked.size(), [&](std::size_t place) { return rows[static_cast<std::size_t>(asked[place])]; });
-    }
     BoxedPoints boxed(Rows<const double> rows) const {
         return boxed(rows.size(), [&](std::size_t i) { return rows[i]; });
     }
-    // Boxes n points, row_of(0) to row_of(n - 1).
+    BoxedPoints boxed(Rows<const double> rows, std::span<const std::int64_t> asked) const {
+        return boxed(asked.size(), [&](std::size_t place) { return rows[static_cast<std::size_t>(asked[place])]; });
+    }
+    // In a spatial order.
     template <class RowOf>
     BoxedPoints boxed(std::size_t n, const RowOf& row_of) const {
-        std::vector<float> floats(n * X_.dims());
-        pool_.split(n, static_cast<double>(X_.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
-            for (std::size_t i = from; i < to; ++i)
-                frame_.place(row_of(i), std::span(floats).subspan(i * X_.dims(), X_.dims()));
-        });
-        return {Rows<const float>(floats.data(), n, X_.dims()), pool_};
+        const auto in_order = [&](Rows<const float> floats) { return spatial_order(floats, block_size, pool_); };
+        return {n, row_of, in_order, frame_, pool_};
+    }
+    // In few dimensions the records follow their points, which saves most of the time to put them in order. In many,
+    // the boxes around several cells would overlap.
+    BoxedPoints boxed_records() const {
+        if (frame_.n_dims() > few_dims) return boxed(X_);
+        const auto in_order = [&](Rows<const float> floats) {
+            std::vector<std::uint32_t> order;
+            order.reserve(floats.size());
+            for (const std::uint32_t point : points_.order())
+                for (const std::size_t i : members_[point]) order.push_back(static_cast<std::uint32_t>(i));
+            return order;
+        };
+        return {X_.size(), [&](std::size_t i) { return X_[i]; }, in_order, frame_, pool_};
     }
 
-    // The records, those of a released point side by side, in the order of the points. On the way, the distance of each
-    // record from its own point is measured.
-    BoxedPoints boxed_records() {
-        std::vector<std::uint32_t> order;
-        order.reserve(X_.size());
-        for (const std::uint32_t point : points_.order())
-            for (const std::size_t i : members_[point]) order.push_back(static_cast<std::uint32_t>(i));
-        std::vector<float> floats(X_.flat().size());
-        pool_.split(X_.size(), 3 * static_cast<double>(X_.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
-            for (std::size_t i = from; i < to; ++i) {
-                own2_[i] = distance_up_to(std::numeric_limits<double>::infinity(), X_[i],
-                                          released_[static_cast<std::size_t>(labels_[i])]);
-                frame_.place(X_[i], std::span(floats).subspan(i * X_.dims(), X_.dims()));
-            }
-        });
-        return {{floats.data(), X_.size(), X_.dims()}, std::move(order)};
+    // Calls task(queries, search) for each block of the requested rows, on all threads, which take blocks in order.
+    // `all` are all rows.
+    template <class Task>
+    void for_each_block(Rows<const double> rows, std::span<const std::int64_t> asked, const BoxedPoints& all,
+                        const BoxedPoints& targets, Poller& poller, const Task& task) {
+        if (asked.size() == rows.size()) return for_each_block(all, asked, targets, poller, task);
+        for_each_block(boxed(rows, asked), asked, targets, poller, task);
+    }
+    template <class Task>
+    void for_each_block(const BoxedPoints& boxes, std::span<const std::int64_t> asked, const BoxedPoints& targets,
+                        Poller& poller, const Task& task) {
+        std::vector<PairSearch> searches(pool_.size(), PairSearch(boxes, targets, loops_));
+        SharedPoller shared(poller);
+        // At least as long as it takes to look at every box.
+        pool_.each(boxes.n_blocks(), 1'000.0 + static_cast<double>(targets.n_blocks()) * 20.0,
+                   [&](std::size_t thread, std::size_t block) {
+                       if (!shared.goes_on(thread, done_ + X_.size() * block / boxes.n_blocks())) return;
+                       Queries queries{block, {}};
+                       for (const std::uint32_t place : boxes.numbers(block))
+                           queries.numbers.push_back(static_cast<std::size_t>(asked[place]));
+                       task(queries, searches[thread]);
+                   });
+        done_ += X_.size();
     }
 
-    // The nearest two of the records released as this point; where there is one, nothing beyond it matters.
-    TwoNearest two_members(std::size_t number) const {
-        const auto members = members_[number];
-        TwoNearest nearest(members.size() == 1 ? own2_[members.front()] : std::numeric_limits<double>::infinity());
-        for (const std::size_t i : members) nearest.offer(own2_[i]);
+    // The first columns mostly show that a pair is beyond the limit.
+    static void fetch(std::span<const double> row) {
+        for (std::size_t j = 0; j < row.size() && j < 32; j += 8) __builtin_prefetch(&row[j]);
+    }
+
+    // Squared distance of a record from its released point.
+    double own(std::size_t i) const {
+        return distance_up_to(std::numeric_limits<double>::infinity(), X_[i],
+                              released_[static_cast<std::size_t>(labels_[i])]);
+    }
+    std::vector<double> member_distances(std::size_t point) const {
+        std::vector<double> own2;
+        for (const std::size_t i : members_[point]) own2.push_back(own(i));
+        return own2;
+    }
+
+    // The nearest two of the records released as a point; where there is one, nothing beyond it matters.
+    static TwoNearest two_nearest(std::span<const double> own2) {
+        TwoNearest nearest(own2.size() == 1 ? own2.front() : std::numeric_limits<double>::infinity());
+        for (const double distance : own2) nearest.offer(distance);
         return nearest;
     }
 
@@ -206,10 +224,9 @@ class Linkage {
     Rows<const double> released_;
     Members members_;
     double scale_;
-    FloatFrame frame_;
-    std::vector<double> own2_;  // squared distance of each record from its released point
     Pool& pool_;
     const Loops& loops_;
+    FloatFrame frame_;
     BoxedPoints points_;
     BoxedPoints records_;
     std::size_t done_ = 0;  // records that have been ranked, once or twice

@@ -114,6 +114,7 @@ class NeighbourSearch {
         std::fill(room.found.begin(), room.found.end(), Found{infinity, none});
         for (const auto& [apart, other] : nearest_tiles(tile, room)) {
             std::uint64_t which = loops_.touch(probes, &low_[other * n_dims_], &high_[other * n_dims_]);
+            room.hits.fill(~std::uint64_t{0});
             loops_.screen(probes, which, &columns_[other * block_size * n_dims_], room.hits.data());
             for (; which; which &= which - 1) {
                 const auto slot = static_cast<std::size_t>(std::countr_zero(which));

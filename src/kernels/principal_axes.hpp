@@ -66,7 +66,8 @@ struct Eigen {
 // between rotated points equal those between the points, up to rounding and the axes left out.
 class PrincipalAxes {
   public:
-    PrincipalAxes(Rows<const double> X, double scale, std::span<const double> middle)
+    // The axes that are left out hold at most this share of the variance.
+    PrincipalAxes(Rows<const double> X, double scale, std::span<const double> middle, double may_leave_out = 1e-6)
         : n_dims_(X.dims()), n_kept_(X.dims()), middle_(middle.begin(), middle.end()) {
         if (n_dims_ < 2 || n_dims_ > max_dims) return;
         Eigen eigen(covariance(X, scale), n_dims_);
@@ -86,6 +87,8 @@ class PrincipalAxes {
     }
 
     std::size_t n_kept() const { return n_kept_; }
+    // One row for each axis, those of large variance first; empty without a rotation.
+    std::span<const double> axes() const { return axes_; }
 
     // Writes the kept coordinates of a point and returns an upper bound on the squared length of the others.
     double apply(std::span<const double> point, std::span<double> out) const {
@@ -113,7 +116,6 @@ class PrincipalAxes {
   private:
     static constexpr std::size_t max_dims = 64;
     static constexpr double round_cloud = 0.9;
-    static constexpr double may_leave_out = 1e-6;
 
     std::vector<double> covariance(Rows<const double> X, double scale) const {
         const std::size_t every = std::max<std::size_t>(X.size() / 4096, 1);
@@ -130,7 +132,7 @@ class PrincipalAxes {
     std::size_t n_dims_;
     std::size_t n_kept_;
     std::vector<double> middle_;
-    std::vector<double> axes_;  // n_kept_ rows, or empty without a rotation
+    std::vector<double> axes_;  // n_dims_ rows, or empty without a rotation
 };
 
 }  // namespace shoal

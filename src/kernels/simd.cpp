@@ -153,14 +153,16 @@ typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
     std::memcpy(&out, from, sizeof out);
 }
 
-// Which of 64 sums of squares are within their limits. gap(column, start, out) gives eight of the numbers to square,
-// limit(start, out) their limits. A few columns are added at a time: where all eight sums are beyond, the rest is
-// skipped.
+// Which of 64 sums of squares, of those in `wanted`, are within their limits. gap(column, start, out) gives eight of
+// the numbers to square, limit(start, out) their limits. A few columns are added at a time: where all eight sums are
+// beyond, the rest is skipped.
 template <class Gap, class Limit>
-[[gnu::always_inline]] inline std::uint64_t sums_within(std::size_t n_dims, const Limit& limit, const Gap& gap) {
+[[gnu::always_inline]] inline std::uint64_t sums_within(std::size_t n_dims, std::uint64_t wanted, const Limit& limit,
+                                                        const Gap& gap) {
     constexpr std::size_t columns_at_once = 8;
     std::uint64_t bits = 0;
     for (std::size_t start = 0; start < block_size; start += lanes) {
+        if (!(wanted >> start & 0xff)) continue;
         Lanes sums{};
         Lanes most;
         Lanes apart;
@@ -177,13 +179,13 @@ template <class Gap, class Limit>
         if (any[0] | any[1] | any[2] | any[3])
             for (std::size_t i = 0; i < lanes; ++i) bits |= std::uint64_t{sums[i] <= most[i]} << (start + i);
     }
-    return bits;
+    return bits & wanted;
 }
 
 [[gnu::always_inline]] inline std::uint64_t touch_loop(const Probes& probes, const float* low, const float* high) {
     const auto limit = [&](std::size_t start, Lanes& out)
                            __attribute__((always_inline)) { load(out, probes.limits + start); };
-    return sums_within(probes.n_dims, limit,
+    return sums_within(probes.n_dims, ~std::uint64_t{0}, limit,
                        [&](std::size_t j, std::size_t start, Lanes& out) __attribute__((always_inline)) {
                            Lanes column;
                            load(column, probes.tile + j * block_size + start);
@@ -205,7 +207,7 @@ template <class Gap, class Limit>
             load(out, tile + j * block_size + start);
             out -= point[j];
         };
-        hits[probe] = sums_within(probes.n_dims, limit, gap);
+        hits[probe] = sums_within(probes.n_dims, hits[probe], limit, gap);
     }
 }
 
@@ -220,6 +222,44 @@ template <class Gap, class Limit>
         }
         std::memcpy(out + start, &sum, sizeof sum);
     }
+}
+
+// The next 8 * n_wide coordinates along the axes.
+template <std::size_t n_wide>
+[[gnu::always_inline]] inline void turn_to(const Turn& turn, const float* away, std::size_t start, float* out) {
+    Lanes sums[n_wide] = {};
+    Lanes column;
+    for (std::size_t j = 0; j < turn.middle.size(); ++j)
+        for (std::size_t w = 0; w < n_wide; ++w) {
+            load(column, turn.axes.data() + j * turn.width + start + w * lanes);
+            sums[w] += column * away[j];
+        }
+    std::memcpy(out + start, sums, sizeof sums);
+}
+
+[[gnu::always_inline]] inline float turn_loop(const Turn& turn, std::span<const double> row, float* __restrict away,
+                                              float* out) {
+    const double* __restrict from = row.data();
+    const double* __restrict middle = turn.middle.data();
+    for (std::size_t j = 0; j < row.size(); ++j) away[j] = static_cast<float>(from[j] * turn.scale - middle[j]);
+    Lanes squares{};
+    Lanes part;
+    std::size_t j = 0;
+    for (; j + lanes <= row.size(); j += lanes) {
+        load(part, away + j);
+        squares += part * part;
+    }
+    float length2 = 0;
+    for (std::size_t i = 0; i < lanes; ++i) length2 += squares[i];
+    for (; j < row.size(); ++j) length2 += away[j] * away[j];
+    if (turn.axes.empty()) {
+        std::copy_n(away, row.size(), out);
+        return length2;
+    }
+    std::size_t start = 0;
+    for (; start + 4 * lanes <= turn.width; start += 4 * lanes) turn_to<4>(turn, away, start, out);
+    for (; start < turn.width; start += lanes) turn_to<1>(turn, away, start, out);
+    return length2;
 }
 
 [[gnu::always_inline]] inline void gather_loop(const float* rows, std::size_t width,
@@ -348,6 +388,10 @@ void products_generic(const float* tile, std::size_t capacity, std::size_t n, st
     products_loop(tile, capacity, n, across, out);
 }
 
+float turn_generic(const Turn& turn, std::span<const double> row, float* away, float* out) {
+    return turn_loop(turn, row, away, out);
+}
+
 void gather_generic(const float* rows, std::size_t width, std::span<const std::uint32_t> numbers, const float* point,
                     float* out) {
     gather_loop(rows, width, numbers, point, out);
@@ -366,6 +410,52 @@ void screen_generic(const Probes& probes, std::uint64_t which, const float* tile
     screen_loop(probes, which, tile, hits);
 }
 
+std::uint64_t touch_codes_generic(const CodedProbes& probes, std::span<const CodedBox> box) {
+    std::int32_t sums[block_size] = {};
+    for (std::size_t s = 0; s < box.size(); ++s)
+        for (std::size_t j = 0; j < CodedSection::n_columns; ++j) {
+            const std::uint8_t* codes = probes.block[s].codes[j / 2] + j % 2;
+            const std::int32_t low = box[s].low[j];
+            const std::int32_t high = box[s].high[j];
+            for (std::size_t i = 0; i < block_size; ++i) {
+                const std::int32_t outside = std::max(std::max(low - codes[2 * i], codes[2 * i] - high), 0);
+                sums[i] += outside * outside;
+            }
+        }
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < block_size; ++i)
+        bits |= std::uint64_t{std::min(sums[i], 32767) <= probes.at_most[i]} << i;
+    return bits;
+}
+
+// Section after section, as long as there are points within reach. The sums of a section may wrap around on the way,
+// but not in the end.
+std::uint64_t sift_generic(const CodedProbes& probes, std::uint64_t which, std::span<const CodedSection> block,
+                           std::uint64_t* hits) {
+    std::uint64_t found = 0;
+    for (; which; which &= which - 1) {
+        const auto slot = static_cast<std::size_t>(std::countr_zero(which));
+        std::int16_t sums[block_size] = {};
+        std::uint64_t left = 1;
+        for (std::size_t s = 0; s < block.size() && left; ++s) {
+            const CodedProbe& probe = probes.probes[slot * block.size() + s];
+            for (std::size_t i = 0; i < block_size; ++i)
+                sums[i] = static_cast<std::int16_t>(sums[i] + block[s].half_norms[i] + probe.shift);
+            for (std::size_t pair = 0; pair < probe.n_pairs; ++pair) {
+                const std::uint8_t* codes = block[s].codes[pair];
+                for (std::size_t i = 0; i < block_size; ++i)
+                    sums[i] = static_cast<std::int16_t>(sums[i] + codes[2 * i] * probe.codes[2 * pair] +
+                                                        codes[2 * i + 1] * probe.codes[2 * pair + 1]);
+            }
+            left = 0;
+            for (std::size_t i = 0; i < block_size; ++i) left |= std::uint64_t{sums[i] >= probes.at_least[slot]} << i;
+        }
+        hits[slot] = left;
+        found |= std::uint64_t{left != 0} << slot;
+    }
+    return found;
+}
+
 void add_differing_generic(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out) {
     add_differing_loop(codes, n, code, weight, out);
 }
@@ -378,9 +468,10 @@ void minima_generic(const double* values, std::size_t n_blocks, double* least) {
     minima_loop<generic_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops generic{"generic",       scan_generic,          reach_generic,     select_generic, distances_generic,
-                        compare_generic, gather_generic,        products_generic,  gaps_generic,   touch_generic,
-                        screen_generic,  add_differing_generic, add_steps_generic, minima_generic};
+constexpr Loops generic{"generic",         scan_generic,        reach_generic,    select_generic, distances_generic,
+                        compare_generic,   gather_generic,      products_generic, turn_generic,   gaps_generic,
+                        touch_generic,     touch_codes_generic, sift_generic,     screen_generic, add_differing_generic,
+                        add_steps_generic, minima_generic};
 
 #ifdef SHOAL_X86
 
@@ -389,6 +480,14 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     std::int32_t codes;
     std::memcpy(&codes, point + 4 * quad, sizeof codes);
     return codes;
+}
+
+// The codes of two columns as one number.
+template <class Code>
+std::int16_t two_of(const Code* codes, std::size_t pair) {
+    std::int16_t two;
+    std::memcpy(&two, codes + 2 * pair, sizeof two);
+    return two;
 }
 
 [[gnu::target("avx2")]] void reach_avx2(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
@@ -461,6 +560,10 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     products_loop(tile, capacity, n, across, out);
 }
 
+[[gnu::target("avx2")]] float turn_avx2(const Turn& turn, std::span<const double> row, float* away, float* out) {
+    return turn_loop(turn, row, away, out);
+}
+
 [[gnu::target("avx2")]] void gather_avx2(const float* rows, std::size_t width, std::span<const std::uint32_t> numbers,
                                          const float* point, float* out) {
     gather_loop(rows, width, numbers, point, out);
@@ -473,6 +576,72 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
 
 [[gnu::target("avx2")]] std::uint64_t touch_avx2(const Probes& probes, const float* low, const float* high) {
     return touch_loop(probes, low, high);
+}
+
+// One bit for each of 64 numbers of 16 bits that is greater than its limit.
+[[gnu::target("avx2"), gnu::always_inline]] inline std::uint64_t bits_above(const __m256i (&numbers)[4],
+                                                                            const __m256i (&limits)[4]) {
+    std::uint64_t above = 0;
+    for (std::size_t i = 0; i < 4; i += 2) {
+        const __m256i bytes = _mm256_packs_epi16(_mm256_cmpgt_epi16(numbers[i], limits[i]),
+                                                 _mm256_cmpgt_epi16(numbers[i + 1], limits[i + 1]));
+        const int bits = _mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xd8));
+        above |= std::uint64_t{static_cast<std::uint32_t>(bits)} << (16 * i);
+    }
+    return above;
+}
+
+// A code is below the box, or above, or inside, so that one of the two saturating differences is what it is outside.
+[[gnu::target("avx2")]] std::uint64_t touch_codes_avx2(const CodedProbes& probes, std::span<const CodedBox> box) {
+    constexpr std::size_t n = 4;
+    __m256i sums[n] = {};
+    __m256i limits[n];
+    for (std::size_t i = 0; i < n; ++i)
+        limits[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(probes.at_most) + i);
+    std::uint64_t left = 1;
+    for (std::size_t s = 0; s < box.size() && left; ++s) {
+        for (std::size_t pair = 0; pair < probes.probes[s].n_pairs; ++pair) {
+            const auto* codes = reinterpret_cast<const __m256i*>(probes.block[s].codes[pair]);
+            const __m256i low = _mm256_set1_epi16(two_of(box[s].low, pair));
+            const __m256i high = _mm256_set1_epi16(two_of(box[s].high, pair));
+            for (std::size_t i = 0; i < n; ++i) {
+                const __m256i code = _mm256_load_si256(codes + i);
+                const __m256i outside = _mm256_or_si256(_mm256_subs_epu8(low, code), _mm256_subs_epu8(code, high));
+                sums[i] = _mm256_adds_epi16(sums[i], _mm256_maddubs_epi16(outside, outside));
+            }
+        }
+        left = ~bits_above(sums, limits);
+    }
+    return left;
+}
+
+[[gnu::target("avx2")]] std::uint64_t sift_avx2(const CodedProbes& probes, std::uint64_t which,
+                                                std::span<const CodedSection> block, std::uint64_t* hits) {
+    constexpr std::size_t n = 4;
+    std::uint64_t found = 0;
+    for (; which; which &= which - 1) {
+        const auto slot = static_cast<std::size_t>(std::countr_zero(which));
+        const __m256i at_least = _mm256_set1_epi16(probes.at_least[slot]);
+        __m256i sums[n] = {};
+        std::uint64_t left = 1;
+        for (std::size_t s = 0; s < block.size() && left; ++s) {
+            const CodedProbe& probe = probes.probes[slot * block.size() + s];
+            const __m256i shift = _mm256_set1_epi16(probe.shift);
+            const auto* half_norms = reinterpret_cast<const __m256i*>(block[s].half_norms);
+            for (std::size_t i = 0; i < n; ++i)
+                sums[i] = _mm256_add_epi16(sums[i], _mm256_add_epi16(_mm256_load_si256(half_norms + i), shift));
+            for (std::size_t pair = 0; pair < probe.n_pairs; ++pair) {
+                const auto* codes = reinterpret_cast<const __m256i*>(block[s].codes[pair]);
+                const __m256i two = _mm256_set1_epi16(two_of(probe.codes, pair));
+                for (std::size_t i = 0; i < n; ++i)
+                    sums[i] = _mm256_add_epi16(sums[i], _mm256_maddubs_epi16(_mm256_load_si256(codes + i), two));
+            }
+            left = ~bits_above({at_least, at_least, at_least, at_least}, sums);
+        }
+        hits[slot] = left;
+        found |= std::uint64_t{left != 0} << slot;
+    }
+    return found;
 }
 
 [[gnu::target("avx2")]] void screen_avx2(const Probes& probes, std::uint64_t which, const float* tile,
@@ -494,9 +663,9 @@ std::int32_t word(const std::int8_t* point, std::size_t quad) {
     minima_loop<avx2_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops avx2{"avx2",       scan_avx2,          reach_avx2,     select_generic, distances_avx2,
-                     compare_avx2, gather_avx2,        products_avx2,  gaps_avx2,      touch_avx2,
-                     screen_avx2,  add_differing_avx2, add_steps_avx2, minima_avx2};
+constexpr Loops avx2{"avx2",      scan_avx2,     reach_avx2,         select_generic, distances_avx2, compare_avx2,
+                     gather_avx2, products_avx2, turn_avx2,          gaps_avx2,      touch_avx2,     touch_codes_avx2,
+                     sift_avx2,   screen_avx2,   add_differing_avx2, add_steps_avx2, minima_avx2};
 
 SHOAL_AVX512 void reach_avx512(const Boxes& boxes, const Outlook& from, float* least2, float* greatest2) {
     reach_loop(boxes, from, least2, greatest2);
@@ -601,6 +770,11 @@ std::size_t scan_avx512(const Line* blocks, std::size_t from, std::size_t to, co
     products_loop(tile, capacity, n, across, out);
 }
 
+[[gnu::target("avx2,avx512f,avx512vl")]] float turn_avx512(const Turn& turn, std::span<const double> row, float* away,
+                                                           float* out) {
+    return turn_loop(turn, row, away, out);
+}
+
 [[gnu::target("avx2,avx512f,avx512vl")]] void gather_avx512(const float* rows, std::size_t width,
                                                             std::span<const std::uint32_t> numbers, const float* point,
                                                             float* out) {
@@ -639,6 +813,59 @@ constexpr std::size_t n_sums = 4;
     return bits_within(sums, limits);
 }
 
+[[gnu::target("avx512f,avx512bw")]] std::uint64_t touch_codes_avx512(const CodedProbes& probes,
+                                                                     std::span<const CodedBox> box) {
+    __m512i sums[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    std::uint64_t left = 1;
+    for (std::size_t s = 0; s < box.size() && left; ++s) {
+        for (std::size_t pair = 0; pair < probes.probes[s].n_pairs; ++pair) {
+            const auto* codes = reinterpret_cast<const __m512i*>(probes.block[s].codes[pair]);
+            const __m512i low = _mm512_set1_epi16(two_of(box[s].low, pair));
+            const __m512i high = _mm512_set1_epi16(two_of(box[s].high, pair));
+            for (std::size_t i = 0; i < 2; ++i) {
+                const __m512i code = _mm512_load_si512(codes + i);
+                const __m512i outside = _mm512_or_si512(_mm512_subs_epu8(low, code), _mm512_subs_epu8(code, high));
+                sums[i] = _mm512_adds_epi16(sums[i], _mm512_maddubs_epi16(outside, outside));
+            }
+        }
+        const auto* limits = reinterpret_cast<const __m512i*>(probes.at_most);
+        left = std::uint64_t{_mm512_cmple_epi16_mask(sums[0], _mm512_loadu_si512(limits))} |
+               std::uint64_t{_mm512_cmple_epi16_mask(sums[1], _mm512_loadu_si512(limits + 1))} << (block_size / 2);
+    }
+    return left;
+}
+
+[[gnu::target("avx512f,avx512bw")]] std::uint64_t sift_avx512(const CodedProbes& probes, std::uint64_t which,
+                                                              std::span<const CodedSection> block,
+                                                              std::uint64_t* hits) {
+    std::uint64_t found = 0;
+    for (; which; which &= which - 1) {
+        const auto slot = static_cast<std::size_t>(std::countr_zero(which));
+        const __m512i at_least = _mm512_set1_epi16(probes.at_least[slot]);
+        __m512i low = _mm512_setzero_si512();
+        __m512i high = _mm512_setzero_si512();
+        std::uint64_t left = 1;
+        for (std::size_t s = 0; s < block.size() && left; ++s) {
+            const CodedProbe& probe = probes.probes[slot * block.size() + s];
+            const __m512i shift = _mm512_set1_epi16(probe.shift);
+            const auto* half_norms = reinterpret_cast<const __m512i*>(block[s].half_norms);
+            low = _mm512_add_epi16(low, _mm512_add_epi16(_mm512_load_si512(half_norms), shift));
+            high = _mm512_add_epi16(high, _mm512_add_epi16(_mm512_load_si512(half_norms + 1), shift));
+            for (std::size_t pair = 0; pair < probe.n_pairs; ++pair) {
+                const auto* codes = reinterpret_cast<const __m512i*>(block[s].codes[pair]);
+                const __m512i two = _mm512_set1_epi16(two_of(probe.codes, pair));
+                low = _mm512_add_epi16(low, _mm512_maddubs_epi16(_mm512_load_si512(codes), two));
+                high = _mm512_add_epi16(high, _mm512_maddubs_epi16(_mm512_load_si512(codes + 1), two));
+            }
+            left = std::uint64_t{_mm512_cmpge_epi16_mask(low, at_least)} |
+                   std::uint64_t{_mm512_cmpge_epi16_mask(high, at_least)} << (block_size / 2);
+        }
+        hits[slot] = left;
+        found |= std::uint64_t{left != 0} << slot;
+    }
+    return found;
+}
+
 [[gnu::target("avx512f")]] void screen_avx512(const Probes& probes, std::uint64_t which, const float* tile,
                                               std::uint64_t* hits) {
     // The sums are checked halfway: where all are beyond the limit, the rest is skipped.
@@ -661,7 +888,7 @@ constexpr std::size_t n_sums = 4;
             }
             left = bits_within(sums, limits);
         }
-        hits[probe] = left;
+        hits[probe] &= left;
     }
 }
 
@@ -678,9 +905,10 @@ SHOAL_AVX512 void minima_avx512(const double* values, std::size_t n_blocks, doub
     minima_loop<avx512_lanes>(values, n_blocks, least);
 }
 
-constexpr Loops avx512{"avx512",       scan_avx512,          reach_avx512,     select_avx512, distances_avx512,
-                       compare_avx512, gather_avx512,        products_avx512,  gaps_avx512,   touch_avx512,
-                       screen_avx512,  add_differing_avx512, add_steps_avx512, minima_avx512};
+constexpr Loops avx512{"avx512",         scan_avx512,        reach_avx512,    select_avx512, distances_avx512,
+                       compare_avx512,   gather_avx512,      products_avx512, turn_avx512,   gaps_avx512,
+                       touch_avx512,     touch_codes_avx512, sift_avx512,     screen_avx512, add_differing_avx512,
+                       add_steps_avx512, minima_avx512};
 
 #endif
 

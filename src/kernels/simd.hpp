@@ -1,6 +1,7 @@
 // The inner loops, compiled for several instruction sets; one is chosen at run time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -85,6 +86,59 @@ struct Probes {
     const float* limits;
 };
 
+// Codes of 64 points in 16 columns, plus 64: two columns of a point side by side, then those of the next point.
+struct alignas(64) CodedSection {
+    static constexpr std::size_t n_columns = 16;
+    static constexpr std::int32_t zero_code = 64;
+
+    std::uint8_t codes[n_columns / 2][2 * block_size];
+    std::int16_t half_norms[block_size];  // minus half the squared norms
+
+    static CodedSection of_zeros() {
+        CodedSection zeros{};
+        for (auto& pair : zeros.codes) std::fill_n(pair, 2 * block_size, std::uint8_t{zero_code});
+        return zeros;
+    }
+};
+
+// The box around the codes of a section.
+struct CodedBox {
+    std::uint8_t low[CodedSection::n_columns];
+    std::uint8_t high[CodedSection::n_columns];
+
+    static CodedBox of_zeros() {
+        CodedBox zeros;
+        std::fill_n(zeros.low, CodedSection::n_columns, std::uint8_t{CodedSection::zero_code});
+        std::fill_n(zeros.high, CodedSection::n_columns, std::uint8_t{CodedSection::zero_code});
+        return zeros;
+    }
+};
+
+// A point in the columns of a section. `shift` is minus half its squared norm, and takes back what the 64 in the codes
+// of a section add: the sum of shift, half norm and products is minus half the squared distance.
+struct CodedProbe {
+    std::uint16_t n_pairs;  // of columns in use
+    std::int8_t codes[CodedSection::n_columns];
+    std::int16_t shift;
+};
+
+// Up to 64 points: their block, a probe of each for each section, and, in squared steps, the distance within reach of
+// each, and minus half of it.
+struct CodedProbes {
+    std::span<const CodedSection> block;
+    const CodedProbe* probes;
+    const std::int16_t* at_most;
+    const std::int16_t* at_least;
+};
+
+// Axes column by column, each column with `width` numbers, a multiple of 8; and the centre to which rows are relative.
+struct Turn {
+    std::size_t width;
+    std::span<const float> axes;  // none: rows are not turned
+    std::span<const double> middle;
+    double scale;
+};
+
 struct Loops {
     const char* name;
     // The first block in [from, to) with a hit, which is written to `hits`; `to` if there is none.
@@ -105,12 +159,22 @@ struct Loops {
                    float* out);
     // For each of n points, held column by column, the product with `across`.
     void (*products)(const float* tile, std::size_t capacity, std::size_t n, std::span<const float> across, float* out);
+    // The coordinates of a scaled row, relative to the centre, along the axes; `away` is work space for the row.
+    // Returns the squared length of the row.
+    float (*turn)(const Turn& turn, std::span<const double> row, float* away, float* out);
     // Least squared distances from the box [low, high] to n boxes, held column by column.
     void (*gaps)(const float* lower, const float* upper, std::size_t n, std::span<const float> low,
                  std::span<const float> high, float* out);
     // The probes that the box [low, high] is within reach of, one bit each.
     std::uint64_t (*touch)(const Probes& probes, const float* low, const float* high);
-    // For each probe with its bit in `which`, the points of a tile (64, column by column) within its reach.
+    // The probes that the box around the codes of a block is within reach of, one bit each.
+    std::uint64_t (*touch_codes)(const CodedProbes& probes, std::span<const CodedBox> box);
+    // For each probe with its bit in `which`, the points whose codes do not exclude that they are within its reach;
+    // returns the probes for which there are any.
+    std::uint64_t (*sift)(const CodedProbes& probes, std::uint64_t which, std::span<const CodedSection> block,
+                          std::uint64_t* hits);
+    // For each probe with its bit in `which`, those of the points in `hits` that are within its reach. Points come as a
+    // tile: 64, column by column.
     void (*screen)(const Probes& probes, std::uint64_t which, const float* tile, std::uint64_t* hits);
     // Adds `weight` wherever a code is not `code`.
     void (*add_differing)(const std::uint64_t* codes, std::size_t n, std::uint64_t code, double weight, double* out);

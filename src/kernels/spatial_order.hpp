@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -16,7 +18,7 @@ namespace shoal {
 class SpatialOrder {
   public:
     SpatialOrder(Rows<const float> X, std::size_t leaf, Pool& pool) : X_(X), leaf_(leaf), keyed_(X.size()) {
-        for (std::size_t i = 0; i < X.size(); ++i) keyed_[i].second = static_cast<std::uint32_t>(i);
+        std::iota(keyed_.begin(), keyed_.end(), std::uint64_t{0});
         std::vector<Run> runs{{0, X.size()}};
         // Halves are halved side by side, until there are enough of them to be halved to the end.
         for (std::size_t n_runs = 1; n_runs < 4 * pool.size() && X.size() / n_runs > worth_sharing; n_runs *= 2) {
@@ -34,7 +36,7 @@ class SpatialOrder {
 
     std::vector<std::uint32_t> records() const {
         std::vector<std::uint32_t> order(keyed_.size());
-        std::transform(keyed_.begin(), keyed_.end(), order.begin(), [](const auto& item) { return item.second; });
+        std::ranges::transform(keyed_, order.begin(), record_of);
         return order;
     }
 
@@ -43,6 +45,14 @@ class SpatialOrder {
         std::size_t from, to;
     };
     static constexpr std::size_t worth_sharing = 4096;
+    // A value and a record as one number, which is compared faster than two. The bits of negative floats are in
+    // descending order, and -0 is 0.
+    static std::uint64_t key(float value, std::uint32_t record) {
+        const auto bits = std::bit_cast<std::uint32_t>(value + 0.0f);
+        const std::uint32_t ascending = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+        return std::uint64_t{ascending} << 32 | record;
+    }
+    static std::uint32_t record_of(std::uint64_t key) { return static_cast<std::uint32_t>(key); }
     static double time_of(std::size_t n) { return 15.0 * static_cast<double>(n); }
 
     void halve_to_the_end(Run run) {
@@ -58,8 +68,9 @@ class SpatialOrder {
         const auto [from, to] = run;
         const std::size_t column = widest(from, to);
         for (std::size_t i = from; i < to; ++i) {
-            if (i + 16 < to) __builtin_prefetch(&X_[keyed_[i + 16].second][column]);
-            keyed_[i].first = X_[keyed_[i].second][column];
+            if (i + 16 < to) __builtin_prefetch(&X_[record_of(keyed_[i + 16])][column]);
+            const std::uint32_t record = record_of(keyed_[i]);
+            keyed_[i] = key(X_[record][column], record);
         }
         const std::size_t n_leaves = (to - from + leaf_ - 1) / leaf_;
         const std::size_t middle = from + n_leaves / 2 * leaf_;
@@ -74,7 +85,7 @@ class SpatialOrder {
         std::vector<float> least(X_.dims(), std::numeric_limits<float>::infinity());
         std::vector<float> greatest(X_.dims(), -std::numeric_limits<float>::infinity());
         for (std::size_t i = from; i < to; i += every) {
-            const auto row = X_[keyed_[i].second];
+            const auto row = X_[record_of(keyed_[i])];
             for (std::size_t j = 0; j < X_.dims(); ++j) {
                 least[j] = std::min(least[j], row[j]);
                 greatest[j] = std::max(greatest[j], row[j]);
@@ -88,7 +99,7 @@ class SpatialOrder {
 
     Rows<const float> X_;
     std::size_t leaf_;
-    std::vector<std::pair<float, std::uint32_t>> keyed_;
+    std::vector<std::uint64_t> keyed_;
 };
 
 inline std::vector<std::uint32_t> spatial_order(Rows<const float> X, std::size_t leaf, Pool& pool) {

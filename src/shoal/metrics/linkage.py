@@ -98,8 +98,8 @@ def linkage(
 
     Notes
     -----
-    Exact: the result equals that of comparing all pairs in float64, ties included. Records are indexed in boxes, and
-    the distance to the own record rules out nearly all boxes.
+    Exact: the result equals that of comparing all pairs in float64, ties included. Boxes around neighbours and coarse
+    codes along principal axes rule out nearly all pairs beyond the distance to the own record.
 
     References
     ----------
