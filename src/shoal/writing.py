@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.auditing import Verdict, recount
-from shoal.columns.coarse.layout import gathered, laid_out, written_names
+from shoal.columns.coarse.layout import gathered, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.job import Job, Order
@@ -79,8 +79,7 @@ def recount_table(release: InMemory, table: TableInTheMaking, rows: NDArray[np.i
     job = release.job
     schema = _counted_schema(release)
     names = [column.name for column in schema.columns]
-    laid = laid_out(release.replaced, schema, job.intervals)
-    written = gathered(table.read_back(written_names(names, schema, job.intervals, laid)), names)
+    written = gathered(table.read_back(written_names(names, schema, job.intervals, release.replaced)), names)
     n_records = release.verdict.n_records
     if written.num_rows != n_records:
         raise GuaranteeError(

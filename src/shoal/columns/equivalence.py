@@ -2,8 +2,10 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.columns.categories import Listed, by_occurrence, first_places, is_coded
 from shoal.columns.prepare import as_seen, decoded, one_missing
 from shoal.typing import Labels
 
@@ -25,17 +27,35 @@ def class_ids(table: pa.Table) -> Labels:
 
 def _renumbered(ids: Labels) -> tuple[Labels, int]:
     """Return the numbers without gaps, and how many there are."""
-    numbers = _numbered(pa.chunked_array([pa.array(ids)]))
+    numbers = value_codes(pa.chunked_array([pa.array(ids)]))
     return numbers, int(numbers.max(initial=-1)) + 1
 
 
 def value_codes(values: pa.ChunkedArray) -> Labels:
-    """Return a number for each value, from 0 without gaps, where null counts as a value; shape (n_records,)."""
+    """Return a number for each value, from 0 by first occurrence, where null counts as a value; shape (n_records,)."""
+    if is_coded(values):
+        categories, places = Listed.of(values)
+        numbers = value_codes(categories)
+        return by_occurrence(numbers[places], len(numbers))
     if pa.types.is_nested(values.type):
         # Arrow does not number lists and structures.
         seen: dict[str, int] = {}
         return np.array([seen.setdefault(repr(value), len(seen)) for value in values.to_pylist()], dtype=np.int64)
-    return _numbered(decoded(values))
+    chunks = decoded(values).dictionary_encode(null_encoding="encode").chunks
+    # All chunks share one dictionary.
+    return np.concatenate([np.zeros(0, np.int64), *(np.asarray(chunk.indices) for chunk in chunks)]).astype(np.int64)
+
+
+def value_counts(values: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Return the different values in the order in which they first occur, null among them, and their counts."""
+    if not is_coded(values):
+        counted = pc.value_counts(decoded(values))
+        return counted.field(0), np.asarray(counted.field(1))
+    categories, places = Listed.of(values)
+    codes = value_codes(values)
+    counts = np.bincount(codes)
+    distinct = categories.take(pa.array(places[first_places(codes, len(counts))]))
+    return distinct.combine_chunks(), counts
 
 
 def identity_codes(values: pa.ChunkedArray) -> Labels:
@@ -47,10 +67,3 @@ def distinct_in_classes(classes: Labels, codes: Labels) -> NDArray[np.int64]:
     """Count the different codes in each class, shape (n_classes,)."""
     n_codes = codes.max() + 1
     return np.bincount(np.unique(classes * n_codes + codes) // n_codes)
-
-
-def _numbered(values: pa.ChunkedArray) -> Labels:
-    """Return a number for each value, by the order in which values first occur."""
-    chunks = values.dictionary_encode(null_encoding="encode").chunks
-    # All chunks share one dictionary.
-    return np.concatenate([np.zeros(0, np.int64), *(np.asarray(chunk.indices) for chunk in chunks)]).astype(np.int64)
