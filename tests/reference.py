@@ -78,6 +78,12 @@ def cell_spread(X, labels, n_cells):
     return np.array([distances(X[labels == c], centroid(X[labels == c])).sum() for c in range(n_cells)])
 
 
+def split_classes(classes, words):
+    """Return the number of each pair of a class and a word, in the order in which they first occur."""
+    numbers = {}
+    return [numbers.setdefault(pair, len(numbers)) for pair in zip(classes.tolist(), words.tolist(), strict=True)]
+
+
 def join_nearest(X, labels, cells, left):
     """Let each record that is left over join the cell with the nearest centroid; the centroids stay."""
     centroids = np.array([centroid(X[cell]) for cell in cells])

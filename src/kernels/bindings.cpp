@@ -33,6 +33,7 @@
 #include "pace.hpp"
 #include "refine.hpp"
 #include "split.hpp"
+#include "split_classes.hpp"
 #include "stream.hpp"
 #include "stream_values.hpp"
 #include "univariate.hpp"
@@ -283,6 +284,17 @@ Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells
         cell_spread(rows(X), Members(span(labels), n_cells), out, pool);
     }
     return as_array(std::move(out));
+}
+
+Vector<std::int64_t> classes_split(const Labels& classes, const Labels& words) {
+    check_length(words.shape(0), classes.shape(0));
+    check(words.shape(0) <= most_records, "more than 2^31 - 1 records");
+    std::vector<std::int64_t> split(words.shape(0));
+    {
+        nb::gil_scoped_release released;
+        split_classes(span(classes), span(words), split);
+    }
+    return as_array(std::move(split));
 }
 
 Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
@@ -751,6 +763,8 @@ NB_MODULE(_kernels, module) {
                "Sums over cells, shape (n_cells, n_dims).");
     module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a, "threads"_a = 1,
                "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
+    module.def("split_classes", &classes_split, "classes"_a, "words"_a,
+               "Classes of records that agree in their class and in their word, numbered by their first records.");
     module.def("balanced_cells", &balanced_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,

@@ -1,10 +1,13 @@
 """Equivalence classes: records that agree in some columns, where missing counts as a value."""
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal import kernels
 from shoal.columns.categories import Listed, by_occurrence, first_places, is_coded
 from shoal.columns.prepare import as_seen, decoded, one_missing
 from shoal.typing import Labels
@@ -15,20 +18,50 @@ def class_ids(table: pa.Table) -> Labels:
 
     Numbers start at 0 without gaps. What a reader of the table can distinguish is different: null and NaN, 0 and -0.
     """
-    ids, n_ids = np.zeros(table.num_rows, dtype=np.int64), 1
-    for column in table.columns:
-        codes = value_codes(column)
-        n_codes = int(codes.max(initial=0)) + 1
-        if n_ids * n_codes >= 2**63:
-            ids, n_ids = _renumbered(ids)
-        ids, n_ids = ids * n_codes + codes, n_ids * n_codes
-    return _renumbered(ids)[0]
+    classes = np.zeros(table.num_rows, dtype=np.int64)
+    for words in _packed(map(_words, table.columns)):
+        classes = kernels.split_classes(classes, words)
+    return classes
 
 
-def _renumbered(ids: Labels) -> tuple[Labels, int]:
-    """Return the numbers without gaps, and how many there are."""
-    numbers = value_codes(pa.chunked_array([pa.array(ids)]))
-    return numbers, int(numbers.max(initial=-1)) + 1
+_MOST_PACKED = 2**63
+
+
+def _packed(columns: Iterable[tuple[Labels, int]]) -> Iterator[Labels]:
+    """Yield columns of words, several in one word where it can hold them: each is searched for every record."""
+    packed, n_packed = None, 1
+    for words, n_words in columns:
+        if n_words > _MOST_PACKED:
+            yield words
+        elif packed is None:
+            packed, n_packed = words, n_words
+        elif n_packed * n_words > _MOST_PACKED:
+            yield packed
+            packed, n_packed = words, n_words
+        else:
+            packed, n_packed = packed * n_words + words, n_packed * n_words
+    if packed is not None:
+        yield packed
+
+
+def _words(values: pa.ChunkedArray) -> tuple[Labels, int]:
+    """Return a word for each value, from 0, and how many there may be; equal for values that look the same."""
+    if is_coded(values):
+        categories, places = Listed.of(values)
+        numbers = value_codes(categories)
+        is_once = int(numbers[-1]) == len(numbers) - 1
+        return places if is_once else numbers[places], len(numbers)
+    if len(values) and not values.null_count and pa.types.is_integer(values.type):
+        numbers = values.to_numpy()
+        n_words = int(numbers.max()) - int(numbers.min()) + 1
+        return numbers.astype(np.int64) - numbers.min().astype(np.int64), n_words
+    if len(values) and not values.null_count and pa.types.is_float64(values.type):
+        numbers = values.to_numpy()
+        if np.isnan(numbers.min()):
+            numbers = np.where(np.isnan(numbers), np.nan, numbers)  # which has many representations
+        return numbers.view(np.int64), 2**64
+    codes = value_codes(values)
+    return codes, int(codes.max(initial=0)) + 1
 
 
 def value_codes(values: pa.ChunkedArray) -> Labels:

@@ -65,6 +65,7 @@ __all__ = [
     "refine_around",
     "simd",
     "split",
+    "split_classes",
     "stage",
     "text_keys",
     "univariate",
@@ -390,6 +391,11 @@ def cell_sums(X: Matrix, labels: Labels, n_cells: int) -> Matrix:
 def cell_spread(X: Matrix, labels: Labels, n_cells: int) -> Vector:
     """Return the sum of squared distances of the records of each cell from their mean; shape (n_cells,)."""
     return _kernels.cell_spread(X, labels, n_cells, n_threads())
+
+
+def split_classes(classes: Labels, words: Labels) -> Labels:
+    """Return classes of records that agree in their class and in a 64-bit word, numbered by their first records."""
+    return _as_labels(_kernels.split_classes(classes, words))
 
 
 class Remaining:
