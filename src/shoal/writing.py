@@ -20,7 +20,7 @@ from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models.table_columns import categories_of
 from shoal.placing import Files, InMemory, TableInTheMaking, Writable, begun
 from shoal.report import FORMATS, ReleaseLike, gather
-from shoal.table.published_order import published_order
+from shoal.table.published_order import Alike, published_order
 
 
 def write_release(
@@ -69,9 +69,17 @@ def written_order(release: InMemory, order: Order) -> NDArray[np.int64] | None:
     """Return the record number of each row of the written table; None for the order of the input."""
     if order == "keep":
         return None
-    return published_order(
-        (release.columns[column.name] for column in release.schema.published), release.verdict.n_records
-    )
+    names = [column.name for column in release.schema.published]
+    return published_order((release.columns[name] for name in names), release.verdict.n_records, _alike(release, names))
+
+
+def _alike(release: InMemory, names: list[str]) -> Alike | None:
+    """Return the cells, and the places of the columns in which the records of a cell are published with one value."""
+    if release.job.rho:
+        return None
+    cells = release.cells
+    same = {column.name for column in release.schema.quasi if cells.of(column) is cells.labels}
+    return Alike(cells.labels, frozenset(place for place, name in enumerate(names) if name in same))
 
 
 def recount_table(release: InMemory, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from shoal import anonymize
 from shoal.columns.axes import category_codes, sorted_categories
-from shoal.columns.categories import Listed, coded, declared
+from shoal.columns.categories import Listed, code_counts, coded, declared
 from shoal.columns.equivalence import value_codes, value_counts
 from shoal.columns.schema import Roles, Schema
 
@@ -74,3 +74,12 @@ def test_a_release_has_texts_where_its_table_has_texts_and_categories_where_it_h
 
     assert release.table.schema.types == [pa.string(), pa.dictionary(pa.int32(), pa.string()), pa.string()]
     assert release.table["area"].to_pylist() == table["area"].to_pylist()
+
+
+@pytest.mark.parametrize("n_codes", [1, 30, 5_000, 2**40])
+def test_codes_are_counted_by_counters_and_by_sorting_alike(n_codes):
+    codes = np.random.default_rng(4).integers(0, n_codes, 500)
+    expected, counts = np.unique(codes, return_counts=True)
+    found = code_counts(codes, n_codes)
+
+    assert (found[0].tolist(), found[1].tolist()) == (expected.tolist(), counts.tolist())

@@ -92,3 +92,15 @@ def first_places(codes: Labels, n_codes: int) -> Labels:
     first = np.full(n_codes, len(codes))
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the first place is written last
     return first
+
+
+def code_counts(codes: Labels, n_codes: int) -> tuple[Labels, Labels]:
+    """Return the codes that occur, below `n_codes` and in ascending order, and how often each does."""
+    if n_codes <= 4 * len(codes):
+        counts = np.bincount(codes)
+        found = np.flatnonzero(counts)
+        return found, counts[found]
+    # Sorting takes less time than so many counters, and the least with the smallest type.
+    ordered = np.sort(codes.astype(np.int32) if n_codes < 2**31 else codes)
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return ordered[first].astype(np.int64), np.diff(first, append=len(ordered))

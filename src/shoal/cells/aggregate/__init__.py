@@ -165,11 +165,8 @@ def _published(
     whole: Distribution | None,
 ) -> pa.Array:
     """Return one published column."""
-    n_cells = int(labels.max()) + 1
-    where = np.asarray(values.is_valid())
-    sizes = np.bincount(labels, minlength=n_cells)
-    members = Members(labels[where], n_cells, None if weights is None else weights[where], sizes, whole)
-    present = values.drop_null()
+    members = Members.of(values, labels, weights, whole)
+    sizes, present = members.all_sizes, values.drop_null()
     missing = members.sizes == 0 if column.is_true else 2 * members.sizes < sizes
     if len(present) == 0:
         return pa.nulls(len(values), pa.string() if column.is_true else values.type)
