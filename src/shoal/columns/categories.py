@@ -41,7 +41,12 @@ class Listed(NamedTuple):
     @property
     def used(self) -> pa.ChunkedArray:
         """The categories that some record has."""
-        return self.categories.filter(pa.array(np.bincount(self.places, minlength=len(self.categories)) > 0))
+        return self.categories.filter(pa.array(self.counts > 0))
+
+    @property
+    def counts(self) -> Labels:
+        """Number of records at each place of the list."""
+        return np.bincount(self.places, minlength=len(self.categories))
 
 
 _NONE = np.empty(0, dtype=np.int64)

@@ -84,11 +84,13 @@ def value_counts(values: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int64]]:
     if not is_coded(values):
         counted = pc.value_counts(decoded(values))
         return counted.field(0), np.asarray(counted.field(1))
-    categories, places = Listed.of(values)
-    codes = value_codes(values)
-    counts = np.bincount(codes)
-    distinct = categories.take(pa.array(places[first_places(codes, len(counts))]))
-    return distinct.combine_chunks(), counts
+    listed = Listed.of(values)
+    numbers = value_codes(listed.categories)  # a category may be listed twice
+    counts = np.bincount(numbers, listed.counts).astype(np.int64)
+    first = np.full(len(counts), len(values))
+    np.minimum.at(first, numbers, first_places(listed.places, len(numbers)))
+    found = np.argsort(first)[: np.count_nonzero(counts)]
+    return listed.categories.take(pa.array(first_places(numbers, len(counts))[found])).combine_chunks(), counts[found]
 
 
 def identity_codes(values: pa.ChunkedArray) -> Labels:

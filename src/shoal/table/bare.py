@@ -104,7 +104,9 @@ def _bare(array: pa.Array) -> pa.Array:
 
 def _bare_flat(array: pa.Array) -> pa.Array:
     """Return an array of a flat type unchanged if its buffers hold nothing else; bitmaps are always copied."""
-    valid = array.buffers()[0] if array.buffers() else None
+    valid, *buffers = array.buffers() or [None]
+    if valid is not None and not array.null_count:  # a bitmap that says nothing is left out
+        array, valid = pa.Array.from_buffers(array.type, len(array), [None, *buffers], 0, array.offset), None
     if valid is None and not _types.is_boolean(array.type) and array.get_total_buffer_size() == array.nbytes:
         return array
     return _taken(array, np.arange(len(array)))
