@@ -72,7 +72,9 @@ def coded(table: pa.Table, schema: Schema) -> pa.Table:
         place = table.schema.get_field_index(column.name)
         values = table.column(place)
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            table = table.set_column(place, column.name, values.dictionary_encode())
+            values = values.dictionary_encode()
+            # What is published as it came stays in its chunks, which some formats store.
+            table = table.set_column(place, column.name, values if column.role is Role.BY else values.combine_chunks())
     return table
 
 
