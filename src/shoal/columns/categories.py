@@ -27,13 +27,13 @@ class Listed(NamedTuple):
     def of(values: pa.ChunkedArray) -> "Listed":
         """Take a dictionary column apart, without decoding it."""
         lists: list[pa.Array] = []
-        starts = []
+        starts, start, n_listed = [], 0, 0
         for chunk in values.chunks:
             # Chunks mostly share one list.
             if not lists or not chunk.dictionary.equals(lists[-1]):
                 lists.append(chunk.dictionary)
-            starts.append(sum(map(len, lists[:-1])))
-        n_listed = sum(map(len, lists))
+                start, n_listed = n_listed, n_listed + len(chunk.dictionary)
+            starts.append(start)
         places = [_places(chunk.indices, start, n_listed) for chunk, start in zip(values.chunks, starts, strict=True)]
         categories = pa.chunked_array([*lists, pa.nulls(1, values.type.value_type)])
         return Listed(decoded(categories), places[0] if len(places) == 1 else np.concatenate([_NONE, *places]))

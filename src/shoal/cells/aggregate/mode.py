@@ -28,7 +28,8 @@ def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
     else:
         found, where, n_records = np.unique(pairs, return_inverse=True, return_counts=True)
         counts = np.bincount(where, members.weights)
-    cells, codes = np.divmod(found, len(categories))
+    cells = found // len(categories)
+    codes = found - cells * len(categories)
     in_table = (
         np.bincount(of_record, minlength=len(categories))
         if members.whole is None
