@@ -1,7 +1,7 @@
-"""Categories: columns whose values are places in one list of the different ones, so that texts are compared once.
+"""Categories: dictionary columns, which hold each different value once and its place in that list for every record.
 
-Texts are coded when a table is prepared and decoded when it leaves. What comes between counts and compares places in
-the list, of which there are far fewer than records.
+Texts become such columns when a table is prepared, and texts again when it leaves. Everything in between counts and
+compares places, and looks at a text once for all records that have it.
 """
 
 from typing import NamedTuple
