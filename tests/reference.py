@@ -86,6 +86,12 @@ def co_moments(columns, weights):
     return means, [[sum(w * a * b for w, a, b in zip(weights, x, y, strict=True)) / total for y in away] for x in away]
 
 
+def split_classes(classes, words):
+    """Return the number of each pair of a class and a word, in the order in which they first occur."""
+    numbers = {}
+    return [numbers.setdefault(pair, len(numbers)) for pair in zip(classes.tolist(), words.tolist(), strict=True)]
+
+
 def join_nearest(X, labels, cells, left):
     """Let each record that is left over join the cell with the nearest centroid; the centroids stay."""
     centroids = np.array([centroid(X[cell]) for cell in cells])

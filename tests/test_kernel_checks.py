@@ -235,6 +235,7 @@ MISTAKES = {
     "restore: means": lambda: restored(mean_x=[0.0]),
     "restore: squares": lambda: restored(sst_x=[]),
     "restore: in use": lambda: restored(window=used()),
+    "split_classes": lambda: _kernels.split_classes(TWO, TWO[:5]),
     "text_keys: none": lambda: _kernels.text_keys(NONE, BYTES),
     "text_keys: descending": lambda: _kernels.text_keys(labels(0, 2, 1), BYTES),
     "text_keys: behind": lambda: _kernels.text_keys(labels(0, 3).astype(np.int32), BYTES),

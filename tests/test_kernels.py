@@ -216,6 +216,15 @@ def test_ranks_by_distance_do_not_depend_on_the_number_of_threads_or_on_who_is_a
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("n_words", [1, 3, 5_000, 2**63])
+@pytest.mark.parametrize("n_records", [0, 1, 64, 65, 20_000])
+def test_classes_are_split_as_in_the_definition(n_records, n_words):
+    rng = np.random.default_rng(7)
+    classes, words = rng.integers(0, 4, n_records), rng.integers(-(n_words // 2), n_words - n_words // 2, n_records)
+
+    assert kernels.split_classes(classes, words).tolist() == reference.split_classes(classes, words)
+
+
 @given(problem=problems())
 def test_cell_sums_are_correctly_rounded(problem):
     X, k = problem

@@ -34,6 +34,7 @@
 #include "pace.hpp"
 #include "refine.hpp"
 #include "split.hpp"
+#include "split_classes.hpp"
 #include "stream.hpp"
 #include "stream_values.hpp"
 #include "univariate.hpp"
@@ -310,6 +311,17 @@ std::pair<Vector<double>, MatrixOut> co_moments(const std::vector<Point>& column
         CoMoments(std::move(scaled), weights.empty() ? nullptr : weights[0].data(), n, pool).write(means, *kept);
     }
     return std::pair(as_array(std::move(means)), MatrixOut(data, {m, m}, owner_of(std::move(kept))));
+}
+
+Vector<std::int64_t> classes_split(const Labels& classes, const Labels& words) {
+    check_length(words.shape(0), classes.shape(0));
+    check(words.shape(0) <= most_records, "more than 2^31 - 1 records");
+    std::vector<std::int64_t> split(words.shape(0));
+    {
+        nb::gil_scoped_release released;
+        split_classes(span(classes), span(words), split);
+    }
+    return as_array(std::move(split));
 }
 
 Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
@@ -780,6 +792,8 @@ NB_MODULE(_kernels, module) {
                "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
     module.def("co_moments", &co_moments, "columns"_a, "exponents"_a, "origins"_a, "weights"_a, "threads"_a = 1,
                "Means and covariances of ``columns * 2**exponents - origins``; `weights` holds one array or none.");
+    module.def("split_classes", &classes_split, "classes"_a, "words"_a,
+               "Classes of records that agree in their class and in their word, numbered by their first records.");
     module.def("balanced_cells", &balanced_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,

@@ -1,5 +1,6 @@
 """Extras: the name of the distribution, and how its optional dependencies are installed."""
 
+from functools import cache
 from importlib.metadata import version
 
 DISTRIBUTION = "shoal-privacy"
@@ -19,4 +20,10 @@ def install(extra: str) -> str:
 
 def versions(*packages: str) -> dict[str, str]:
     """Return the version of shoal and of other packages, by name."""
-    return {"shoal": version(DISTRIBUTION), **{name: version(name) for name in packages}}
+    return {"shoal": _version(DISTRIBUTION), **{name: _version(name) for name in packages}}
+
+
+@cache
+def _version(package: str) -> str:
+    """Return the version of a package, whose files are searched once."""
+    return version(package)

@@ -11,6 +11,7 @@ from shoal.arrays import as_cell_size
 from shoal.cells.aggregate import check_random_aggregation
 from shoal.cells.certainty import check_objective
 from shoal.cells.steering import check_steering, check_values
+from shoal.columns.categories import coded
 from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.findings import ColumnView, Finding, ask, check_accepted, findings_of
 from shoal.columns.grid import grid_of
@@ -52,7 +53,7 @@ def prepared(job: Job, table: Table) -> Prepared:
     check_job(job, schema)
     as_cell_size(job.k, table.n_records)
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
-    original = prepare(table.load(list(needed)), schema, job.missing)
+    original = coded(prepare(table.load(list(needed)), schema, job.missing), schema)
     schema = _with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.auditing import Verdict, recount
-from shoal.columns.coarse.layout import gathered, laid_out, written_names
+from shoal.columns.coarse.layout import gathered, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.job import Job, Order
@@ -20,7 +20,7 @@ from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models.table_columns import categories_of
 from shoal.output_places import Files, InMemory, TableInTheMaking, Writable, begun
 from shoal.report import FORMATS, ReleaseLike, gather
-from shoal.table.published_order import published_order
+from shoal.table.published_order import Alike, published_order
 
 
 def write_release(
@@ -69,9 +69,17 @@ def written_order(release: InMemory, order: Order) -> NDArray[np.int64] | None:
     """Return the record number of each row of the written table; None for the order of the input."""
     if order == "keep":
         return None
-    return published_order(
-        (release.columns[column.name] for column in release.schema.published), release.verdict.n_records
-    )
+    names = [column.name for column in release.schema.published]
+    return published_order((release.columns[name] for name in names), release.verdict.n_records, _alike(release, names))
+
+
+def _alike(release: InMemory, names: list[str]) -> Alike | None:
+    """Return the cells, and the places of the columns in which the records of a cell are published with one value."""
+    if release.job.rho:
+        return None
+    cells = release.cells
+    same = {column.name for column in release.schema.quasi if cells.of(column) is cells.labels}
+    return Alike(cells.labels, frozenset(place for place, name in enumerate(names) if name in same))
 
 
 def recount_table(release: InMemory, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
@@ -79,8 +87,7 @@ def recount_table(release: InMemory, table: TableInTheMaking, rows: NDArray[np.i
     job = release.job
     schema = _counted_schema(release)
     names = [column.name for column in schema.columns]
-    laid = laid_out(release.replaced, schema, job.intervals)
-    written = gathered(table.read_back(written_names(names, schema, job.intervals, laid)), names)
+    written = gathered(table.read_back(written_names(names, schema, job.intervals, release.replaced)), names)
     n_records = release.verdict.n_records
     if written.num_rows != n_records:
         raise GuaranteeError(

@@ -135,3 +135,12 @@ def test_a_column_with_nothing_beside_its_values_is_not_copied():
     column = pa.chunked_array([pa.array([1.5, 2.5, 3.5])])
 
     assert bare(column).chunk(0).buffers()[1].address == column.chunk(0).buffers()[1].address
+
+
+def test_a_bitmap_without_missing_values_is_left_out_and_the_values_are_not_copied():
+    taken = pa.array(["a", "bc", "d"]).take(pa.array([2, 0, 1]))
+    found = bare(pa.chunked_array([taken])).chunk(0)
+
+    assert found.to_pylist() == ["d", "a", "bc"]
+    assert found.buffers()[0] is None
+    assert found.buffers()[2].address == taken.buffers()[2].address

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.table.published_order import published_order, record_hashes
+from shoal.table.published_order import Alike, published_order, record_hashes
 from strategies import mixed_tables
 
 
@@ -38,6 +38,19 @@ def test_a_table_can_be_hashed_in_parts(problem):
 
     np.testing.assert_array_equal(record_hashes(parts.columns, len(table)), record_hashes(table.columns, len(table)))
     np.testing.assert_array_equal(np.hstack(pieces), record_hashes(table.columns, len(table)))
+
+
+@given(mixed_tables(), st.integers(0, 2**32), st.booleans())
+def test_groups_of_records_that_agree_are_sorted_as_their_records_are(problem, seed, all_agree):
+    table, k = problem
+    groups = np.unique(np.random.default_rng(seed).integers(0, k, table.num_rows), return_inverse=True)[1]
+    first = np.unique(groups, return_index=True)[1]
+    table = table.take(pa.array(first[groups])).append_column("twice", pa.array(first[groups] // 2))
+    places = frozenset(range(table.num_columns - (not all_agree)))
+    if not all_agree:
+        table = table.set_column(table.num_columns - 1, "own", pa.array(np.arange(table.num_rows) % 3))
+
+    assert published_order(table.columns, table.num_rows, Alike(groups, places)).tolist() == order(table).tolist()
 
 
 @pytest.mark.parametrize(

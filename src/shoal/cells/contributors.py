@@ -15,7 +15,6 @@ from shoal.cells.aggregate import Cells
 from shoal.columns.axes import category_codes, sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.findings import SINGLE_VALUES, Finding, Remedy
-from shoal.columns.prepare import decoded
 from shoal.columns.schema import Column, Kind, Schema
 from shoal.typing import Labels, Vector
 
@@ -156,7 +155,7 @@ def _agreeing(
     """Return which records have the category that their cell publishes, and which of them are the only ones."""
     categories = sorted_categories(values)
     codes = category_codes(values, categories)
-    agrees = (codes == category_codes(decoded(published), categories)) & np.asarray(values.is_valid())
+    agrees = (codes == category_codes(published, categories)) & np.asarray(values.is_valid())
     counts = np.bincount(codes, minlength=len(categories)) if whole is None else whole.counts_of(categories)
     alone = counts == 1
     return agrees, agrees & alone[codes]

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.arrays import times_power_of_two
+from shoal.columns.categories import Listed, is_coded
 from shoal.columns.prepare import categories_in_order, date_units, decoded
 from shoal.columns.schema import Column, Kind
 from shoal.errors import SchemaError
@@ -285,12 +286,15 @@ class NominalAxis:
 def sorted_categories(values: pa.ChunkedArray) -> pa.Array:
     """Return the different values of a column in ascending order, null last if there is one."""
     # Arrow sorts null to the end.
-    distinct = pc.unique(decoded(values))
+    distinct = pc.unique(Listed.of(values).used if is_coded(values) else decoded(values))
     return distinct.take(pc.sort_indices(distinct))
 
 
 def category_codes(values: pa.ChunkedArray, categories: pa.Array) -> Codes:
     """Return the index of each value among the categories, -1 if it is not one of them; shape (n_records,)."""
+    if is_coded(values):
+        listed, places = Listed.of(values)
+        return np.asarray(category_codes(listed, categories)[places])
     found = pc.index_in(decoded(values), value_set=categories)
     return np.asarray(found.fill_null(-1), dtype=np.int64)
 

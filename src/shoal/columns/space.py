@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shoal.columns.schema import Schema
 
 
-_AT_ONCE = 8192  # number of records whose coordinates fit the cache while columns are written one by one
+_AT_ONCE = 2048  # number of records whose coordinates fit the cache while columns are written one by one
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class Space:
         for start in range(0, len(X), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
             for (points, numbers), dims in zip(parts, self.dims(), strict=True):
-                X[rows, dims] = points[rows if numbers is None else numbers[rows]]
+                # All numbers are in range; clipping them takes less time than checking.
+                X[rows, dims] = points[rows] if numbers is None else points.take(numbers[rows], axis=0, mode="clip")
         return X
 
     def dims(self) -> list[slice]:

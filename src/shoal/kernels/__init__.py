@@ -66,6 +66,7 @@ __all__ = [
     "refine_around",
     "simd",
     "split",
+    "split_classes",
     "stage",
     "text_keys",
     "univariate",
@@ -404,6 +405,11 @@ def co_moments(
     # Of fewer numbers the sums take less time than starting a thread.
     threads = n_threads() if len(columns) * len(columns[0]) >= 1 << 20 else 1
     return _kernels.co_moments(list(columns), list(exponents), np.array(origins, dtype=float), own, threads)
+
+
+def split_classes(classes: Labels, words: Labels) -> Labels:
+    """Return classes of records that agree in their class and in a 64-bit word, numbered by their first records."""
+    return _as_labels(_kernels.split_classes(classes, words))
 
 
 class Remaining:

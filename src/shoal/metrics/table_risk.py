@@ -144,7 +144,8 @@ def as_floats(values: pa.ChunkedArray) -> Vector:
 
 def _codes(before: pa.ChunkedArray, after: pa.ChunkedArray) -> tuple[Labels, Labels]:
     """Return two columns as numbers that are equal where the values are."""
-    before = decoded(before)
-    after = decoded(after).cast(before.type)
+    if before.type != after.type:
+        before = decoded(before)
+        after = decoded(after).cast(before.type)
     codes = value_codes(pa.chunked_array([*before.chunks, *after.chunks], before.type))
     return codes[: len(before)], codes[len(before) :]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from shoal.columns.prepare import CAST_ERRORS, categories_in_order, date_units, decoded
+from shoal.columns.equivalence import value_counts
+from shoal.columns.prepare import CAST_ERRORS, categories_in_order, date_units
 from shoal.columns.schema import Column, Kind
 from shoal.report.binning import date_grid, joined, number_grid
 from shoal.report.formatting import significant
@@ -141,10 +141,9 @@ def _bars(column: Column, sides: dict[str, pa.ChunkedArray], k: int) -> dict[str
 
 def _value_counts(values: pa.ChunkedArray) -> dict[str, int]:
     """Count the records of each category, by its name."""
-    counted = pc.value_counts(decoded(values))
-    names, counts = counted.field(0), counted.field(1).to_pylist()
+    names, counts = value_counts(values)
     result: dict[str, int] = {}
-    for name, count in zip(map(_called, names.to_pylist()), counts, strict=True):
+    for name, count in zip(map(_called, names.to_pylist()), counts.tolist(), strict=True):
         result[name] = result.get(name, 0) + count
     return result
 

@@ -104,10 +104,31 @@ def _bare(array: pa.Array) -> pa.Array:
 
 def _bare_flat(array: pa.Array) -> pa.Array:
     """Return an array of a flat type unchanged if its buffers hold nothing else; bitmaps are always copied."""
-    valid = array.buffers()[0] if array.buffers() else None
-    if valid is None and not _types.is_boolean(array.type) and array.get_total_buffer_size() == array.nbytes:
+    valid, *buffers = array.buffers() or [None]
+    if valid is not None and not array.null_count:  # a bitmap that says nothing is left out
+        array, valid = pa.Array.from_buffers(array.type, len(array), [None, *buffers], 0, array.offset), None
+    if valid is None and not _types.is_boolean(array.type) and _holds_only_values(array):
         return array
     return _taken(array, np.arange(len(array)))
+
+
+_OFFSETS = {
+    _types.is_string: np.int32,
+    _types.is_binary: np.int32,
+    _types.is_large_string: np.int64,
+    _types.is_large_binary: np.int64,
+}
+
+
+def _holds_only_values(array: pa.Array) -> bool:
+    """Return whether the buffers of an array without a bitmap hold its values and nothing else."""
+    width = next((width for is_so, width in _OFFSETS.items() if is_so(array.type)), None)
+    if width is None:
+        return bool(array.get_total_buffer_size() == array.nbytes)
+    _, offsets, data = array.buffers()
+    at = np.frombuffer(offsets or b"", width)
+    is_whole = array.offset == 0 and len(at) == len(array) + 1
+    return bool(is_whole and at[0] == 0 and at[-1] == len(data or b""))
 
 
 def _bare_dictionary(array: pa.DictionaryArray) -> pa.DictionaryArray:

@@ -94,8 +94,9 @@ def plain(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         if _holds_runs(field.type):
             table = table.set_column(place, field.name, _publishable(field.name, table.column(place)))
-    fields = [pa.field(field.name, _plain_type(field.type)) for field in table.schema]
-    return table.replace_schema_metadata(None).cast(pa.schema(fields))
+    schema = pa.schema([pa.field(field.name, _plain_type(field.type)) for field in table.schema])
+    table = table.replace_schema_metadata(None)
+    return table if table.schema.equals(schema, check_metadata=True) else table.cast(schema)
 
 
 def publishable(table: pa.Table) -> pa.Table:

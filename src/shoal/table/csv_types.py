@@ -75,7 +75,8 @@ def with_iso_dates(text: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _typed(text: pa.ChunkedArray, how: FieldReading) -> Typed:
     # A quoted empty field is an empty string; among numbers or dates it can only mean a missing value.
-    present = pc.if_else(pc.equal(text, ""), None, text)
+    is_empty = pc.equal(text, "")
+    present = pc.if_else(is_empty, None, text) if _some(is_empty) else text
     first = present.slice(0, _N_FIRST * _N_FIRST).drop_null().slice(0, _N_FIRST)
     if len(first) == 0:
         first = present.drop_null().slice(0, _N_FIRST)
@@ -183,7 +184,12 @@ def _has_code(text: pa.StringArray) -> bool:
         return False
     letters = np.frombuffer(data, dtype=np.uint8)
     at = np.frombuffer(offsets, dtype=np.int32)[text.offset : text.offset + len(text) + 1]
-    start, end = at[:-1][np.diff(at) > 1], at[1:][np.diff(at) > 1]
+    if at[0] == at[-1]:
+        return False
+    first = letters.take(at[:-1], mode="clip")  # an empty text at the end has no letter
+    odd = np.flatnonzero((first == ord("+")) | (first == ord("-")) | (first == ord("0")))
+    start, end = at[odd], at[odd + 1]
+    start, end = start[end - start > 1], end[end - start > 1]
     if (letters[start] == ord("+")).any():
         return True
     start = start + (letters[start] == ord("-"))

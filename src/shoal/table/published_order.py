@@ -12,7 +12,7 @@ Both are sums over the columns, so tables can be split by records or by columns 
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,19 @@ _MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)  # the 
 _LONG = 256  # bytes; longer strings are hashed by a digest, to keep the loop over words short
 
 
-def published_order(columns: Iterable[pa.ChunkedArray], n_records: int) -> NDArray[np.int64]:
+class Alike(NamedTuple):
+    """Groups of records that have the same values in some columns, so that these are hashed once a group."""
+
+    groups: NDArray[np.int64]
+    """The group of each record, from 0 and without gaps; shape (n_records,)."""
+
+    columns: frozenset[int]
+    """The places of the columns, from 0."""
+
+
+def published_order(
+    columns: Iterable[pa.ChunkedArray], n_records: int, alike: Alike | None = None
+) -> NDArray[np.int64]:
     """Return the record number of each row of a release.
 
     Parameters
@@ -41,6 +53,8 @@ def published_order(columns: Iterable[pa.ChunkedArray], n_records: int) -> NDArr
         The published columns; processed one at a time.
     n_records : int
         Number of records.
+    alike : Alike, optional
+        Groups of records that are known to agree in some columns. The order is the same without it.
 
     Returns
     -------
@@ -53,24 +67,57 @@ def published_order(columns: Iterable[pa.ChunkedArray], n_records: int) -> NDArr
     >>> published_order([ages, cities], 3)
     array([2, 1, 0])
     """
-    first, second = record_hashes(columns, n_records)
+    if alike is None or not n_records:
+        return _ascending(record_hashes(columns, n_records))
+    some = np.empty(int(alike.groups.max()) + 1, dtype=np.int64)
+    some[alike.groups] = np.arange(n_records)  # a record of each group
+    of_groups, of_records = np.zeros((2, len(some)), dtype=np.uint64), None
+    for place, column in enumerate(columns):
+        if place in alike.columns:
+            _add_hashes(of_groups, place, column.take(pa.array(some)))
+            continue
+        if of_records is None:
+            of_records = np.zeros((2, n_records), dtype=np.uint64)
+        _add_hashes(of_records, place, column)
+    if of_records is not None:
+        return _ascending(of_groups[:, alike.groups] + of_records)
+    # Records are sorted as their groups are. Equal groups have equal ranks, so that record numbers decide.
+    by_hash = _ascending(of_groups)
+    is_new = np.any(np.diff(of_groups[:, by_hash], prepend=0) != 0, axis=0)
+    ranks = np.empty(len(some), dtype=np.int64)
+    ranks[by_hash] = np.cumsum(is_new)
+    return np.sort(ranks[alike.groups] * n_records + np.arange(n_records)) % n_records
+
+
+def _ascending(hashes: Hashes) -> NDArray[np.int64]:
+    """Return the order of hashes, by record number where they are equal."""
+    first, second = hashes
     return np.lexsort((second, first))
 
 
 def record_hashes(columns: Iterable[pa.ChunkedArray], n_records: int) -> Hashes:
     """Return the hash of each record, the sum of the hashes of its values; shape (2, n_records)."""
     sums = np.zeros((2, n_records), dtype=np.uint64)
-    for number, column in enumerate(columns, 1):
-        own, start = np.uint64(number * _GOLDEN % 2**64), 0
-        for chunk in column.chunks:
-            if pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type):
-                chunk = chunk.dictionary_encode()  # most strings occur more than once
-            hashes = _of_dictionary(chunk) if pa.types.is_dictionary(chunk.type) else None
-            for at in range(0, len(chunk), _AT_ONCE):
-                piece = value_hashes(chunk.slice(at, _AT_ONCE)) if hashes is None else hashes[:, at : at + _AT_ONCE]
-                sums[:, start : start + piece.shape[1]] += mixed(piece + own)
-                start += piece.shape[1]
+    for place, column in enumerate(columns):
+        _add_hashes(sums, place, column)
     return sums
+
+
+def _add_hashes(sums: Hashes, place: int, column: pa.ChunkedArray) -> None:
+    """Add the hashes of a column, which depend on its place, to those of the records."""
+    own, start = np.uint64((place + 1) * _GOLDEN % 2**64), 0
+    for chunk in column.chunks:
+        if pa.types.is_string(chunk.type) or pa.types.is_large_string(chunk.type):
+            chunk = chunk.dictionary_encode()  # most strings occur more than once
+        if pa.types.is_dictionary(chunk.type):
+            hashes, codes = _of_categories(chunk)
+            sums[:, start : start + len(chunk)] += np.take(mixed(hashes + own), codes, axis=1)
+            start += len(chunk)
+            continue
+        for at in range(0, len(chunk), _AT_ONCE):
+            piece = value_hashes(chunk.slice(at, _AT_ONCE))
+            sums[:, start : start + piece.shape[1]] += mixed(piece + own)
+            start += piece.shape[1]
 
 
 def value_hashes(values: pa.Array) -> Hashes:
@@ -79,7 +126,8 @@ def value_hashes(values: pa.Array) -> Hashes:
     if isinstance(kind, pa.BaseExtensionType):
         return value_hashes(values.storage)
     if pa.types.is_dictionary(kind):
-        return _of_dictionary(values)
+        hashes, codes = _of_categories(values)
+        return hashes[:, codes]
     if pa.types.is_null(kind):
         return _of_texts(values.cast(pa.large_binary()))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -98,11 +146,11 @@ def value_hashes(values: pa.Array) -> Hashes:
     return _of_texts(pa.array(texts, pa.large_string()))
 
 
-def _of_dictionary(values: pa.DictionaryArray) -> Hashes:
-    """Hash each category once."""
+def _of_categories(values: pa.DictionaryArray) -> tuple[Hashes, NDArray[np.int64]]:
+    """Return the hash of each category, and of null, and the place of each record's among them."""
     categories = value_hashes(pa.concat_arrays([values.dictionary, pa.nulls(1, values.dictionary.type)]))
-    codes = values.indices.cast(pa.int64()).fill_null(len(values.dictionary))
-    return categories[:, np.asarray(codes)]
+    codes = values.indices.cast(pa.int64())
+    return categories, np.asarray(codes.fill_null(len(values.dictionary)) if codes.null_count else codes)
 
 
 def _of_numbers(values: pa.Array) -> Hashes:

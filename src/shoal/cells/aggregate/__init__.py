@@ -26,6 +26,7 @@ from shoal.cells.aggregate.mode import modes
 from shoal.cells.aggregate.period import periods
 from shoal.cells.aggregate.random_aggregation import RandomAggregation, check_random_aggregation, randomized_values
 from shoal.cells.aggregate.value_set import value_sets
+from shoal.columns.categories import is_coded
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.prepare import listed_categories
 from shoal.columns.schema import Aggregation, Column, Kind, Schema
@@ -164,11 +165,8 @@ def _published(
     whole: Distribution | None,
 ) -> pa.Array:
     """Return one published column."""
-    n_cells = int(labels.max()) + 1
-    where = np.asarray(values.is_valid())
-    sizes = np.bincount(labels, minlength=n_cells)
-    members = Members(labels[where], n_cells, None if weights is None else weights[where], sizes, whole)
-    present = values.drop_null()
+    members = Members.of(values, labels, weights, whole)
+    sizes, present = members.all_sizes, values.drop_null()
     missing = members.sizes == 0 if column.is_true else 2 * members.sizes < sizes
     if len(present) == 0:
         return pa.nulls(len(values), pa.string() if column.is_true else values.type)
@@ -178,15 +176,14 @@ def _published(
     found = AGGREGATES[column.aggregate].publish(present, column, members)
     if missing.any():
         found = pc.if_else(pa.array(missing), None, found)
-    taken = found.take(pa.array(labels))
-    return taken if column.is_true else _as_it_came(taken, values)
+    if is_coded(values) and not column.is_true:
+        found = _as_it_came(found, values)
+    return found.take(pa.array(labels))
 
 
-def _as_it_came(values: pa.Array, original: pa.ChunkedArray) -> pa.Array:
-    """Return values as a dictionary array if the original was one, in its order and without unused categories."""
-    if not pa.types.is_dictionary(original.type):
-        return values
+def _as_it_came(found: pa.Array, original: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return values of a dictionary column as a dictionary array, in its order and without unused categories."""
     categories = listed_categories(original)
-    used = categories.filter(pc.is_in(categories, value_set=pc.unique(values).drop_null()))
-    codes = pc.index_in(values, value_set=used).cast(original.type.index_type)
+    used = categories.filter(pc.is_in(categories, value_set=found.drop_null()))
+    codes = pc.index_in(found, value_set=used).cast(original.type.index_type)
     return pa.DictionaryArray.from_arrays(codes, used, ordered=original.type.ordered)

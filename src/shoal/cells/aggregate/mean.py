@@ -23,8 +23,12 @@ def means(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
 def _plain_means(values: pa.ChunkedArray, members: Members) -> Vector | None:
     """Return means as correctly rounded sums divided by sizes; None if the numbers are too large for that."""
     numbers = np.asarray(values.cast(pa.float64(), safe=False))
-    if members.weights is not None or np.abs(numbers).max(initial=0.0) >= 2.0**53:
+    largest = max(-numbers.min(initial=0.0), numbers.max(initial=0.0))
+    if members.weights is not None or largest >= 2.0**53:
         return None
+    if pa.types.is_integer(values.type) and largest * len(numbers) < 2.0**53:
+        # Sums of whole numbers of this size do not round, and their quotients stay within the range of the cell.
+        return members.totals(numbers) / np.maximum(members.sizes, 1)
     sums = kernels.cell_sums(numbers.reshape(-1, 1), members.labels, len(members.sizes))[:, 0]
     lowest, highest = np.full(len(sums), np.inf), np.full(len(sums), -np.inf)
     np.minimum.at(lowest, members.labels, numbers)

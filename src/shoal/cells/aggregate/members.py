@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.distribution import Distribution
@@ -49,10 +50,21 @@ class Members:
         all_sizes: NDArray[np.int64],
         whole: Distribution | None = None,
     ) -> None:
-        self.labels, self.n_cells, self.whole = labels, n_cells, whole
-        self.sizes = np.bincount(labels, minlength=n_cells)
+        self.labels, self.n_cells, self.whole, self.all_sizes = labels, n_cells, whole, all_sizes
+        self.sizes = all_sizes if len(labels) == all_sizes.sum() else np.bincount(labels, minlength=n_cells)
         self.some_missing = self.sizes < all_sizes
         self.weights = None if weights is None else _relative(weights, labels, n_cells)
+
+    @staticmethod
+    def of(
+        values: pa.ChunkedArray, labels: Labels, weights: Vector | None, whole: Distribution | None = None
+    ) -> "Members":
+        """Return the records that have a value in a column."""
+        sizes = np.bincount(labels)
+        if not values.null_count:
+            return Members(labels, len(sizes), weights, sizes, whole)
+        where = np.asarray(values.is_valid())
+        return Members(labels[where], len(sizes), None if weights is None else weights[where], sizes, whole)
 
     def totals(self, numbers: Vector | None = None) -> Vector:
         """Return the sum of `numbers` in each cell; without them, the sum of the weights."""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from shoal.cells.aggregate.centred import Centred, rounded
 from shoal.cells.aggregate.members import Members
 from shoal.columns.axes import category_codes, sorted_categories
+from shoal.columns.categories import code_counts
 from shoal.columns.prepare import categories_in_order
 from shoal.columns.schema import Column, Kind
 from shoal.typing import Labels
@@ -22,12 +23,13 @@ def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
     of_record = category_codes(values, categories)
     pairs = members.labels * len(categories) + of_record
     if members.weights is None:
-        found, n_records = np.unique(pairs, return_counts=True)
+        found, n_records = code_counts(pairs, members.n_cells * len(categories))
         counts = n_records
     else:
         found, where, n_records = np.unique(pairs, return_inverse=True, return_counts=True)
         counts = np.bincount(where, members.weights)
-    cells, codes = np.divmod(found, len(categories))
+    cells = found // len(categories)
+    codes = found - cells * len(categories)
     in_table = (
         np.bincount(of_record, minlength=len(categories))
         if members.whole is None

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.columns.categories import declared
 from shoal.columns.coarse.column import read_coarse
 from shoal.columns.coarse.missing import OR_MISSING
 from shoal.columns.coarse.ranges import Ranges
@@ -40,10 +41,11 @@ def check_intervals(layout: str, schema: Schema) -> None:
         )
 
 
-def written_names(names: Sequence[str], schema: Schema, layout: str, laid: pa.Table) -> list[str]:
-    """Return the columns of the table that leaves, given those published and the quasi-identifiers as laid out."""
+def written_names(names: Sequence[str], schema: Schema, layout: str, replaced: pa.Table) -> list[str]:
+    """Return the columns of the table that leaves, given those published and the quasi-identifiers."""
     if layout != "columns":
         return list(names)
+    laid = laid_out(replaced, schema, layout)
     split = {column.name: _names(column) for column in _laid_out(schema, layout)}
     return [
         part for name in names for part in split.get(name, [name]) if name not in split or part in laid.column_names
@@ -51,7 +53,8 @@ def written_names(names: Sequence[str], schema: Schema, layout: str, laid: pa.Ta
 
 
 def laid_out(table: pa.Table, schema: Schema, layout: str) -> pa.Table:
-    """Return a table with its intervals in the layout, in place of the texts."""
+    """Return a table as it leaves: texts are texts again, and intervals have the layout."""
+    table = declared(table, schema)
     for column in _laid_out(schema, layout):
         if column.name not in table.column_names:
             continue

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.columns.equivalence import value_counts
 from shoal.columns.prepare import date_units, decoded, one_missing
-from shoal.columns.schema import Kind, is_text, natural_kind
+from shoal.columns.schema import Kind, is_text, natural_kind, value_type
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,14 @@ class ColumnView:
         return one_missing(decoded(self.values)).drop_null()
 
     @property
+    def n_present(self) -> int:
+        """Records with a value."""
+        return int(self.text_counts.sum()) if self.is_text else len(self.present)
+
+    @property
     def n_missing(self) -> int:
         """Records without a value."""
-        return self.n_records - len(self.present)
+        return self.n_records - self.n_present
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
@@ -95,29 +100,39 @@ class ColumnView:
         if self.kind is not Kind.NUMERIC:
             return np.empty(0)
         found: NDArray[np.float64] = np.asarray(self.present.cast(pa.float64(), safe=False))
-        found = found[np.isfinite(found)]
+        is_finite = np.isfinite(found)
+        found = found if is_finite.all() else found[is_finite]
         for low, high in self.description.missing if self.description else ():
             found = found[(found < low) | (found > high)]
         return found
 
     @cached_property
+    def are_whole(self) -> bool:
+        """Whether all numbers are whole."""
+        found = self.numbers
+        return bool((found[:1000] == np.rint(found[:1000])).all() and (found == np.rint(found)).all())
+
+    @property
     def texts(self) -> pa.Array:
         """The different texts of a column of texts; empty of any other."""
-        return self._counted.field("values") if self.is_text else pa.array([], pa.string())
+        return self._counted[0]
 
-    @cached_property
+    @property
     def text_counts(self) -> NDArray[np.int64]:
         """Number of records with each of the texts."""
-        return np.asarray(self._counted.field("counts")) if self.is_text else np.empty(0, dtype=np.int64)
+        return self._counted[1]
 
     @property
     def is_text(self) -> bool:
         """Whether the present values are texts, as such or as categories."""
-        return is_text(self.present.type)
+        return is_text(value_type(self.values.type))
 
     @cached_property
-    def _counted(self) -> pa.StructArray:
-        return pc.value_counts(self.present)
+    def _counted(self) -> tuple[pa.Array, NDArray[np.int64]]:
+        if not self.is_text:
+            return pa.array([], pa.string()), np.empty(0, dtype=np.int64)
+        texts, counts = value_counts(self.values)
+        return texts.drop_null(), counts[np.asarray(texts.is_valid())]
 
     def share(self, count: float) -> str:
         """Return a number of records in percent of all."""

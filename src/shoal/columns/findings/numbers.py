@@ -16,6 +16,7 @@ _LEAST_REST = 5  # different values besides the suspected ones
 _MOST_CODES = 4
 _MOSTLY = 0.9
 _SHARE = 0.002
+_FIRST_DATE, _LAST_DATE = 1800_01_01, 2199_12_31
 _LEAST_WITH_POINT = 20  # numbers with a point, and endings of theirs, that say something
 
 _NINES = {10**digits - step for digits in range(2, 13) for step in (1, 2, 3, 4)}
@@ -31,8 +32,8 @@ def codes(view: ColumnView) -> Finding | None:
     if view.description is not None and view.description.measure in ("nominal", "ordinal"):
         return None
     named = is_code(view.name)
-    values = _few_whole(view.numbers, _FEW_NAMED_CODES if named else _FEW_CODES)
-    if values is None and not (named and _are_whole(view.numbers)):
+    values = _few_whole(view, _FEW_NAMED_CODES if named else _FEW_CODES)
+    if values is None and not (named and view.are_whole):
         return None
     n_values = _FEW_NAMED_CODES + 1 if values is None else len(values)
     # With many codes, such as postcodes, close numbers may mean close places: their mean is less wrong.
@@ -58,7 +59,10 @@ def codes(view: ColumnView) -> Finding | None:
 def dates_as_numbers(view: ColumnView) -> Finding | None:
     """Find whole numbers that are dates, written as year, month and day without anything between: 19800131."""
     numbers = view.numbers
-    if view.kind is not Kind.NUMERIC or len(numbers) < _LEAST_RECORDS or not _are_whole(numbers):
+    if view.kind is not Kind.NUMERIC or len(numbers) < _LEAST_RECORDS:
+        return None
+    n_between = np.count_nonzero((numbers >= _FIRST_DATE) & (numbers <= _LAST_DATE))
+    if n_between < _MOSTLY * len(numbers) or not view.are_whole:
         return None
     year, rest = np.divmod(numbers, 10_000)
     month, day = np.divmod(rest, 100)
@@ -142,18 +146,14 @@ def _position(view: ColumnView, side: str, values: NDArray[np.float64]) -> str:
     return f"{which} {has} {view.share(count)} of the records and {apart} apart from all others"
 
 
-def _few_whole(numbers: NDArray[np.float64], most: int) -> NDArray[np.float64] | None:
+def _few_whole(view: ColumnView, most: int) -> NDArray[np.float64] | None:
     """Return the different values if they are few and whole."""
-    low, high = numbers.min(), numbers.max()
-    if not (low > -1000 and high < 1000) or not _are_whole(numbers):
+    low, high = view.numbers.min(), view.numbers.max()
+    if not (low > -1000 and high < 1000) or not view.are_whole:
         return None
-    counts = np.bincount((numbers - low).astype(np.int64))
+    counts = np.bincount((view.numbers - low).astype(np.int64))
     found = np.flatnonzero(counts) + low
     return found if len(found) <= most else None
-
-
-def _are_whole(numbers: NDArray[np.float64]) -> bool:
-    return bool((numbers[:1000] == np.rint(numbers[:1000])).all() and (numbers == np.rint(numbers)).all())
 
 
 def _counts_from_one(values: NDArray[np.float64] | None) -> bool:

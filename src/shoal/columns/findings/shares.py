@@ -6,11 +6,12 @@ from shoal.columns.findings.column_view import ColumnView
 from shoal.columns.findings.finding import Finding, Remedy
 
 _MOST = 0.5
+_FEW = 1000
 
 
 def mostly_missing(view: ColumnView) -> Finding | None:
     """Find a column that is missing in most records."""
-    if not view.n_records or view.n_missing <= _MOST * view.n_records or not len(view.present):
+    if not view.n_records or view.n_missing <= _MOST * view.n_records or not view.n_present:
         return None
     return Finding(
         "mostly-missing",
@@ -25,8 +26,7 @@ def constant(view: ColumnView) -> Finding | None:
     """Find a column with the same value in all records."""
     if view.n_records < 2 or view.kind is None:
         return None
-    first = view.present.slice(0, 1)
-    if len(first) and (view.n_missing or not view.present.equals(_repeated(view))):
+    if view.n_present and (view.n_missing or not _is_constant(view)):
         return None
     return Finding(
         "constant",
@@ -37,5 +37,12 @@ def constant(view: ColumnView) -> Finding | None:
     )
 
 
-def _repeated(view: ColumnView) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.repeat(view.present[0], len(chunk)) for chunk in view.present.chunks])
+def _is_constant(view: ColumnView) -> bool:
+    """Return whether all present values are equal; the first few records rule out most columns."""
+    if view.is_text:
+        return len(view.texts) == 1
+    return all(_are_equal(values) for values in (view.present.slice(0, _FEW), view.present))
+
+
+def _are_equal(values: pa.ChunkedArray) -> bool:
+    return bool(values.equals(pa.chunked_array([pa.repeat(values[0], len(chunk)) for chunk in values.chunks])))

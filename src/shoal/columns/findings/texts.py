@@ -83,7 +83,7 @@ def dates_as_text(view: ColumnView) -> Finding | None:
 def near_unique_text(view: ColumnView) -> Finding | None:
     """Find a column of texts most of which occur in one record only."""
     alone = int(np.count_nonzero(view.text_counts == 1))
-    if alone < _LEAST_ALONE or alone <= _MOST * len(view.present):
+    if alone < _LEAST_ALONE or alone <= _MOST * view.n_present:
         return None
     return Finding(
         "near-unique-text",
@@ -132,7 +132,7 @@ def _covered(view: ColumnView, fits: pa.Array) -> _Covered:
 
 
 def _mostly(view: ColumnView, covered: _Covered) -> bool:
-    return covered.n_records >= _MOST * len(view.present) and len(covered.odd) <= _FEW and len(view.texts) > 2
+    return covered.n_records >= _MOST * view.n_present and len(covered.odd) <= _FEW and len(view.texts) > 2
 
 
 def _are_codes(texts: pa.Array, odd: NDArray[np.int64]) -> bool:
