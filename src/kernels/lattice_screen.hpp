@@ -120,16 +120,14 @@ struct Findings {
         far.push_back(estimated);
         largest = std::max(largest, estimated.distance);
     }
-    // Drops what is beyond the limits, once there is much.
-    void tidy() {
-        if (near.size() >= n_near) {
-            std::erase_if(near, [this](const Candidate& one) { return one.distance > limits.most; });
-            n_near = std::max(k, near.size() + std::max(near.size() / 2, few));
-        }
-        if (far.size() >= n_far) {
-            std::erase_if(far, [this](const Candidate& one) { return one.distance < limits.least; });
-            n_far = far.size() + std::max(far.size() / 2, few);
-        }
+    // Drops what is beyond the limits.
+    void drop_near() {
+        std::erase_if(near, [this](const Candidate& one) { return one.distance > limits.most; });
+        n_near = std::max(k, near.size() + std::max(near.size() / 2, few));
+    }
+    void drop_far() {
+        std::erase_if(far, [this](const Candidate& one) { return one.distance < limits.least; });
+        n_far = far.size() + std::max(far.size() / 2, few);
     }
 
   private:
@@ -151,7 +149,7 @@ class LatticeScreen {
           quads_((n_dims_ + 3) / 4),
           width_(4 * quads_),
           rounding_(2.4e-7 * static_cast<double>(n_dims_ + 8)),
-          parts_(pool.size()) {}
+          looks_(pool.size()) {}
 
     std::size_t size() const { return size_; }
     std::size_t size_when_laid_out() const { return size_laid_out_; }
@@ -220,28 +218,47 @@ class LatticeScreen {
     // Number of questions that can be asked at once.
     static constexpr std::size_t most_questions = 2;
 
-    // Looks through all blocks once for all questions, on as many threads as pay. Each thread calls
-    // first(thread, question's number, findings) before it looks at its first block.
-    template <class First>
-    void search(std::span<const Question> questions, const First& first, std::span<Answer> answers) {
+    // Looks through all blocks once for all questions, on as many threads as pay; and through other records, in so many
+    // chunks: measure_others(chunk, question's number, found) calls found(candidate) for each of them.
+    template <class MeasureOthers>
+    void search(std::span<const Question> questions, std::size_t n_chunks, const MeasureOthers& measure_others,
+                std::span<Answer> answers) {
         n_searches_ = questions.size();
         for (const Question& question : questions) expect(question.home);
-        for (std::size_t i = 0; i < n_searches_; ++i) begin(searches_[i], questions[i]);
+        for (std::size_t i = 0; i < n_searches_; ++i) {
+            Search& search = searches_[i];
+            begin(search, questions[i]);
+            if (n_chunks > 0 && questions[i].wants_farthest)
+                measure_others(0, i, [&](const Candidate& one) { search.common.offer_farthest(one.distance); });
+        }
         ++n_queries_;
         std::ranges::sort(leaving_, std::greater<>());
         const auto look = [&](std::size_t thread, std::size_t from, std::size_t to) {
-            Part& part = parts_[thread];
+            const std::span<Look> looks(looks_[thread].data(), n_searches_);
             erase_leaving(from, to);
-            const bool is_first = std::exchange(part.number, n_queries_) != n_queries_;
-            for (std::size_t i = 0; is_first && i < n_searches_; ++i) {
-                begin(part.looks[i], searches_[i], [&](Findings& findings) { first(thread, i, findings); });
+            const bool is_first = looks[0].number != n_queries_;
+            for (std::size_t i = 0; i < n_searches_; ++i) {
+                if (is_first) begin(looks[i], searches_[i]);
+                take_limits(looks[i]);
+                for (std::size_t c = n_chunks * from / n_blocks_; c < n_chunks * to / n_blocks_; ++c) {
+                    measure_others(c, i, [&](const Candidate& one) { looks[i].findings.offer(one); });
+                    share_limits(looks[i]);
+                }
             }
-            look_through(part, from, to);
+            look_through(looks, from, to);
         };
         pool_.split(n_blocks_, pace(), look, backwards_);
         leaving_.clear();
         backwards_ = !backwards_;
+        for (const Looks& looks : looks_)
+            for (const Look& look : looks) __builtin_prefetch(&look);
         for (std::size_t i = 0; i < n_searches_; ++i) answers[i] = answer(searches_[i], i);
+    }
+
+    // Says that a question will be asked with this block as its home.
+    void expect(std::size_t home) const {
+        const float* rows = &turned_[std::min(home, n_blocks_ - 1) * block_size * width_];
+        for (std::size_t i = 0; i < block_size * width_; i += 16) __builtin_prefetch(rows + i);
     }
 
     // The places of the records that are at least as far from a point as a squared radius, ascending.
@@ -294,21 +311,18 @@ class LatticeScreen {
         bool by_boxes = false;
     };
 
-    // What one thread knows of a search.
-    struct Look {
-        Search* search = nullptr;
+    // What one thread knows of a search. The calling thread reads the first line of it.
+    struct alignas(128) Look {
+        std::size_t number = 0;    // of the last queries that the thread took part in
         std::size_t n_visits = 0;  // blocks that boxes have not ruled out
         Findings findings;
+        Search* search = nullptr;
         // The point as boxes see it.
         std::vector<float> low, high, outward;
         double radius = 0, shift = 0;
     };
 
-    // The state of one thread.
-    struct alignas(128) Part {
-        std::size_t number = 0;  // of the last queries it took part in
-        std::array<Look, most_questions> looks;
-    };
+    using Looks = std::array<Look, most_questions>;
 
     // ------------------------------------------------------------------------------------------------ asking
 
@@ -352,15 +366,11 @@ class LatticeScreen {
         if (!search.by_boxes) --skips.n_left;
     }
 
-    template <class First>
-    void begin(Look& look, Search& search, const First& first) {
-        Findings& findings = look.findings;
+    void begin(Look& look, Search& search) const {
+        look.number = n_queries_;
         look.search = &search;
-        findings.restart(search.query.asked.k);
-        take_limits(look);
-        first(findings);
-        share_limits(look);
         look.n_visits = 0;
+        look.findings.restart(search.query.asked.k);
         if (search.by_boxes) look_out(look);
     }
 
@@ -369,11 +379,6 @@ class LatticeScreen {
         std::size_t n_by_boxes = 0;
         for (std::size_t i = 0; i < n_searches_; ++i) n_by_boxes += searches_[i].by_boxes;
         return paces_[n_searches_ - 1][n_by_boxes];
-    }
-
-    void expect(std::size_t home) const {
-        const float* rows = &turned_[std::min(home, n_blocks_ - 1) * block_size * width_];
-        for (std::size_t i = 0; i < block_size * width_; i += 16) __builtin_prefetch(rows + i);
     }
 
     // Sets a limit that the k nearest are surely within: as far as the k-th of the records around a block can be, by
@@ -412,7 +417,8 @@ class LatticeScreen {
         }
         if (query.asked.wants_farthest) look.search->common.offer_farthest(at_least(query, findings.largest));
         take_limits(look);
-        findings.tidy();
+        if (findings.near.size() >= findings.n_near) findings.drop_near();
+        if (findings.far.size() >= findings.n_far) findings.drop_far();
     }
 
     void take_limits(Look& look) const {
@@ -496,6 +502,14 @@ class LatticeScreen {
         share_limits(look);
     }
 
+    // Leaves as little as possible for the calling thread to read.
+    void end_piece(Look& look) const {
+        Findings& findings = look.findings;
+        if (findings.n_pending > 0) estimate_pending(look);
+        findings.drop_near();
+        findings.drop_far();
+    }
+
     // Decides in float64 among the records that all threads have found.
     Answer answer(const Search& search, std::size_t number) {
         const Question& asked = search.query.asked;
@@ -504,9 +518,9 @@ class LatticeScreen {
         near_.clear();
         far_.clear();
         std::size_t n_visits = 0;
-        for (const Part& part : parts_) {
-            if (part.number != n_queries_) continue;
-            const Look& look = part.looks[number];
+        for (const Looks& looks : looks_) {
+            const Look& look = looks[number];
+            if (look.number != n_queries_) continue;
             for (const Candidate& one : look.findings.near)
                 if (one.distance <= known.most) near_.push_back(one);
             for (const Candidate& one : look.findings.far)
@@ -544,13 +558,11 @@ class LatticeScreen {
     }
 
     // By boxes, or all blocks, each stride of them for one question after the other while it is in the cache.
-    void look_through(Part& part, std::size_t from, std::size_t to) {
+    void look_through(std::span<Look> looks, std::size_t from, std::size_t to) {
         std::array<Look*, most_questions> sweeping;
         std::size_t n_sweeping = 0;
-        for (std::size_t i = 0; i < n_searches_; ++i) {
-            Look& look = part.looks[i];
+        for (Look& look : looks)
             if (!look.search->by_boxes || !visit_within_reach(look, from, to)) sweeping[n_sweeping++] = &look;
-        }
         sweep({sweeping.data(), n_sweeping}, from, to);
     }
 
@@ -561,7 +573,7 @@ class LatticeScreen {
             const std::size_t start = from + (backwards_ ? n_strides - 1 - i : i) * stride_blocks;
             for (Look* look : looks) scan(*look, start, std::min(start + stride_blocks, to));
         }
-        for (Look* look : looks) estimate_pending(*look);
+        for (Look* look : looks) end_piece(*look);
     }
 
     static bool is_most(std::size_t n, std::size_t n_all) { return n * 8 > n_all * 7; }
@@ -603,7 +615,7 @@ class LatticeScreen {
             if (early) estimate_pending(look);
             if (findings.n_limits != n_limits) take_limits();
         }
-        estimate_pending(look);
+        end_piece(look);
         return true;
     }
 
@@ -873,7 +885,7 @@ class LatticeScreen {
     std::size_t n_queries_ = 0;
     std::array<Search, most_questions> searches_;
     std::size_t n_searches_ = 0;
-    std::vector<Part> parts_;  // one for each thread
+    std::vector<Looks> looks_;  // of each thread
     // By the number of questions, and of those for which boxes are tested.
     std::array<std::array<Pace, most_questions + 1>, most_questions> paces_{
         {{Pace(500.0), Pace(100.0), Pace(0.0)}, {Pace(1000.0), Pace(600.0), Pace(200.0)}}};

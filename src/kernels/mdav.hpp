@@ -59,6 +59,7 @@ class Mdav {
     // its nearest may leave with Q, so that a few more are asked for; itself is one of those found.
     void form_second_cell(std::uint32_t q) {
         const Question nearest{remaining_.scaled(q, q_), k_ - 1, false, remaining_.home(q)};
+        remaining_.expect_question(nearest.home);
         remaining_.remove(q);
         if (foresees(foreseen_.record)) return form_cell(q, remaining_.search(nearest));
         const auto next = remaining_.foresee(p_, q_);

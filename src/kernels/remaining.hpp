@@ -102,27 +102,14 @@ class Remaining {
     template <std::size_t n>
     std::array<Answer, n> search(const std::array<Question, n>& questions) {
         static_assert(n <= LatticeScreen::most_questions);
-        // The rim before the rest, as it holds far ones. Threads share both. The numbers are in lines of their own,
-        // which all of them write.
-        struct alignas(128) Counter {
-            std::atomic<std::size_t> next{0};
-        };
-        std::array<Counter, n> counters;
-        const auto measure_rim = [&](std::size_t thread, std::size_t i, Findings& findings) {
-            if (thread == 0) settle_sums();
-            std::atomic<std::size_t>& next = counters[i].next;
-            std::size_t from = 0;
-            while (next.load(std::memory_order_relaxed) < rim_.size() &&
-                   (from = next.fetch_add(OutermostRecords::n_at_once)) < rim_.size())
-                rim_.measure(loops_, questions[i].point, from,
-                             [&](const Candidate& candidate) { findings.offer(candidate); });
+        const auto measure_rim = [&](std::size_t chunk, std::size_t i, const auto& found) {
+            rim_.measure(loops_, questions[i].point, chunk * OutermostRecords::n_at_once, found);
         };
         std::array<Answer, n> answers;
-        if (core_.size() > 0) {
-            core_.search(questions, measure_rim, answers);
-            return answers;
-        }
-        for (std::size_t i = 0; i < n; ++i) answers[i] = search_rim(questions[i]);
+        if (core_.size() > 0)
+            core_.search(questions, rim_.n_chunks(), measure_rim, answers);
+        else
+            for (std::size_t i = 0; i < n; ++i) answers[i] = search_rim(questions[i]);
         return answers;
     }
 
@@ -150,6 +137,11 @@ class Remaining {
     // Says that a record will be removed soon.
     void expect(std::uint32_t record) const { __builtin_prefetch(&place_[record]); }
 
+    // Says that a question will be asked with this home.
+    void expect_question(std::uint32_t home) const {
+        if (core_.size() > 0) core_.expect(home);
+    }
+
   private:
     static constexpr std::uint32_t gone = 0xffffffff;
     static constexpr std::uint32_t in_rim = 0x80000000;
@@ -158,8 +150,8 @@ class Remaining {
     Answer search_rim(const Question& question) {
         Nearest nearest(question.k);
         Farthest farthest;
-        for (std::size_t from = 0; from < rim_.size(); from += OutermostRecords::n_at_once)
-            rim_.measure(loops_, question.point, from, [&](const Candidate& candidate) {
+        for (std::size_t chunk = 0; chunk < rim_.n_chunks(); ++chunk)
+            rim_.measure(loops_, question.point, chunk * OutermostRecords::n_at_once, [&](const Candidate& candidate) {
                 nearest.offer(candidate);
                 farthest.offer(candidate);
             });
@@ -179,7 +171,7 @@ class Remaining {
         return mean;
     }
 
-    // Takes the records that have left out of the sums. Put off until another query is swept, or the sums are needed.
+    // Takes the records that have left out of the sums.
     void settle_sums() {
         for (const std::uint32_t record : leaving_) sums_.subtract(scaled(record, row_));
         leaving_.clear();
