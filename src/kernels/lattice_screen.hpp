@@ -204,6 +204,9 @@ class LatticeScreen {
         leaving_.clear();
     }
 
+    // Says that a record will be measured or read soon.
+    void fetch_record(std::uint32_t record) const { fetch(X_[record]); }
+
     // Squared distance, as it decides.
     double measure(std::uint32_t record, std::span<const double> point) const {
         const auto row = X_[record];
@@ -250,9 +253,9 @@ class LatticeScreen {
         pool_.split(n_blocks_, pace(), look, backwards_);
         leaving_.clear();
         backwards_ = !backwards_;
-        for (const Looks& looks : looks_)
-            for (const Look& look : looks) __builtin_prefetch(&look);
-        for (std::size_t i = 0; i < n_searches_; ++i) answers[i] = answer(searches_[i], i);
+        fetch_findings();
+        for (std::size_t i = 0; i < n_searches_; ++i) collect(searches_[i], i);
+        for (std::size_t i = 0; i < n_searches_; ++i) answers[i] = decide(searches_[i]);
     }
 
     // Says that a question will be asked with this block as its home.
@@ -287,8 +290,10 @@ class LatticeScreen {
     static constexpr std::uint8_t zero_code = 128;
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static std::size_t whole_blocks(std::size_t n) { return (n + block_size - 1) / block_size * block_size; }
-    // Number of farthest records in an answer, where many are about as far.
+    // Number of farthest records in an answer at most, where many are about as far.
     static constexpr std::size_t most_farthest = 16;
+    // Number of records whose rows are fetched before they are measured.
+    static constexpr std::size_t most_fetched = 32;
     // Number of blocks visited in order of their distance, and number of blocks prefetched.
     static constexpr std::ptrdiff_t n_first = 3;
     static constexpr std::size_t n_ahead = 4;
@@ -309,6 +314,7 @@ class LatticeScreen {
         Query query;
         CommonLimits common;
         bool by_boxes = false;
+        std::vector<Candidate> near, far;  // what all threads have found
     };
 
     // What one thread knows of a search. The calling thread reads the first line of it.
@@ -510,35 +516,52 @@ class LatticeScreen {
         findings.drop_far();
     }
 
-    // Decides in float64 among the records that all threads have found.
-    Answer answer(const Search& search, std::size_t number) {
-        const Question& asked = search.query.asked;
-        const double farthest2 = search.common.farthest.load();
-        const Limits known = limits_of(search.query, search.common.nearest.load(), farthest2);
-        near_.clear();
-        far_.clear();
+    // What other threads have found is in lines that their cores hold.
+    void fetch_findings() const {
+        for (const Looks& looks : looks_)
+            for (std::size_t i = 0; i < n_searches_; ++i) __builtin_prefetch(&looks[i]);
+        for (const Looks& looks : looks_)
+            for (std::size_t i = 0; i < n_searches_; ++i) __builtin_prefetch(looks[i].findings.near.data());
+    }
+
+    // Gathers what all threads have found.
+    void collect(Search& search, std::size_t number) {
+        const Query& query = search.query;
+        const std::size_t k = query.asked.k;
+        const double farthest2 = search.common.farthest.load(std::memory_order_relaxed);
+        Limits limits = limits_of(query, search.common.nearest.load(std::memory_order_relaxed), farthest2);
+        search.near.clear();
+        search.far.clear();
         std::size_t n_visits = 0;
         for (const Looks& looks : looks_) {
             const Look& look = looks[number];
             if (look.number != n_queries_) continue;
             for (const Candidate& one : look.findings.near)
-                if (one.distance <= known.most) near_.push_back(one);
+                if (one.distance <= limits.most) search.near.push_back(one);
             for (const Candidate& one : look.findings.far)
-                if (one.distance >= known.least) far_.push_back(one);
+                if (one.distance >= limits.least) search.far.push_back(one);
             n_visits += look.n_visits;
         }
-        if (search.by_boxes) skips_[asked.wants_farthest].judge(is_most(n_visits, n_blocks_));
-        if (asked.k > 0 && near_.size() > asked.k) {
-            const auto last = near_.begin() + static_cast<std::ptrdiff_t>(asked.k - 1);
-            std::nth_element(near_.begin(), last, near_.end());
-            const double most = limits_of(search.query, at_most(search.query, last->distance), farthest2).most;
-            std::erase_if(near_, [&](const Candidate& one) { return one.distance > most; });
+        if (search.by_boxes) skips_[query.asked.wants_farthest].judge(is_most(n_visits, n_blocks_));
+        if (k > 0 && search.near.size() > k) {
+            const auto last = search.near.begin() + static_cast<std::ptrdiff_t>(k - 1);
+            std::nth_element(search.near.begin(), last, search.near.end());
+            limits = limits_of(query, at_most(query, last->distance), farthest2);
+            std::erase_if(search.near, [&](const Candidate& one) { return one.distance > limits.most; });
         }
-        measure(near_, asked.point);
-        measure(far_, asked.point);
+        for (const auto* found : {&search.near, &search.far})
+            for (std::size_t i = 0; i < std::min(found->size(), most_fetched); ++i) fetch(X_[(*found)[i].record]);
+    }
+
+    // Decides in float64.
+    Answer decide(Search& search) {
+        const Question& asked = search.query.asked;
+        measure(search.near, asked.point);
+        measure(search.far, asked.point);
         // Others may be farther than a record below the common limit.
-        std::erase_if(far_, [&](const Candidate& one) { return one.distance < farthest2; });
-        return {first_of(near_, asked.k, std::less<>()), first_of(far_, most_farthest, is_farther)};
+        const double farthest2 = search.common.farthest.load(std::memory_order_relaxed);
+        std::erase_if(search.far, [&](const Candidate& one) { return one.distance < farthest2; });
+        return {first_of(search.near, asked.k, std::less<>()), first_of(search.far, most_farthest, is_farther)};
     }
 
     // In order; no more than n.
@@ -552,8 +575,10 @@ class LatticeScreen {
     // Replaces estimates by squared distances.
     void measure(std::vector<Candidate>& candidates, std::span<const double> point) {
         pool_.split(candidates.size(), 50.0, [&](std::size_t, std::size_t from, std::size_t to) {
-            for (std::size_t i = from; i < to; ++i) fetch(X_[candidates[i].record]);
-            for (std::size_t i = from; i < to; ++i) candidates[i].distance = measure(candidates[i].record, point);
+            for (std::size_t i = from; i < to; ++i) {
+                if (i + n_ahead < to) fetch(X_[candidates[i + n_ahead].record]);
+                candidates[i].distance = measure(candidates[i].record, point);
+            }
         });
     }
 
@@ -878,7 +903,6 @@ class LatticeScreen {
     // Room to work in.
     std::vector<float> least2_, greatest2_;
     std::vector<float> around_;
-    std::vector<Candidate> near_, far_;
     std::vector<std::uint32_t> visit_;
     std::array<Skips, 2> skips_{};
     bool backwards_ = false;

@@ -145,6 +145,8 @@ class Remaining {
   private:
     static constexpr std::uint32_t gone = 0xffffffff;
     static constexpr std::uint32_t in_rim = 0x80000000;
+    // Number of records that are fetched ahead.
+    static constexpr std::size_t n_ahead = 8;
 
     // The answer if all records are in the rim.
     Answer search_rim(const Question& question) {
@@ -240,7 +242,10 @@ class Remaining {
         anchor_ = centroid_;
         core_.erase_leaving();
         const double radius2 = outer_radius2();
-        for (const std::uint32_t place : core_.beyond(anchor_, radius2)) {
+        const std::vector<std::uint32_t> places = core_.beyond(anchor_, radius2);
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            if (i + n_ahead < places.size()) core_.fetch_record(core_.record(places[i + n_ahead]));
+            const std::uint32_t place = places[i];
             const std::uint32_t record = core_.record(place);
             place_[record] = static_cast<std::uint32_t>(rim_.size()) | in_rim;
             rim_.insert(record, scaled(record, row_), core_.block_of(place));
