@@ -258,6 +258,14 @@ class LatticeScreen {
         for (std::size_t i = 0; i < n_searches_; ++i) answers[i] = decide(searches_[i]);
     }
 
+    // Whether two questions at once take less time than one after the other: if threads share a pass, or if it reads
+    // more than the cache of a core holds.
+    bool is_long_pass() const {
+        const bool by_boxes = skips_[false].n_left == 0;
+        const bool shared = pool_.size() > 1 && paces_[0][by_boxes].work(n_blocks_) >= 2 * Pace::least_share;
+        return shared || lines_.size() * sizeof(Line) > cache_of_a_core;
+    }
+
     // Says that a question will be asked with this block as its home.
     void expect(std::size_t home) const {
         const float* rows = &turned_[std::min(home, n_blocks_ - 1) * block_size * width_];
@@ -292,6 +300,7 @@ class LatticeScreen {
     static std::size_t whole_blocks(std::size_t n) { return (n + block_size - 1) / block_size * block_size; }
     // Number of farthest records in an answer at most, where many are about as far.
     static constexpr std::size_t most_farthest = 16;
+    static constexpr std::size_t cache_of_a_core = 2 << 20;
     // Number of records whose rows are fetched before they are measured.
     static constexpr std::size_t most_fetched = 32;
     // Number of blocks visited in order of their distance, and number of blocks prefetched.

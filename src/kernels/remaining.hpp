@@ -115,9 +115,9 @@ class Remaining {
 
     // A record that may well be the farthest from the centroid once a cell has left: the one that has left around `p`
     // since the farthest from the centroid was asked for has moved the centroid, and one around `q` will move it as
-    // much. There is one as long as there are outermost records.
+    // much. None if it does not pay to ask about two records at once.
     std::optional<std::uint32_t> foresee(std::span<const double> p, std::span<const double> q) {
-        if (rim_.size() == 0) return std::nullopt;
+        if (rim_.size() == 0 || !core_.is_long_pass()) return std::nullopt;
         centroid(row_);
         double along = 0;
         double length2 = 0;
