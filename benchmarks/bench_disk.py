@@ -20,7 +20,7 @@ from bench_partition import ROOT, circumstances
 from problems import FLIGHTS_COLUMNS, K, Problem, flights, jittered, whole
 from shoal import kernels
 from shoal.blocks.blueprint import CUTS
-from shoal.blocks.cuts import Forest
+from shoal.blocks.forest import Forest
 from shoal.partition import partition
 from shoal.partition.cell_building import members_of, renumbered
 from shoal.partition.refine import refine

@@ -24,8 +24,8 @@ from shoal.columns.penalty import Categories, Numbers, penalty_columns
 from shoal.columns.space import Space
 from shoal.errors import ShoalWarning
 from shoal.job import Job
+from shoal.job_checks import Prepared, prepared
 from shoal.metrics import ncp
-from shoal.preparing import Prepared, prepared
 from shoal.reproduce.data_and_results import data_folder
 from shoal.table import read
 from shoal.typing import Labels

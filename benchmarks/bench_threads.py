@@ -1,8 +1,8 @@
 """Speed-up by threads, and their cost where other programs occupy cores.
 
 One command measures everything on the machine it runs on: 1, 2, 4, 8 and 16 threads, as far as there are cores; two
-cores of which another program keeps one busy; half of all cores kept busy; and many strata. Runs take turns. What was
-not measured, for lack of cores or since `--section` left it out, is named in the result.
+cores of which another program keeps one busy; half of all cores kept busy; many strata; and a model. Runs take turns.
+What was not measured, for lack of cores or since `--section` left it out, is named in the result.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import click
 import numpy as np
 
 from shoal import kernels, partition
+from shoal.cells.enforce import enforce
+from shoal.models import TCloseness
 from shoal.partition.within_strata import within
 from shoal.reproduce.data_and_results import machine
 from shoal.typing import Labels, Matrix
@@ -34,19 +36,27 @@ SECTIONS = ("idle", "two cores", "busy")
 
 
 class Task(NamedTuple):
-    """A method on Gaussian records, in one stratum or in many."""
+    """A method on Gaussian records, in one stratum or in many, or a model enforced on the cells of `auto`."""
 
     method: str
     n: int
     n_dims: int = 15
     n_strata: int = 1
+    t: float | None = None
 
     def __str__(self) -> str:
         strata = f" in {self.n_strata} strata" if self.n_strata > 1 else ""
-        return f"{self.method}, {self.n:,} x {self.n_dims}{strata}"
+        model = "" if self.t is None else f" with {self.t}-closeness"
+        return f"{self.method}, {self.n:,} x {self.n_dims}{strata}{model}"
 
     def run(self, X: Matrix, threads: int) -> Labels:
         """Return the cells, made with `threads` threads."""
+        if self.t is not None:
+            value = (X[:, 0] + 2 * np.random.default_rng(2).normal(size=len(X))).round(1)
+            codes = np.unique(value, return_inverse=True)[1].astype(np.int64)
+            model = TCloseness("value", t=self.t)
+            with kernels.using(threads):
+                return enforce(X, None, K, [(model, codes, int(codes.max()) + 1, True)], self.method, seed=1)
         if self.n_strata == 1:
             return partition(X, K, self.method, seed=1, threads=threads)
         strata = np.arange(len(X)) % self.n_strata
@@ -72,6 +82,8 @@ def tasks(quick: bool) -> Iterator[Task]:
     yield Task("mdav", 300_000 // share)
     yield Task("auto", 1_000_000 // share)
     yield Task("auto", 200_000 // share, n_strata=50)
+    for n in (5_000, 50_000, 200_000):
+        yield Task("auto", n // share, 5, t=0.15)
 
 
 def small_tasks(quick: bool) -> Iterator[Task]:

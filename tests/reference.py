@@ -496,7 +496,7 @@ def specialised(columns, k):
 
 
 def cuts_of(part, k, kind, values, *about):
-    """Yield the groups of a part into which a column cuts it: all values apart, or the most frequent one."""
+    """Yield the groups of a part into which a column cuts it: all values apart, or one of at least 1 in 64 records."""
     shown = values[part]
     if kind == "numbers":
         shown = lower_half(shown, k)
@@ -504,7 +504,8 @@ def cuts_of(part, k, kind, values, *about):
         nodes = about[0][shown]
         shown = nodes[:, max((level for level in range(nodes.shape[1]) if len(set(nodes[:, level])) > 1), default=0)]
     found, codes, counts = np.unique(shown, return_inverse=True, return_counts=True)
-    for told_apart in [codes] + [(codes == counts.argmax()).astype(int)] * (len(found) > 2):
+    frequent = bool(len(found) > 2 and counts.max() * 64 >= len(part))
+    for told_apart in [codes] + [(codes == counts.argmax()).astype(int)] * frequent:
         groups = groups_of_k(told_apart, k)
         if groups.any():
             yield groups

@@ -10,7 +10,7 @@ import shoal
 from shoal.dialect import _FLAGS, translated
 
 PACKAGE = Path(shoal.__file__).parent
-ROOMS = ("table", "columns", "cells", "release.py", "preparing.py", "writing.py", "files.py", "auditing.py", "attacks")
+ROOMS = ("table", "columns", "cells", "release.py", "job_checks.py", "writing.py", "files.py", "auditing.py", "attacks")
 
 
 def messages(file):

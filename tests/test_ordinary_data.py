@@ -11,6 +11,8 @@ from shoal import datasets
 from shoal.columns.findings import FINDINGS, QuestionError
 
 SEED = 13
+# The first two are not found in CSV files; a file with decimal commas beside points is refused by the reader.
+NOT_HERE = {"labelled-values", "mixed-types", "thousands-as-decimals"}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def test_every_trap_of_fifty_files_in_three_locales_is_found_and_nothing_else(fi
 
     assert len(files) == 50
     assert len({locale for locale, _ in held}) == len(LOCALES)
-    assert {name for _, name in held} >= set(FINDINGS) - {"labelled-values", "mixed-types"}  # which no CSV file has
+    assert {name for _, name in held} >= set(FINDINGS) - NOT_HERE
     assert len(TRAPS) == 24
     for file, found in zip(files, inspected, strict=True):
         assert {(finding.column, finding.name) for finding in found.findings} == set(file.traps.items()), file.path.name

@@ -1,9 +1,12 @@
-"""One file and one registry line: a toy algorithm and a toy format appear wherever the others do."""
+"""One file and one registry line: a toy algorithm, format, model and database appear wherever the others do."""
 
 import json
+import sqlite3
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +14,10 @@ import pytest
 
 import shoal
 from shoal import table as tables
+from shoal.models import MODELS, PSensitive
 from shoal.partition import ALGORITHMS, partition
 from shoal.partition.algorithm import Algorithm
+from shoal.table import databases
 from shoal.table.format import Format
 
 
@@ -30,6 +35,25 @@ def read_rows(path, columns=None, *, encoding="utf-8"):
 
 def write_rows(table, path, ending, notes=None):
     path.write_text(json.dumps({"rows": table.to_pylist()}))
+
+
+@dataclass(frozen=True)
+class Several(PSensitive):
+    """Every class has at least `p` different values."""
+
+    name: ClassVar[str] = "several"
+
+
+@pytest.fixture
+def toy_model(monkeypatch):
+    monkeypatch.setitem(MODELS, "several", Several)
+
+
+@pytest.fixture
+def toy_database(monkeypatch):
+    toy = databases.SQLITE._replace(name="toy", title="Toy", schemes=("toy",), endings=(".toy",))
+    for module in (databases, tables):
+        monkeypatch.setattr(module, "DATABASES", (*databases.DATABASES, toy))
 
 
 @pytest.fixture
@@ -68,6 +92,36 @@ def test_a_new_format_is_read_released_audited_and_listed(tmp_path):
     assert tables.formats_in_words().endswith(" or JSON rows")
     with pytest.raises(shoal.ShoalError, match="delimiter"):
         tables.read(tmp_path / "in.rows", delimiter=";")
+
+
+@pytest.mark.usefixtures("toy_model")
+def test_a_new_model_is_read_from_a_job_enforced_audited_and_described():
+    people = PEOPLE.append_column("illness", pa.array(list("aabbccabc")))
+    roles = {"quasi_identifiers": ["age", "zip"], "confidential": ["illness"]}
+    job = shoal.Job.of(k=3, roles=roles, models=[{"model": "several", "column": "illness", "p": 2}], accept=["codes"])
+    release = shoal.run(job, people)
+
+    assert shoal.Job.from_toml(job.to_toml()) == job
+    assert release.verdict.holds
+    assert [found.model for found in release.verdict.models] == [Several("illness", p=2)]
+    with pytest.raises(shoal.GuaranteeError, match="several of 'illness' with p = 4 cannot be satisfied"):
+        shoal.anonymize(people, k=3, models=Several("illness", p=4), **roles)
+
+
+@pytest.mark.usefixtures("toy_database")
+def test_a_new_database_is_read_written_and_listed(tmp_path):
+    connection = sqlite3.connect(tmp_path / "people.toy")
+    connection.execute("CREATE TABLE people (age INTEGER, zip INTEGER)")
+    connection.executemany("INSERT INTO people VALUES (?, ?)", zip(*PEOPLE.to_pydict().values(), strict=True))
+    connection.commit()
+    connection.close()
+    source = tables.read(tmp_path / "people.toy", table="people")
+    release = shoal.anonymize(source.arrow, k=3, quasi_identifiers=["age", "zip"], accept=["codes"])
+    release.write(f"toy:///{tmp_path}/people.toy", to_table="safe")
+
+    assert (source.kind, source.n_records) == ("toy", 9)
+    assert shoal.audit(tmp_path / "people.toy", table="safe", k=3, quasi_identifiers=["age", "zip"]).holds
+    assert tables.databases_in_words().endswith(" or Toy")
 
 
 def test_the_lists_in_the_docs_are_those_of_the_registries():

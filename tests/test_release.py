@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 
 import shoal
-from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets, kernels, preparing
+from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets, job_checks, kernels
 from shoal import release as release_module
 from shoal.cells.aggregate import aggregate
 from shoal.columns.equivalence import value_codes
@@ -300,8 +300,8 @@ def _x_elsewhere(role):
 
 def test_findings_are_made_once_for_a_release(people, monkeypatch, tmp_path):
     made = []
-    original = preparing.column_findings
-    monkeypatch.setattr(preparing, "column_findings", lambda *about: made.append(about) or original(*about))
+    original = job_checks.column_findings
+    monkeypatch.setattr(job_checks, "column_findings", lambda *about: made.append(about) or original(*about))
     release = anonymize(people.select(["age", "income"]), k=5, quasi_identifiers=["age", "income"], seed=1)
     release.write(tmp_path / "people.parquet", report=tmp_path / "people.html")
 

@@ -155,7 +155,8 @@ def test_a_planted_lie_is_found_before_and_after_writing(tmp_path, monkeypatch):
 def test_a_file_that_does_not_say_what_was_meant_is_not_released(tmp_path, monkeypatch):
     release = truthful(people())
     monkeypatch.setattr(
-        "shoal.placing.laid_out", lambda table, schema, layout: table.set_column(0, "age", pa.array(["[1, 2]"] * 120))
+        "shoal.output_places.laid_out",
+        lambda table, schema, layout: table.set_column(0, "age", pa.array(["[1, 2]"] * 120)),
     )
 
     with pytest.raises(GuaranteeError, match="not true of every record: read back, 120 records"):

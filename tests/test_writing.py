@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import shoal
-from shoal import FileError, Job, ShoalWarning, cli, dp
+from shoal import FileError, Job, ParameterError, ShoalWarning, cli, dp
 from shoal.manifest import unpacked
 
 ROLES = {"quasi_identifiers": ["age"], "confidential": ["illness"]}
@@ -102,6 +102,25 @@ def test_a_disk_that_is_full_at_the_job_file_leaves_no_release(files, monkeypatc
     assert sorted(os.listdir()) == before
 
 
+@pytest.mark.parametrize("setting", [{"title": "A survey"}, {"date": "2024-07-01"}, {"form": "public"}])
+def test_what_would_stand_in_a_report_is_refused_without_one(people, files, setting):
+    job = {"k": 4, "roles": ROLES, "input": {"path": "people.csv"}, "output": {"path": "release.csv", **setting}}
+    with pytest.raises(ParameterError, match=f"{next(iter(setting))} can only be given for a report"):
+        shoal.anonymize(people, k=4, **ROLES).write("release.csv", **setting)
+    with pytest.raises(ParameterError, match="none was asked for"):
+        shoal.run(Job.of(**job))
+
+    assert not (files / "release.csv").exists()
+
+
+@pytest.mark.parametrize("names", [{"report": "report.pdf"}, {"json": "report.txt"}])
+def test_a_report_whose_name_promises_another_format_is_refused(people, files, names):
+    with pytest.raises(FileError, match="Choose a name that ends in"):
+        shoal.anonymize(people, k=4, **ROLES).write("release.csv", **names)
+
+    assert not (files / "release.csv").exists()
+
+
 def test_a_job_that_is_saved_but_nowhere_released_is_refused(people, files):
     with pytest.raises(shoal.ParameterError, match="it has no output"):
         shoal.run(Job.of(k=4, roles=ROLES), people, save_job="job.toml")
@@ -112,8 +131,11 @@ def test_a_job_that_is_saved_but_nowhere_released_is_refused(people, files):
 def test_no_command_writes_over_what_it_reads(files, command, output):
     (files / "symbolic.csv").symlink_to("people.csv")
     (files / "hard.csv").hardlink_to("people.csv")
+    (files / "linked.json").hardlink_to("people.csv")
     before = (files / "people.csv").read_bytes()
-    job = Job.of(k=4, roles=ROLES, input={"path": "people.csv"}, output={"path": "r.csv", "json": output})
+    json_file = {"people.csv": "linked.json"}.get(output)
+    table = output if json_file is None else "r.csv"
+    job = Job.of(k=4, roles=ROLES, input={"path": "people.csv"}, output={"path": table, "json": json_file})
     (files / "job.toml").write_text(job.to_toml())
     if command == "python":
         with pytest.raises(FileError, match="is the same file as the input"):
@@ -121,7 +143,7 @@ def test_no_command_writes_over_what_it_reads(files, command, output):
     else:
         declared = ["--epsilon", "1", "--bounds", "age=0,100", "--categories", "illness=flu,cold"]
         asked = {
-            "anonymize": ["people.csv", *OPTIONS, "-o", "r.csv", "--report", output],
+            "anonymize": ["people.csv", *OPTIONS, "-o", output],
             "run": ["job.toml"],
             "compare": ["people.csv", *OPTIONS, "-o", output],
             "dp": ["people.csv", *declared, "-o", output],

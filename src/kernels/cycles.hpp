@@ -33,7 +33,7 @@ class NegativeCycles {
     static constexpr std::uint32_t none = 0xffffffff;
     static constexpr int n_passes = 6;
 
-    // Only ways out of nodes that have become cheaper since they were last looked at can make others cheaper.
+    // Only ways out of nodes that have become cheaper since they were last considered can make others cheaper.
     bool shorten(const WaysOut& ways) {
         bool any = false;
         for (std::size_t node = 0; node < cheaper_.size(); ++node) {
@@ -73,7 +73,7 @@ class NegativeCycles {
     }
 
     std::vector<double> cheapest_;
-    std::vector<std::uint8_t> cheaper_;      // whether a node has become so since its ways were looked at
+    std::vector<std::uint8_t> cheaper_;      // whether a node has become so since its ways were considered
     std::vector<std::uint32_t> reached_by_;  // the way by which each node was reached most cheaply
     std::vector<std::uint32_t> seen_;
 };

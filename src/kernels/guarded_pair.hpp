@@ -48,14 +48,14 @@ class GuardedPair {
     double apart2() const { return apart2_; }
     // 1 / size, of both cells together.
     double share() const { return share_; }
-    // Whether there are so many pairs of records that not all are looked at.
+    // Whether there are so many pairs of records that not all are considered.
     bool is_large() const { return a_->size() * b_->size() > many_pairs; }
     // Products of the records, seen from the own centroid, with the way from a's centroid to b's.
     std::span<const double> lean_a() const { return lean_a_; }
     std::span<const double> lean_b() const { return lean_b_; }
 
     // Lists the records that steps are looked for among: all, or, where that would be many pairs, of each class the one
-    // that gains most by going over, if who takes its place is not looked at.
+    // that gains most by going over, regardless of which record takes its place.
     void shortlist() {
         shortlist(*a_, lean_a_, 1, slots_a_);
         shortlist(*b_, lean_b_, -1, slots_b_);

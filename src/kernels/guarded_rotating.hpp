@@ -109,7 +109,7 @@ class GuardedRotating {
     std::vector<double> cost_;                         // of each way from a cell to a neighbour
     std::vector<std::uint32_t> passed_;                // the record that goes there
     std::vector<std::uint32_t> changed_;               // cells of the last rotations
-    std::vector<std::vector<std::uint32_t>> of_kind_;  // the records of each cell that are of the class looked at
+    std::vector<std::vector<std::uint32_t>> of_kind_;  // the records of each cell that are of the current class
     std::vector<GuardedCells::Transfer> transfers_;
 };
 

@@ -31,7 +31,7 @@ class GuardedSearch {
     };
 
     // Changes the labels in place. They number the cells from 0 without gaps, each with at least k records. Reports the
-    // records gone through to `poller`, n_records a round.
+    // records processed to `poller`, n_records per round.
     GuardedSearch(Rows<const double> X, std::size_t k, std::span<const Guarded> guarded, Pool& pool, const Loops& loops,
                   std::span<std::int64_t> labels, Poller& poller)
         : labels_(labels),

@@ -68,7 +68,7 @@ class Halving {
         return {&along_[from], std::min(piece_size, X_.size() - from)};
     }
 
-    // The product that so many are below. A sample says between which two it lies, most probably; only what is between
+    // The product of a given rank. A sample says between which two it lies, most probably; only what is between
     // these is ranked.
     Product of_rank(std::size_t rank) const {
         std::vector<Product> sample;

@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// Where each record looks for other cells: records near it, so many for each; 0xffffffff where there are no more.
+// Where each record looks for other cells: `n_listed` records near it; 0xffffffff where there are fewer.
 struct NearRecords {
     std::span<const std::uint32_t> lists;
     std::size_t n_listed;

@@ -91,7 +91,7 @@ class NcpBoxes {
         }
     }
 
-    // Narrows a box in a random column around one of its records. Says whether it is another one now.
+    // Narrows a box in a random column around one of its records. Returns whether it has changed.
     bool narrow(NcpBox& box, std::uint32_t record, PortableRandom& random) const {
         const std::size_t j = random.below(n_ordered_ + n_categories_);
         if (j >= n_ordered_) return keep_one_category(box, record, j - n_ordered_);
@@ -123,7 +123,7 @@ class NcpBoxes {
     }
 
   private:
-    // Ordered columns are cut into so many bins at most, for which there are bits of all records.
+    // Maximum number of bins of an ordered column, each with a bit for every record.
     static constexpr std::size_t most_bins = 128;
     // Sets of more categories are not looked up.
     static constexpr std::size_t most_looked_up = 8;

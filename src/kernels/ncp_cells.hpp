@@ -1,4 +1,4 @@
-// Cells under the certainty penalty, with what is needed to tell at once what a record costs its cell or another.
+// Cells under the certainty penalty, with what is needed to compute quickly what a record costs its cell or another.
 //
 // Of each cell and ordered column the two lowest and the two highest values are kept, and of each category whether it
 // occurs, and whether once: the ends and the categories are then known for the cell without any record and with any.

@@ -43,9 +43,7 @@ class NcpRecoding {
         for (Cell& cell : cells_) settle(cell);
     }
 
-    void run(std::size_t n_steps) {
-        for (std::size_t step = 0; step < n_steps; ++step) propose(random_.below(cell_.size()));
-    }
+    void step() { propose(random_.below(cell_.size())); }
 
     // The cell of each record; some cells may have none.
     std::span<const std::uint32_t> cells() const { return cell_; }
@@ -75,7 +73,7 @@ class NcpRecoding {
         if (other && penalty >= cells_[own].penalty) return;
         take(box, penalty, other ? none : own);
         double change = 0;
-        if (group_.size() >= k_ && settle_donors(box, penalty, change) && change < -least_gain) apply();
+        if (group_.size() >= k_ && settle_donors(penalty, change) && change < -least_gain) apply();
         release();
     }
 
@@ -90,9 +88,9 @@ class NcpRecoding {
         });
     }
 
-    // Decides what becomes of the cells that records were taken from, and by how much the loss changes. Says whether k
-    // records remain for the new one.
-    bool settle_donors(const NcpBox& box, double penalty, double& change) {
+    // Decides what becomes of the cells that records were taken from, and by how much the loss changes. Returns whether
+    // k records remain for the new one.
+    bool settle_donors(double penalty, double& change) {
         std::size_t n_entering = group_.size();
         for (const std::uint32_t d : donors_) {
             Cell& donor = cells_[d];
@@ -106,7 +104,7 @@ class NcpRecoding {
             const std::size_t n_kept = k_ - (donor.members.size() - donor.n_taken);
             const double cost_of_keeping = static_cast<double>(n_kept) * (donor.penalty - penalty);
             const std::size_t n_moves = moves_.size();
-            const double cost_of_closing = close(donor, box, penalty, cost_of_keeping);
+            const double cost_of_closing = close(donor, cost_of_keeping);
             if (cost_of_closing < cost_of_keeping) {
                 change += cost_of_closing;
                 continue;
@@ -117,16 +115,16 @@ class NcpRecoding {
             if (n_kept > n_entering) return false;
             n_entering -= n_kept;
         }
-        n_entering += static_cast<std::size_t>(std::ranges::count(moves_, none, &Move::to));
         return n_entering >= k_;
     }
 
-    // Finds other cells for what is left of one; returns what that costs, if it is below a limit.
-    double close(const Cell& donor, const NcpBox& box, double penalty, double limit) {
+    // Finds other cells for what is left of one, which lies outside the box that is tried; returns what that costs, if
+    // it is below a limit.
+    double close(const Cell& donor, double limit) {
         double cost = 0;
         for (const std::uint32_t i : donor.members) {
             if (taken_[i]) continue;
-            double best = boxes_.covers(box, i) ? penalty : std::numeric_limits<double>::infinity();
+            double best = std::numeric_limits<double>::infinity();
             std::uint32_t to = none;
             for (std::uint32_t c = 0; c < cells_.size(); ++c) {
                 const Cell& cell = cells_[c];
@@ -160,9 +158,8 @@ class NcpRecoding {
                 }
         }
         for (const Move& move : moves_) {
-            const std::uint32_t to = move.to == none ? fresh : move.to;
-            const auto [cell, added] = after.try_emplace(to);
-            if (added) cell->second = cells_[to].members;
+            const auto [cell, added] = after.try_emplace(move.to);
+            if (added) cell->second = cells_[move.to].members;
             cell->second.push_back(move.record);
         }
         if (!std::ranges::all_of(after, [&](const auto& cell) { return allowed(cell.second); })) return;
@@ -207,7 +204,7 @@ class NcpRecoding {
 
     struct Move {
         std::uint32_t record;
-        std::uint32_t to;  // none: the new cell
+        std::uint32_t to;
     };
 
     NcpBoxes boxes_;
@@ -236,7 +233,7 @@ class NcpRecodingOfBlocks {
                         std::span<std::int64_t> labels, Poller& poller)
         : table_(table), k_(k), guarded_(guarded), pool_(pool), labels_(labels), poller_(poller) {}
 
-    // The poller hears of the records gone through. If it stops the work, the labels are those of then.
+    // Reports records processed to the poller. If it stops the work, the labels are those of that moment.
     void run(std::uint64_t n_steps, std::uint64_t seed) {
         if (n_steps == 0) return;
         const std::vector<Block> blocks = cut_blocks();
@@ -260,7 +257,6 @@ class NcpRecodingOfBlocks {
   private:
     // Larger blocks take more time for each box, in smaller ones fewer records can come together.
     static constexpr std::size_t block_records = 65'536;
-    static constexpr std::size_t steps_at_once = 64;
 
     struct Block {
         std::vector<std::uint32_t> records;
@@ -285,9 +281,10 @@ class NcpRecodingOfBlocks {
         NcpRecoding recoding(table_, block.records, block.cells, guarded_, k_, seed);
         const std::uint64_t n_here = n_steps * block.records.size() / labels_.size();
         try {
-            for (std::uint64_t done = 0; done < n_here; done += steps_at_once) {
+            // A step that closes many cells takes milliseconds, so that the poller is asked before each.
+            for (std::uint64_t done = 0; done < n_here; ++done) {
                 if (!shared.goes_on(thread, done * labels_.size() / n_here)) break;
-                recoding.run(std::min<std::uint64_t>(steps_at_once, n_here - done));
+                recoding.step();
             }
         } catch (...) {
             std::ranges::copy(recoding.cells(), found.begin());

@@ -62,6 +62,7 @@ class NcpSearch {
           cell_(labels.begin(), labels.end()),
           block_(n_),
           local_(n_),
+          local_cell_(n_cells_),
           most_(2 * k - 1) {
         for (std::size_t i = 0; i < n_; ++i)
             std::ranges::transform(X[i], &points_[i * width_], [](double x) { return static_cast<float>(x); });
@@ -70,8 +71,8 @@ class NcpSearch {
         at_first_ = ncp_loss(table, members);
     }
 
-    // The poller hears of the records gone through, n_records a round. If it stops the work, the labels are those of
-    // then, or the first ones if these were better.
+    // Reports records processed to the poller, n_records per round. If it stops the work, the labels are those of that
+    // moment, or the initial ones if these were better.
     void run(const Plan& plan) try {
         if (n_cells_ > 1 && at_first_ > 0 && plan.n_steps > 0) {
             lists_ = nearest_neighbours({points_.data(), n_, width_}, plan.n_neighbours, loops_, pool_, poller_);
@@ -87,7 +88,7 @@ class NcpSearch {
 
   private:
     static constexpr std::uint32_t none = NcpCells::none;
-    // A block has at least so many records and cells: they fit into the cache of a core, and there are several blocks
+    // Minimum number of records and cells of a block: they fit into the cache of a core, and there are several blocks
     // for several threads. In smaller ones too many neighbours lie outside.
     static constexpr std::size_t block_records = 8192;
     static constexpr std::size_t block_cells = 512;
@@ -101,11 +102,13 @@ class NcpSearch {
 
     void anneal(const Plan& plan, std::size_t round) {
         const std::vector<Block> blocks = cut_blocks(mixed_seed(plan.seed, round, 0));
-        for (std::uint32_t b = 0; b < blocks.size(); ++b)
+        for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+            for (std::uint32_t c = 0; c < blocks[b].cells.size(); ++c) local_cell_[blocks[b].cells[c]] = c;
             for (std::uint32_t i = 0; i < blocks[b].records.size(); ++i) {
                 block_[blocks[b].records[i]] = b;
                 local_[blocks[b].records[i]] = i;
             }
+        }
         SharedPoller shared(poller_);
         const double time_of_step = 1'000;
         const double n_steps = static_cast<double>(plan.n_steps) / static_cast<double>(plan.n_rounds);
@@ -178,10 +181,8 @@ class NcpSearch {
 
     // The cells of the records of a block, numbered from 0 in it.
     std::vector<std::uint32_t> local_cells(const Block& block) const {
-        std::vector<std::uint32_t> number(n_cells_);
-        for (std::uint32_t c = 0; c < block.cells.size(); ++c) number[block.cells[c]] = c;
         std::vector<std::uint32_t> cells;
-        for (const std::uint32_t record : block.records) cells.push_back(number[cell_[record]]);
+        for (const std::uint32_t record : block.records) cells.push_back(local_cell_[cell_[record]]);
         return cells;
     }
 
@@ -213,11 +214,12 @@ class NcpSearch {
     std::size_t n_;
     std::size_t width_;
     std::size_t n_cells_;
-    std::vector<float> points_;         // in rows of whole lanes
-    std::vector<std::uint32_t> cell_;   // of each record
-    std::vector<std::uint32_t> block_;  // of each record
-    std::vector<std::uint32_t> local_;  // the number of each record in its block
-    std::size_t most_;                  // records of a cell
+    std::vector<float> points_;              // in rows of whole lanes
+    std::vector<std::uint32_t> cell_;        // of each record
+    std::vector<std::uint32_t> block_;       // of each record
+    std::vector<std::uint32_t> local_;       // the number of each record in its block
+    std::vector<std::uint32_t> local_cell_;  // the number of each cell in its block
+    std::size_t most_;                       // records of a cell
     double at_first_ = 0;
     std::vector<std::uint32_t> lists_;
     std::size_t n_listed_ = 0;

@@ -3,7 +3,8 @@
 // Top-down specialisation (Fung, Wang and Yu, ICDE 2005) within each part. Of all cuts the one is taken that lowers the
 // certainty penalty of its column most for the entropy of the groups: only so much can be cut before groups fall below
 // k. A hierarchy is cut into the children of the common ancestor, categories into single ones, or the largest of these
-// is cut off; numbers are cut at the median. Groups of fewer than k records stay together.
+// is cut off if it has a fair share of the records; numbers are cut at the median. Groups of fewer than k records stay
+// together. The time is near-linear in the records.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class NcpSpecialise {
         : table_(table), k_(k), poller_(poller), records_(table.size()) {}
 
     // Writes cells of at least k records, numbered from 0 without gaps: neighbours in the tree of cuts have
-    // neighbouring numbers. The poller hears of the records that are in their cells.
+    // neighbouring numbers. Reports records that are in their cells to the poller.
     void run(std::span<std::int64_t> labels) {
         std::iota(records_.begin(), records_.end(), std::uint32_t{0});
         std::vector<std::span<std::uint32_t>> parts{records_};
@@ -49,6 +50,9 @@ class NcpSpecialise {
   private:
     // Gains that differ by less than this share are equal: the first is taken.
     static constexpr double rounding = 1e-9;
+    // The largest child or category is cut off alone if it has at least this share of the records (1 in 64).
+    // Otherwise a column of many small categories would be cut one by one, in quadratic time.
+    static constexpr std::size_t largest_share = 64;
 
     // Looks for the best cut, and leaves the group of each record of the part in `best_`.
     bool find_cut(std::span<const std::uint32_t> part) {
@@ -58,14 +62,15 @@ class NcpSpecialise {
             poller_.tick();
             tell_apart(part, j);
             try_groups(part, j);
-            if (counts_.size() <= 2) continue;
+            if (counts_.size() <= 2 || std::ranges::max(counts_) * largest_share < part.size()) continue;
             keep_largest_apart();
             try_groups(part, j);
         }
         return best_gain_ > 0;
     }
 
-    // Numbers what tells the records of a part apart in a column from 0 into `codes_`, and counts it.
+    // Writes the values that distinguish the records of a part in a column, numbered from 0, to `codes_`, and counts
+    // them.
     void tell_apart(std::span<const std::uint32_t> part, std::size_t j) {
         codes_.resize(part.size());
         if (j < table_.n_numbers())
@@ -127,7 +132,7 @@ class NcpSpecialise {
         counts_ = {codes_.size() - count, count};
     }
 
-    // Groups what was told apart, and keeps the groups if they are the best so far.
+    // Groups the distinguished values, and keeps the groups if they are the best so far.
     void try_groups(std::span<const std::uint32_t> part, std::size_t j) {
         if (!number_groups()) return;
         groups_.resize(part.size());
@@ -139,7 +144,7 @@ class NcpSpecialise {
     }
 
     // A group for each value of at least k records and one for the rest, with the smallest of them if it has too few.
-    // Says whether there are several.
+    // Returns whether there are several.
     bool number_groups() {
         std::size_t n_small = 0, least = counts_.size();
         for (std::size_t v = 0; v < counts_.size(); ++v)

@@ -70,7 +70,7 @@ class NewCells {
         return order;
     }
 
-    // Lists the cells around that can give; says whether they have enough.
+    // Lists the cells around that can give; returns whether they have enough.
     bool look_around(std::uint32_t origin) {
         near_.assign(1, origin);
         std::size_t total = n_spare(origin);

@@ -28,7 +28,7 @@ namespace shoal {
 class Refiner {
   public:
     struct Plan {
-        std::size_t n_rounds = 10;      // at most so many rounds over all pairs of neighbours
+        std::size_t n_rounds = 10;      // maximum number of rounds over all pairs of neighbours
         std::size_t n_neighbours = 20;  // cells to look at around each cell
         double least_gain = 0.005;      // a round that lowers the loss by less than this share is the last
         bool thorough = false;          // steps of more than two records at the end
@@ -46,7 +46,8 @@ class Refiner {
           rooms_(pool.size(), std::vector<float>(cells_.dims() + 2 * cells_.capacity())),
           n_changes_(cells_.n_cells(), 0) {}
 
-    // `watch` hears of the records gone through, n_records a round. If it stops the work, the labels are those of then.
+    // Reports records processed to `watch`, n_records per round. If it stops the work, the labels are those of that
+    // moment.
     void run(const Plan& plan, Poller& watch) try {
         double before = cells_.loss();
         for (std::size_t round = 0; round < plan.n_rounds && n_used_ > 1; ++round) {
@@ -179,7 +180,8 @@ class Refiner {
         return cells_.size(from) > k_ && cells_.size(to) < cells_.most();
     }
 
-    // Takes the best steps between two cells, one after the other, as many as two a record; says whether none is left.
+    // Takes the best steps between two cells, one after the other, at most two per record; returns whether none is
+    // left.
     bool improve_fully(std::size_t a, std::size_t b, float* room) {
         for (std::size_t n_left = 2 * (cells_.size(a) + cells_.size(b)); n_left > 0; --n_left) {
             if (!improve(a, b, room)) return true;

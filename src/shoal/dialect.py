@@ -6,17 +6,14 @@ from contextlib import contextmanager
 
 from shoal.columns.findings import Dialect, QuestionError
 from shoal.errors import ShoalError
+from shoal.option_names import option_name
 
 _FLAGS = {
-    "null_values": "--null-value",
-    "order": "--order-of",
-    "quasi_identifiers": "--quasi",
-    "identifiers": "--drop",
-    "missing_codes": "--missing-code",
     "reading": "--encoding, --delimiter, --decimal ...",
     **{
-        name: f"--{name.replace('_', '-')}"
+        name: option_name(name)
         for name in (
+            *("null_values", "order", "quasi_identifiers", "identifiers", "missing_codes"),
             *("header", "names", "encoding", "decimal", "quote", "delimiter", "thousands", "date_format", "missing"),
             *("confidential", "other", "by", "subject", "household", "weights", "rho", "seed", "accept", "aggregate"),
             *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling", "engine", "memory"),
@@ -27,9 +24,11 @@ _FLAGS = {
 }
 _LISTS = {"order": "COLUMN=A,B,.."}
 _ARGUMENT = re.compile(
-    r"\b[A-Z]\w*\([^()]*\)|"
     rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|\d+|(?=[ .,;)]|$))"
 )
+_UNUSED = re.compile(r"^[a-z_]+(, [a-z_]+)*(?= cannot be given for)")
+_KEY_OF_COLUMN = re.compile(r"^columns\.(.+)\.(\w+)(?= cannot be used:)")
+_KEY = re.compile(r"^(?:(?:input|output|roles|stream)\.)?([a-z]\w+)(?= cannot be used:)")
 
 
 @contextmanager
@@ -59,17 +58,21 @@ def translated(text: str, dialect: Dialect) -> str:
     'If it is a header, say --header; if there is none, give --names A,B,...'
     >>> translated('Say missing="own-value", or replace it with force.', "key")
     'Say missing = "own-value", or replace it with --force.'
-    >>> translated("LDiversity(column='illness', l=9, kind='distinct') cannot be satisfied.", "option")
-    "LDiversity(column='illness', l=9, kind='distinct') cannot be satisfied."
+    >>> translated("columns.age.weight cannot be used: it should be a number.", "option")
+    '--weight age cannot be used: it should be a number.'
+    >>> translated("input.max_unpacked_gb cannot be used: it should be a number.", "option")
+    '--max-unpacked-gb cannot be used: it should be a number.'
     """
-    told = _ARGUMENT.sub(_as_key if dialect == "key" else _as_option, text)
-    return re.sub(r"(\(|with )force\b", r"\1--force", told)
+    rephrased = _ARGUMENT.sub(_as_key if dialect == "key" else _as_option, text)
+    if dialect == "option":
+        rephrased = _UNUSED.sub(lambda found: ", ".join(map(option_name, found[0].split(", "))), rephrased)
+        rephrased = _KEY_OF_COLUMN.sub(lambda found: f"{option_name(found[2])} {found[1]}", rephrased)
+        rephrased = _KEY.sub(lambda found: option_name(found[1]), rephrased)
+    return re.sub(r"(\(|with )force\b", r"\1--force", rephrased)
 
 
 def _as_option(found: re.Match[str]) -> str:
     name, value = found[1], found[2]
-    if name is None:  # a model, whose arguments have no options of their own
-        return found[0]
     flag = _FLAGS[name]
     if value in ("", "True"):
         return flag
@@ -81,7 +84,5 @@ def _as_option(found: re.Match[str]) -> str:
 
 
 def _as_key(found: re.Match[str]) -> str:
-    if found[1] is None:
-        return found[0]
     value = {"True": "true", "False": "false"}.get(found[2], found[2])
     return f"{found[1]} = {value}" if value else found[1]

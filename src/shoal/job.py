@@ -190,8 +190,10 @@ class RedisSettings(Settings):
 class StreamSettings(Settings):
     """What makes a job one for `shoal stream` and `shoal worker`."""
 
-    delay: Whole | None = Field(None, ge=1, description="a tuple leaves when so many have come after it")
-    max_age: Number | None = Field(None, gt=0, description="or when it is so many seconds old")
+    delay: Whole | None = Field(
+        None, ge=1, description="number of tuples that may arrive after a tuple before it is released"
+    )
+    max_age: Number | None = Field(None, gt=0, description="maximum age of a tuple in seconds")
     order_weight: Number = Field(0.0, ge=0, description="what one position counts in distance")
     max_cell: Whole | None = Field(None, description="how large tuples that are close may make a cell")
     ranges: dict[str, tuple[Plain, Plain]] = Field({}, description="lowest and highest value of columns")

@@ -1,4 +1,4 @@
-"""Risk of single records: which of them stand in classes that are too small. For the drawer, not for the public."""
+"""Risk of single records: which of them stand in classes that are too small. For internal use only."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def record_risk(
     -------
     pyarrow.Table
         ``record`` (from 0, in the order of the table), ``class`` (its number), ``size`` and ``risk``, 1 / size.
-        It holds no value of the table, and still tells whom to look for: keep it in the house.
+        It holds no value of the table, but shows which records are at risk: do not publish it.
 
     Examples
     --------

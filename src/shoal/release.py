@@ -35,27 +35,26 @@ from shoal.columns.space import Space
 from shoal.disk.disk_release import DiskRelease, check_parts, execute_on_disk
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.job import BoundEffort, Engine, Job, Order, Output
+from shoal.job_checks import Prepared, check_bound, check_late, prepared
 from shoal.metrics.bound import Bound, lower_bound
 from shoal.metrics.ncp import Ncp, ncp
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.placing import Files, TableInTheMaking, check_free_files
-from shoal.preparing import Prepared, check_bound, check_late, prepared
+from shoal.output_places import Files, TableInTheMaking, check_free_files, check_reports
 from shoal.progress import OneTotal
+from shoal.release_warnings import accepted_columns, warnings_of
 from shoal.report.codebook import codebook
 from shoal.report.notebook import to_summary
-from shoal.reviewing import accepted_columns, warnings_of
 from shoal.spark.jobs import execute_on_spark, run_on_spark
-from shoal.spark.release import SparkRelease
+from shoal.spark.spark_release import SparkRelease
 from shoal.table import Table, read
 from shoal.table.batches import open_batches
 from shoal.table.clean import publishable
-from shoal.typing import Labels, Matrix, Progress, Seed, Vector
+from shoal.typing import Labels, Matrix, Names, Progress, Seed, Vector
 from shoal.writing import recount_table, write_release, written_order
 
-Names = Sequence[str] | str
 Form = Literal["internal", "public"]
 
 _SETTINGS = (
@@ -455,6 +454,7 @@ def _run_on_disk(
 
 def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
     """Return the files that a job writes."""
+    check_reports(output.report, output.json_file, output.form, **output.said())
     files = (output.report, output.json_file, save_job)
     return Files.of(output.path, *files, output.form, output.to_table, output.manifest, output.to_format)
 
@@ -569,7 +569,7 @@ class Release:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What the reader says about the file that its records do not show, such as hidden rows."""
+        """Notes of the reader on what the records do not show, such as hidden rows."""
         return self.source.said
 
     @cached_property
@@ -708,6 +708,7 @@ class Release:
         GuaranteeError
             If the file, read back, does not satisfy the guarantees of the verdict.
         """
+        check_reports(report, json, form, title=title, author=author, date=date)
         files = Files.of(path, report, json, save_job, form, to_table, manifest, to_format)
         if bound is not None and (form == "public" or not files.reports):
             raise ParameterError(

@@ -1,6 +1,6 @@
 """Types shared by all modules."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -21,6 +21,9 @@ Seed = int | None
 
 Progress = Callable[[int, int], None]
 """Called a few times a second with the number of records done and the total number."""
+
+Names = Sequence[str] | str
+"""Names of columns; a single name may stand without a list."""
 
 
 def holds(annotation: Any, wanted: type) -> bool:

@@ -18,7 +18,7 @@ from shoal.errors import GuaranteeError, ParameterError
 from shoal.job import Job, Order
 from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models.table_columns import categories_of
-from shoal.placing import Files, InMemory, TableInTheMaking, Writable, begun
+from shoal.output_places import Files, InMemory, TableInTheMaking, Writable, begun
 from shoal.report import FORMATS, ReleaseLike, gather
 from shoal.table.published_order import published_order
 

@@ -7,9 +7,9 @@ import warnings
 from html import unescape
 from html.parser import HTMLParser
 
+from shoal.app.child_process import perform
 from shoal.app.security import Keys
 from shoal.app.server import application
-from shoal.app.worker import perform
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # starlette prefers the successor of httpx

@@ -113,7 +113,7 @@ def test_a_run_whose_server_is_gone_is_interrupted_and_says_how_far_it_was(runs,
 
 
 def test_a_child_ends_when_its_server_is_killed(tmp_path):
-    code = "import shoal.app.worker as w, time; w.VERBS['check'] = lambda *a, **b: time.sleep(60); w.main()"
+    code = "import shoal.app.child_process as w, time; w.VERBS['check'] = lambda *a, **b: time.sleep(60); w.main()"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, cwd=tmp_path)
     child.stdin.write(
         json.dumps({"verb": "check", "job": "", "options": {}, "file": str(tmp_path / "run")}).encode() + b"\n"

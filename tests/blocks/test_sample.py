@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from shoal.blocks.records import HASHES
+from shoal.blocks.block_records import HASHES
 from shoal.blocks.sample import copy_keys
 
 

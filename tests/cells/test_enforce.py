@@ -172,6 +172,46 @@ def test_refining_is_the_same_for_any_number_of_threads():
     np.testing.assert_array_equal(*ends)
 
 
+@pytest.mark.parametrize(("n", "n_strata"), [(600, 1), (900, 6), (6_000, 1)])
+def test_enforcing_is_the_same_for_any_number_of_threads(n, n_strata):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n, 2))
+    models = [(TCloseness("c", t=0.25), *as_codes((X[:, 0] + rng.normal(size=n)).round(1), ordered=True))]
+    ends = []
+    for threads in (1, 2, 16):
+        with kernels.using(threads=threads):
+            ends.append(enforce(X, None, 5, models, seed=1, strata=np.arange(n) % n_strata))
+
+    np.testing.assert_array_equal(ends[1], ends[0])
+    np.testing.assert_array_equal(ends[2], ends[0])
+
+
+def test_enforcing_changes_only_the_strata_that_violate_a_model():
+    X = np.arange(16.0)[:, None]
+    strata = np.repeat([0, 1], 8)
+    column = as_codes([0, 1] * 4 + [0, 0, 1, 1] * 2)
+    start = np.arange(16) // 2
+
+    found = enforce(X, start, 2, [(LDiversity("c", l=2), *column)], strata=strata)
+
+    np.testing.assert_array_equal(found[:8], start[:8])
+    assert np.bincount(found).min() >= 2
+    assert not set(found[:8]) & set(found[8:])
+
+
+def test_enforcing_reports_progress_that_only_grows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20_000, 2))
+    models = [(TCloseness("c", t=0.2), *as_codes(X[:, 0].round(1), ordered=True))]
+    seen = []
+    with kernels.using(2, progress=lambda done, total: seen.append(done / total)):
+        enforce(X, np.arange(20_000) // 5, 5, models)
+
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    assert 0.0 < seen[0] < 1.0
+
+
 def test_refining_wants_a_partition_that_keeps_everything():
     X, column = np.arange(8.0)[:, None], as_codes([0, 0, 0, 0, 1, 1, 1, 1])
     models = [(LDiversity("c", l=2), *column)]

@@ -8,7 +8,7 @@ from importlib import import_module
 
 
 def stop_in(module, name, delay, number):
-    """Have the process stopped so many seconds after the function has been called."""
+    """Stop the process some seconds after the function has been called."""
     home = import_module(module)
     original = getattr(home, name)
 

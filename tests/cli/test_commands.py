@@ -70,7 +70,7 @@ def test_a_misspelt_command_names_the_one_that_was_meant(wrong, meant):
 
     assert result.exit_code == 2
     assert is_one_paragraph(result.stderr)
-    assert f"Did you mean {meant!r}?" in result.stderr
+    assert f"Did you mean {meant!r}? See `" in result.stderr
 
 
 def test_a_misspelt_option_names_the_one_that_was_meant():
@@ -86,3 +86,11 @@ def test_it_runs_as_a_module_too():
     done = shoal_process("--version")
 
     assert (done.returncode, done.stdout) == (0, f"shoal {shoal.__version__}\n")
+
+
+def test_a_worker_without_streams_is_told_which_options_name_them():
+    result = shoal_command("worker", "-k", 5, "--delay", 20, "--quasi", "age", "--from", "visits")
+
+    assert result.exit_code == 2
+    assert is_one_paragraph(result.stderr)
+    assert "missing: --to." in result.stderr

@@ -28,6 +28,15 @@ def test_the_map_is_written_and_not_over_another(ending, begin, csv_file):
     assert is_one_paragraph(second.stderr)
 
 
+def test_a_map_of_another_format_is_refused_before_anything_is_compared(csv_file, monkeypatch):
+    monkeypatch.setattr("shoal.cli.compare.compare", None)
+    result = compare(csv_file, "-o", csv_file.with_name("map.txt"))
+
+    assert result.exit_code == 2
+    assert is_one_paragraph(result.stderr)
+    assert ".svg, .html, .json" in result.stderr
+
+
 def test_json_is_printed_alone(csv_file):
     found = json.loads(compare(csv_file, "--json").stdout)
 

@@ -25,12 +25,12 @@ def stopped(place, delay, *arguments, by="SIGINT"):
     [
         ("shoal.table.csv.as_utf8", 0),  # reading
         ("shoal.table.csv.infer", 0.02),
-        ("shoal.preparing.prepare", 0),
+        ("shoal.job_checks.prepare", 0),
         ("shoal.cells.grouping.partition", 0.02),  # making cells, in the kernels
         ("shoal.release.aggregate", 0),
         ("shoal.release.table_loss", 0.02),
-        ("shoal.placing.write_into", 0.02),  # writing
-        ("shoal.placing.sha256", 0),
+        ("shoal.output_places.write_into", 0.02),  # writing
+        ("shoal.output_places.sha256", 0),
         ("shoal.files._settle", 0),
     ],
 )
@@ -55,7 +55,7 @@ def test_the_system_may_end_it_too(place, large_file, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("place", ["shoal.release.group", "shoal.placing.write_into"])
+@pytest.mark.parametrize("place", ["shoal.release.group", "shoal.output_places.write_into"])
 def test_what_was_there_before_stays(place, large_file, tmp_path):
     (tmp_path / "release.csv").write_text("older")
     result = stopped(place, 0, "anonymize", large_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv", "--force")

@@ -49,7 +49,7 @@ def test_the_demo_can_be_had_again_with_another_k(demo):
 
 @pytest.mark.parametrize(("arguments", "words"), [(("-k", "1"), "k=1"), (("-k", "5000"), "k=5000")])
 def test_a_k_that_cannot_be_is_refused(arguments, words, tmp_path):
-    result = shoal_command("demo", *arguments, "--output", tmp_path)
+    result = shoal_command("demo", *arguments, "--output", tmp_path / "demo")
 
     assert result.exit_code == 2
     assert is_one_paragraph(result.stderr)

@@ -121,7 +121,7 @@ def test_standard_input_is_audited_and_compared(csv_file, in_folder):
     ("arguments", "words"),
     [
         (("inspect", "-", "--format", "docx"), "--format 'docx'|--format docx"),
-        (("inspect", "people.csv", "--format", "csv"), "format cannot be given for a .csv file"),
+        (("inspect", "people.csv", "--format", "csv"), "--format cannot be given for a .csv file"),
         (
             ("anonymize", "people.csv", *RELEASE, "-o", "r.csv", "--to-format", "csv"),
             "a file has that of its extension",

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal import ParameterError
+from shoal import ParameterError, SchemaError
 from shoal.columns.findings import FINDINGS, ColumnView, QuestionError, ask, check_accepted, findings_of
 from shoal.columns.findings.finding import Finding, Remedy
 
@@ -22,6 +22,7 @@ def found(values, name="x"):
 
 
 NUMBERS = [f"{value:.2f}" for value in RNG.lognormal(10, 1, 100)]
+AMOUNTS = RNG.lognormal(8, 1.5, 300).astype(int).clip(1, 999_999)
 GROUPED = [f"{float(value):,.2f}" for value in NUMBERS]
 DAYS = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.{1930 + i % 60}" for i in range(100)]
 
@@ -46,6 +47,7 @@ DAYS = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.{1930 + i % 60}" for i in range(100)
         ("codes", [1.0, 2.0] * 50),
         ("dates-as-numbers", [19_300_000 + 10_000 * (i % 60) + 100 * (1 + i % 12) + 1 + i % 28 for i in range(100)]),
         ("dates-as-numbers", [19_300_101.0 + 10_000 * (i % 60) for i in range(100)] + [20.0] * 2),
+        ("thousands-as-decimals", [float(f"{value:,}".replace(",", ".")) for value in AMOUNTS]),
         ("missing-code", [*RNG.integers(0, 90, 95), *[-9] * 5]),
         ("missing-code", [*RNG.integers(0, 90, 95), *[-999] * 5]),
         ("missing-code", [*RNG.integers(0, 90, 95), *[999] * 5]),
@@ -79,6 +81,11 @@ def test_a_trap_is_found(name, values):
         ("turnover", RNG.integers(18_000_000, 22_000_000, 300)),
         ("phone", [f"+49{i}" for i in range(100)] * 3),
         ("temperature", [*RNG.normal(-5, 4, 300).round(1)]),
+        ("share", [*RNG.random(290).round(3), *[1.0] * 10]),
+        ("length", [*RNG.uniform(1, 99, 300).round(3)]),
+        ("score", RNG.integers(3, 30, 300) / 3),
+        ("mean_score", (RNG.integers(3, 30, 300) / 3).round(3)),
+        ("price", [*RNG.uniform(1, 900, 200).round(2), *RNG.integers(1, 900, 100)]),
         ("born", pa.array(RNG.integers(0, 20000, 300).astype(np.int32)).cast(pa.date32())),
         ("x", []),
         ("x", [1.5]),
@@ -149,9 +156,11 @@ def test_a_remedy_is_told_as_option_as_key_and_as_argument(remedy, option, key, 
 
 
 def test_only_findings_can_be_accepted():
-    check_accepted([*FINDINGS, "age=codes"])
+    check_accepted([*FINDINGS, "age=codes"], ["age"])
     with pytest.raises(ParameterError, match="Did you mean 'missing-code'"):
-        check_accepted(["missing-codes"])
+        check_accepted(["missing-codes"], ["age"])
+    with pytest.raises(SchemaError, match=r"'aeg' is accepted, which is not in the table. Did you mean 'age'\?"):
+        check_accepted(["aeg=codes"], ["age"])
 
 
 @pytest.mark.parametrize("accept", [["codes"], ["job=codes"]])

@@ -43,3 +43,16 @@ def test_leaves_of_fewer_than_k_records_stay_together_below_their_ancestor():
 
 def test_records_that_are_all_alike_are_one_cell():
     assert (cut([tree(np.zeros(30, dtype=np.int64)), ("numbers", np.ones(30), 0.0)], 3) == 0).all()
+
+
+def test_a_column_of_many_small_categories_is_cut_at_once_and_not_one_by_one():
+    codes = np.repeat(np.arange(100), 3)
+
+    assert cut([("categories", codes, 100)], 3).tolist() == (99 - codes).tolist()
+
+
+def test_cuts_of_many_categories_are_those_of_the_plain_definition():
+    rng = np.random.default_rng(2)
+    columns = [tree(rng.integers(0, 6, 600)), ("categories", (150 * rng.random(600) ** 2).astype(np.int64), 150)]
+
+    assert cut(columns, 3).tolist() == reference.specialised(columns, 3).tolist()

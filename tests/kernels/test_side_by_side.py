@@ -47,6 +47,27 @@ def test_an_interrupt_in_the_calling_thread_is_raised():
         side_by_side(call, range(3), 2)
 
 
+def test_a_piece_that_is_split_itself_ends_when_another_piece_fails():
+    begun = threading.Event()
+
+    def outer(item, check):
+        if item == 1:
+            begun.wait(10)
+            raise ValueError("the second")
+
+        def inner(piece, check_piece):
+            begun.set()
+            while True:
+                check_piece()
+                check()
+                time.sleep(0.001)
+
+        return side_by_side(inner, range(2), 2)
+
+    with pytest.raises(ValueError, match="the second"):
+        side_by_side(outer, range(2), 2)
+
+
 def test_where_no_thread_can_be_started_the_calling_one_does_it_all(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")

@@ -10,7 +10,7 @@ from shoal import GuaranteeError, ParameterError, partition
 from shoal.arrays import standardize
 from shoal.datasets import census, eia, tarragona
 from shoal.metrics import Bound, loss, lower_bound
-from shoal.metrics.bound.cuts import count, separate
+from shoal.metrics.bound.inequalities import count, separate
 from shoal.metrics.bound.relaxation import State, lagrangian
 from strategies import FAMILIES
 

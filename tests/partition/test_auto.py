@@ -58,7 +58,7 @@ def test_a_budget_of_nothing_gives_the_refined_start():
 
 
 def stop_after(n_reports):
-    """Return a progress callback that does what Ctrl-C does, after so many reports."""
+    """Return a progress callback that does what Ctrl-C does, after a number of reports."""
     reports = iter(range(n_reports))
 
     def progress(done, total):

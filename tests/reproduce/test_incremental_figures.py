@@ -16,7 +16,7 @@ from shoal.reproduce.incremental import reference_times
 from shoal.reproduce.incremental.claims import claims
 from shoal.reproduce.incremental.pictures import draw
 from shoal.reproduce.incremental.plain import PLAIN
-from shoal.reproduce.incremental.runs import LINES, Problem, Result, gaussian_problem
+from shoal.reproduce.incremental.variant_runs import LINES, Problem, Result, gaussian_problem
 
 SHARES = (0.1, 0.5, 0.9)
 ROOT = Path(__file__).parents[2]

@@ -78,7 +78,7 @@ STEPS = [start, *(lambda folder, batch=batch: add(folder, batch) for batch in ra
 
 
 def apart(task, *arguments, kill_after=None):
-    """Run in a process of its own, killed after so many seconds; say whether it came through."""
+    """Run in a process of its own, killed after some seconds; return whether it succeeded."""
     child = os.fork()
     if child == 0:
         warnings.simplefilter("ignore", ShoalWarning)

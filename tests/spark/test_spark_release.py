@@ -22,9 +22,9 @@ from shoal.blocks import blueprint
 from shoal.blocks.in_process import in_process
 from shoal.disk.recounting import audit_on_disk
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
-from shoal.spark import engine, writing
-from shoal.spark import release as release_module
-from shoal.spark.release import execute_job
+from shoal.spark import engine, parquet_folder
+from shoal.spark import spark_release as release_module
+from shoal.spark.spark_release import execute_job
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -158,8 +158,8 @@ def test_force_replaces_a_release_and_nothing_else_does(release, tmp_path):
 
 
 def test_files_that_do_not_hold_the_release_are_removed(release, tmp_path, monkeypatch):
-    whole = writing.Folder.read
-    monkeypatch.setattr(writing.Folder, "read", lambda folder, schema: whole(folder, schema).limit(N - 1))
+    whole = parquet_folder.Folder.read
+    monkeypatch.setattr(parquet_folder.Folder, "read", lambda folder, schema: whole(folder, schema).limit(N - 1))
     with pytest.raises(GuaranteeError, match=r"do not hold the records that were recounted\. They were removed"):
         release.write(str(tmp_path / "release"), report=str(tmp_path / "report.html"))
 
@@ -304,7 +304,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 import shoal.job
 from shoal.blocks import blueprint
-from shoal.spark.release import execute_job
+from shoal.spark.spark_release import execute_job
 
 blueprint.BLOCK_RECORDS = 1
 job, source, target = sys.argv[1:]

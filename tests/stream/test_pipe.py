@@ -475,3 +475,11 @@ def test_half_a_surrogate_pair_is_refused_and_takes_nothing_from_what_follows():
 
     assert [(line, fault) for line, fault, _, _ in bad] == [(0, 0)]
     assert content.tobytes().decode() == '"\U0001f600"'
+
+
+def test_csv_that_is_taken_for_json_is_refused_with_the_option_for_csv(tmp_path):
+    wrong = here(tmp_path, *COMMON, text=as_csv(rows(30)))
+    right = here(tmp_path, *COMMON, "--csv", text=as_csv(rows(30)))
+
+    assert (wrong[0], right[0]) == (65, 0)
+    assert "for CSV add --csv" in wrong[2]

@@ -43,6 +43,17 @@ def test_a_folder_is_read_in_the_order_of_names_without_hidden_files(tmp_path):
     assert source.n_records == 12
 
 
+def test_files_that_would_be_left_out_of_a_folder_are_refused_unless_they_are_hidden(tmp_path):
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / ".a.parquet.crc").write_text("")
+    assert open_batches(tmp_path).n_records == TABLE.num_rows
+
+    (tmp_path / "b.csv").write_text("code,share\n1,2\n")
+    with pytest.raises(FileError, match=r"1 file\(s\) that are not Parquet, such as 'b.csv': .* would be left out"):
+        open_batches(tmp_path)
+
+
 def test_a_folder_that_gets_another_file_is_refused(tmp_path):
     pq.write_table(TABLE, tmp_path / "a.parquet")
     source = open_batches(tmp_path)

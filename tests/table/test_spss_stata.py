@@ -2,8 +2,10 @@ import sys
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyreadstat
 import pytest
 
@@ -159,3 +161,17 @@ def test_without_pyreadstat_the_extra_is_named(path, monkeypatch):
 
     with pytest.raises(FileError, match=r"pip install 'shoal-privacy\[spss\]'"):
         read(path)
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_timestamps_come_back_in_milliseconds(tmp_path, ending, unit):
+    ticks = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[unit]
+    moments = np.random.default_rng(0).integers(-5_000_000_000, 5_000_000_000, 300) * ticks + ticks // 7
+    table = pa.table({"at": pa.array(moments, pa.timestamp(unit))})
+    write(table, tmp_path / f"table.{ending}")
+    back = read(tmp_path / f"table.{ending}").arrow["at"]
+
+    assert back.cast(pa.timestamp("ms")).equals(
+        pc.round_temporal(table["at"], 1, "millisecond").cast(pa.timestamp("ms"))
+    )

@@ -165,6 +165,6 @@ def with_remedy(draft: Draft, place: str, column: str, settings: Mapping[str, An
 
 
 def _filled(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what says nothing."""
+    """Leave out settings that have no effect."""
     # A number is kept, whatever it is: 0 decimals are not the same as all of them.
     return {key: value for key, value in settings.items() if value or (value is not False and value == 0)}

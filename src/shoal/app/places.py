@@ -73,7 +73,7 @@ class Places:
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     def is_upload(self, path: str) -> bool:
-        """Tell whether a path is that of an uploaded file."""
+        """Return whether a path is that of an uploaded file."""
         return (self.root / path).is_relative_to(self.uploads)
 
     def listed(self, folder: str = "") -> Listed:

@@ -4,17 +4,12 @@ import shlex
 from typing import Any
 
 from shoal.app.arguments import arguments_of
-from shoal.inspection import as_listed, reading_options
+from shoal.inspection import as_listed, column_options, reading_options
 from shoal.job import Job
 from shoal.models import Model
 from shoal.models.serialization import settings_in, settings_of
+from shoal.option_names import option_name
 
-_FLAGS = {
-    "identifiers": "--drop",
-    "quasi_identifiers": "--quasi",
-    "missing_codes": "--missing-code",
-    "order": "--order-of",
-}
 _PLAIN = {"method", "objective", "scaling", "missing", "rho", "truthful", "intervals", "seed"}
 
 
@@ -77,25 +72,17 @@ def command_of(job: Job) -> str:
     words = ["shoal", "anonymize", job.input.path, "-k", str(job.k)]
     roles = job.roles.model_dump(exclude_defaults=True, exclude_none=True)
     for name, value in roles.items():
-        words += [_flag(name), ",".join(map(as_listed, value)) if isinstance(value, tuple | list) else value]
+        words += [option_name(name), ",".join(map(as_listed, value)) if isinstance(value, tuple | list) else value]
     for name, value in job.model_dump(exclude_defaults=True, include=_PLAIN).items():
-        words += [_flag(name)] if value is True else [_flag(name), str(value)]
+        words += [option_name(name)] if value is True else [option_name(name), str(value)]
     for column, settings in job.columns.items():
-        words += _of_column(column, settings.model_dump(exclude_defaults=True, mode="json"))
+        words += column_options(column, settings.model_dump(exclude_defaults=True, mode="json"))
     words += [word for model in job.models for word in _of_model(model)]
     words += [word for name in job.accept for word in ("--accept", name)]
     words += [word for name, weight in job.steer.items() for word in ("--steer", f"{as_listed(name)}={weight:g}")]
     words += [word for name, value in job.options.items() for word in ("--option", f"{name}={value}")]
     words += reading_options(job.input.reading())
     return shlex.join([*words, *_written(job)])
-
-
-def _of_column(column: str, settings: dict[str, Any]) -> list[str]:
-    words: list[str] = []
-    for name, value in settings.items():
-        listed = ",".join(as_listed(str(entry)) for entry in value) if isinstance(value, list) else value
-        words += [_flag(name), as_listed(column) if value is True else f"{as_listed(column)}={listed}"]
-    return words
 
 
 def _of_model(model: Model) -> list[str]:
@@ -116,7 +103,3 @@ def _written(job: Job) -> list[str]:
         *(word for name, value in output.items() for word in (f"--{name.replace('_', '-')}", str(value))),
         "--force",
     ]
-
-
-def _flag(name: str) -> str:
-    return _FLAGS.get(name, f"--{name.replace('_', '-')}")

@@ -30,13 +30,13 @@ _ENDS: tuple[Outcome, ...] = ("done", "refused", "failed", "cancelled")
 
 @dataclass(frozen=True)
 class Run:
-    """A run, as its file tells it.
+    """A run, as its file describes it.
 
     Attributes
     ----------
     number : int
     verb : str
-        What is done: one of `shoal.app.worker.VERBS`.
+        What is done: one of `shoal.app.child_process.VERBS`.
     key : str
         What it was started for; the same key gives the same result.
     job : int
@@ -122,7 +122,7 @@ class Runs:
     def _child(self) -> "subprocess.Popen[bytes]":
         """Start a child that waits for its work; the next run has one that is ready."""
         return subprocess.Popen(
-            [sys.executable, "-m", "shoal.app.worker"],
+            [sys.executable, "-m", "shoal.app.child_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,  # a traceback may show values of the table
@@ -275,7 +275,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 
 def _crash(code: int) -> str:
-    """Say how a child ended that said nothing itself."""
+    """Describe the end of a child that wrote no result."""
     if code == -signal.SIGKILL:
         return (
             "The work was ended by the system, probably because there was not enough memory. Nothing was written. "

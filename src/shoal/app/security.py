@@ -74,7 +74,7 @@ class Keys:
         return hmac.new(self._secret, action.encode(), hashlib.sha256).hexdigest()
 
     def fits(self, action: str, token: str) -> bool:
-        """Tell whether a form carries the token of its address."""
+        """Return whether a form carries the token of its address."""
         return hmac.compare_digest(self.form_token(action).encode(), token.encode())
 
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal.app.pages import closer, columns, file, protection, release, running, start, steps, trying
+from shoal.app.pages import closer, columns, file, history, protection, release, running, start, trying
 from shoal.app.pages.common import Parts, posting, render, showing
 from shoal.app.places import Places
 from shoal.app.security import Gate, Keys
@@ -89,12 +89,12 @@ def _routes() -> list[Route]:
         _post(f"{work}/closer/records", closer.records, closer.show),
         _post(f"{work}/closer/audit", closer.audit, closer.show),
         _post(f"{work}/closer/compare", closer.compare, closer.show),
-        Route(f"{work}/history", showing(steps.show)),
-        _post(f"{work}/history/undo", steps.undo, steps.show),
-        _post(f"{work}/history/redo", steps.redo, steps.show),
-        _post(f"{work}/history/go", steps.go, steps.show),
-        _post(f"{work}/history/compare", steps.compare, steps.show),
-        _post(f"{work}/history/remove", steps.remove, steps.show),
+        Route(f"{work}/history", showing(history.show)),
+        _post(f"{work}/history/undo", history.undo, history.show),
+        _post(f"{work}/history/redo", history.redo, history.show),
+        _post(f"{work}/history/go", history.go, history.show),
+        _post(f"{work}/history/compare", history.compare, history.show),
+        _post(f"{work}/history/remove", history.remove, history.show),
         Route(f"{work}/runs/{{number:int}}/events", showing(running.events)),
         _post(f"{work}/runs/{{number:int}}/cancel", running.cancel, None),
     ]
@@ -152,7 +152,7 @@ def listening() -> socket.socket:
 
 
 def serve(app: Starlette, door: socket.socket, ready: Callable[[], None]) -> None:
-    """Answer requests until Ctrl-C; nothing is written to a log, since addresses and errors may tell of the table."""
+    """Answer requests until Ctrl-C; nothing is logged, since addresses and errors may hold values of the table."""
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

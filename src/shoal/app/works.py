@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shoal.addresses import scheme_of
 from shoal.app.changes import changes, summary
 from shoal.app.draft import Draft
 from shoal.app.history import History
@@ -20,8 +19,9 @@ from shoal.app.runs import Run, Runs
 from shoal.errors import FileError, ParameterError, ShoalError
 from shoal.file_locks import lock
 from shoal.files import replacing
+from shoal.passwords import scheme_of
 from shoal.table import format_of
-from shoal.table.source import Stamp
+from shoal.table.source_stamps import Stamp
 
 _ID = r"[0-9a-f]{16}"
 _MOST = 30  # pieces of work that are listed
@@ -156,7 +156,7 @@ class Work:
         self.start("inspect", draft, key_of(draft.content.get("input")))
 
     def has_changed(self, draft: Draft) -> bool:
-        """Tell whether the file has changed on disk since it was read, or is gone."""
+        """Return whether the file has changed on disk since it was read, or is gone."""
         run = self.inspection(draft, begin=False)
         return run is not None and run.outcome == "done" and run.result["stamp"] != self._stamp(draft)
 

@@ -17,7 +17,7 @@ from shoal.batches.nearest import nearest, split_end, split_mid
 from shoal.batches.reopen import reopen
 from shoal.batches.two_step import two_step
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.partition.options import check_options
+from shoal.partition.method_options import check_options
 from shoal.typing import Labels, Matrix, Progress, Seed
 
 __all__ = ["VARIANTS", "join"]

@@ -26,14 +26,14 @@ from shoal.batches.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.cells.aggregate import Cells
 from shoal.cells.constraints import boundaries_of
 from shoal.cells.strata import strata_of
-from shoal.columns.prepare import prepare
+from shoal.columns.prepare import CAST_ERRORS, prepare
 from shoal.columns.schema import TRUE_AGGREGATES, Role, Roles, Schema
 from shoal.columns.space import Space
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.job import Job, Late
+from shoal.job_checks import Prepared, column_findings, prepared, survey_weights
 from shoal.partition import algorithm_of
-from shoal.partition.options import check_options
-from shoal.preparing import Prepared, column_findings, prepared, survey_weights
+from shoal.partition.method_options import check_options
 from shoal.release import Release, conclude
 from shoal.table import Table, read
 from shoal.typing import Progress
@@ -534,7 +534,7 @@ def _cast(values: pa.ChunkedArray, field: pa.Field, schema: Schema) -> pa.Chunke
         if pa.types.is_dictionary(field.type):
             return values.cast(field.type.value_type).dictionary_encode().cast(field.type)
         return values.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except CAST_ERRORS:
         raise SchemaError(
             f"Column {field.name!r} holds {values.type} in the late records, but {field.type} in the base. Nothing was "
             "added. Convert it to the type of the base, or begin again."

@@ -34,7 +34,7 @@ def record_keys(records: pa.Table, secret: bytes) -> Keys:
 
 
 def content_of(keys: Keys, secret: bytes) -> str:
-    """Return what tells one batch from another: the same for the same records in any order."""
+    """Return a hash of the content of a batch: the same for the same records in any order."""
     return hmac.digest(secret, keys.tobytes(), "sha256").hex()
 
 

@@ -22,8 +22,8 @@ from shoal.columns.space import Space
 from shoal.job import Job
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import TableLoss
+from shoal.release_warnings import accepted_columns, warnings_of
 from shoal.report.codebook import codebook
-from shoal.reviewing import accepted_columns, warnings_of
 
 
 class BlockRelease(ABC):
@@ -113,7 +113,7 @@ class BlockRelease(ABC):
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What the reader of the input says about it: nothing."""
+        """Notes of the reader on the input: none."""
         return ()
 
     @property

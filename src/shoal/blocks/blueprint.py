@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.arrays import as_cell_size
-from shoal.blocks.cuts import Forest, join_neighbours
-from shoal.blocks.records import carried, plain_schema, travelling
+from shoal.blocks.block_records import carried, plain_schema, travelling
+from shoal.blocks.forest import Forest, join_neighbours
 from shoal.blocks.sample import SAMPLE, Sample
 from shoal.blocks.statistics import Statistics, Strata
 from shoal.cells.strata import refuse_small_strata, strata_in_words
@@ -26,8 +26,8 @@ from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import ParameterError
 from shoal.job import Job
+from shoal.job_checks import column_findings, survey_weights
 from shoal.models.table_columns import refuse_impossible_in_whole
-from shoal.preparing import column_findings, survey_weights
 from shoal.typing import Labels, Matrix
 
 BLOCK_RECORDS = 1 << 17
@@ -44,7 +44,7 @@ BORDER_ROUNDS = len(CUTS) - 1
 """How often cells at the borders of blocks are refined in blocks that are cut elsewhere."""
 
 TOO_LARGE = 2
-"""Leaves of more than so many block sizes are cut further."""
+"""Leaves that are more than this many times the block size are cut further."""
 
 DEEPER = 8
 """Number of times that leaves are cut further, at most."""
@@ -131,7 +131,7 @@ class Blueprint:
         Parameters
         ----------
         job : Job
-            With a seed; checked by `shoal.preparing.check_job` and `shoal.blocks.limits.check_limits`.
+            With a seed; checked by `shoal.job_checks.check_job` and `shoal.blocks.limits.check_limits`.
         schema : Schema
             As for `Summary.of`.
         summary : Summary

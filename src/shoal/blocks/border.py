@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import kernels
+from shoal.blocks.block_records import labels_of
 from shoal.blocks.blueprint import Blueprint
-from shoal.blocks.records import labels_of
 from shoal.typing import Labels
 
 SETTLED = -1

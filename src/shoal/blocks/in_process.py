@@ -7,17 +7,17 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.auditing import Verdict, recount
+from shoal.blocks.block_records import SUBJECT, travelling
 from shoal.blocks.blueprint import BORDER_ROUNDS, Blueprint, Summary
 from shoal.blocks.border import SETTLED, destinations
-from shoal.blocks.cuts import leaves_of_blocks
+from shoal.blocks.forest import leaves_of_blocks
 from shoal.blocks.limits import check_limits
 from shoal.blocks.measure import Measures
 from shoal.blocks.publish import publish
-from shoal.blocks.records import SUBJECT, travelling
 from shoal.blocks.solve import refine_cells, solve
 from shoal.columns.schema import Schema
 from shoal.job import Job
-from shoal.preparing import check_job
+from shoal.job_checks import check_job
 from shoal.typing import Labels
 
 

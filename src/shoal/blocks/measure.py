@@ -19,12 +19,12 @@ from shoal.blocks.blueprint import Blueprint
 from shoal.blocks.publish import Measured
 from shoal.cells.contributors import Contribution
 from shoal.columns.axes import NominalAxis, NumberAxis
+from shoal.job_checks import survey_weights
 from shoal.metrics.class_risk import Uniqueness, risk_of_sizes
 from shoal.metrics.linkage import Linkage
 from shoal.metrics.risk import Risk
 from shoal.metrics.table_loss import ColumnLoss, TableLoss
 from shoal.metrics.table_risk import table_intervals, table_utility
-from shoal.preparing import survey_weights
 
 
 class Measures:

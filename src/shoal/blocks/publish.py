@@ -5,16 +5,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from shoal.blocks.block_records import ALONE, SUBJECT, by_content, labels_of, person_hashes
 from shoal.blocks.blueprint import Blueprint
-from shoal.blocks.records import ALONE, SUBJECT, by_content, labels_of, person_hashes
 from shoal.blocks.sample import SAMPLE, copy_keys
 from shoal.cells.aggregate import Cells, aggregate, published_type
 from shoal.cells.contributors import Contribution, contributions
 from shoal.columns.schema import Role
+from shoal.job_checks import survey_weights
 from shoal.metrics.linkage import Linkage
 from shoal.metrics.table_loss import TableLoss, table_loss
 from shoal.metrics.table_risk import table_linkage
-from shoal.preparing import survey_weights
 from shoal.typing import Labels, Vector
 
 LINKED = 5_000
@@ -110,7 +110,7 @@ def _linkage(records: pa.Table, replaced: pa.Table, labels: Labels, blueprint: B
 
 
 def _sampled(records: pa.Table, blueprint: Blueprint, n_wanted: int) -> Labels:
-    """Return the records, in content order, that are in a sample of about so many records of the whole table."""
+    """Return the records, in content order, that are in a sample of about the given size of the whole table."""
     assert blueprint.job.seed is not None
     highest = min(n_wanted * 2**64 // blueprint.n_records, 2**64 - 1)
     return np.flatnonzero(copy_keys(records, blueprint.job.seed) <= np.uint64(highest))

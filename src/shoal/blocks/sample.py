@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.blocks.records import HASHES, hashes_of
+from shoal.blocks.block_records import HASHES, hashes_of
 from shoal.table.published_order import mixed
 from shoal.typing import Labels
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import kernels
+from shoal.blocks.block_records import ALONE, by_content, in_cells, labels_of
 from shoal.blocks.blueprint import Blueprint
-from shoal.blocks.records import ALONE, by_content, in_cells, labels_of
 from shoal.cells.constraints import Constraints, constraints_of
 from shoal.cells.grouping import group
 from shoal.cells.guarded_refine import guarded_refine

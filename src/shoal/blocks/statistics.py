@@ -97,7 +97,7 @@ class Statistics:
         batch : pyarrow.Table
             Records as they were read.
         records : pyarrow.Table
-            The same as they travel (`shoal.blocks.records.travelling`).
+            The same as they travel (`shoal.blocks.block_records.travelling`).
         schema : Schema
             Roles, kinds and settings of the columns, with the types of `batch`.
         """

@@ -23,7 +23,7 @@ from shoal.models.model_on_column import vetoes_of
 from shoal.partition import ALGORITHMS, partition
 from shoal.partition.auto import check_effort, entropy_of
 from shoal.partition.cell_building import members_of, renumbered
-from shoal.partition.options import check_options
+from shoal.partition.method_options import check_options
 from shoal.partition.within_strata import within
 from shoal.progress import OneTotal
 from shoal.typing import Labels, Matrix, Progress, Seed

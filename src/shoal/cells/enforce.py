@@ -5,7 +5,7 @@ and moves of records, the cheapest first. The second starts from new cells, each
 the confidential column. Both then swap and move records as long as the loss decreases and no model is violated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,12 +15,14 @@ from shoal import kernels
 from shoal.arrays import as_cell_size, as_matrix
 from shoal.cells.bucket_steering import refuse_second_weight, steered
 from shoal.errors import GuaranteeError, ParameterError
+from shoal.kernels.side_by_side import TotalProgress, side_by_side
 from shoal.models.model import Model
 from shoal.models.model_on_column import ModelOnColumn, excess_of, vetoes_of
 from shoal.models.t_closeness import TCloseness
 from shoal.partition import partition
-from shoal.partition.cell_building import members_of, renumbered
-from shoal.typing import Labels, Matrix, Seed
+from shoal.partition.cell_building import renumbered
+from shoal.partition.within_strata import within
+from shoal.typing import Labels, Matrix, Progress, Seed
 
 # Maximum number of records for which several initial partitions are tried and each search runs until it gains nothing.
 SMALL = 5_000
@@ -122,16 +124,13 @@ def enforce(
     strict = [each for each in guarded if each.model.promised]
     whole = Problem(matrix, k, strict, vetoes_of(strict))
     steering = [each for each in guarded if not each.model.promised]
-    parts = members_of(groups)
     if labels is not None and not steering:
-        return _repaired(whole, labels, parts)
-    result = np.empty(len(matrix), dtype=np.int64)
-    n_cells = 0
-    for records in parts:
-        problem = whole.part(records)
-        start = _start(problem, [each.part(records) for each in steering], method, seed)
-        result[records] = _enforced(problem, start) + n_cells
-        n_cells = int(result[records].max()) + 1
+        return _repaired(whole, labels, groups)
+
+    def cut(problem: Problem, records: Labels) -> Labels:
+        return _enforced(problem, _start(problem, [each.part(records) for each in steering], method, seed))
+
+    result = _within(whole, groups, np.arange(len(matrix)), cut)
     _recount(strict, result)
     return result
 
@@ -148,22 +147,38 @@ def _valid(labels: Labels, groups: Labels, k: int) -> Labels:
     return labels
 
 
-def _repaired(whole: Problem, labels: Labels, parts: Sequence[Labels]) -> Labels:
+def _repaired(whole: Problem, labels: Labels, groups: Labels) -> Labels:
     """Return a partition that satisfies every model, changed only in the strata that violate one."""
     failing = whole.fails(labels) if whole.guarded else np.zeros(0, dtype=bool)
     if not failing.any():
         return labels
+
+    is_violated = np.zeros(int(groups.max()) + 1, dtype=bool)
+    is_violated[groups[failing[labels]]] = True
+    records = np.flatnonzero(is_violated[groups])
+
+    def repair(problem: Problem, records: Labels) -> Labels:
+        return _enforced(problem, renumbered(labels[records]))
+
     result = labels.copy()
-    in_failing = failing[labels]
-    n_cells = len(failing)
-    for records in parts:
-        if in_failing[records].any():
-            problem = whole if len(parts) == 1 else whole.part(records)
-            result[records] = _enforced(problem, renumbered(labels[records])) + n_cells
-            n_cells = int(result[records].max()) + 1
+    result[records] = _within(whole, groups, records, repair) + len(failing)
     result = renumbered(result)
     _recount(whole.guarded, result)
     return result
+
+
+def _within(whole: Problem, groups: Labels, records: Labels, cut: Callable[[Problem, Labels], Labels]) -> Labels:
+    """Cut some of the strata, each separately and several at a time.
+
+    `records` are those of these strata; `cut` takes the problem of a stratum and its records.
+    """
+
+    def cut_part(X: Matrix, threads: int, progress: Progress | None, records: Labels) -> Labels:
+        with kernels.using(threads, progress):
+            return cut(whole if len(records) == len(whole.X) else whole.part(records), records)
+
+    strata = renumbered(groups[records])
+    return within(whole.X[records], strata, cut_part, kernels.progress_callback(), others=[records])
 
 
 def _recount(strict: Sequence[ModelOnColumn], labels: Labels) -> None:
@@ -213,22 +228,37 @@ def _enforced(problem: Problem, labels: Labels) -> Labels:
         return labels
     _refuse_impossible(problem)
     if len(problem.X) <= SMALL:
-        return _best(problem, [_searched(problem, start, THOROUGH) for start in _starts(problem, labels)])
+        return _searched(problem, [(start, THOROUGH) for start in _starts(problem, labels)])
     if len(problem.X) <= MEDIUM:
-        found = [_searched(problem, labels, LONG)] if failing.mean() <= MANY else []
+        starts = [(labels, LONG)] if failing.mean() <= MANY else []
         wide = WIDE if any(each.ordered for each in problem.guarded) else LONG
-        found += [_searched(problem, _balanced(problem), wide)] if failing.mean() > FEW else []
-        return _best(problem, found)
-    return _searched(problem, labels if failing.mean() <= MANY else _balanced(problem), QUICK)
+        starts += [(_balanced(problem), wide)] if failing.mean() > FEW else []
+        return _searched(problem, starts)
+    return _searched(problem, [(labels if failing.mean() <= MANY else _balanced(problem), QUICK)])
 
 
-def _best(problem: Problem, found: Sequence[Labels]) -> Labels:
-    """Return the partition with the lowest loss."""
+def _searched(problem: Problem, starts: Sequence[tuple[Labels, kernels.Effort]]) -> Labels:
+    """Return the partition with the lowest loss that a search from one of the starts finds."""
+    total = TotalProgress(kernels.progress_callback(), len(problem.X) * len(starts))
+    found = _searches(problem, starts, total)
+    total.finish()
     return min(found, key=lambda labels: _sse(problem.X, labels))
 
 
-def _searched(problem: Problem, labels: Labels, effort: kernels.Effort) -> Labels:
-    return kernels.guarded_search(problem.X, labels, problem.k, problem.vetoes, effort)
+def _searches(
+    problem: Problem, starts: Sequence[tuple[Labels, kernels.Effort]], total: TotalProgress | None = None
+) -> list[Labels]:
+    """Search from each start, several at a time; if there are fewer starts than threads, a search has several."""
+    at_once = min(kernels.n_threads(), len(starts))
+    threads = kernels.n_threads() // at_once
+    total = total or TotalProgress(None, 0)
+
+    def search(number: int, check: Callable[[], None]) -> Labels:
+        labels, effort = starts[number]
+        with kernels.using(threads, total.of(number, len(problem.X), check)):
+            return kernels.guarded_search(problem.X, labels, problem.k, problem.vetoes, effort)
+
+    return side_by_side(search, range(len(starts)), at_once)
 
 
 def _failing(vetoes: kernels.Guarantees, labels: Labels) -> NDArray[np.bool_]:
@@ -301,10 +331,8 @@ def _balanced(problem: Problem) -> Labels:
 
 def _best_times(sample: Problem, first: int, least: int) -> tuple[float, ...]:
     """Return the best multiple of the minimum size on a sample, followed by the larger ones to try if it fails."""
-    losses = []
-    for times in SAMPLED_SIZES:
-        start = _balanced_of_size(sample, first, [least * times])
-        losses.append(_sse(sample.X, _searched(sample, start, QUICK)))
+    starts = [(_balanced_of_size(sample, first, [least * times]), QUICK) for times in SAMPLED_SIZES]
+    losses = [_sse(sample.X, labels) for labels in _searches(sample, starts)]
     return SAMPLED_SIZES[int(np.argmin(losses)) :]
 
 

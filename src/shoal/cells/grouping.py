@@ -24,7 +24,11 @@ from shoal.columns.space import Space
 from shoal.models import Model, ModelOnColumn, TCloseness
 from shoal.partition import partition
 from shoal.partition.within_strata import Cut, within
+from shoal.progress import OneTotal
 from shoal.typing import Labels, Matrix, Progress, Seed
+
+CUTTING = 0.2
+"""Share of the progress that the partition takes where models are enforced after it."""
 
 
 def group(
@@ -84,14 +88,19 @@ def group(
         return partition(X, k, method, seed, threads=threads, progress=progress, **options)
 
     X = with_steering(X, table, schema, steering or {})
+    total = OneTotal(progress, len(X))
+    cutting = total.part(0.0, CUTTING if constraints.kept else 1.0)
     with kernels.using(threads=threads):
         if constraints.households is not None:
-            return _within_households(constraints, schema, space, X, cut, k, progress)
-        if constraints.steering:
-            labels = _steered(constraints, X, k, progress, method=method, seed=seed, **options)
+            cells = _within_households(constraints, schema, space, X, cut, k, cutting, total)
         else:
-            labels = within(X, constraints.strata, cut, progress)
-        return Cells(_kept(X, labels, k, constraints.kept, constraints.strata))
+            if constraints.steering:
+                labels = _steered(constraints, X, k, cutting, method=method, seed=seed, **options)
+            else:
+                labels = within(X, constraints.strata, cut, cutting)
+            cells = Cells(_kept(X, labels, k, constraints.kept, constraints.strata, total))
+    total.finish()
+    return cells
 
 
 def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | None, **settings: Any) -> Labels:
@@ -106,13 +115,23 @@ def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | N
     return within(X, constraints.strata, cut, progress, others=[constraints.steering[0].codes])
 
 
-def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels) -> Labels:
+def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels, total: OneTotal) -> Labels:
     """Return cells that satisfy every model: those given, if they do."""
-    return enforce(X, labels, k, kept, strata=strata) if kept else labels
+    if not kept:
+        return labels
+    with kernels.using(progress=total.part(CUTTING, 1.0)):
+        return enforce(X, labels, k, kept, strata=strata)
 
 
 def _within_households(
-    constraints: Constraints, schema: Schema, space: Space, X: Matrix, cut: Cut, k: int, progress: Progress | None
+    constraints: Constraints,
+    schema: Schema,
+    space: Space,
+    X: Matrix,
+    cut: Cut,
+    k: int,
+    cutting: Progress | None,
+    total: OneTotal,
 ) -> Cells:
     """Group whole households by the columns their members share, then the people of each group by the others."""
     assert constraints.households is not None
@@ -125,7 +144,7 @@ def _within_households(
     if not rest:
         return Cells(cells, cells, tuple(constraints.shared))
     of_people = coordinates(X, rest)
-    labels = _kept(of_people, within(of_people, cells, cut, progress), k, constraints.kept, cells)
+    labels = _kept(of_people, within(of_people, cells, cut, cutting), k, constraints.kept, cells, total)
     return Cells(labels, cells, tuple(constraints.shared))
 
 

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import click
 
-from shoal.addresses import check_no_password, scheme_of
 from shoal.cli.exit_codes import ended
 from shoal.errors import did_you_mean
 from shoal.extras import DISTRIBUTION
+from shoal.passwords import check_no_password, scheme_of
 
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",

@@ -15,7 +15,7 @@ from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.errors import ShoalWarning
 from shoal.job import Order
-from shoal.placing import Files, check_free_files
+from shoal.output_places import Files, check_free_files
 from shoal.table import shown
 from shoal.table.clean import printable
 

@@ -8,7 +8,7 @@ from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.cli.parsing import whole_numbers
 from shoal.cli.progress import showing
-from shoal.comparison import compare
+from shoal.comparison import compare, map_format
 from shoal.files import check_free
 from shoal.partition import ALGORITHMS
 from shoal.table import shown
@@ -53,6 +53,7 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
     """
     if output is not None:
         check_free([output], given["force"], [file])
+        map_format(output)
     with showing(f"reading {shown(file)}", "comparing", "finishing") as meter:
         found = compare(
             file,

@@ -1,5 +1,7 @@
 """``shoal demo``: a release of a bundled sample with text, categories and numbers, and its report."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -10,6 +12,23 @@ from shoal.errors import FileError
 from shoal.job import Job
 
 _MEASURES = datasets.eia(n_columns=10).columns
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Create a folder, and remove it again if what is done in the block is refused and leaves it empty."""
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise FileError(f"The folder {str(folder)!r} cannot be created. Choose another one with --output.") from None
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 @click.command("demo", epilog="\b\nExamples:\n  shoal demo\n  shoal demo -k 10 --output /tmp/demo")
@@ -28,10 +47,6 @@ def command(k: int, output: str) -> None:
     dropped; state, revenues and sales are grouped so that at least k different utilities of a month look the same.
     """
     folder = Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise FileError(f"The folder {output!r} cannot be created.") from None
     job = Job.of(
         k=k,
         seed=1,
@@ -46,5 +61,6 @@ def command(k: int, output: str) -> None:
         input={"path": str(datasets.path("eia"))},
         output={"path": str(folder / "release.csv"), "report": str(folder / "report.html")},
     )
-    run_and_tell(job, force=True)
+    with _made(folder):
+        run_and_tell(job, force=True)
     click.echo(f"\nOpen {folder / 'report.html'} in a browser.")

@@ -13,12 +13,12 @@ from shoal.columns.schema import Role, Schema
 from shoal.disk.disk_release import DiskRelease, check_disk_job
 from shoal.errors import ParameterError, ShoalWarning
 from shoal.job import Input, Job
-from shoal.placing import check_free_files
-from shoal.preparing import prepared
+from shoal.job_checks import prepared
+from shoal.output_places import check_free_files
 from shoal.release import Release, output_files, run
 from shoal.report.sentences import reached_in_words
 from shoal.spark.jobs import planned, spark_files
-from shoal.spark.release import SparkRelease
+from shoal.spark.spark_release import SparkRelease
 from shoal.table import read, shown
 from shoal.table.batches import open_batches
 from shoal.table.clean import printable

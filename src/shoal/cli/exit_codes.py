@@ -12,6 +12,7 @@
 | 143 | ended by the system (SIGTERM) |
 """
 
+import re
 import signal
 import sys
 import threading
@@ -72,7 +73,9 @@ def _refuse_usage(error: click.UsageError) -> int:
         error.show()
         return REFUSED
     command = error.ctx.command_path if error.ctx else "shoal"
-    return _say(f"{error.format_message().rstrip('.')}. See `{command} --help` for the options.", REFUSED)
+    # click puts some of its suggestions in brackets.
+    text = re.sub(r"\((Did you mean [^()]*\?)\)", r"\1", error.format_message()).rstrip(".")
+    return _say(f"{text}{'' if text.endswith('?') else '.'} See `{command} --help` for the options.", REFUSED)
 
 
 def _say(text: str, code: int, title: str = "Error: ") -> int:

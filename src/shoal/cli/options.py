@@ -13,27 +13,13 @@ from shoal.columns.schema import ColumnSettings, Roles, Settings
 from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
+from shoal.option_names import option_name, option_names
 from shoal.partition import ALGORITHMS
 from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FLAGS = {
-    "identifiers": ("--drop", "--identifiers"),
-    "quasi_identifiers": ("--quasi", "--quasi-identifiers", "--qi"),
-    "confidential": ("--confidential", "--sensitive"),
-    "null_values": ("--null-value",),
-    "missing_codes": ("--missing-code",),
-    "order": ("--order-of",),
-}
-"""Option names of settings that differ from the name of the setting."""
-
 _NEUTER = (None, (), False)
-
-
-def _flag(name: str) -> str:
-    """Return the option for a setting."""
-    return FLAGS.get(name, (f"--{name.replace('_', '-')}",))[0]
 
 
 def roles(*wanted: str) -> Callable[[F], F]:
@@ -47,7 +33,7 @@ def reading(function: F) -> F:
     for name in reversed(wanted):
         if name in FieldSettings.model_fields:
             function = click.option(
-                _flag(name),
+                option_name(name),
                 f"reading__{name}",
                 multiple=True,
                 metavar="[COLUMN=]VALUE",
@@ -70,7 +56,7 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
             if name == "null_values":
                 where[name] = (*where.get(name, ()), *typed.split(value))
             elif name in where:
-                raise click.BadParameter("it is given twice.", param_hint=_flag(name))
+                raise click.BadParameter("it is given twice.", param_hint=option_name(name))
             else:
                 where[name] = value
     return said | ({"fields": fields} if fields else {})
@@ -218,7 +204,7 @@ def _from_model(
         for name in reversed(list(wanted)):
             field = model.model_fields[name]
             function = click.option(
-                *FLAGS.get(name, (f"--{name.replace('_', '-')}",)),
+                *option_names(name),
                 f"{prefix}__{name}",
                 help=_sentence(field.description or ""),
                 **(_of_columns(field.annotation) if of_columns else _plain(field.annotation)),
@@ -259,7 +245,7 @@ def column_settings(given: dict[str, Any]) -> dict[str, dict[str, Any]]:
     settings: dict[str, dict[str, Any]] = {}
     for name, entries in taken(given, "column").items():
         annotation = ColumnSettings.model_fields[name].annotation
-        flag = _flag(name)
+        flag = option_name(name)
         for entry in entries:
             column, value = (entry, "") if holds(annotation, bool) else typed.column_and_value(entry, flag)
             if name in settings.setdefault(column, {}):

@@ -84,6 +84,9 @@ def command(**given: Any) -> int:
     except ModuleNotFoundError:
         raise ParameterError(f"The worker needs redis: {install('redis')}.") from None
 
+    lacking = [flag for name, flag in (("source", "--from"), ("target", "--to")) if given[name] is None]
+    if given["job"] is None and lacking:
+        raise click.UsageError(f"Name the streams of Redis that are read and written; missing: {' and '.join(lacking)}")
     job = job_of(given, beside=("until_empty", "begin", "url"), redis=_places(given))
     stream = stream_of(job, ID)
     places = None if job.stream is None else job.stream.redis

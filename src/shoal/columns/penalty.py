@@ -136,7 +136,7 @@ class Tree:
 
 
 def _main_coordinates(points: Matrix, shares: Vector, n_dims: int) -> Matrix:
-    """Return the points along their first principal axes, at most so many."""
+    """Return the points along their first `n_dims` principal axes."""
     centred = points - np.einsum("i,ij->j", shares, points)
     covariance = np.einsum("i,ij,ik->jk", shares, centred, centred)
     axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_dims]

@@ -17,6 +17,8 @@ from shoal.errors import SchemaError
 
 Missing = Literal["error", "own-value"]
 """What to do with missing values: refuse them, or treat missing as a value of its own."""
+CAST_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)
+"""What Arrow raises for values that a type cannot hold, or a conversion that does not exist."""
 
 
 def prepare(table: pa.Table, schema: Schema, missing: Missing = "error", first_record: int | None = 0) -> pa.Table:
@@ -127,7 +129,7 @@ def _without_codes(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     plain = decoded(values)
     try:
         codes = _as_values(column.settings.missing_codes, plain.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except CAST_ERRORS:
         raise SchemaError(
             f"A missing code of column {column.name!r} cannot be a value of it: the column holds {plain.type}."
         ) from None
@@ -199,7 +201,7 @@ def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
     if column.settings.order is not None:
         try:
             order = _as_values(column.settings.order, plain)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        except CAST_ERRORS:
             raise SchemaError(
                 f"The order of column {column.name!r} names categories that cannot be values of it: the column holds "
                 f"{'text' if is_text(plain) else plain}."

@@ -523,7 +523,7 @@ def _check_hierarchy(column: Column) -> None:
 
 
 def has_calendar(type_: pa.DataType) -> bool:
-    """Tell whether values are points in time, not times of day or lengths of time."""
+    """Return whether values are points in time, not times of day or lengths of time."""
     return bool(pa.types.is_date(type_) or pa.types.is_timestamp(type_))
 
 

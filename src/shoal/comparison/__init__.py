@@ -152,10 +152,7 @@ class Comparison:
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the map to an .svg, .html or .json file, atomically, readable by its owner only."""
-        forms = {".svg": self.to_svg, ".html": self.to_html, ".json": self.to_json}
-        form = forms.get(Path(path).suffix.lower())
-        if form is None:
-            raise FileError(f"{Path(path).name!r} has no ending that tells its format. Endings: {', '.join(forms)}.")
+        form = {".svg": self.to_svg, ".html": self.to_html, ".json": self.to_json}[map_format(path)]
         with replacing(path, force, private=True) as temporary:
             temporary.write_text(form(), encoding="utf-8")
 
@@ -182,6 +179,14 @@ class Comparison:
                 "the least risk among the undominated choices. Requirements of law or contract take precedence."
             )
         return "\n".join([*lines, f"Risk: {RISK}."])
+
+
+def map_format(path: str | os.PathLike[str]) -> str:
+    """Return the extension of the file of a map; raise if it is not one of those that are written."""
+    ending, known = Path(path).suffix.lower(), (".svg", ".html", ".json")
+    if ending not in known:
+        raise FileError(f"{Path(path).name!r} does not say its format. Choose a name that ends in {', '.join(known)}.")
+    return ending
 
 
 def compare(

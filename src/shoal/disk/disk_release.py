@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from shoal.arrays import as_cell_size
 from shoal.auditing import Verdict
+from shoal.blocks.block_records import SUBJECT, check_column_names
 from shoal.blocks.block_release import BlockRelease
 from shoal.blocks.limits import check_limits
-from shoal.blocks.records import SUBJECT, check_column_names
 from shoal.columns.schema import Role, Roles, Schema
 from shoal.disk.engine import Made, make
 from shoal.disk.memory import Budget
@@ -25,8 +25,8 @@ from shoal.disk.recounting import Asked, recount_batches
 from shoal.disk.scratch import scratch_folder, scratch_of
 from shoal.errors import GuaranteeError, ParameterError, ShoalWarning
 from shoal.job import Job, Order
-from shoal.placing import Files, FileTable, TableInTheMaking
-from shoal.preparing import check_job, check_late
+from shoal.job_checks import check_job, check_late
+from shoal.output_places import Files, FileTable, TableInTheMaking, check_reports
 from shoal.report.facts import Form
 from shoal.table import format_of
 from shoal.table.batches import Batches, has_batches, open_batches
@@ -197,6 +197,7 @@ class DiskRelease(BlockRelease):
         Parameters and errors are those of `shoal.release.Release.write`. The order of the input cannot be kept, and
         there is no bound on the loss. The format has to be one that is written in parts: CSV, Parquet or Arrow.
         """
+        check_reports(report, json, form, title=title, author=author, date=date)
         files = Files.of(path, report, json, save_job, form)
         self.write_files(
             files,

@@ -17,11 +17,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.blocks.block_records import carried, dealt, hashes_of, travelling
 from shoal.blocks.blueprint import DEEPER, TOO_LARGE, Blueprint, Summary
 from shoal.blocks.border import SETTLED, destinations
-from shoal.blocks.cuts import leaves_of_blocks
+from shoal.blocks.forest import leaves_of_blocks
 from shoal.blocks.publish import Measured, publish
-from shoal.blocks.records import carried, dealt, hashes_of, travelling
 from shoal.blocks.sample import Sample
 from shoal.blocks.solve import refine_cells, solve
 from shoal.columns.schema import Schema

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from shoal.auditing import Question, Verdict, recount
-from shoal.blocks.records import SUBJECT, person_hashes, plain_schema
+from shoal.blocks.block_records import SUBJECT, person_hashes, plain_schema
 from shoal.blocks.recount import class_parts, merged_verdicts
 from shoal.blocks.statistics import Counts
 from shoal.columns.prepare import decoded

@@ -89,7 +89,7 @@ def _foreign(folder: Path) -> FileError:
 
 
 def check_space(folder: Path, needed: int) -> None:
-    """Raise if the disk does not have so many bytes left."""
+    """Raise if the disk has fewer bytes left than are needed."""
     held = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     if shutil.disk_usage(folder).free + held < needed:
         raise _full(folder, needed)

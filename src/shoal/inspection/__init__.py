@@ -20,6 +20,7 @@ from shoal.errors import ParameterError
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
+from shoal.option_names import option_name
 from shoal.table import Table, read
 from shoal.table.clean import printable
 from shoal.typing import Labels, Progress
@@ -39,7 +40,6 @@ _KEYS = {
     Role.OTHER: "other",
 }
 _FEW = 20  # up to this number of different values they are codes or counts rather than amounts
-_FLAGS = {"identifiers": "--drop", "quasi_identifiers": "--quasi", "confidential": "--confidential", "other": "--other"}
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Inspection:
     reading : dict
         The reading options given.
     said : tuple of str
-        What its reader says that the records do not show, such as hidden rows.
+        Notes of the reader on what the records do not show, such as hidden rows.
     """
 
     n_records: int
@@ -192,14 +192,14 @@ class Inspection:
         """
         words = ["shoal", "anonymize", self.path or "FILE", "-k", str(self._k(k)), *reading_options(self.reads())]
         roles = self.roles()
-        for key, flag in _FLAGS.items():
+        for key in _KEYS.values():
             if roles.get(key):
-                words += [flag, ",".join(map(as_listed, roles[key]))]
+                words += [option_name(key), ",".join(map(as_listed, roles[key]))]
         for helper in ("household", "weights"):
             if helper in roles:
                 words += [f"--{helper}", roles[helper]]
         for name, settings in self.settings().items():
-            words += _column_options(name, settings)
+            words += column_options(name, settings)
         if self._has_missing:
             words += ["--missing", "own-value"]
         return shlex.join([*words, "-o", _OUTPUT["path"], "--report", _OUTPUT["report"]])
@@ -345,7 +345,7 @@ def reading_options(reading: dict[str, Any]) -> list[str]:
     """
     words: list[str] = []
     for name, value in reading.items():
-        flag = "--null-value" if name == "null_values" else f"--{name.replace('_', '-')}"
+        flag = option_name(name)
         if name == "fields":
             words += [word for column, settings in value.items() for word in _field_options(column, settings)]
         elif isinstance(value, bool):
@@ -355,11 +355,18 @@ def reading_options(reading: dict[str, Any]) -> list[str]:
     return words
 
 
-def _column_options(column: str, settings: dict[str, Any]) -> list[str]:
-    """Return the settings of one column as options of the command line."""
-    words = ["--kind", f"{as_listed(column)}={settings['kind']}"] if "kind" in settings else []
-    if "missing_codes" in settings:
-        words += ["--missing-code", f"{as_listed(column)}={','.join(map(str, settings['missing_codes']))}"]
+def column_options(column: str, settings: dict[str, Any]) -> list[str]:
+    """Return the settings of one column as options of the command line.
+
+    Examples
+    --------
+    >>> column_options("hours", {"missing_codes": [-9], "fold": True})
+    ['--missing-code', 'hours=-9', '--fold', 'hours']
+    """
+    words: list[str] = []
+    for name, value in settings.items():
+        listed = ",".join(as_listed(str(entry)) for entry in value) if isinstance(value, list | tuple) else value
+        words += [option_name(name), as_listed(column) if value is True else f"{as_listed(column)}={listed}"]
     return words
 
 

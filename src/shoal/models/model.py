@@ -91,6 +91,12 @@ class Model(ABC):
         """Whether a release that violates the model is refused; otherwise the value reached is only reported."""
         return True
 
+    def __str__(self) -> str:
+        """Return the model in words that fit Python, a job and the command line."""
+        given = ((each.name, getattr(self, each.name), each.default) for each in fields(self)[1:])  # type: ignore[arg-type]
+        settings = ", ".join(f"{name} = {value}" for name, value, default in given if value != default)
+        return f"{self.name} of {self.column!r} with {settings}"
+
     @property
     def unit(self) -> str:
         """Name of the bounded quantity: the first setting after the column."""

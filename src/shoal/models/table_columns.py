@@ -48,9 +48,7 @@ def check_models(models: Sequence[Model], schema: Schema) -> None:
     for place, model in enumerate(models):
         if model.column not in confidential:
             role = f", whose role is {roles[model.column]}" if model.column in roles else ""
-            hint = (
-                did_you_mean(model.column, known=confidential) or " Name it there (confidential=[...], --confidential)."
-            )
+            hint = did_you_mean(model.column, known=confidential) or f"Name it there: confidential=[{model.column!r}]."
             raise SchemaError(
                 f"{model.name} is asked for column {model.column!r}{role}, but models apply to confidential columns. "
                 f"{hint.lstrip()} Confidential columns: {', '.join(map(repr, confidential)) or 'none'}."

@@ -20,8 +20,8 @@ from shoal.partition.centroid import centroid
 from shoal.partition.diameter import diameter
 from shoal.partition.dissolve import with_dissolving
 from shoal.partition.mdav import mdav
+from shoal.partition.method_options import check_options
 from shoal.partition.mst import mst
-from shoal.partition.options import check_options
 from shoal.partition.tfrp import tfrp
 from shoal.partition.topdown import topdown
 from shoal.partition.univariate import univariate

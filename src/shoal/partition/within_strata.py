@@ -1,12 +1,11 @@
 """Within strata: partition or refine each group of records separately, several at a time."""
 
-import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from shoal import kernels
-from shoal.kernels.side_by_side import side_by_side
+from shoal.kernels.side_by_side import TotalProgress, side_by_side
 from shoal.partition.cell_building import members_of
 from shoal.typing import Labels, Matrix, Progress
 
@@ -36,7 +35,7 @@ def within(
     if not strata.any():
         return cut(X, threads, progress, *others)
     parts = members_of(strata)
-    total = _TotalProgress(progress, len(X))
+    total = TotalProgress(progress, len(X))
     is_large = [len(part) > max(LARGE, 2 * len(X) // threads) for part in parts]
 
     def of(part: Labels) -> list[Labels]:
@@ -61,32 +60,3 @@ def within(
         n_cells += int(found[number].max()) + 1
     total.finish()
     return labels
-
-
-class _TotalProgress:
-    """Sums the progress of the strata, each in the unit of its method, and reports it on the calling thread."""
-
-    def __init__(self, progress: Progress | None, n_records: int) -> None:
-        self._progress = progress
-        self._n_records = n_records
-        self._done: dict[int, int] = {}
-        self._caller = threading.get_ident()
-
-    def of(self, number: int, n_here: int, check: Callable[[], None] | None = None) -> Progress | None:
-        """Return the callback of one stratum; `check` stops it when another has failed."""
-        if self._progress is None and check is None:
-            return None
-
-        def report(done: int, total: int) -> None:
-            if check is not None:
-                check()
-            self._done[number] = n_here * done // max(total, 1)
-            if self._progress is not None and threading.get_ident() == self._caller:
-                self._progress(sum(list(self._done.values())), self._n_records)
-
-        return report
-
-    def finish(self) -> None:
-        """Report that all records are done."""
-        if self._progress is not None:
-            self._progress(self._n_records, self._n_records)

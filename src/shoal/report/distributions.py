@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.columns.prepare import categories_in_order, date_units, decoded
+from shoal.columns.prepare import CAST_ERRORS, categories_in_order, date_units, decoded
 from shoal.columns.schema import Column, Kind
 from shoal.report.binning import date_grid, joined, number_grid
 from shoal.report.formatting import significant
@@ -118,7 +118,7 @@ def _summary(numbers: Vector) -> dict[str, float | None]:
 def _bars(column: Column, sides: dict[str, pa.ChunkedArray], k: int) -> dict[str, Any]:
     try:
         counts = {side: _value_counts(values) for side, values in sides.items()}
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+    except CAST_ERRORS:
         return {"figure": None, "note": "Values of this type are not drawn."}
     names = list(dict.fromkeys(name for found in counts.values() for name in found))
     if column.kind is Kind.ORDINAL:

@@ -3,6 +3,6 @@
 PySpark is imported on first use, so that this package can be imported without it.
 """
 
-from shoal.spark.release import SparkRelease, anonymize
+from shoal.spark.spark_release import SparkRelease, anonymize
 
 __all__ = ["SparkRelease", "anonymize"]

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.auditing import Verdict, recount
+from shoal.blocks.block_records import ALONE, CELL, HASHES, SUBJECT, carried, travelling
 from shoal.blocks.blueprint import BORDER_ROUNDS, DEEPER, TOO_LARGE, Blueprint, Summary
 from shoal.blocks.border import SETTLED, destinations
 from shoal.blocks.publish import Measured, publish
-from shoal.blocks.records import ALONE, CELL, HASHES, SUBJECT, carried, travelling
 from shoal.blocks.recount import merged_verdicts
 from shoal.blocks.sample import Sample
 from shoal.blocks.solve import refine_cells, solve
@@ -27,7 +27,7 @@ from shoal.columns.schema import Role, Schema
 from shoal.errors import ParameterError
 from shoal.extras import versions
 from shoal.job import Job
-from shoal.spark.frames import (
+from shoal.spark.spark_frames import (
     Frame,
     Held,
     counted,
@@ -149,7 +149,7 @@ def _sampled(records: Frame, blueprint: Blueprint, leaf: int) -> Sample:
 def _scattered(
     records: Frame, types: pa.Schema, blueprint: Blueprint, leaf: int, n_records: int
 ) -> tuple[Frame, Blueprint]:
-    """Split a leaf of equal points as `shoal.blocks.records.dealt` does; others are the last part."""
+    """Split a leaf of equal points as `shoal.blocks.block_records.dealt` does; others are the last part."""
     from pyspark.sql.functions import expr
 
     first = blueprint.points(_sampled(records, blueprint, leaf).records.slice(0, 1))[0]

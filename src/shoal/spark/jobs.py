@@ -7,9 +7,10 @@ from typing import Any
 from shoal.columns.schema import Schema
 from shoal.errors import FileError, ParameterError
 from shoal.job import Job, Output
-from shoal.spark.frames import Frame
-from shoal.spark.release import SparkRelease, check_spark_job, execute_job
+from shoal.output_places import check_reports
 from shoal.spark.sessions import session, speaking
+from shoal.spark.spark_frames import Frame
+from shoal.spark.spark_release import SparkRelease, check_spark_job, execute_job
 from shoal.typing import Progress
 
 PARQUET = (".parquet", ".pq")
@@ -91,6 +92,7 @@ def run_on_spark(
 
 def spark_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> list[str]:
     """Return the paths that a job writes."""
+    check_reports(output.report, output.json_file, output.form, **output.said())
     path = output.path.rstrip("/")
     local = [output.report, output.json_file, save_job]
     return [path, f"{path}.public.json", f"{path}.internal.json", *(str(each) for each in local if each is not None)]

@@ -24,12 +24,12 @@ from shoal.kernels import Departures, Window
 from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
 from shoal.stream.keys import MISSING, Keys, keys_of, tags_of
-from shoal.stream.layout import Layout
 from shoal.stream.pieces import floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.quasi_identifiers import Encoded, Ordinal
-from shoal.stream.ranges import EPOCH
 from shoal.stream.rules import Rules, as_rules, refuse_unknown
+from shoal.stream.stream_columns import Layout
 from shoal.stream.summary import Summary
+from shoal.stream.unit_ranges import EPOCH
 from shoal.stream.waiting import Waiting
 from shoal.typing import Labels, Seed, Vector
 

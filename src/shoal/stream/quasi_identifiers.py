@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.columns.prepare import CAST_ERRORS
 from shoal.columns.schema import Kind, natural_kind
 from shoal.errors import SchemaError
 from shoal.stream.keys import MISSING, Keys, keys_of
@@ -178,7 +179,7 @@ def as_floats(name: str, column: pa.Array) -> Vector:
     try:
         # A decimal or a very large integer loses digits here, which do not matter for distances.
         numbers = pc.cast(column, pa.float64(), safe=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except CAST_ERRORS:
         raise SchemaError(f"Column {name!r} is of type {column.type} and cannot be read as numbers.") from None
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 

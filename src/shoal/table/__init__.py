@@ -24,12 +24,12 @@ from shoal.table.databases.database import Database
 from shoal.table.excel import EXCEL
 from shoal.table.format import Format, Notes
 from shoal.table.frames import Back, from_frame, without_types
-from shoal.table.labelled import ValueLabels
+from shoal.table.labelled_files import ValueLabels
 from shoal.table.ndjson import NDJSON
 from shoal.table.parquet_arrow import ARROW, PARQUET, parquet_types, read_parquet
 from shoal.table.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
 from shoal.table.sas import SAS
-from shoal.table.source import Stamp, check_stamp, sha256_of_records
+from shoal.table.source_stamps import Stamp, check_stamp, sha256_of_records
 from shoal.table.spss_stata import SPSS, STATA
 from shoal.table.standard_input import DASH, standard_input
 
@@ -81,7 +81,7 @@ class Table:
     labels : ValueLabels or None
         Labels from an SPSS, Stata or SAS file; comments on the columns of a table in a database.
     said : tuple of str
-        What the reader says about the file that its records do not show, such as hidden rows.
+        Notes of the reader on what the records do not show, such as hidden rows.
     mixed : mapping of str to (mapping of str to int)
         Columns that hold values of several types, and the number of values of each.
     index : tuple of str
@@ -493,4 +493,5 @@ def _unread_parquet(
 def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:
     unused = sorted(set(given) - known)
     if unused:
-        raise ParameterError(f"{', '.join(unused)} cannot be given for {what}; these options apply to other formats.")
+        names = ", ".join(unused)
+        raise ParameterError(f"{names} cannot be given for {what}, only for other formats. Leave it out.")

@@ -26,7 +26,7 @@ from shoal.table.clean import check_names, check_wanted, plain
 from shoal.table.csv import csv_names, read_csv
 from shoal.table.databases import place_of
 from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types, write_arrow_parts
-from shoal.table.source import Stamp, check_stamp
+from shoal.table.source_stamps import Stamp, check_stamp
 from shoal.table.standard_input import DASH
 
 AT_ONCE = 1 << 16
@@ -186,9 +186,19 @@ def has_batches(path: Path) -> bool:
 
 
 def _parquet_files(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder, without hidden ones, in the order of their names."""
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".parquet" and path.is_file())
-    found = [path for path in found if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    """Return the Parquet files of a folder in the order of their names; raise if it holds others that are not hidden.
+
+    Files and folders whose names begin with a dot or an underscore are hidden, as Spark's ``_SUCCESS`` is.
+    """
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = [path for path in files if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    found = [path for path in files if path.suffix.lower() == ".parquet"]
+    others = [str(path.relative_to(folder)) for path in files if path.suffix.lower() != ".parquet"]
+    if found and others:
+        raise FileError(
+            f"The folder {str(folder)!r} holds {len(others):,} file(s) that are not Parquet, such as {others[0]!r}: "
+            "records in them would be left out. Move them elsewhere, or let their names begin with an underscore."
+        )
     if not found:
         raise FileError(f"The folder {str(folder)!r} has no Parquet file. Name one file, or a folder of Parquet files.")
     if any("=" in part for path in found for part in path.relative_to(folder).parts[:-1]):

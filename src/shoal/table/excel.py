@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from shoal.errors import FileError, ParameterError
 from shoal.extras import install
-from shoal.table.cells import cell_column
 from shoal.table.clean import check_names, check_wanted
 from shoal.table.csv import several
 from shoal.table.csv_fields import FieldReading, as_fields
 from shoal.table.excel_writing import write_excel
 from shoal.table.format import Format, Notes
+from shoal.table.python_values import cell_column
 from shoal.table.unpacking import Limit
 from shoal.table.workbook_parts import SheetCounts, SheetPart, check_workbook, damaged_workbook, scan_sheet, sheets_of
 

@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import FileError
-from shoal.table.cells import cell_column
 from shoal.table.clean import check_finite, check_flat, check_wanted
 from shoal.table.csv import content_of, several
 from shoal.table.csv_dialect import as_utf8
 from shoal.table.csv_fields import FieldReading, as_fields
 from shoal.table.csv_types import with_iso_dates
 from shoal.table.format import Format, Notes
+from shoal.table.python_values import cell_column
 from shoal.table.unpacking import packed, packed_endings
 
 _ROWS_AT_ONCE = 1 << 14

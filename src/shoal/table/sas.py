@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from shoal.errors import FileError, ParameterError
 from shoal.table.clean import check_finite
 from shoal.table.format import Format, Notes
-from shoal.table.labelled import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
+from shoal.table.labelled_files import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
 
 _TIME_OF_WRITING = re.compile(rb"\d\d[A-Z]{3}\d\d(:\d\d){3}")
 _WIDTH = re.compile(r"(\d+\.?\d*|\.)$")

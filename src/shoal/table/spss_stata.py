@@ -1,14 +1,19 @@
-"""SPSS (.sav, .zsav) and Stata (.dta) files, with variable and value labels."""
+"""SPSS (.sav, .zsav) and Stata (.dta) files, with variable and value labels.
+
+Stata counts time in milliseconds; SPSS counts it in seconds since 1582, as a float64 that is exact to about 2
+microseconds today. So timestamps are written in milliseconds, and those of SPSS are read in steps of 10 microseconds.
+"""
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.table.clean import check_finite
 from shoal.table.format import Format, Notes
-from shoal.table.labelled import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
+from shoal.table.labelled_files import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
 
 
 def read_sav(
@@ -20,7 +25,7 @@ def read_sav(
     """Read an SPSS file. User-defined missing values are kept and listed in the labels."""
     reader = pyreadstat_for(path).read_sav
     table, labels = read_labelled(reader, path, columns, max_unpacked_gb, encoding=encoding, user_missing=True)
-    return table, Notes(labels=labels)
+    return _times_rounded(table, 10), Notes(labels=labels)
 
 
 def read_dta(path: Path, columns: Sequence[str] | None = None, encoding: str | None = None) -> tuple[pa.Table, Notes]:
@@ -41,7 +46,7 @@ def write_sav(table: pa.Table, path: Path, ending: str = ".sav", notes: object =
         "variable_measure": labels.measures,
         "compress": ending == ".zsav",
     }
-    write_labelled(pyreadstat_for(path).write_sav, table, path, labels, options)
+    write_labelled(pyreadstat_for(path).write_sav, _times_rounded(table, 1000), path, labels, options)
     # Date and time of writing, at a fixed offset in the header.
     overwrite(path, 92, b"01 Jan 7000:00:00")
 
@@ -51,12 +56,21 @@ def write_dta(table: pa.Table, path: Path, ending: str = ".dta", notes: object =
     check_finite(table, "Stata")
     labels = labels_for(notes, table)
     options = {"variable_value_labels": labels.values}
-    write_labelled(pyreadstat_for(path).write_dta, table, path, labels, options)
+    write_labelled(pyreadstat_for(path).write_dta, _times_rounded(table, 1000), path, labels, options)
     with open(path, "rb") as file:
         start = file.read(1024)
     mark = b"<timestamp>\x11"
     if mark in start:
         overwrite(path, start.index(mark) + len(mark), b"01 Jan 1970 00:00")
+
+
+def _times_rounded(table: pa.Table, microseconds: int) -> pa.Table:
+    """Return the table with its timestamps rounded to the nearest multiple of some microseconds."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            column = pc.round_temporal(table.column(place), microseconds, "microsecond")
+            table = table.set_column(place, field.name, column)
+    return table
 
 
 SPSS = Format(
@@ -68,7 +82,8 @@ SPSS = Format(
     "the same, with labels",
     extra="spss",
     tells_empty=False,
-    loses="integers beyond 2^53, decimals of more than 15 digits, time zones; an empty text is missing",
+    loses="integers beyond 2^53, decimals of more than 15 digits, time zones, parts of milliseconds; an empty text is "
+    "missing",
 )
 STATA = Format(
     "dta",
@@ -79,6 +94,6 @@ STATA = Format(
     "the same, with labels",
     extra="spss",
     tells_empty=False,
-    loses="integers beyond 2^53, decimals of more than 15 digits, time zones, extended missing values; an empty text "
-    "is missing",
+    loses="integers beyond 2^53, decimals of more than 15 digits, time zones, parts of milliseconds, extended missing "
+    "values; an empty text is missing",
 )

@@ -84,7 +84,7 @@ def _copied() -> _Copy:
 
 
 def _detected(path: Path) -> str:
-    """Return the extension that the first bytes of a file tell."""
+    """Return the extension that the first bytes of a file indicate."""
     with open(path, "rb") as file:
         start = file.read(64)
     for begins, ending in _STARTS.items():

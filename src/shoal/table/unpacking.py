@@ -26,7 +26,7 @@ _PIECE = 1 << 22
 class _Streams:
     """Decompresses the streams of a file, one after another.
 
-    The readers of the standard library leave out what follows a stream and is none, such as a second one with a damaged
+    The readers of the standard library ignore what follows a stream and is not one, such as a second one with a damaged
     start. Here it is an error. Zero bytes between streams are padding.
     """
 

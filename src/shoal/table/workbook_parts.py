@@ -1,4 +1,4 @@
-"""Parts of an Excel workbook: its XML files inside a ZIP archive, looked at before a reader loads them.
+"""Parts of an Excel workbook: its XML files inside a ZIP archive, checked before a reader loads them.
 
 The archive is decompressed in pieces, so that neither a ZIP bomb nor a lone cell in the last corner of a sheet exhausts
 the memory; and what a reader of cells does not report is counted: hidden rows and columns, formulas, errors.

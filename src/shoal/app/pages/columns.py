@@ -243,7 +243,7 @@ def rows_of(draft: Draft, columns: list[dict[str, Any]]) -> list[Row]:
 
 
 def is_settled(draft: Draft, finding: Finding) -> bool:
-    """Tell whether a job already answers a finding."""
+    """Return whether a job already answers a finding."""
     return is_accepted(finding, draft.accept) or any(_is_taken(draft, remedy) for remedy in finding.remedies)
 
 

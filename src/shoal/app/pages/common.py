@@ -35,7 +35,7 @@ STEPS = {
 _MOST_FIELDS = 10_000
 _LONGEST_FIELD = 2**20  # bytes
 _UNREADABLE = (
-    "The form cannot be read: a field is longer than 1 MB, there are too many fields, or its encoding is none that "
+    "The form cannot be read: a field is longer than 1 MB, there are too many fields, or its encoding is not one that "
     "browsers use. Nothing was changed. Shorten the text and send the form again."
 )
 _INSTEAD_OF_UPLOAD = "Make room, or put the file into the folder of the app and choose it there."
@@ -96,7 +96,7 @@ class Form:
         return [value for value in self._data.getlist(name) if isinstance(value, str)]
 
     def has(self, name: str) -> bool:
-        """Tell whether a field or a button was sent."""
+        """Return whether a field or a button was sent."""
         return name in self._data
 
     def numbered(self, prefix: str) -> dict[int, str]:

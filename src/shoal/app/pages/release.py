@@ -180,7 +180,7 @@ def _done(work: Work, number: int) -> Run:
 
 
 def _same_release(work: Work, run: Run, draft: Draft) -> bool:
-    """Tell whether the current job is the one that the release was made from."""
+    """Return whether the current job is the one that the release was made from."""
     return work.history.draft_at(run.job).content == draft.content
 
 

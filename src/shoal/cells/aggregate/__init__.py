@@ -2,8 +2,8 @@
 
 A mean, median, mode or medoid is close to the values of a cell; an interval, a set, an ancestor or a period is true of
 every one of them. What is close is published as missing if more than half of the cell's records miss it; otherwise it
-is computed from the records that have it. What is true says so where a record has no value. Missing values therefore
-never split a cell.
+is computed from the records that have it. A true value states that a record of the cell has none. Missing values
+therefore never split a cell.
 
 Random aggregation, an option, scatters the records of a cell around its mean instead: ``docs/random.md``.
 """

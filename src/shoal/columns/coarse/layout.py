@@ -84,7 +84,7 @@ def _gathered(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def is_interval_struct(type_: pa.DataType) -> bool:
-    """Tell whether a type is that of intervals as structs."""
+    """Return whether a type is that of intervals as structs."""
     return pa.types.is_struct(type_) and [field.name for field in type_][:2] == list(_ENDS)
 
 

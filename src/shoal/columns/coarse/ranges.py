@@ -90,7 +90,7 @@ class Ranges:
         return np.asarray(self.low + np.random.default_rng(seed).random(len(width)) * width)
 
     def holds(self, values: pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Tell for each record whether its own value lies in its range; a missing one where the range says so."""
+        """Return for each record whether its own value lies in its range; a missing one where the range includes it."""
         there = np.asarray(values.is_valid())
         found = np.where(there, False, self.missing | np.isnan(self.low))
         present = decoded(values.drop_null())

@@ -124,7 +124,7 @@ class Sets:
         return np.array([self.members[c][p] if sizes[c] else None for c, p in pairs], dtype=object)
 
     def holds(self, values: pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Tell for each record whether its own value is in its set; a missing one where the set says so."""
+        """Return for each record whether its own value is in its set; a missing one where the set includes it."""
         texts = leaf_texts(values)
         known = pc.unique(texts).drop_null()
         number = {text: place for place, text in enumerate(known.to_pylist())}

@@ -6,16 +6,15 @@ refuses those whose likely reading would publish values of single persons or ave
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 
 from shoal.columns.findings.column_view import ColumnView, Description
 from shoal.columns.findings.finding import Dialect, Finding, Remedy
 from shoal.columns.findings.labelled import labelled_values
 from shoal.columns.findings.mixed import mixed_types
-from shoal.columns.findings.numbers import codes, dates_as_numbers, missing_codes
+from shoal.columns.findings.numbers import codes, dates_as_numbers, missing_codes, thousands_as_decimals
 from shoal.columns.findings.shares import constant, mostly_missing
 from shoal.columns.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants
-from shoal.errors import ParameterError, SchemaError
+from shoal.errors import ParameterError, SchemaError, did_you_mean
 
 __all__ = [
     "FINDINGS",
@@ -41,6 +40,7 @@ FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
     "labelled-values": labelled_values,
     "codes": codes,
     "dates-as-numbers": dates_as_numbers,
+    "thousands-as-decimals": thousands_as_decimals,
     "missing-code": missing_codes,
     "mostly-missing": mostly_missing,
     "constant": constant,
@@ -110,14 +110,16 @@ def findings_of(view: ColumnView) -> list[Finding]:
     return [finding for name, finding in found.items() if name not in explained]
 
 
-def check_accepted(accept: Iterable[str]) -> None:
-    """Refuse names that are not findings."""
+def check_accepted(accept: Iterable[str], columns: Sequence[str]) -> None:
+    """Refuse names that are not findings, and findings of columns that do not exist."""
     known = [*FINDINGS, SINGLE_VALUES]
     for entry in accept:
-        name = entry.rpartition("=")[2]
+        column, _, name = entry.rpartition("=")
+        if column and column not in columns:
+            hint = did_you_mean(column, known=columns)
+            raise SchemaError(f"A finding of column {column!r} is accepted, which is not in the table.{hint}")
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known=known)
             raise ParameterError(f"There is no finding {name!r} to accept.{hint} Findings: {', '.join(known)}.")
 
 

@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from shoal.option_names import option_name
+
 Place = Literal["field", "column", "role", "accept"]
 """Where a setting belongs: parsing of a CSV column, settings of a column, its role, or accepted findings."""
 
@@ -15,13 +17,6 @@ Dialect = Literal["option", "key", "argument"]
 
 HIDDEN = "VALUE"
 """Placeholder for a value of the table that is not shown."""
-
-_FLAGS = {
-    "null_values": "--null-value",
-    "missing_codes": "--missing-code",
-    "identifiers": "--drop",
-    "quasi_identifiers": "--quasi",
-}
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class Remedy:
         return " ".join(self._option(setting, value) for setting, value in self.settings.items())
 
     def _option(self, setting: str, value: Any) -> str:
-        flag = _FLAGS.get(setting, f"--{setting.replace('_', '-')}")
+        flag = option_name(setting)
         if self.place in ("role", "accept"):
             (named,) = value if isinstance(value, list) else [value]
             return f"{flag} {_worded(named)}"

@@ -1,6 +1,7 @@
-"""Numbers that are something else: codes of categories, dates, and codes that stand for a missing value."""
+"""Numbers that are something else: codes, dates, amounts with thousands points, and codes for a missing value."""
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.findings.column_view import ColumnView
@@ -15,6 +16,7 @@ _LEAST_REST = 5  # different values besides the suspected ones
 _MOST_CODES = 4
 _MOSTLY = 0.9
 _SHARE = 0.002
+_LEAST_WITH_POINT = 20  # numbers with a point, and endings of theirs, that say something
 
 _NINES = {10**digits - step for digits in range(2, 13) for step in (1, 2, 3, 4)}
 _REPEATED = {int(str(digit) * times) for digit in (7, 8, 9) for times in range(2, 13)}
@@ -71,6 +73,36 @@ def dates_as_numbers(view: ColumnView) -> Finding | None:
         f"{view.share(n_dates)} of the records hold a number that is a date (year, month, day)",
         "Dates are averaged like amounts: a cell of 19800131 and 19800201 would publish a number that is no date",
         (*readings, Remedy("column", view.name, {"kind": "ordinal"}), Remedy("column", view.name, {"kind": "numeric"})),
+        question=True,
+    )
+
+
+def thousands_as_decimals(view: ColumnView) -> Finding | None:
+    """Find amounts whose points separate thousands: 850 and 22.096, of which no number lies between 0 and 1."""
+    if not view.has_fields or not pa.types.is_floating(view.values.type) or len(view.numbers) < _LEAST_RECORDS:
+        return None
+    numbers = np.abs(view.numbers)
+    if numbers.max() >= 1000:
+        return None
+    has_point = numbers != np.rint(numbers)
+    thousandths = numbers[has_point] * 1000
+    endings = np.rint(thousandths).astype(np.int64) % 1000
+    # Of amounts, one in ten ends in 0 and one in a thousand in 000; those below 1000 have no point.
+    few_whole = np.count_nonzero(~has_point) < max(3, 0.01 * len(numbers))
+    if few_whole or len(np.unique(endings)) < _LEAST_WITH_POINT or numbers[has_point].min() < 1:
+        return None
+    if np.abs(thousandths - np.rint(thousandths)).max() > 1e-6 or np.mean(endings % 10 != 0) < 0.8:
+        return None
+    return Finding(
+        "thousands-as-decimals",
+        view.name,
+        f"{view.share(int(has_point.sum()))} of the records hold a number of at least 1 with three decimals, the "
+        "others a whole number below 1000, as if the point separated thousands",
+        "Read as a decimal point, amounts of a thousand and more become a thousandth of what they are",
+        (
+            Remedy("field", view.name, {"thousands": ".", "decimal": ","}),
+            Remedy("accept", view.name, {"accept": [f"{view.name}=thousands-as-decimals"]}),
+        ),
         question=True,
     )
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.columns.hierarchy.calendar import calendar
-from shoal.columns.hierarchy.files import read_hierarchy
+from shoal.columns.hierarchy.hierarchy_files import read_hierarchy
 from shoal.columns.hierarchy.prefix import prefix
 from shoal.columns.hierarchy.steps import steps
 from shoal.columns.hierarchy.tree import Hierarchy, leaf_texts

@@ -7,7 +7,7 @@ from shoal.columns.hierarchy.tree import Hierarchy
 
 
 def drawn(tree: Hierarchy, most: int) -> list[str]:
-    r"""Return the lines of a drawing, at most so many: lower levels are counted where there is no room for them.
+    r"""Return the lines of a drawing, up to a maximum number: lower levels are counted where there is no room for them.
 
     Examples
     --------

@@ -105,7 +105,7 @@ class Hierarchy:
         return np.asarray(found.fill_null(-1), dtype=np.int64)
 
     def below(self, leaf: Labels, node: Labels) -> NDArray[np.bool_]:
-        """Tell for pairs of leaf and node whether the leaf lies below the node, or is it."""
+        """Return for pairs of leaf and node whether the leaf lies below the node, or is it."""
         return np.asarray((self.nodes[leaf] == node[:, None]).any(axis=1))
 
     def common(self, leaf: Labels, cells: Labels, n_cells: int, lowest: int = 0) -> Labels:

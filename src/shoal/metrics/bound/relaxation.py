@@ -1,8 +1,8 @@
 """Relaxation: the linear program behind the strong lower bound, solved in rounds, and the Lagrangian that is reported.
 
 Minimise sum(d_ij**2 * x_ij) / k over links x_ij in [0, 1] and shares s_i in [k / (2k - 1), 1] with
-``s_i + sum_j x_ij = k`` and the inequalities of `shoal.metrics.bound.cuts`. A partition into cells of k to 2k - 1
-records satisfies all of them with an objective equal to its SSE, so the minimum is a lower bound.
+``s_i + sum_j x_ij = k`` and the inequalities of `shoal.metrics.bound.inequalities`. A partition into cells of k to
+2k - 1 records satisfies all of them with an objective equal to its SSE, so the minimum is a lower bound.
 
 Only near pairs and violated cuts are held. That, and stopping early, weakens the bound but keeps it valid: the result
 is the Lagrangian over all pairs, a lower bound for any multipliers. ``docs/bound.md`` has the proofs.
@@ -18,7 +18,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.extras import install
-from shoal.metrics.bound.cuts import Cuts, Indices, count, separate
+from shoal.metrics.bound.inequalities import Cuts, Indices, count, separate
 from shoal.typing import Matrix, Vector
 
 _STEPS = 80

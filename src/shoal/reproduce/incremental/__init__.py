@@ -16,7 +16,7 @@ from shoal.reproduce.claims import as_text
 from shoal.reproduce.data_and_results import Missing, census, drawn, make_folder, save
 from shoal.reproduce.incremental import reference_times
 from shoal.reproduce.incremental.claims import claims
-from shoal.reproduce.incremental.runs import LINES, Problem, Result, census_problem, gaussian_problem, measure
+from shoal.reproduce.incremental.variant_runs import LINES, Problem, Result, census_problem, gaussian_problem, measure
 
 __all__ = ["claims", "command"]
 

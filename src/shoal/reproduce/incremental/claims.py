@@ -7,7 +7,7 @@ import numpy as np
 
 from shoal.reproduce.claims import Claim, untested
 from shoal.reproduce.incremental.reference_times import Row
-from shoal.reproduce.incremental.runs import LINES, Result
+from shoal.reproduce.incremental.variant_runs import LINES, Result
 
 LARGE_CENSUS = 'the thesis has "Large Census", 13 columns, which is not publicly at hand; ours has nine'
 BUSY = "processor times of a machine that did other work; caches are shared, so single times are off by a tenth or two"

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from shoal.batches.planning import Arrivals
 from shoal.batches.planning.formulas import CRITICAL_HEAD_START, critical_share, earliest, optimal_share
-from shoal.reproduce.incremental.runs import Result
+from shoal.reproduce.incremental.variant_runs import Result
 
 COLOURS = {
     "2MDAV": "#2171b5",

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from shoal.partition import partition
 from shoal.reproduce.data_and_results import timed
 from shoal.reproduce.fmdav.switches import numpy_mdav
-from shoal.reproduce.incremental.runs import Problem
+from shoal.reproduce.incremental.variant_runs import Problem
 
 PRINTED = {
     ("gaussian", 50_000, 10, 5): 22.41,

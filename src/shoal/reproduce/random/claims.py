@@ -132,6 +132,6 @@ def _attack(spread: Lines, data: str) -> list[Claim]:
             f"{100 * max(max(known[rho].values()) for rho in rhos):.0f} % of its values recovered, "
             f"{100 * min(blind.values()):.0f} to {100 * max(blind.values()):.0f} % by one who does not see the release",
             max(gains) < 0.05,
-            "" if max(gains) < 0.05 else "the range of the noise is that of the cell, and tells it",
+            "" if max(gains) < 0.05 else "the range of the noise is that of the cell, and reveals it",
         ),
     ]

@@ -268,10 +268,12 @@ class Pipe:
     def _refusal(self, number: int, reason: str, column: str | None = None) -> InputError:
         assert self._source is not None
         where = "" if column is None else f"column {column!r}, "
+        may_be_csv = number == 1 and reason == LineReason.MALFORMED and self.reading.form is Form.NDJSON
+        hint = " Lines are read as JSON objects; for CSV add --csv." if may_be_csv else ""
         kept = "is in the checkpoint" if self._checkpoint is not None else "was released"
         return InputError(
             f"Line {number} of {self._source.name} cannot be used: {where}{reason}. The stream ended there; what came "
-            f"before {kept}. Correct the line, or let such lines go to the side output (--on-error side)."
+            f"before {kept}.{hint} Correct the line, or let such lines go to the side output (--on-error side)."
         )
 
     def _push(self, read: Read) -> None:

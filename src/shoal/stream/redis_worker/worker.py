@@ -17,7 +17,7 @@ from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pieces import as_binary, one_batch
 from shoal.stream.pipe.lines import Form, Read, Reader, Reading, Writer
 from shoal.stream.redis_worker import scripts
-from shoal.stream.redis_worker.names import ID, Limits, Names
+from shoal.stream.redis_worker.redis_keys import ID, Limits, Names
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, said
 from shoal.stream.redis_worker.saved import Saved
 

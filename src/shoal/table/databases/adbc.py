@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shoal.errors import DatabaseError
 from shoal.table.databases.connection import Connection
-from shoal.table.databases.names import Name, quoted
+from shoal.table.databases.sql_names import Name, quoted
 
 _STATE = re.compile(r"SQLSTATE: (\w{5})")
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from shoal.errors import DatabaseError, ParameterError, did_you_mean
-from shoal.table.databases.names import Name, check_storable
+from shoal.table.databases.sql_names import Name, check_storable
 
 
 class Origin(NamedTuple):

@@ -17,8 +17,8 @@ from shoal.table.clean import check_names, check_wanted
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Relation, refused, subquery
 from shoal.table.databases.database import Database
-from shoal.table.databases.files import check_file, identity_of
-from shoal.table.databases.names import Name, literal, quoted
+from shoal.table.databases.database_files import check_file, identity_of
+from shoal.table.databases.sql_names import Name, literal, quoted
 from shoal.table.databases.values import checked
 
 _MAGIC = b"DUCK"

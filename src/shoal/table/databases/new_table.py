@@ -11,7 +11,7 @@ from shoal.errors import DatabaseError, ParameterError
 from shoal.table.databases import Place
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Origin, Relation, transaction
-from shoal.table.databases.names import Name, literal, quoted
+from shoal.table.databases.sql_names import Name, literal, quoted
 
 MANIFEST = "shoal_manifest"
 """Table that holds the public manifest of every release in its schema."""

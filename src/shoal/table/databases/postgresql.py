@@ -9,15 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.addresses import REMEDY
 from shoal.errors import DatabaseError, FileError
 from shoal.extras import install
+from shoal.passwords import REMEDY
 from shoal.table.clean import check_names, check_texts, check_wanted
 from shoal.table.databases.adbc import AdbcConnection, is_adbc
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Relation, refused, subquery
 from shoal.table.databases.database import Database
-from shoal.table.databases.names import Name, literal, quoted
+from shoal.table.databases.sql_names import Name, literal, quoted
 from shoal.table.databases.values import checked, decimals, in_microseconds
 
 _SETTINGS = (
@@ -140,7 +140,7 @@ class PostgreSQL(AdbcConnection):
             "FROM pg_catalog.pg_database WHERE datname = current_database()"
         )
         ask = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()"
-        # Where the server does not tell its number, all databases of the same number are taken for one.
+        # Where the server does not show its number, all databases of the same number are taken for one.
         self.identity = frozenset({("postgresql", database, *(self.rows(ask)[0] if may_ask else ()))})
 
     def commit(self) -> None:

@@ -19,8 +19,8 @@ from shoal.table.databases.adbc import AdbcConnection, is_adbc
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Relation, refused, subquery
 from shoal.table.databases.database import Database
-from shoal.table.databases.files import check_file, identity_of
-from shoal.table.databases.names import Name, literal, quoted
+from shoal.table.databases.database_files import check_file, identity_of
+from shoal.table.databases.sql_names import Name, literal, quoted
 from shoal.table.databases.values import checked, in_microseconds
 
 _BATCH = 65_536

@@ -1,4 +1,4 @@
-"""Cells: columns of Python values, as a spreadsheet or JSON has them, become typed columns.
+"""Python values: columns of Python values, as a spreadsheet or JSON has them, become typed columns.
 
 The type of a column is that of its cells; nothing is converted from text unless the caller asks for it. A column with
 cells of several types becomes text, and the number of cells of each type is reported.

@@ -1,4 +1,4 @@
-"""Steps: undo, redo, the list of all jobs, and what changed between two of them."""
+"""History: undo, redo, the list of all jobs, and what changed between two of them."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Worker: the child process that does what takes time, through the same functions as the command line.
+"""Child process: the child process that does what takes time, through the same functions as the command line.
 
 It reads one line of JSON from standard input, which names a file, and appends lines of JSON to that file: stages,
 parts, and in the end what was found or why it was refused. It ends when standard input does.
@@ -35,14 +35,14 @@ from shoal.files import check_free, replacing, sha256
 from shoal.inspection import inspect
 from shoal.inspection.combinations import MOST, revealing
 from shoal.job import Job
+from shoal.job_checks import prepared
 from shoal.manifest import read_internal
 from shoal.models.serialization import as_models
-from shoal.preparing import prepared
 from shoal.release import Release, output_files, run
 from shoal.report import render
 from shoal.report.sentences import explanation, headline, reached_in_words, what_was_done
 from shoal.table import Table, read
-from shoal.table.source import Stamp
+from shoal.table.source_stamps import Stamp
 from shoal.typing import Labels
 
 Result = dict[str, Any]
@@ -133,7 +133,7 @@ def _unique(table: Table, names: list[str], k: int | None) -> Result:
     codes = {name: value_codes(one_missing(decoded(arrow[name]))).astype(np.int32) for name in names}
     sizes = np.bincount(class_ids(pa.table(dict(codes.items()))))
     alone = {name: int(np.count_nonzero(np.bincount(column) == 1)) for name, column in codes.items()}
-    telling = [name for name in codes if alone[name] < MOST * table.n_records]  # the others tell enough by themselves
+    telling = [name for name in codes if alone[name] < MOST * table.n_records]  # others identify by themselves
     most = sorted(telling, key=lambda name: -int(codes[name].max(initial=0)))[:_COMBINED]
     combinations, _ = revealing({name: codes[name] for name in names if name in most})
     return {

@@ -1,4 +1,4 @@
-"""Cuts: inequalities that every partition into cells of at least k satisfies, and the search for violated ones.
+"""Inequalities that every partition into cells of at least k satisfies, and the search for violated ones.
 
 A cell of c records gives its pairs the link x_ij = k/c and its records the share s_i = k/c; pairs in different cells
 have the link 0. A solution of the relaxed problem has links and shares in between. ``docs/bound.md`` proves the two

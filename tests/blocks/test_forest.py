@@ -1,6 +1,6 @@
 import numpy as np
 
-from shoal.blocks.cuts import Forest, grow, main_direction
+from shoal.blocks.forest import Forest, grow, main_direction
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2_000, 3)) * [3.0, 2.0, 1.0]

@@ -104,7 +104,7 @@ def _path(leaf: str, parent: dict[str, str], what: str) -> tuple[str, ...]:
 
 
 def _all_reached(paths: list[tuple[str, ...]], parent: dict[str, str]) -> bool:
-    """Tell whether every label lies above a leaf; one that does not is part of a cycle."""
+    """Return whether every label lies above a leaf; one that does not is part of a cycle."""
     return set(parent) <= {label for path in paths for label in path}
 
 

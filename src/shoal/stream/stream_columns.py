@@ -1,4 +1,4 @@
-"""Layout: the columns of a stream and their roles, fixed by its first batch."""
+"""Stream columns: the columns of a stream and their roles, fixed by its first batch."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import kernels
+from shoal.columns.prepare import CAST_ERRORS
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
 from shoal.stream.keys import Keys, tags_of
 from shoal.stream.pieces import no_rows
 from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, as_quasi, indicator
-from shoal.stream.ranges import Ranges
 from shoal.stream.rules import Rules
+from shoal.stream.unit_ranges import Ranges
 from shoal.typing import Labels, Matrix, Vector
 
 
@@ -162,7 +163,7 @@ def _as_typed(field: pa.Field, column: pa.Array) -> pa.Array:
         return column
     try:
         return column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+    except CAST_ERRORS:
         raise SchemaError(
             f"Column {field.name!r} was {field.type} and is now {column.type}: the schema has changed. "
             "Start a new stream for the new schema."
@@ -173,7 +174,7 @@ def _bounds(column: Quasi, pair: tuple[object, object]) -> tuple[float, float]:
     if isinstance(column, Date):
         try:
             ends = pa.array(list(pair)).cast(column.unit)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        except CAST_ERRORS:
             raise SchemaError(f"The range of column {column.name!r} cannot be read as {column.unit}.") from None
         low, high = column.read(ends).values  # type: ignore[misc]
         return float(low), float(high)

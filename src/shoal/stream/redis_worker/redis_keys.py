@@ -1,4 +1,4 @@
-"""Names: the keys of a worker in Redis, and its limits."""
+"""Redis keys: the names of a worker in Redis, and its limits."""
 
 from dataclasses import dataclass
 

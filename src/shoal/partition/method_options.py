@@ -1,4 +1,4 @@
-"""Options: the keyword-only arguments of a registered function."""
+"""Method options: the keyword-only arguments of a registered function."""
 
 import inspect
 from collections.abc import Callable

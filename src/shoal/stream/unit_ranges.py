@@ -1,4 +1,4 @@
-"""Ranges: the width that counts as one unit of distance in each column with numeric positions.
+"""Unit ranges: the width that counts as one unit of distance in each column with numeric positions.
 
 Ranges are declared, or learned from the tuples that wait when the first one is due (without extra delay) and then
 frozen or slowly adapted.

@@ -1,4 +1,4 @@
-"""Source of a table: detects a file or frame that changes while a release is made."""
+"""Source stamps: detect a file or frame that changes while a release is made."""
 
 import hashlib
 import os

@@ -12,24 +12,23 @@ from pathlib import Path
 from typing import Any, Self
 
 from shoal.auditing import Verdict
+from shoal.blocks.block_records import carried, check_column_names
 from shoal.blocks.block_release import BlockRelease
 from shoal.blocks.limits import check_limits
-from shoal.blocks.records import carried, check_column_names
 from shoal.columns.schema import Schema, as_names
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.files import replacing_all
 from shoal.job import Job
+from shoal.job_checks import check_job, check_late
 from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models import Model
-from shoal.preparing import check_job, check_late
+from shoal.output_places import check_reports
 from shoal.report import FORMATS, Form, gather
 from shoal.spark.engine import ORDER, Made, fitted, made, recounted
-from shoal.spark.frames import Frame, fingerprint, quoted, types_of
+from shoal.spark.parquet_folder import Folder, digest_of
 from shoal.spark.sessions import speaking, use_this_interpreter
-from shoal.spark.writing import Folder, digest_of
-from shoal.typing import Progress, Seed
-
-Names = Sequence[str] | str
+from shoal.spark.spark_frames import Frame, fingerprint, quoted, types_of
+from shoal.typing import Names, Progress, Seed
 
 
 def anonymize(
@@ -256,6 +255,7 @@ class SparkRelease(BlockRelease):
         """
         split = as_names(partition_by)
         self._check_split(split)
+        check_reports(report, json, form, title=title, author=author, date=date)
         reports = {name: Path(each) for name, each in (("html", report), ("json", json)) if each is not None}
         facts = (
             gather(self, form, title=title, author=author, date=date, file=path.rsplit("/", 1)[-1]) if reports else {}

@@ -1,4 +1,4 @@
-"""Records: a batch as it travels between the stages: prepared columns, and a hash of its content for each record.
+"""Block records: a batch as it travels between the stages: prepared columns, and a hash of its content for each record.
 
 The order of records is that of their hashes wherever an order can matter, so that no result depends on the order, the
 files or the batches that records came in. Records with the same hash are equal in every column and interchangeable.

@@ -1,4 +1,4 @@
-"""Reviewing: what somebody should look at before a release is published."""
+"""Release warnings: what somebody should look at before a release is published."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -56,7 +56,7 @@ class Reviewable(Protocol):
 
     @property
     def said(self) -> Sequence[str]:
-        """What the reader of the input says about it."""
+        """Notes of the reader on the input."""
 
     @property
     def contributions(self) -> Sequence[Contribution]:

@@ -1,4 +1,4 @@
-"""Cuts: trees of cuts across principal directions, found on a sample, that send points to leaves.
+"""Forest: trees of cuts across principal directions, found on a sample, that send points to leaves.
 
 A tree depends on the sample alone. Where a point goes depends on the point and the tree alone, not on the points beside
 it: projections are summed coordinate by coordinate, and directions are rounded, so that a last digit of the linear
@@ -255,7 +255,7 @@ class Forest:
 
 
 def join_neighbours(counts: Labels, least: int) -> Labels:
-    """Return groups of neighbours, from 0, that have at least so many records; the last ones join those before."""
+    """Return groups of neighbours, from 0, of at least a given number of records; the last ones join those before."""
     groups, group, total = np.zeros(len(counts), dtype=np.int64), 0, 0
     for place, count in enumerate(counts):
         if total >= least:

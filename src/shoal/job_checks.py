@@ -1,4 +1,4 @@
-"""Preparing: a job is validated against its table, once, before the partition."""
+"""Job checks: a job is validated against its table, once, before the partition."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -79,7 +79,7 @@ def check_late(job: Job) -> None:
 
 def check_job(job: Job, schema: Schema) -> None:
     """Raise on settings that contradict each other or the columns, whatever the records are."""
-    check_accepted(job.accept)
+    check_accepted(job.accept, [column.name for column in schema.columns])
     check_intervals(job.intervals, schema)
     if job.rho and job.models:
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""Writing: a release as a folder of Parquet files, on any file system that Spark can write to.
+"""Parquet folder: a release as a folder of Parquet files, on any file system that Spark can write to.
 
 Spark's committer makes the files appear together. The marker ``_SUCCESS`` appears last: after the files have been read
 back and recounted, and after the manifests. A folder without it is not a release.
@@ -15,9 +15,7 @@ import pyarrow as pa
 
 from shoal.errors import FileError
 from shoal.files import replacing_all
-from shoal.spark.frames import Frame
-
-MARKER = "_SUCCESS"
+from shoal.spark.spark_frames import Frame
 
 _MARKING = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 

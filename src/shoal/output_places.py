@@ -1,4 +1,4 @@
-"""Placing: where the table of a release and the files beside it go. Either all of them appear or none.
+"""Output places: where the table of a release and the files beside it go. Either all of them appear or none.
 
 The table goes to a file; to standard output, which gets its first byte last; or to a new table of a database, in one
 transaction, which is committed last.
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.coarse.layout import laid_out, written_names
-from shoal.errors import ParameterError
+from shoal.errors import FileError, ParameterError
 from shoal.files import check_free, hidden_folder, replacing_all, sha256
 from shoal.job import Order
 from shoal.report import Form, ReleaseLike
@@ -27,7 +27,7 @@ from shoal.table.batches import Batches
 from shoal.table.clean import empty_made_missing, plain, publishable, reordered
 from shoal.table.databases import place_of
 from shoal.table.databases.new_table import NewTable, TableAt, check_free_table, new_table
-from shoal.table.source import sha256_of_records
+from shoal.table.source_stamps import sha256_of_records
 from shoal.table.standard_input import DASH
 from shoal.table.standard_output import StandardOutput
 from shoal.typing import Labels
@@ -74,7 +74,7 @@ class InMemory(ReleaseLike, Protocol):
 class Files:
     """The files of a release: the table, its two manifests, and optionally reports and job.
 
-    In a database, the table and its public manifest are no files; on standard output, the table is none.
+    In a database, the table and its public manifest are not files; on standard output, the table is not a file.
     """
 
     table: Path | TableAt | StandardOutput
@@ -95,7 +95,8 @@ class Files:
         manifest: str | os.PathLike[str] | None = None,
         to_format: str | None = None,
     ) -> "Files":
-        """Return the files; raise if the extension of the table is unknown, or a table in a database is not named."""
+        """Return the files; raise if an extension does not fit, or a table in a database is not named."""
+        check_reports(report, json, form)
         others = [None if each is None else Path(each) for each in (report, json, job, manifest)]
         if os.fspath(path) == DASH:
             check_for_standard_output(to_table, manifest)
@@ -159,6 +160,24 @@ class Files:
         """The files that are not meant for publication."""
         public = {self.table, self.public_manifest, *(self.reports.values() if self.form == "public" else ())}
         return [path for path in self.paths if path not in public]
+
+
+def check_reports(
+    report: str | os.PathLike[str] | None, json: str | os.PathLike[str] | None, form: Form = "internal", **said: Any
+) -> None:
+    """Raise if the extension of a report does not fit its format, or if there is something to say and no report."""
+    unused = [name for name, value in said.items() if value is not None] + ["form"] * (form == "public")
+    if report is None and json is None and unused:
+        raise ParameterError(
+            f"{', '.join(unused)} can only be given for a report, and none was asked for. Name its file (report), or "
+            "leave it out."
+        )
+    for path, format_, endings in ((report, "an HTML page", (".html", ".htm")), (json, "JSON", (".json",))):
+        if path is not None and not os.fspath(path).lower().endswith(endings):
+            raise FileError(
+                f"The report {Path(path).name!r} would be {format_}, which its extension does not say. Choose a name "
+                f"that ends in {' or '.join(endings)}."
+            )
 
 
 def check_for_standard_output(to_table: str | None, manifest: str | os.PathLike[str] | None) -> None:

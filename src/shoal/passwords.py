@@ -1,4 +1,4 @@
-"""Addresses hold no passwords: they would end up in the process list, in job files and in manifests."""
+"""Passwords are refused in addresses: they would end up in the process list, in job files and in manifests."""
 
 import re
 from urllib.parse import parse_qsl
