@@ -80,7 +80,7 @@ class Hosts {
             return;
         }
         for (std::size_t n = inertial_ ? 4 : 1;; n *= 4) {
-            const auto found = still_->search(scaled_, std::min(n, still_->size()), false, home_).nearest;
+            const auto found = still_->search({scaled_, std::min(n, still_->size()), false, home_}).nearest;
             for (const Candidate& one : found) offer(best, point, cells_[one.record]);
             home_ = still_->home(found.front().record);
             const std::uint32_t last = cells_[found.back().record];

@@ -413,7 +413,7 @@ class RemainingRecords : OneAtATime {
     std::int64_t farthest(const Point& point) {
         return alone([&]() -> std::int64_t {
             check(remaining_.size() > 0, "no record remains");
-            return search(point, 0, true).farthest.record;
+            return search(point, 0, true).farthest.front().record;
         });
     }
     std::int64_t farthest_from_centroid() {
@@ -461,11 +461,11 @@ class RemainingRecords : OneAtATime {
         check(remains(record), "the record does not remain");
         check_cell_size(k, remaining_.size());
     }
-    Remaining::Answer search(const Point& point, std::size_t k, bool wants_farthest) {
+    Answer search(const Point& point, std::size_t k, bool wants_farthest) {
         check_length(point.shape(0), point_.size());
         check_finite(span(point));
         for (std::size_t j = 0; j < point_.size(); ++j) point_[j] = point.data()[j] * remaining_.scale();
-        return remaining_.search(point_, k, wants_farthest, home_);
+        return remaining_.search({point_, k, wants_farthest, home_});
     }
     double unscaled(double squared) const { return squared / remaining_.scale() / remaining_.scale(); }
 

@@ -14,7 +14,7 @@ inline std::vector<std::int64_t> gather(Remaining& remaining, std::uint32_t reco
                                         std::span<double> point) {
     const std::uint32_t home = remaining.home(record);
     remaining.remove(record);
-    const Remaining::Answer answer = remaining.search(remaining.scaled(record, point), k - 1, false, home);
+    const Answer answer = remaining.search({remaining.scaled(record, point), k - 1, false, home});
     std::vector<std::int64_t> members{record};
     for (const Candidate& member : answer.nearest) {
         members.push_back(member.record);
@@ -39,7 +39,7 @@ inline std::vector<std::int64_t> grow(Remaining& remaining, std::uint32_t record
             total[j] += point[j];
             point[j] = total[j] / static_cast<double>(members.size());
         }
-        record = remaining.search(point, 1, false, home).nearest.front().record;
+        record = remaining.search({point, 1, false, home}).nearest.front().record;
         poller.tick();
     }
     remaining.tidy();

@@ -56,7 +56,8 @@ class Centroids {
         if (still_ && still_->size() > 0) {
             scaled_.assign(point.begin(), point.end());
             for (double& value : scaled_) value *= still_->scale();
-            const auto found = still_->search(scaled_, std::min(full.size() + 1, still_->size()), false, home_).nearest;
+            const auto found =
+                still_->search({scaled_, std::min(full.size() + 1, still_->size()), false, home_}).nearest;
             home_ = still_->home(found.front().record);
             for (const Candidate& candidate : found)
                 if (allowed(cells_[candidate.record])) {

@@ -64,6 +64,11 @@ struct Candidate {
     }
 };
 
+// The farther first, then by record number.
+inline bool is_farther(const Candidate& a, const Candidate& b) {
+    return a.distance > b.distance || (a.distance == b.distance && a.record < b.record);
+}
+
 // The farthest record so far; of equally far ones the one with the lowest number.
 struct Farthest {
     double distance = -1.0;

@@ -27,11 +27,23 @@
 
 namespace shoal {
 
-// A question: the point, and how it lies to the lattice. All threads read it.
-struct Query {
+// The k records nearest to a scaled point, and the farthest one if it is wanted. `home` is a block to start at.
+struct Question {
     std::span<const double> point;
     std::size_t k = 0;
     bool wants_farthest = false;
+    std::uint32_t home = 0;
+};
+
+struct Answer {
+    std::vector<Candidate> nearest;  // nearest first
+    // The farthest one and, if they were found beside it, those that follow; the farthest first, and none left out.
+    std::vector<Candidate> farthest;
+};
+
+// A question, and how its point lies to the lattice. All threads read it.
+struct Query {
+    Question asked;
 
     // The point in the coordinates of the lattice. All lengths are in steps.
     std::vector<double> turned;
@@ -42,10 +54,12 @@ struct Query {
     double hidden2 = 0;     // the most that coordinates left out can add to a squared distance
     double near_error = 0;  // rounding errors of a record and of the point's projection onto the cube
     double far_error = 0;   // rounding errors of a record and of the point itself
-    // The point as a float in turned coordinates, not in steps, and what rounding it is at most; as the records are
-    // kept.
+
+    // The point in turned coordinates, not in steps, as a float like the records; how much distances between the two
+    // are wrong by rounding, and how much coordinates left out can add to a squared one.
     std::vector<float> rotated;
-    double rotated_error = 0;
+    double estimate_error = 0;
+    double left_out2 = 0;
 };
 
 // What all threads know: squared distances that the k nearest do not exceed, and that the farthest does not fall below.
@@ -65,26 +79,59 @@ struct alignas(128) CommonLimits {
     }
 };
 
-// What one thread has found, and the limits that it looks within.
-struct Findings {
-    // Number of records measured at a time, whose rows are fetched together.
-    static constexpr std::size_t max_pending = 12;
-
-    Nearest nearest{0};
-    Farthest farthest;
-    double nearest2 = 0;  // the common limits that the following ones were computed from
+// Which records matter, by what is known of the k nearest and of the farthest.
+struct Limits {
+    double nearest2 = 0;  // squared distances, as in CommonLimits
     double farthest2 = 0;
+    double most = 0;        // the estimate of a record that may be among the nearest is no larger
+    double least = 0;       // the estimate of a record that may be the farthest is no smaller
     double near_limit = 0;  // in steps: a record that may be among the nearest is no farther than this
     double far_limit = 0;   // a record that may be the farthest is no nearer than this
     Sieve sieve{};
-    std::size_t n_limits = 0;  // how often the limits have moved
-    std::array<std::uint32_t, max_pending + block_size> pending;
+};
+
+// What one thread has found, and the limits that it looks within.
+struct Findings {
+    // Number of records estimated at a time, whose coordinates are fetched together.
+    static constexpr std::size_t max_pending = 12;
+
+    // Records that may be among the k nearest, or the farthest, with estimates of their squared distances.
+    std::vector<Candidate> near, far;
+    std::size_t k = 0;
+    std::size_t n_near = 0;  // that many of them are enough to lower the limit, or to drop those beyond it
+    std::size_t n_far = 0;
+    double largest = 0;  // estimate
+    Limits limits;
+    std::size_t n_limits = 0;                                     // how often the limits have moved
+    std::array<std::uint32_t, max_pending + block_size> pending;  // places
     std::size_t n_pending = 0;
 
-    void offer(const Candidate& candidate) {
-        nearest.offer(candidate);
-        farthest.offer(candidate);
+    void restart(std::size_t n_nearest) {
+        near.clear();
+        far.clear();
+        k = n_near = n_nearest;
+        n_far = few;
+        largest = 0;
+        limits.nearest2 = -1;  // not known yet
     }
+    void offer(const Candidate& estimated) {
+        if (estimated.distance <= limits.most) near.push_back(estimated);
+        if (estimated.distance < limits.least) return;
+        far.push_back(estimated);
+        largest = std::max(largest, estimated.distance);
+    }
+    // Drops what is beyond the limits.
+    void drop_near() {
+        std::erase_if(near, [this](const Candidate& one) { return one.distance > limits.most; });
+        n_near = std::max(k, near.size() + std::max(near.size() / 2, few));
+    }
+    void drop_far() {
+        std::erase_if(far, [this](const Candidate& one) { return one.distance < limits.least; });
+        n_far = far.size() + std::max(far.size() / 2, few);
+    }
+
+  private:
+    static constexpr std::size_t few = 8;
 };
 
 class LatticeScreen {
@@ -101,7 +148,8 @@ class LatticeScreen {
           n_dims_(turn.n_kept()),
           quads_((n_dims_ + 3) / 4),
           width_(4 * quads_),
-          parts_(pool.size()) {}
+          rounding_(2.4e-7 * static_cast<double>(n_dims_ + 8)),
+          looks_(pool.size()) {}
 
     std::size_t size() const { return size_; }
     std::size_t size_when_laid_out() const { return size_laid_out_; }
@@ -156,6 +204,9 @@ class LatticeScreen {
         leaving_.clear();
     }
 
+    // Says that a record will be measured or read soon.
+    void fetch_record(std::uint32_t record) const { fetch(X_[record]); }
+
     // Squared distance, as it decides.
     double measure(std::uint32_t record, std::span<const double> point) const {
         const auto row = X_[record];
@@ -167,86 +218,66 @@ class LatticeScreen {
         return sum;
     }
 
-    // Asks for the k records nearest to a point, and for the farthest one if it is wanted.
-    void pose(std::span<const double> point, std::size_t k, bool wants_farthest) {
-        pose(asked_, point, k, wants_farthest);
-        common_.nearest.store(std::numeric_limits<double>::infinity(), std::memory_order_relaxed);
-        common_.farthest.store(-1.0, std::memory_order_relaxed);
-    }
+    // Number of questions that can be asked at once.
+    static constexpr std::size_t most_questions = 2;
 
-    // Looks through all blocks, on as many threads as pay. Each calls first(thread, findings) before it looks at
-    // its first block. Returns what all have found; valid until the next query.
-    template <class First>
-    Findings& search(const First& first) {
-        Skips& skips = skips_[asked_.wants_farthest];
-        const bool by_boxes = skips.n_left == 0;
-        if (!by_boxes) --skips.n_left;
+    // Looks through all blocks once for all questions, on as many threads as pay; and through other records, in so many
+    // chunks: measure_others(chunk, question's number, found) calls found(candidate) for each of them.
+    template <class MeasureOthers>
+    void search(std::span<const Question> questions, std::size_t n_chunks, const MeasureOthers& measure_others,
+                std::span<Answer> answers) {
+        n_searches_ = questions.size();
+        for (const Question& question : questions) expect(question.home);
+        for (std::size_t i = 0; i < n_searches_; ++i) {
+            Search& search = searches_[i];
+            begin(search, questions[i]);
+            if (n_chunks > 0 && questions[i].wants_farthest)
+                measure_others(0, i, [&](const Candidate& one) { search.common.offer_farthest(one.distance); });
+        }
         ++n_queries_;
         std::ranges::sort(leaving_, std::greater<>());
         const auto look = [&](std::size_t thread, std::size_t from, std::size_t to) {
-            Part& part = parts_[thread];
+            const std::span<Look> looks(looks_[thread].data(), n_searches_);
             erase_leaving(from, to);
-            if (std::exchange(part.number, n_queries_) != n_queries_) begin(thread, first, by_boxes);
-            if (!by_boxes || !visit_within_reach(part, from, to)) sweep(part.findings, from, to);
+            const bool is_first = looks[0].number != n_queries_;
+            for (std::size_t i = 0; i < n_searches_; ++i) {
+                if (is_first) begin(looks[i], searches_[i]);
+                take_limits(looks[i]);
+                for (std::size_t c = n_chunks * from / n_blocks_; c < n_chunks * to / n_blocks_; ++c) {
+                    measure_others(c, i, [&](const Candidate& one) { looks[i].findings.offer(one); });
+                    share_limits(looks[i]);
+                }
+            }
+            look_through(looks, from, to);
         };
-        pool_.split(n_blocks_, paces_[by_boxes], look, backwards_);
+        pool_.split(n_blocks_, pace(), look, backwards_);
         leaving_.clear();
-        std::size_t n_visits = 0;
-        Part* all = nullptr;
-        for (Part& part : parts_) {
-            if (part.number != n_queries_) continue;
-            n_visits += part.n_visits;
-            if (all != nullptr)
-                gather(all->findings, part.findings);
-            else
-                all = &part;
-        }
-        if (by_boxes) skips.judge(is_most(n_visits, n_blocks_));
         backwards_ = !backwards_;
-        return all->findings;
+        fetch_findings();
+        for (std::size_t i = 0; i < n_searches_; ++i) collect(searches_[i], i);
+        for (std::size_t i = 0; i < n_searches_; ++i) answers[i] = decide(searches_[i]);
     }
 
-    // Says that limit_by() will be called for a block.
+    // Whether two questions at once take less time than one after the other: if threads share a pass, or if it reads
+    // more than the cache of a core holds.
+    bool is_long_pass() const {
+        const bool by_boxes = skips_[false].n_left == 0;
+        const bool shared = pool_.size() > 1 && paces_[0][by_boxes].work(n_blocks_) >= 2 * Pace::least_share;
+        return shared || lines_.size() * sizeof(Line) > cache_of_a_core;
+    }
+
+    // Says that a question will be asked with this block as its home.
     void expect(std::size_t home) const {
         const float* rows = &turned_[std::min(home, n_blocks_ - 1) * block_size * width_];
         for (std::size_t i = 0; i < block_size * width_; i += 16) __builtin_prefetch(rows + i);
-    }
-
-    // Sets a limit that the k nearest are surely within: as far as the k-th of the records around a block can be, by
-    // their turned coordinates. These lie side by side, unlike the records themselves.
-    void limit_by(std::size_t home) {
-        const std::size_t k = asked_.k;
-        if (k == 0 || size_ < k) return;
-        home = std::min(home, n_blocks_ - 1);
-        std::size_t from = home;
-        std::size_t to = home + 1;
-        for (std::size_t n = n_staying(home); n < k;) {
-            if (from > 0) n += n_staying(--from);
-            if (to < n_blocks_) n += n_staying(to++);
-        }
-        around_.clear();
-        for (std::size_t b = from; b < to; ++b) {
-            const bool all_stay = n_staying(b) == n_live_[b];
-            for (std::size_t place = b * block_size; place < b * block_size + n_live_[b]; ++place)
-                if (all_stay || places_[records_[place]] == place) around_.push_back(rotated_distance2(place));
-        }
-        const auto last = around_.begin() + static_cast<std::ptrdiff_t>(k - 1);
-        std::nth_element(around_.begin(), last, around_.end());
-        // Floats round each of the sums, and squares below 1e-38 lose digits.
-        const double rounding = 2.4e-7 * static_cast<double>(n_dims_ + 8);
-        const double last2 = (static_cast<double>(*last) * (1 + rounding) + 1e-36) * per_step_ * per_step_;
-        const double steps = std::sqrt(last2 + asked_.hidden2) + turn_error_ + asked_.rotated_error;
-        common_.nearest.store(steps * steps * (1 + slack) * step_ * step_ + vanishing, std::memory_order_relaxed);
     }
 
     // The places of the records that are at least as far from a point as a squared radius, ascending.
     std::vector<std::uint32_t> beyond(std::span<const double> point, double radius2) {
         erase_leaving();
         Query query;
-        pose(query, point, 0, true);
-        Findings limits;
-        limits.farthest2 = radius2;
-        set_limits(query, limits);
+        pose(query, {point, 0, true});
+        const Limits limits = limits_of(query, infinity, radius2);
         std::vector<std::vector<std::uint32_t>> found(pool_.size());
         pool_.split(n_blocks_, 100.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
             Hits hits;
@@ -265,7 +296,13 @@ class LatticeScreen {
 
   private:
     static constexpr std::uint8_t zero_code = 128;
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
     static std::size_t whole_blocks(std::size_t n) { return (n + block_size - 1) / block_size * block_size; }
+    // Number of farthest records in an answer at most, where many are about as far.
+    static constexpr std::size_t most_farthest = 16;
+    static constexpr std::size_t cache_of_a_core = 2 << 20;
+    // Number of records whose rows are fetched before they are measured.
+    static constexpr std::size_t most_fetched = 32;
     // Number of blocks visited in order of their distance, and number of blocks prefetched.
     static constexpr std::ptrdiff_t n_first = 3;
     static constexpr std::size_t n_ahead = 4;
@@ -281,31 +318,41 @@ class LatticeScreen {
         }
     };
 
-    // The state of one thread in a shared query.
-    struct alignas(128) Part {
-        std::size_t number = 0;    // of the last query it took part in
+    // A question that threads look for the answer to.
+    struct Search {
+        Query query;
+        CommonLimits common;
+        bool by_boxes = false;
+        std::vector<Candidate> near, far;  // what all threads have found
+    };
+
+    // What one thread knows of a search. The calling thread reads the first line of it.
+    struct alignas(128) Look {
+        std::size_t number = 0;    // of the last queries that the thread took part in
         std::size_t n_visits = 0;  // blocks that boxes have not ruled out
         Findings findings;
+        Search* search = nullptr;
         // The point as boxes see it.
         std::vector<float> low, high, outward;
         double radius = 0, shift = 0;
     };
 
+    using Looks = std::array<Look, most_questions>;
+
     // ------------------------------------------------------------------------------------------------ asking
 
-    void pose(Query& query, std::span<const double> point, std::size_t k, bool wants_farthest) const {
-        query.point = point;
-        query.k = k;
-        query.wants_farthest = wants_farthest;
+    void pose(Query& query, const Question& question) const {
+        query.asked = question;
         query.turned.assign(width_, 0.0);
         query.code.assign(width_, 0);
         query.norm = query.offset = query.outside2 = 0;
-        const double hidden = std::sqrt(turn_.apply(point, query.turned)) + hidden_;
-        query.hidden2 = hidden * hidden * per_step_ * per_step_ * (1 + slack);
+        const double hidden = std::sqrt(turn_.apply(question.point, query.turned)) + hidden_;
+        query.left_out2 = hidden * hidden * (1 + slack);
+        query.hidden2 = query.left_out2 * per_step_ * per_step_;
         query.rotated.assign(query.turned.begin(), query.turned.end());
         double largest = 0;
         for (const double value : query.turned) largest = std::max(largest, std::abs(value));
-        query.rotated_error = largest * 1.2e-7 * std::sqrt(static_cast<double>(n_dims_)) * per_step_;
+        query.estimate_error = turn_error_ * step_ + largest * 1.2e-7 * std::sqrt(static_cast<double>(n_dims_));
         double near2 = 0;
         double far2 = 0;
         for (std::size_t j = 0; j < n_dims_; ++j) {
@@ -324,124 +371,269 @@ class LatticeScreen {
         query.far_error = std::sqrt(far2) * (1 + slack) + lattice_error_;
     }
 
-    template <class First>
-    void begin(std::size_t thread, const First& first, bool by_boxes) {
-        Part& part = parts_[thread];
-        Findings& findings = part.findings;
-        findings.nearest.restart(asked_.k);
-        findings.farthest = {};
-        findings.nearest2 = -1;  // not known yet
-        first(thread, findings);
-        share_limits(findings);
-        part.n_visits = 0;
-        if (by_boxes) look_out(part);
+    void begin(Search& search, const Question& question) {
+        pose(search.query, question);
+        search.common.nearest.store(infinity, std::memory_order_relaxed);
+        search.common.farthest.store(-1.0, std::memory_order_relaxed);
+        limit_by_home(search);
+        Skips& skips = skips_[question.wants_farthest];
+        search.by_boxes = skips.n_left == 0;
+        if (!search.by_boxes) --skips.n_left;
+    }
+
+    void begin(Look& look, Search& search) const {
+        look.number = n_queries_;
+        look.search = &search;
+        look.n_visits = 0;
+        look.findings.restart(search.query.asked.k);
+        if (search.by_boxes) look_out(look);
+    }
+
+    // Rounds are of one kind if they sweep as many questions, and test the boxes for as many.
+    Pace& pace() {
+        std::size_t n_by_boxes = 0;
+        for (std::size_t i = 0; i < n_searches_; ++i) n_by_boxes += searches_[i].by_boxes;
+        return paces_[n_searches_ - 1][n_by_boxes];
+    }
+
+    // Sets a limit that the k nearest are surely within: as far as the k-th of the records around a block can be, by
+    // their turned coordinates. These lie side by side, unlike the records themselves.
+    void limit_by_home(Search& search) {
+        const Query& query = search.query;
+        const std::size_t k = query.asked.k;
+        if (k == 0 || size_ < k) return;
+        const std::size_t home = std::min<std::size_t>(query.asked.home, n_blocks_ - 1);
+        std::size_t from = home;
+        std::size_t to = home + 1;
+        for (std::size_t n = n_staying(home); n < k;) {
+            if (from > 0) n += n_staying(--from);
+            if (to < n_blocks_) n += n_staying(to++);
+        }
+        around_.clear();
+        for (std::size_t b = from; b < to; ++b) {
+            const bool all_stay = n_staying(b) == n_live_[b];
+            for (std::size_t place = b * block_size; place < b * block_size + n_live_[b]; ++place)
+                if (all_stay || std::ranges::find(leaving_, place) == leaving_.end())
+                    around_.push_back(estimate(query, place));
+        }
+        const auto last = around_.begin() + static_cast<std::ptrdiff_t>(k - 1);
+        std::nth_element(around_.begin(), last, around_.end());
+        search.common.nearest.store(at_most(query, *last), std::memory_order_relaxed);
     }
 
     // Says what this thread has found and takes over what others have.
-    void share_limits(Findings& findings) {
-        common_.offer_nearest(findings.nearest.limit().distance);
-        if (asked_.wants_farthest) common_.offer_farthest(findings.farthest.distance);
-        const double nearest2 = common_.nearest.load(std::memory_order_relaxed);
-        const double farthest2 = common_.farthest.load(std::memory_order_relaxed);
-        if (nearest2 == findings.nearest2 && farthest2 == findings.farthest2) return;
-        findings.nearest2 = nearest2;
-        findings.farthest2 = farthest2;
-        findings.nearest.limit_to(nearest2);
-        set_limits(asked_, findings);
+    void share_limits(Look& look) const {
+        Findings& findings = look.findings;
+        const Query& query = look.search->query;
+        if (findings.k > 0 && findings.near.size() >= findings.n_near) {
+            const auto last = findings.near.begin() + static_cast<std::ptrdiff_t>(findings.k - 1);
+            std::nth_element(findings.near.begin(), last, findings.near.end());
+            look.search->common.offer_nearest(at_most(query, last->distance));
+        }
+        if (query.asked.wants_farthest) look.search->common.offer_farthest(at_least(query, findings.largest));
+        take_limits(look);
+        if (findings.near.size() >= findings.n_near) findings.drop_near();
+        if (findings.far.size() >= findings.n_far) findings.drop_far();
     }
 
-    // Turns what has been found into limits on true distances, and these into limits on scores. A score is
-    // code . point - norm / 2, so the squared lattice distance is |point|^2 - 2 (score - offset), and at most one more
-    // where half a norm was rounded.
-    void set_limits(const Query& query, Findings& findings) const {
-        ++findings.n_limits;
-        Sieve& sieve = findings.sieve;
-        sieve = {query.code.data(), quads_};
+    void take_limits(Look& look) const {
+        Limits& limits = look.findings.limits;
+        const double nearest2 = look.search->common.nearest.load(std::memory_order_relaxed);
+        const double farthest2 = look.search->common.farthest.load(std::memory_order_relaxed);
+        if (nearest2 == limits.nearest2 && farthest2 == limits.farthest2) return;
+        limits = limits_of(look.search->query, nearest2, farthest2);
+        ++look.findings.n_limits;
+    }
+
+    // Between which squared distances a record lies, by its estimate. Floats round each of the sums, squares below
+    // 1e-38 lose digits, and sums above 1e38 overflow.
+    double at_most(const Query& query, double estimate) const {
+        const double length = std::sqrt(estimate * (1 + rounding_) + 1e-36 + query.left_out2) + query.estimate_error;
+        return length * length * (1 + slack) + vanishing;
+    }
+    double at_least(const Query& query, double estimate) const {
+        const double least2 = std::min(estimate, 1e37) * (1 - rounding_) - 1e-36;
+        const double length = std::sqrt(std::max(least2, 0.0)) - query.estimate_error;
+        return length > 0 ? length * length * (1 - slack) - vanishing : 0.0;
+    }
+
+    // Turns what has been found into limits on estimates and on true distances, and these into limits on scores. A
+    // score is code . point - norm / 2, so the squared lattice distance is |point|^2 - 2 (score - offset), and at most
+    // one more where half a norm was rounded.
+    Limits limits_of(const Query& query, double nearest2, double farthest2) const {
+        Limits limits{.nearest2 = nearest2, .farthest2 = farthest2, .sieve = {query.code.data(), quads_}};
         const auto bounded = [](double score) {
             return static_cast<std::int32_t>(std::clamp(score, -2147483647.0, 2147483646.0));
         };
-        findings.near_limit = -1;
-        if (query.k > 0) {
-            findings.near_limit = std::sqrt(findings.nearest2 * (1 + slack) + vanishing) * per_step_ + turn_error_;
+        limits.most = limits.near_limit = -1;
+        if (query.asked.k > 0) {
+            const double length = std::sqrt(nearest2 * (1 + slack) + vanishing);
+            const double most = length + query.estimate_error;
+            limits.most = nearest2 < 1e37 ? (most * most * (1 + slack) + 1e-36) * (1 + 2 * rounding_) : infinity;
+            limits.near_limit = length * per_step_ + turn_error_;
             // A record in the cube is nearer to the point's projection than to the point, by Pythagoras.
-            const double inside2 =
-                findings.near_limit * findings.near_limit * (1 + slack) - query.outside2 * (1 - slack);
+            const double inside2 = limits.near_limit * limits.near_limit * (1 + slack) - query.outside2 * (1 - slack);
             if (inside2 >= 0) {
                 const double reach = std::sqrt(inside2) + query.near_error;
-                sieve.near_at_least =
+                limits.sieve.near_at_least =
                     bounded(std::floor(query.offset + (query.norm - reach * reach * (1 + slack)) / 2) - 1);
             }
         }
-        findings.far_limit = std::numeric_limits<double>::infinity();
-        if (query.wants_farthest) {
-            const double limit =
-                std::sqrt(std::max(findings.farthest2 * (1 - slack) - vanishing, 0.0)) * per_step_ - turn_error_;
-            findings.far_limit = std::sqrt(std::max(std::max(limit, 0.0) * limit * (1 - slack) - query.hidden2, 0.0));
-            const double reach = std::max(findings.far_limit - query.far_error, 0.0);
-            sieve.far_at_most =
+        limits.least = limits.far_limit = infinity;
+        if (query.asked.wants_farthest) {
+            const double length = std::sqrt(std::max(farthest2 * (1 - slack) - vanishing, 0.0));
+            const double least = std::max(length - query.estimate_error, 0.0);
+            limits.least = (least * least * (1 - slack) - query.left_out2 - 1e-36) * (1 - 2 * rounding_);
+            const double limit = length * per_step_ - turn_error_;
+            limits.far_limit = std::sqrt(std::max(std::max(limit, 0.0) * limit * (1 - slack) - query.hidden2, 0.0));
+            const double reach = std::max(limits.far_limit - query.far_error, 0.0);
+            limits.sieve.far_at_most =
                 bounded(std::ceil(query.offset + (query.norm + 1 - reach * reach * (1 - slack)) / 2) + 1);
         }
+        return limits;
     }
 
-    // Notes what the lattice cannot rule out in the blocks [from, to), and measures it a few records at a time.
-    void scan(Findings& findings, std::size_t from, std::size_t to) {
+    // Notes what the lattice cannot rule out in the blocks [from, to), and estimates it a few records at a time.
+    void scan(Look& look, std::size_t from, std::size_t to) const {
+        Findings& findings = look.findings;
         Hits hits;
-        for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, findings.sieve, hits)) < to; ++b) {
+        for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, findings.limits.sieve, hits)) < to; ++b) {
             for (std::uint64_t left = (hits.near | hits.far) & live(b); left; left &= left - 1) {
-                const std::uint32_t record =
-                    records_[b * block_size + static_cast<std::size_t>(std::countr_zero(left))];
-                fetch(X_[record]);
-                findings.pending[findings.n_pending++] = record;
+                const std::size_t place = b * block_size + static_cast<std::size_t>(std::countr_zero(left));
+                for (std::size_t j = 0; j < width_; j += 16) __builtin_prefetch(&turned_[place * width_ + j]);
+                findings.pending[findings.n_pending++] = static_cast<std::uint32_t>(place);
             }
-            if (findings.n_pending >= Findings::max_pending) measure_pending(findings);
+            if (findings.n_pending >= Findings::max_pending) estimate_pending(look);
         }
     }
 
-    void measure_pending(Findings& findings) {
-        for (std::size_t i = 0; i < findings.n_pending; ++i)
-            findings.offer({measure(findings.pending[i], asked_.point), findings.pending[i]});
+    void estimate_pending(Look& look) const {
+        Findings& findings = look.findings;
+        for (std::size_t i = 0; i < findings.n_pending; ++i) {
+            const std::uint32_t place = findings.pending[i];
+            findings.offer({estimate(look.search->query, place), records_[place]});
+        }
         findings.n_pending = 0;
-        share_limits(findings);
+        share_limits(look);
     }
 
-    static void gather(Findings& all, const Findings& part) {
-        for (const Candidate& candidate : part.nearest.found()) all.nearest.offer(candidate);
-        all.farthest.offer({part.farthest.distance, part.farthest.record});
+    // Leaves as little as possible for the calling thread to read.
+    void end_piece(Look& look) const {
+        Findings& findings = look.findings;
+        if (findings.n_pending > 0) estimate_pending(look);
+        findings.drop_near();
+        findings.drop_far();
+    }
+
+    // What other threads have found is in lines that their cores hold.
+    void fetch_findings() const {
+        for (const Looks& looks : looks_)
+            for (std::size_t i = 0; i < n_searches_; ++i) __builtin_prefetch(&looks[i]);
+        for (const Looks& looks : looks_)
+            for (std::size_t i = 0; i < n_searches_; ++i) __builtin_prefetch(looks[i].findings.near.data());
+    }
+
+    // Gathers what all threads have found.
+    void collect(Search& search, std::size_t number) {
+        const Query& query = search.query;
+        const std::size_t k = query.asked.k;
+        const double farthest2 = search.common.farthest.load(std::memory_order_relaxed);
+        Limits limits = limits_of(query, search.common.nearest.load(std::memory_order_relaxed), farthest2);
+        search.near.clear();
+        search.far.clear();
+        std::size_t n_visits = 0;
+        for (const Looks& looks : looks_) {
+            const Look& look = looks[number];
+            if (look.number != n_queries_) continue;
+            for (const Candidate& one : look.findings.near)
+                if (one.distance <= limits.most) search.near.push_back(one);
+            for (const Candidate& one : look.findings.far)
+                if (one.distance >= limits.least) search.far.push_back(one);
+            n_visits += look.n_visits;
+        }
+        if (search.by_boxes) skips_[query.asked.wants_farthest].judge(is_most(n_visits, n_blocks_));
+        if (k > 0 && search.near.size() > k) {
+            const auto last = search.near.begin() + static_cast<std::ptrdiff_t>(k - 1);
+            std::nth_element(search.near.begin(), last, search.near.end());
+            limits = limits_of(query, at_most(query, last->distance), farthest2);
+            std::erase_if(search.near, [&](const Candidate& one) { return one.distance > limits.most; });
+        }
+        for (const auto* found : {&search.near, &search.far})
+            for (std::size_t i = 0; i < std::min(found->size(), most_fetched); ++i) fetch(X_[(*found)[i].record]);
+    }
+
+    // Decides in float64.
+    Answer decide(Search& search) {
+        const Question& asked = search.query.asked;
+        measure(search.near, asked.point);
+        measure(search.far, asked.point);
+        // Others may be farther than a record below the common limit.
+        const double farthest2 = search.common.farthest.load(std::memory_order_relaxed);
+        std::erase_if(search.far, [&](const Candidate& one) { return one.distance < farthest2; });
+        return {first_of(search.near, asked.k, std::less<>()), first_of(search.far, most_farthest, is_farther)};
+    }
+
+    // In order; no more than n.
+    template <class Order>
+    static std::vector<Candidate> first_of(std::vector<Candidate>& candidates, std::size_t n, const Order& order) {
+        const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(std::min(n, candidates.size()));
+        std::partial_sort(candidates.begin(), end, candidates.end(), order);
+        return {candidates.begin(), end};
+    }
+
+    // Replaces estimates by squared distances.
+    void measure(std::vector<Candidate>& candidates, std::span<const double> point) {
+        pool_.split(candidates.size(), 50.0, [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i) {
+                if (i + n_ahead < to) fetch(X_[candidates[i + n_ahead].record]);
+                candidates[i].distance = measure(candidates[i].record, point);
+            }
+        });
+    }
+
+    // By boxes, or all blocks, each stride of them for one question after the other while it is in the cache.
+    void look_through(std::span<Look> looks, std::size_t from, std::size_t to) {
+        std::array<Look*, most_questions> sweeping;
+        std::size_t n_sweeping = 0;
+        for (Look& look : looks)
+            if (!look.search->by_boxes || !visit_within_reach(look, from, to)) sweeping[n_sweeping++] = &look;
+        sweep({sweeping.data(), n_sweeping}, from, to);
     }
 
     // To and fro: what was read last is still in the cache when the next query begins there.
-    void sweep(Findings& findings, std::size_t from, std::size_t to) {
+    void sweep(std::span<Look* const> looks, std::size_t from, std::size_t to) const {
         const std::size_t n_strides = (to - from + stride_blocks - 1) / stride_blocks;
         for (std::size_t i = 0; i < n_strides; ++i) {
             const std::size_t start = from + (backwards_ ? n_strides - 1 - i : i) * stride_blocks;
-            scan(findings, start, std::min(start + stride_blocks, to));
+            for (Look* look : looks) scan(*look, start, std::min(start + stride_blocks, to));
         }
-        measure_pending(findings);
+        for (Look* look : looks) end_piece(*look);
     }
 
     static bool is_most(std::size_t n, std::size_t n_all) { return n * 8 > n_all * 7; }
 
     // Of some blocks those whose boxes come near enough, nearest first, or reach far enough; says no if they are most.
-    bool visit_within_reach(Part& part, std::size_t from, std::size_t to) {
-        Findings& findings = part.findings;
+    bool visit_within_reach(Look& look, std::size_t from, std::size_t to) {
+        Findings& findings = look.findings;
         const float* least2 = least2_.data() + from;
         const float* greatest2 = greatest2_.data() + from;
-        measure_boxes(part, from, to);
+        measure_boxes(look, from, to);
         // Sums of products of floats, of a magnitude that the norms bound.
         const double rounding = 1.2e-7 * static_cast<double>(n_dims_ + 8);
-        const double largest2 = part.radius * part.radius + 4 * n_steps_ * n_steps_ * static_cast<double>(n_dims_);
+        const double largest2 = look.radius * look.radius + 4 * n_steps_ * n_steps_ * static_cast<double>(n_dims_);
         float near2 = 0;
         float far2 = 0;
         std::size_t n_limits = 0;
         const auto take_limits = [&] {
             n_limits = findings.n_limits;
-            near2 = findings.near_limit < 0 ? -1.0f : above(findings.near_limit * findings.near_limit * (1 + rounding));
-            far2 = below(findings.far_limit * findings.far_limit - 8 * rounding * largest2);
+            const Limits& limits = findings.limits;
+            near2 = limits.near_limit < 0 ? -1.0f : above(limits.near_limit * limits.near_limit * (1 + rounding));
+            far2 = below(limits.far_limit * limits.far_limit - 8 * rounding * largest2);
         };
         take_limits();
         const auto begin = visit_.begin() + static_cast<std::ptrdiff_t>(from);
         const std::size_t n_visits = loops_.select(least2, greatest2, to - from, near2, far2, &*begin);
-        part.n_visits += n_visits;
+        look.n_visits += n_visits;
         if (is_most(n_visits, to - from)) return false;
         const auto end = begin + static_cast<std::ptrdiff_t>(n_visits);
         const auto within_reach = [&](std::uint32_t b) { return least2[b] <= near2 || !(greatest2[b] < far2); };
@@ -453,34 +645,36 @@ class LatticeScreen {
             const bool early = next - begin < n_first;
             if (early) std::iter_swap(next, std::min_element(next, end, nearer));
             if (!within_reach(*next)) continue;
-            scan(findings, from + *next, from + *next + 1);
-            if (early) measure_pending(findings);
+            scan(look, from + *next, from + *next + 1);
+            if (early) estimate_pending(look);
             if (findings.n_limits != n_limits) take_limits();
         }
-        measure_pending(findings);
+        end_piece(look);
         return true;
     }
 
     // The point as boxes see it.
-    void look_out(Part& part) const {
-        for (auto* floats : {&part.low, &part.high, &part.outward}) floats->resize(n_dims_);
+    void look_out(Look& look) const {
+        const std::vector<double>& turned = look.search->query.turned;
+        for (auto* floats : {&look.low, &look.high, &look.outward}) floats->resize(n_dims_);
         double radius2 = 0;
-        part.shift = 0;
+        look.shift = 0;
         for (std::size_t j = 0; j < n_dims_; ++j) {
-            part.low[j] = below(asked_.turned[j]);
-            part.high[j] = above(asked_.turned[j]);
-            const double outward = asked_.turned[j] - middle_[j];
-            part.outward[j] = static_cast<float>(outward);
+            look.low[j] = below(turned[j]);
+            look.high[j] = above(turned[j]);
+            const double outward = turned[j] - middle_[j];
+            look.outward[j] = static_cast<float>(outward);
             radius2 += outward * outward;
-            part.shift += middle_[j] * outward;
+            look.shift += middle_[j] * outward;
         }
-        part.radius = std::sqrt(radius2);
+        look.radius = std::sqrt(radius2);
     }
 
-    // Squared, but for what is hidden.
-    float rotated_distance2(std::size_t place) const {
+    // Of the squared distance from the point, by turned coordinates: these lie side by side, unlike the records
+    // themselves.
+    float estimate(const Query& query, std::size_t place) const {
         const float* source = &turned_[place * width_];
-        const float* point = asked_.rotated.data();
+        const float* point = query.rotated.data();
         std::array<float, 4> sums{};
         for (std::size_t j = 0; j < width_; j += 4)
             for (std::size_t lane = 0; lane < 4; ++lane) {
@@ -491,9 +685,9 @@ class LatticeScreen {
     }
 
     // Between what squared distances from the point the records of some blocks lie.
-    void measure_boxes(const Part& part, std::size_t from, std::size_t to) {
+    void measure_boxes(const Look& look, std::size_t from, std::size_t to) {
         loops_.reach({to - from, n_blocks_, lower_.data() + from, upper_.data() + from, outer_.data() + from},
-                     {part.low, part.high, part.outward, above(part.radius), static_cast<float>(part.shift)},
+                     {look.low, look.high, look.outward, above(look.radius), static_cast<float>(look.shift)},
                      least2_.data() + from, greatest2_.data() + from);
     }
 
@@ -708,7 +902,8 @@ class LatticeScreen {
     double n_steps_ = 127;
     double lattice_error_ = 0;
     double turn_error_ = 0;
-    double hidden_ = 0;  // the most a record has in coordinates left out; not in steps
+    double rounding_ = 0;  // of the estimate of a squared distance, relative
+    double hidden_ = 0;    // the most a record has in coordinates left out; not in steps
     std::vector<Line> lines_;
 
     // Boxes of the blocks, column by column, and the largest distances of their records from the middle.
@@ -721,10 +916,12 @@ class LatticeScreen {
     std::array<Skips, 2> skips_{};
     bool backwards_ = false;
     std::size_t n_queries_ = 0;
-    Query asked_;
-    CommonLimits common_;
-    std::vector<Part> parts_;                              // one for each thread
-    std::array<Pace, 2> paces_{Pace(500.0), Pace(100.0)};  // of a block that is swept, or tested by its box
+    std::array<Search, most_questions> searches_;
+    std::size_t n_searches_ = 0;
+    std::vector<Looks> looks_;  // of each thread
+    // By the number of questions, and of those for which boxes are tested.
+    std::array<std::array<Pace, most_questions + 1>, most_questions> paces_{
+        {{Pace(500.0), Pace(100.0), Pace(0.0)}, {Pace(1000.0), Pace(600.0), Pace(200.0)}}};
 };
 
 }  // namespace shoal

@@ -17,15 +17,14 @@ namespace shoal {
 class Mdav {
   public:
     Mdav(Rows<const double> X, std::size_t k, Pool& pool, const Loops& loops, std::span<std::int64_t> labels)
-        : X_(X), k_(k), labels_(labels), remaining_(X, pool, loops), point_(X.dims()) {
+        : X_(X), k_(k), labels_(labels), remaining_(X, pool, loops), p_(X.dims()), q_(X.dims()), next_(X.dims()) {
         std::fill(labels.begin(), labels.end(), std::int64_t{-1});
     }
 
     void run(Poller& watch) {
         while (remaining_.size() >= 2 * k_) {
             const std::uint32_t p = remaining_.farthest_from_centroid();
-            const Farthest from_p = form_cell(p, true);
-            form_cell(from_p.record, false);
+            form_second_cell(form_first_cell(p));
             watch.tick(X_.size() - remaining_.size());
         }
         finish();
@@ -33,23 +32,66 @@ class Mdav {
     }
 
   private:
-    // The record and its k-1 nearest leave together; returns the farthest from it of those that stay, if asked.
-    Farthest form_cell(std::uint32_t record, bool wants_farthest) {
-        const std::uint32_t home = remaining_.home(record);
-        remaining_.remove(record);
-        remaining_.scaled(record, point_);
-        Remaining::Answer answer = remaining_.search(point_, k_ - 1, wants_farthest, home);
+    static constexpr std::uint32_t none = 0xffffffff;
+    static constexpr std::size_t n_spare = 2;
+
+    // What is known of a record that will probably start a cell soon.
+    struct Foreseen {
+        std::uint32_t record = none;
+        Answer answer;
+    };
+
+    // The cell of P; returns the farthest from P of those that stay.
+    std::uint32_t form_first_cell(std::uint32_t p) {
+        const std::uint32_t home = remaining_.home(p);
+        remaining_.scaled(p, p_);
+        remaining_.remove(p);
+        const Answer answer =
+            foresees(p) ? std::exchange(foreseen_, {}).answer : remaining_.search({p_, k_ - 1, true, home});
+        form_cell(p, answer);
+        // The farthest can have gone with the nearest, if all that were measured are equally far, or with another cell.
+        for (const Candidate& farthest : answer.farthest)
+            if (remaining_.contains(farthest.record)) return farthest.record;
+        return remaining_.search({p_, 0, true, home}).farthest.front().record;
+    }
+
+    // The cell of Q. The same pass over the records answers for the one that will probably start the next cell. Some of
+    // its nearest may leave with Q, so that a few more are asked for; itself is one of those found.
+    void form_second_cell(std::uint32_t q) {
+        const Question nearest{remaining_.scaled(q, q_), k_ - 1, false, remaining_.home(q)};
+        remaining_.expect_question(nearest.home);
+        remaining_.remove(q);
+        if (foresees(foreseen_.record)) return form_cell(q, remaining_.search(nearest));
+        const auto next = remaining_.foresee(p_, q_);
+        if (!next) return form_cell(q, remaining_.search(nearest));
+        const Question ahead{remaining_.scaled(*next, next_), k_ + n_spare, true, remaining_.home(*next)};
+        auto [answer, answer_ahead] = remaining_.search(std::array{nearest, ahead});
+        foreseen_ = {*next, std::move(answer_ahead)};
+        form_cell(q, answer);
+    }
+
+    // The record, which is removed already, and the k-1 nearest of those found that are still there.
+    void form_cell(std::uint32_t record, const Answer& found) {
         labels_[record] = n_cells_;
-        for (const Candidate& member : answer.nearest) remaining_.expect(member.record);
-        for (const Candidate& member : answer.nearest) {
+        for (const Candidate& member : found.nearest) remaining_.expect(member.record);
+        std::size_t n_missing = k_ - 1;
+        for (const Candidate& member : found.nearest) {
+            if (n_missing == 0) break;
+            if (!remaining_.contains(member.record)) continue;
             labels_[member.record] = n_cells_;
             remaining_.remove(member.record);
+            --n_missing;
         }
         ++n_cells_;
-        // Only where all that were measured are equally far can the farthest have gone with the nearest.
-        if (wants_farthest && labels_[answer.farthest.record] >= 0)
-            return remaining_.search(point_, 0, true, home).farthest;
-        return answer.farthest;
+    }
+
+    // Whether the nearest of a record are known: enough of those found are still there.
+    bool foresees(std::uint32_t record) const {
+        if (record == none || record != foreseen_.record || labels_[record] >= 0) return false;
+        const auto is_there = [&](const Candidate& other) {
+            return other.record != record && remaining_.contains(other.record);
+        };
+        return std::ranges::count_if(foreseen_.answer.nearest, is_there) >= static_cast<std::ptrdiff_t>(k_ - 1);
     }
 
     // k to 2k-1 records are a cell of their own; fewer join, each, the cell with the nearest centroid.
@@ -84,16 +126,16 @@ class Mdav {
         const double error = 4e-16 * size * std::sqrt(static_cast<double>(n_dims));
         std::vector<double> distance(n_cells);
         for (const std::uint32_t record : left) {
-            remaining_.scaled(record, point_);
+            remaining_.scaled(record, p_);
             for (std::size_t c = 0; c < n_cells; ++c)
-                distance[c] = std::sqrt(squared_distance({&centroids[c * n_dims], n_dims}, point_));
+                distance[c] = std::sqrt(squared_distance({&centroids[c * n_dims], n_dims}, p_));
             const double limit = *std::min_element(distance.begin(), distance.end()) * (1 + slack) + 8 * error + 1e-140;
             Candidate nearest{std::numeric_limits<double>::infinity(), 0xffffffffu};
             for (std::size_t c = 0; c < n_cells; ++c) {
                 if (distance[c] > limit) continue;
                 exact_sum(X_, remaining_.scale(), members[c], row);
                 for (double& sum : row) sum /= size;
-                nearest = std::min(nearest, {squared_distance(point_, row), static_cast<std::uint32_t>(c)});
+                nearest = std::min(nearest, {squared_distance(p_, row), static_cast<std::uint32_t>(c)});
             }
             labels_[record] = nearest.record;
         }
@@ -103,7 +145,8 @@ class Mdav {
     std::size_t k_;
     std::span<std::int64_t> labels_;
     Remaining remaining_;
-    std::vector<double> point_;
+    std::vector<double> p_, q_, next_;
+    Foreseen foreseen_;
     std::int64_t n_cells_ = 0;
 };
 

@@ -48,6 +48,7 @@ class OutermostRecords {
 
     // Number of records measured at a time: a chunk of the loops.
     static constexpr std::size_t n_at_once = 64;
+    std::size_t n_chunks() const { return (records_.size() + n_at_once - 1) / n_at_once; }
 
     // Calls found(candidate) for up to `n_at_once` records, starting at a multiple of that number.
     template <class Found>

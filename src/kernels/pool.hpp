@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -44,13 +45,13 @@ class Pool {
     // Calls the task with pieces that together are 0..n, on as many threads as pay. Each thread begins with a share of
     // its own, always the same part of 0..n, then takes pieces of others. `backwards` takes the last pieces first.
     void split(std::size_t n, Pace& pace, const Task& task, bool backwards = false) {
-        split({n, n_available_, backwards}, pace, task);
+        split({n, n_available_, true, backwards}, pace, task);
     }
 
     // The same for items that take about so many nanoseconds each.
     void split(std::size_t n, double time_per_item, const Task& task) {
         Pace pace(time_per_item);
-        split({n, now() < scarce_until_ ? n_scarce_ : n_available_, false}, pace, task);
+        split({n, now() < scarce_until_ ? n_scarce_ : n_available_, false, false}, pace, task);
     }
 
     // Calls task(thread, item) for each item of 0..n, one by one: items are begun in this order. For unequal work.
@@ -78,9 +79,10 @@ class Pool {
     static constexpr double least_piece = 1'000;
     static constexpr std::size_t most_threads = 1024;
 
-    // What is shared: pieces of about equal size, so many for each thread.
+    // What is shared: so many pieces for each thread.
     struct Shares {
         std::size_t n = 0, n_threads = 1, n_pieces = 1;
+        bool halving = false;  // a piece is half of what is left of a share, or else all are of about equal size
         bool backwards = false;
         const Task* task = nullptr;
         std::uint64_t number = 0;  // of the round
@@ -109,7 +111,7 @@ class Pool {
 
     struct Order {
         std::size_t n, most_threads;
-        bool backwards;
+        bool halving, backwards;
     };
     void split(const Order& order, Pace& pace, const Task& task) {
         const std::size_t n = order.n;
@@ -122,10 +124,10 @@ class Pool {
         }
         const double share = pace.work(n) / static_cast<double>(n_threads);
         const std::size_t most_pieces = std::max<std::size_t>(n / n_threads, 1);
-        share_out(
-            {n, n_threads,
-             std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces),
-             order.backwards, &task});
+        const std::size_t n_pieces =
+            std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces);
+        const auto n_halvings = static_cast<std::size_t>(std::bit_width(n_pieces));
+        share_out({n, n_threads, order.halving ? n_halvings : n_pieces, order.halving, order.backwards, &task});
         close_round(pace, begin);
     }
 
@@ -246,11 +248,11 @@ class Pool {
     void take_pieces(std::size_t owner, std::size_t t) {
         const std::size_t first = shares_.n * owner / shares_.n_threads;
         const std::size_t n = shares_.n * (owner + 1) / shares_.n_threads - first;
-        const std::size_t n_pieces = shares_.n_pieces;
-        for (std::size_t piece; (piece = take_piece(owner)) < n_pieces;) {
-            if (shares_.backwards) piece = n_pieces - 1 - piece;
-            const std::size_t from = first + n * piece / n_pieces;
-            const std::size_t to = first + n * (piece + 1) / n_pieces;
+        for (std::size_t piece; (piece = take_piece(owner)) < shares_.n_pieces;) {
+            const std::size_t begin = part_before(piece, n);
+            const std::size_t end = part_before(piece + 1, n);
+            const std::size_t from = first + (shares_.backwards ? n - end : begin);
+            const std::size_t to = first + (shares_.backwards ? n - begin : end);
             seats_[t].n_done += to - from;
             if (from < to) (*shares_.task)(t, from, to);
             if (t == 0 && seats_[t].n_first == 0) {
@@ -258,6 +260,12 @@ class Pool {
                 seats_[t].after_first = now();
             }
         }
+    }
+
+    // Number of items of a share of n before a piece.
+    std::size_t part_before(std::size_t piece, std::size_t n) const {
+        if (piece == shares_.n_pieces) return n;
+        return shares_.halving ? n - (n >> piece) : n * piece / shares_.n_pieces;
     }
 
     // The next piece of a share, or n_pieces if none is left.

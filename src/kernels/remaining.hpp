@@ -5,10 +5,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +37,7 @@ class Remaining {
           size_(X.size()),
           sums_(X.dims()),
           row_(X.dims()),
+          centroid_(X.dims()),
           place_(X.size()),
           anchor_(mean_of_all()),
           turn_(X, scale_, anchor_),
@@ -84,45 +87,46 @@ class Remaining {
     // The record farthest from the centroid of those that remain.
     std::uint32_t farthest_from_centroid() {
         tidy();
-        centroid(row_);
-        const Farthest farthest = rim_.farthest(loops_, row_);
+        centroid(centroid_);
+        const Farthest farthest = rim_.farthest(loops_, centroid_);
         // A core record is within core_radius_ of the anchor, so it is within that and the drift of the centroid.
-        const double reach = std::sqrt(squared_distance(row_, anchor_)) + core_radius_;
+        const double reach = std::sqrt(squared_distance(centroid_, anchor_)) + core_radius_;
         if (core_.size() == 0 || farthest.distance > reach * reach * (1 + slack) + vanishing) return farthest.record;
         extend_rim();
         return rim_.farthest(loops_, anchor_).record;
     }
 
-    struct Answer {
-        std::vector<Candidate> nearest;  // nearest first
-        Farthest farthest;
-    };
+    Answer search(const Question& question) { return search(std::array{question}).front(); }
 
-    // The k records nearest to a scaled point, and the farthest one if asked for. `home` is a block to start at.
-    Answer search(std::span<const double> point, std::size_t k, bool wants_farthest, std::uint32_t home) {
-        // The rim before the rest, as it holds far ones. Threads share both. The number is in a line of its own, which
-        // all of them write.
-        struct alignas(128) {
-            std::atomic<std::size_t> next{0};
-        } counter;
-        const auto measure_rim = [&](std::size_t thread, Findings& findings) {
-            if (thread == 0) settle_sums();
-            std::size_t from = 0;
-            while (counter.next.load(std::memory_order_relaxed) < rim_.size() &&
-                   (from = counter.next.fetch_add(OutermostRecords::n_at_once)) < rim_.size())
-                rim_.measure(loops_, point, from, [&](const Candidate& candidate) { findings.offer(candidate); });
+    // The answers to some questions, found in one pass.
+    template <std::size_t n>
+    std::array<Answer, n> search(const std::array<Question, n>& questions) {
+        static_assert(n <= LatticeScreen::most_questions);
+        const auto measure_rim = [&](std::size_t chunk, std::size_t i, const auto& found) {
+            rim_.measure(loops_, questions[i].point, chunk * OutermostRecords::n_at_once, found);
         };
-        if (core_.size() == 0) {
-            Findings findings;
-            findings.nearest.restart(k);
-            measure_rim(0, findings);
-            return {findings.nearest.sorted(), findings.farthest};
+        std::array<Answer, n> answers;
+        if (core_.size() > 0)
+            core_.search(questions, rim_.n_chunks(), measure_rim, answers);
+        else
+            for (std::size_t i = 0; i < n; ++i) answers[i] = search_rim(questions[i]);
+        return answers;
+    }
+
+    // A record that may well be the farthest from the centroid once a cell has left: the one that has left around `p`
+    // since the farthest from the centroid was asked for has moved the centroid, and one around `q` will move it as
+    // much. None if it does not pay to ask about two records at once.
+    std::optional<std::uint32_t> foresee(std::span<const double> p, std::span<const double> q) {
+        if (rim_.size() == 0 || !core_.is_long_pass()) return std::nullopt;
+        centroid(row_);
+        double along = 0;
+        double length2 = 0;
+        for (std::size_t j = 0; j < n_dims_; ++j) {
+            along += (row_[j] - centroid_[j]) * (p[j] - centroid_[j]);
+            length2 += (p[j] - centroid_[j]) * (p[j] - centroid_[j]);
         }
-        core_.expect(home);
-        core_.pose(point, k, wants_farthest);
-        core_.limit_by(home);
-        Findings& findings = core_.search(measure_rim);
-        return {findings.nearest.sorted(), findings.farthest};
+        for (std::size_t j = 0; j < n_dims_ && length2 > 0; ++j) row_[j] += along / length2 * (q[j] - row_[j]);
+        return rim_.farthest(loops_, row_).record;
     }
 
     // Closes the gaps that removed records have left, once there are many. Blocks get other numbers.
@@ -133,9 +137,28 @@ class Remaining {
     // Says that a record will be removed soon.
     void expect(std::uint32_t record) const { __builtin_prefetch(&place_[record]); }
 
+    // Says that a question will be asked with this home.
+    void expect_question(std::uint32_t home) const {
+        if (core_.size() > 0) core_.expect(home);
+    }
+
   private:
     static constexpr std::uint32_t gone = 0xffffffff;
     static constexpr std::uint32_t in_rim = 0x80000000;
+    // Number of records that are fetched ahead.
+    static constexpr std::size_t n_ahead = 8;
+
+    // The answer if all records are in the rim.
+    Answer search_rim(const Question& question) {
+        Nearest nearest(question.k);
+        Farthest farthest;
+        for (std::size_t chunk = 0; chunk < rim_.n_chunks(); ++chunk)
+            rim_.measure(loops_, question.point, chunk * OutermostRecords::n_at_once, [&](const Candidate& candidate) {
+                nearest.offer(candidate);
+                farthest.offer(candidate);
+            });
+        return {nearest.sorted(), {{farthest.distance, farthest.record}}};
+    }
 
     std::vector<double> mean_of_all() {
         std::vector<ExactSums> parts(pool_.size(), ExactSums(n_dims_));
@@ -150,7 +173,7 @@ class Remaining {
         return mean;
     }
 
-    // Takes the records that have left out of the sums. Put off until another query is swept, or the sums are needed.
+    // Takes the records that have left out of the sums.
     void settle_sums() {
         for (const std::uint32_t record : leaving_) sums_.subtract(scaled(record, row_));
         leaving_.clear();
@@ -216,10 +239,13 @@ class Remaining {
 
     // Moves the records that are now the outermost of the core into the rim, about rim_target() of them.
     void extend_rim() {
-        anchor_ = row_;
+        anchor_ = centroid_;
         core_.erase_leaving();
         const double radius2 = outer_radius2();
-        for (const std::uint32_t place : core_.beyond(anchor_, radius2)) {
+        const std::vector<std::uint32_t> places = core_.beyond(anchor_, radius2);
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            if (i + n_ahead < places.size()) core_.fetch_record(core_.record(places[i + n_ahead]));
+            const std::uint32_t place = places[i];
             const std::uint32_t record = core_.record(place);
             place_[record] = static_cast<std::uint32_t>(rim_.size()) | in_rim;
             rim_.insert(record, scaled(record, row_), core_.block_of(place));
@@ -250,6 +276,7 @@ class Remaining {
     ExactSums sums_;
     std::vector<std::uint32_t> leaving_;  // records that are gone, but still in the sums
     std::vector<double> row_;
+    std::vector<double> centroid_;      // when the farthest from it was last asked for
     std::vector<std::uint32_t> place_;  // of each record: in the core, in the rim, or gone
     std::vector<double> anchor_;        // every core record is within core_radius_ of it
     double core_radius_ = 0;

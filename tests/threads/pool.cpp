@@ -49,7 +49,16 @@ void check_every_item_once(std::size_t n_threads) {
             for (std::size_t i = from; i < to; ++i) ++taken[i];
         });
         pool.each(n, 1000.0, [&](std::size_t, std::size_t i) { ++taken[i]; });
-        for (const int times : taken) require(times == 2, "every item is worked on once in each round");
+        // In halves, from either end.
+        Pace pace(1000.0);
+        for (const bool backwards : {false, true})
+            pool.split(
+                n, pace,
+                [&](std::size_t, std::size_t from, std::size_t to) {
+                    for (std::size_t i = from; i < to; ++i) ++taken[i];
+                },
+                backwards);
+        for (const int times : taken) require(times == 4, "every item is worked on once in each round");
     }
 }
 
