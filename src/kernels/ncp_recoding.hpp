@@ -242,10 +242,12 @@ class NcpRecodingOfBlocks {
         SharedPoller shared(poller_);
         const double time_of_step = 10'000;
         try {
-            pool_.each(blocks.size(), time_of_step * static_cast<double>(n_steps) / static_cast<double>(blocks.size()),
-                       [&](std::size_t thread, std::size_t b) {
-                           recode(blocks[b], n_steps, mixed_seed(seed, 0, b), thread, shared, found[b]);
-                       });
+            pool_.each(
+                blocks.size(), time_of_step * static_cast<double>(n_steps) / static_cast<double>(blocks.size()),
+                [&](std::size_t thread, std::size_t b) {
+                    recode(blocks[b], n_steps, mixed_seed(seed, 0, b), thread, shared, found[b]);
+                },
+                [&] { shared.goes_on(0); });
         } catch (...) {
             write_labels(blocks, found);
             throw;

@@ -112,8 +112,10 @@ class NcpSearch {
         SharedPoller shared(poller_);
         const double time_of_step = 1'000;
         const double n_steps = static_cast<double>(plan.n_steps) / static_cast<double>(plan.n_rounds);
-        pool_.each(blocks.size(), time_of_step * n_steps / static_cast<double>(blocks.size()),
-                   [&](std::size_t thread, std::size_t b) { anneal(plan, round, blocks[b], b, thread, shared); });
+        pool_.each(
+            blocks.size(), time_of_step * n_steps / static_cast<double>(blocks.size()),
+            [&](std::size_t thread, std::size_t b) { anneal(plan, round, blocks[b], b, thread, shared); },
+            [&] { shared.goes_on(0); });
     }
 
     void anneal(const Plan& plan, std::size_t round, const Block& block, std::size_t number, std::size_t thread,

@@ -54,14 +54,29 @@ class Pool {
         split({n, now() < scarce_until_ ? n_scarce_ : n_available_, false, false}, pace, task);
     }
 
-    // Calls task(thread, item) for each item of 0..n, one by one: items are begun in this order. For unequal work.
-    void each(std::size_t n, double time_per_item, const std::function<void(std::size_t, std::size_t)>& task) {
+    // Calls task(thread, item) for each item of 0..n, one by one: items are begun in this order. For unequal work. The
+    // calling thread calls `poll` while others finish theirs: items that take long can be stopped then too.
+    void each(std::size_t n, double time_per_item, const std::function<void(std::size_t, std::size_t)>& task,
+              const std::function<void()>& poll = {}) {
         std::atomic<std::size_t> next{0};
+        std::atomic<std::size_t> n_left{n};
         const std::size_t n_shares = std::min(n, size_);
         if (n == 0) return;
+        struct Leaving {  // also by an exception
+            std::atomic<std::size_t>& n_left;
+            ~Leaving() { n_left.fetch_sub(1, std::memory_order_relaxed); }
+        };
         const double share = time_per_item * static_cast<double>(n) / static_cast<double>(n_shares);
         split(n_shares, share, [&](std::size_t thread, std::size_t, std::size_t) {
-            for (std::size_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < n;) task(thread, item);
+            for (std::size_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
+                const Leaving leaving{n_left};
+                task(thread, item);
+            }
+            if (thread > 0 || !poll) return;
+            while (!spin_until([&] { return n_left.load(std::memory_order_relaxed) == 0; })) {
+                poll();
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
         });
     }
 

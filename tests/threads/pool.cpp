@@ -144,6 +144,29 @@ std::vector<std::int64_t> all_kernels(const Problem& problem, std::size_t n_thre
     return out;
 }
 
+// A caller without items left stops those of the others.
+void check_polling_while_others_work(std::size_t n_threads) {
+    Pool pool(n_threads);
+    std::atomic<bool> stopped{false};
+    std::atomic<std::size_t> n_working{0};
+    bool caught = false;
+    try {
+        pool.each(
+            2 * n_threads, 1e9,
+            [&](std::size_t thread, std::size_t) {
+                if (thread == 0) return;
+                for (++n_working; !stopped;) std::this_thread::yield();
+            },
+            [&] {
+                stopped = true;
+                throw std::runtime_error("as asked");
+            });
+    } catch (const std::runtime_error&) {
+        caught = true;
+    }
+    require(caught || n_working == 0, "an error of the poll reaches the caller");
+}
+
 }  // namespace
 
 int main() {
@@ -152,6 +175,7 @@ int main() {
     for (std::size_t n_threads = 1; n_threads <= 4; ++n_threads) {
         check_every_item_once(n_threads);
         check_errors_reach_the_caller(n_threads);
+        check_polling_while_others_work(n_threads);
     }
     check_pools_begin_and_end();
     const Problem problem = draw(2000, 4);

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.arrays import times_power_of_two
-from shoal.columns.categories import Listed, is_coded
+from shoal.columns.categories import Listed, code_counts, is_coded
 from shoal.columns.prepare import categories_in_order, date_units, decoded
 from shoal.columns.schema import Column, Kind
 from shoal.errors import SchemaError
@@ -306,20 +306,11 @@ def unlike(codes: Codes, labels: Codes, weights: Vector | None = None) -> float:
     """
     sizes = np.bincount(labels)
     n_values = int(codes.max()) + 1
-    pairs, counts = _counted(labels * n_values + codes, len(sizes) * n_values)
+    pairs, counts = code_counts(labels * n_values + codes, len(sizes) * n_values)
     squares = np.square(counts) / sizes[pairs // n_values]
     if weights is None:
         return float(len(labels) - squares.sum())
     return float((weights[pairs % n_values] * (counts - squares)).sum())
-
-
-def _counted(codes: Codes, n_codes: int) -> tuple[Codes, Codes]:
-    """Return the codes that occur, ascending, and how often."""
-    if n_codes > 4 * len(codes):  # sorting takes less time than so many counters
-        return np.unique(codes, return_counts=True)
-    counts = np.bincount(codes)
-    found = np.flatnonzero(counts)
-    return found, counts[found]
 
 
 def _places(shares: Vector) -> Matrix:
