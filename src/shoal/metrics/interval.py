@@ -84,8 +84,8 @@ def interval_of(x: Vector, values: Vector, own: Labels, width: float = 0.1) -> I
     apart -= unit.moved(values)[own]
     low, high = _rank_interval(np.sort(x), values, width)
     return Interval(
-        by_rank=np.count_nonzero((low[own] <= x) & (x <= high[own])) / len(x),
-        by_sd=np.count_nonzero(np.abs(apart, out=apart) <= width * unit.sd) / len(x),
+        by_rank=float(np.mean((low[own] <= x) & (x <= high[own]))),
+        by_sd=float(np.mean(np.abs(apart, out=apart) <= width * unit.sd)),
     )
 
 
