@@ -1,5 +1,8 @@
 """Progress: what several parts of a work report, as one share of one total that only grows."""
 
+import threading
+from collections.abc import Callable
+
 from shoal.typing import Progress
 
 
@@ -44,3 +47,32 @@ class OneTotal:
         if self._progress is not None and done > self._done:
             self._done = done
             self._progress(done, self._n_records)
+
+
+class TotalProgress:
+    """Sums what pieces report that are worked on at the same time, each in units of its own; calls on one thread."""
+
+    def __init__(self, progress: Progress | None, n_records: int) -> None:
+        self._progress = progress
+        self._n_records = n_records
+        self._done: dict[int, int] = {}
+        self._caller = threading.get_ident()
+
+    def of(self, number: int, n_here: int, check: Callable[[], None] | None = None) -> Progress | None:
+        """Return the callback of one piece of `n_here` records; `check` stops it when another has failed."""
+        if self._progress is None and check is None:
+            return None
+
+        def report(done: int, total: int) -> None:
+            if check is not None:
+                check()
+            self._done[number] = n_here * done // max(total, 1)
+            if self._progress is not None and threading.get_ident() == self._caller:
+                self._progress(sum(list(self._done.values())), self._n_records)
+
+        return report
+
+    def finish(self) -> None:
+        """Report that all records are done."""
+        if self._progress is not None:
+            self._progress(self._n_records, self._n_records)

@@ -15,13 +15,14 @@ from shoal import kernels
 from shoal.arrays import as_cell_size, as_matrix
 from shoal.cells.bucket_steering import refuse_second_weight, steered
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.kernels.side_by_side import TotalProgress, side_by_side
+from shoal.kernels.side_by_side import side_by_side
 from shoal.models.model import Model
 from shoal.models.model_on_column import ModelOnColumn, excess_of, vetoes_of
 from shoal.models.t_closeness import TCloseness
 from shoal.partition import partition
 from shoal.partition.cell_building import renumbered
 from shoal.partition.within_strata import within
+from shoal.progress import TotalProgress
 from shoal.typing import Labels, Matrix, Progress, Seed
 
 # Maximum number of records for which several initial partitions are tried and each search runs until it gains nothing.

@@ -4,8 +4,6 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from shoal.typing import Progress
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -79,32 +77,3 @@ class _Work(Generic[Item, Result]):
     def _check(self) -> None:
         if self.failure is not None:
             raise StoppedError
-
-
-class TotalProgress:
-    """Sums the progress of the pieces, each in units of its own, and reports it on the calling thread."""
-
-    def __init__(self, progress: Progress | None, n_records: int) -> None:
-        self._progress = progress
-        self._n_records = n_records
-        self._done: dict[int, int] = {}
-        self._caller = threading.get_ident()
-
-    def of(self, number: int, n_here: int, check: Callable[[], None] | None = None) -> Progress | None:
-        """Return the callback of one piece of `n_here` records; `check` stops it when another has failed."""
-        if self._progress is None and check is None:
-            return None
-
-        def report(done: int, total: int) -> None:
-            if check is not None:
-                check()
-            self._done[number] = n_here * done // max(total, 1)
-            if self._progress is not None and threading.get_ident() == self._caller:
-                self._progress(sum(list(self._done.values())), self._n_records)
-
-        return report
-
-    def finish(self) -> None:
-        """Report that all records are done."""
-        if self._progress is not None:
-            self._progress(self._n_records, self._n_records)

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from shoal import kernels
-from shoal.kernels.side_by_side import TotalProgress, side_by_side
+from shoal.kernels.side_by_side import side_by_side
 from shoal.partition.cell_building import members_of
+from shoal.progress import TotalProgress
 from shoal.typing import Labels, Matrix, Progress
 
 Cut = Callable[..., Labels]
