@@ -154,8 +154,10 @@ def test_the_source_is_never_replaced_through_another_path_to_its_file(store, tm
     for other in (link, f"{tmp_path}/./../{tmp_path.name}/{Path(store.address).name}", f"{scheme}:///{link}"):
         with pytest.raises(DatabaseError, match="that was read"):
             release.write(other, to_table="people", force=True)
+    report = tmp_path / "report.html"
+    report.symlink_to(store.address)
     with pytest.raises(shoal.FileError, match="same file as the input"):
-        release.write(tmp_path / "out.csv", report=link, force=True)
+        release.write(tmp_path / "out.csv", report=report, force=True)
 
     assert store.rows("SELECT count(id) FROM people") == [("40",)]
 
