@@ -266,7 +266,7 @@ class PairSearch {
             for (std::size_t j = 0; j < queries_.n_dims(); ++j)
                 points_[slot * queries_.n_dims() + j] = queries_.tile(block)[j * block_size + slot];
             const std::size_t n_sections = queries_.codes().n_sections();
-            queries_.codes().pose(block, slot, {&coded_[slot * n_sections], n_sections});
+            queries_.codes().pose(block, slot, std::span(coded_).subspan(slot * n_sections, n_sections));
             limit_to(slot, limits[slot]);
         }
     }

@@ -60,10 +60,12 @@ class CodedBlocks {
     float per_step() const { return per_step_; }
     std::size_t n_sections() const { return n_sections_; }
     std::span<const CodedSection> operator[](std::size_t block) const {
-        return {&sections_[block * n_sections_], n_sections_};
+        return std::span(sections_).subspan(block * n_sections_, n_sections_);
     }
 
-    std::span<const CodedBox> box(std::size_t block) const { return {&boxes_[block * n_sections_], n_sections_}; }
+    std::span<const CodedBox> box(std::size_t block) const {
+        return std::span(boxes_).subspan(block * n_sections_, n_sections_);
+    }
 
     // A point as a query.
     void pose(std::size_t block, std::size_t slot, std::span<CodedProbe> out) const {
@@ -91,7 +93,11 @@ class CodedBlocks {
     // Adding this to a small number leaves its nearest integer in the last bits.
     static constexpr float rounder = 12582912.0f;
 
-    float cut_off(float value) const { return std::min(std::max(value * per_step_, -most_steps), most_steps); }
+    // What fills up the last block is not a number, which has no integer.
+    float cut_off(float value) const {
+        const float steps = std::min(std::max(value * per_step_, -most_steps), most_steps);
+        return steps == steps ? steps : 0.0f;
+    }
 
     // The share of each point that is inside the ball.
     PerPoint kept_shares(const float* tile) const {
