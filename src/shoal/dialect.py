@@ -18,7 +18,7 @@ _FLAGS = {
             *("confidential", "other", "by", "subject", "household", "weights", "rho", "seed", "accept", "aggregate"),
             *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling", "engine", "memory"),
             *("fill_keys", "sheet", "header_row", "catalog", "format", "table", "query", "to_table", "manifest"),
-            *("to_format", "outside", "hierarchy", "truthful", "objective"),
+            *("to_format", "outside", "hierarchy", "truthful", "objective", "report"),
         )
     },
 }
@@ -26,7 +26,7 @@ _LISTS = {"order": "COLUMN=A,B,.."}
 _ARGUMENT = re.compile(
     rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|\d+|(?=[ .,;)]|$))"
 )
-_UNUSED = re.compile(r"^[a-z_]+(, [a-z_]+)*(?= cannot be given for)")
+_UNUSED = re.compile(r"^[a-z_]+(, [a-z_]+)*(?= (?:cannot|can only) be given for)")
 _KEY_OF_COLUMN = re.compile(r"^columns\.(.+)\.(\w+)(?= cannot be used:)")
 _KEY = re.compile(r"^(?:(?:input|output|roles|stream)\.)?([a-z]\w+)(?= cannot be used:)")
 

@@ -174,8 +174,8 @@ def check_reports(
     unused = [name for name, value in said.items() if value is not None] + ["form"] * (form == "public")
     if report is None and json is None and unused:
         raise ParameterError(
-            f"{', '.join(unused)} can only be given for a report, and none was asked for. Name its file (report), or "
-            "leave it out."
+            f"{', '.join(unused)} can only be given for a report, and none was asked for. Ask for one with "
+            'report="report.html", or leave it out.'
         )
     for path, format_, endings in ((report, "an HTML page", (".html", ".htm")), (json, "JSON", (".json",))):
         if path is not None and not os.fspath(path).lower().endswith(endings):

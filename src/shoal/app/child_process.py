@@ -1,4 +1,4 @@
-"""Child process: the child process that does what takes time, through the same functions as the command line.
+"""Child process: does what takes time, through the same functions as the command line.
 
 It reads one line of JSON from standard input, which names a file, and appends lines of JSON to that file: stages,
 parts, and in the end what was found or why it was refused. It ends when standard input does.

@@ -110,9 +110,6 @@ def command(file: str, k: int, output: str | None, **given: Any) -> None:
         raise click.UsageError("--internal and --public are forms of a report; ask for one: --report report.html")
     if given["bound"] and (given["internal"] is False or not (given["report"] or given["json_file"])):
         raise click.UsageError("--bound stands in the internal report; ask for one: --report report.html")
-    said = [f"--{name}" for name in ("title", "author", "date") if given[name] is not None]
-    if said and not (given["report"] or given["json_file"]):
-        raise click.UsageError(f"{', '.join(said)} can only be given for a report; ask for one: --report report.html")
     job = Job.of(
         k=k,
         method=given["method"],

@@ -159,7 +159,7 @@ def _inflated(file: BinaryIO, part: zipfile.ZipInfo) -> Iterator[bytes]:
         yield file.read(part.compress_size)
         return
     if part.compress_type != zipfile.ZIP_DEFLATED:
-        raise NotImplementedError
+        raise zipfile.BadZipFile("unknown compression")
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     left = part.compress_size
     while not inflate.eof:
