@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from shoal.arrays import first_places
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Role, Schema
 from shoal.typing import Labels
@@ -92,13 +93,6 @@ def by_occurrence(codes: Labels, n_codes: int) -> Labels:
     numbers = np.empty(n_codes, dtype=np.int64)
     numbers[np.argsort(first_places(codes, n_codes))] = np.arange(n_codes)
     return np.asarray(numbers[codes])
-
-
-def first_places(codes: Labels, n_codes: int) -> Labels:
-    """Return where each code first occurs, after the last record if it does not."""
-    first = np.full(n_codes, len(codes))
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the first place is written last
-    return first
 
 
 def code_counts(codes: Labels, n_codes: int) -> tuple[Labels, Labels]:

@@ -8,7 +8,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
-from shoal.columns.categories import Listed, by_occurrence, first_places, is_coded
+from shoal.arrays import first_places
+from shoal.columns.categories import Listed, by_occurrence, is_coded
 from shoal.columns.prepare import as_seen, decoded, one_missing
 from shoal.typing import Labels
 

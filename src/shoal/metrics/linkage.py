@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shoal import kernels
 from shoal.arrays import as_matrix
 from shoal.errors import ParameterError
-from shoal.metrics.pairs import as_classes
+from shoal.metrics.pairs import as_classes, one_of_each
 from shoal.typing import Labels, Matrix, Seed
 
 
@@ -186,7 +186,7 @@ def as_release(X: ArrayLike, Y: ArrayLike, labels: ArrayLike | None) -> tuple[Ma
     if labels is None:
         return originals, distinct_rows(released)
     numbers = as_classes(labels, len(released))
-    first = _first_of_each(numbers)
+    first = one_of_each(numbers)
     differ = np.count_nonzero((released != released[first][numbers]).any(axis=1))
     if differ:
         raise ParameterError(
@@ -207,10 +207,3 @@ def distinct_rows(Y: Matrix) -> Released:
     labels = np.empty(len(Y), dtype=np.int64)
     labels[order] = np.cumsum(is_new) - 1
     return Released(np.ascontiguousarray(ordered[is_new]), labels)
-
-
-def _first_of_each(labels: Labels) -> Labels:
-    """Return a record of each cell."""
-    first = np.empty(int(labels.max()) + 1, dtype=np.int64)
-    first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)
-    return first
