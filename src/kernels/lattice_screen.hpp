@@ -136,15 +136,12 @@ struct Findings {
 
 class LatticeScreen {
   public:
-    // `places` is where each record is; it is kept up to date for the records that move to another place.
-    LatticeScreen(Rows<const double> X, double scale, const PrincipalAxes& turn, const Loops& loops, Pool& pool,
-                  std::span<std::uint32_t> places)
+    LatticeScreen(Rows<const double> X, double scale, const PrincipalAxes& turn, const Loops& loops, Pool& pool)
         : X_(X),
           scale_(scale),
           turn_(turn),
           loops_(loops),
           pool_(pool),
-          places_(places),
           n_dims_(turn.n_kept()),
           quads_((n_dims_ + 3) / 4),
           width_(4 * quads_),
@@ -157,7 +154,7 @@ class LatticeScreen {
     std::uint32_t block_of(std::size_t place) const { return static_cast<std::uint32_t>(place / block_size); }
     std::uint32_t record(std::size_t place) const { return records_[place]; }
     std::size_t n_places() const { return n_blocks_ * block_size; }
-    bool holds(std::size_t place) const { return place % block_size < n_live_[place / block_size]; }
+    bool holds(std::size_t place) const { return living_[block_of(place)] >> place % block_size & 1; }
 
     // Takes records in spatial order with their turned coordinates, `width()` floats each, the surplus ones zero, and
     // the most that one of them has in coordinates left out.
@@ -171,37 +168,34 @@ class LatticeScreen {
 
     // Closes the gaps. Returns for each block the place its records now begin at.
     std::vector<std::uint32_t> close_gaps() {
-        erase_leaving();
+        leaving_.clear();
         std::vector<std::uint32_t> begins(n_blocks_, 0);
-        for (std::size_t b = 1; b < n_blocks_; ++b) begins[b] = begins[b - 1] + n_live_[b - 1];
-        std::vector<float> turned(whole_blocks(size_) * width_, 0.0f);
-        std::vector<std::uint32_t> records(whole_blocks(size_));
+        for (std::size_t b = 1; b < n_blocks_; ++b) begins[b] = begins[b - 1] + n_living(b - 1);
+        // Buffers are kept: new ones would have to be cleared, and mapped by the system page by page.
+        turned_before_.swap(turned_);
+        records_before_.swap(records_);
+        turned_.resize(whole_blocks(size_) * width_);
+        records_.resize(whole_blocks(size_));
         pool_.split(n_blocks_, static_cast<double>(block_size * width_),
                     [&](std::size_t, std::size_t from, std::size_t to) {
                         for (std::size_t b = from; b < to; ++b) {
-                            std::copy_n(turned_.data() + b * block_size * width_, n_live_[b] * width_,
-                                        turned.data() + begins[b] * width_);
-                            std::copy_n(records_.data() + b * block_size, n_live_[b], records.data() + begins[b]);
+                            std::size_t target = begins[b];
+                            for_each_living(b, [&](std::size_t place) {
+                                std::copy_n(&turned_before_[place * width_], width_, &turned_[target * width_]);
+                                records_[target++] = records_before_[place];
+                            });
                         }
                     });
-        turned_ = std::move(turned);
-        records_ = std::move(records);
         lay_out();
         return begins;
     }
 
-    // The record at the place is no longer there for the queries that follow. Its codes are removed by the thread that
+    // The record at the place is no longer there for the queries that follow. Its codes are cleared by the thread that
     // looks through its block next.
     void erase(std::size_t place) {
+        living_[block_of(place)] &= ~(std::uint64_t{1} << place % block_size);
         leaving_.push_back(static_cast<std::uint32_t>(place));
         --size_;
-    }
-
-    // Removes now what is to be removed.
-    void erase_leaving() {
-        std::ranges::sort(leaving_, std::greater<>());
-        erase_leaving(0, n_blocks_);
-        leaving_.clear();
     }
 
     // Says that a record will be measured or read soon.
@@ -219,7 +213,7 @@ class LatticeScreen {
     }
 
     // Number of questions that can be asked at once.
-    static constexpr std::size_t most_questions = 2;
+    static constexpr std::size_t most_questions = 16;
 
     // Looks through all blocks once for all questions, on as many threads as pay; and through other records, in so many
     // chunks: measure_others(chunk, question's number, found) calls found(candidate) for each of them.
@@ -227,43 +221,52 @@ class LatticeScreen {
     void search(std::span<const Question> questions, std::size_t n_chunks, const MeasureOthers& measure_others,
                 std::span<Answer> answers) {
         n_searches_ = questions.size();
-        for (const Question& question : questions) expect(question.home);
-        for (std::size_t i = 0; i < n_searches_; ++i) {
-            Search& search = searches_[i];
-            begin(search, questions[i]);
-            if (n_chunks > 0 && questions[i].wants_farthest)
-                measure_others(0, i, [&](const Candidate& one) { search.common.offer_farthest(one.distance); });
-        }
         ++n_queries_;
-        std::ranges::sort(leaving_, std::greater<>());
+        std::ranges::sort(leaving_);
+        for (std::size_t i = 0; i < n_searches_; ++i)
+            searches_[i].by_boxes = skips_[questions[i].wants_farthest].take();
         const auto look = [&](std::size_t thread, std::size_t from, std::size_t to) {
-            const std::span<Look> looks(looks_[thread].data(), n_searches_);
-            erase_leaving(from, to);
-            const bool is_first = looks[0].number != n_queries_;
+            clear_leaving(from, to);
+            std::array<Look*, most_questions> looks;
             for (std::size_t i = 0; i < n_searches_; ++i) {
-                if (is_first) begin(looks[i], searches_[i]);
-                take_limits(looks[i]);
+                // Each thread begins with another question, so that it meets the limits that others have found.
+                const std::size_t number = (i + thread * n_searches_ / pool_.size()) % n_searches_;
+                Look& look = *(looks[i] = &looks_[thread][number]);
+                if (look.number != n_queries_) {
+                    ensure_begun(searches_[number], questions[number], [&](const auto& found) {
+                        if (n_chunks > 0) measure_others(0, number, found);
+                    });
+                    begin(look, searches_[number]);
+                }
+                take_limits(look);
                 for (std::size_t c = n_chunks * from / n_blocks_; c < n_chunks * to / n_blocks_; ++c) {
-                    measure_others(c, i, [&](const Candidate& one) { looks[i].findings.offer(one); });
-                    share_limits(looks[i]);
+                    measure_others(c, number, [&](const Candidate& one) { look.findings.offer(one); });
+                    share_limits(look);
                 }
             }
-            look_through(looks, from, to);
+            look_through({looks.data(), n_searches_}, from, to);
         };
-        pool_.split(n_blocks_, pace(), look, backwards_);
+        Pace& pace = pace_of_pass();
+        pool_.split(n_blocks_, pace, look, backwards_);
+        work_per_question_ = pace.work(n_blocks_) / static_cast<double>(n_searches_);
         leaving_.clear();
         backwards_ = !backwards_;
-        fetch_findings();
-        for (std::size_t i = 0; i < n_searches_; ++i) collect(searches_[i], i);
-        for (std::size_t i = 0; i < n_searches_; ++i) answers[i] = decide(searches_[i]);
+        for_each_search(end_pace_, [&](std::size_t i) {
+            collect(searches_[i], i);
+            answers[i] = decide(searches_[i]);
+        });
+        for (std::size_t i = 0; i < n_searches_; ++i)
+            if (searches_[i].by_boxes)
+                skips_[questions[i].wants_farthest].judge(is_most(searches_[i].n_visits, n_blocks_));
     }
 
-    // Whether two questions at once take less time than one after the other: if threads share a pass, or if it reads
-    // more than the cache of a core holds.
-    bool is_long_pass() const {
-        const bool by_boxes = skips_[false].n_left == 0;
-        const bool shared = pool_.size() > 1 && paces_[0][by_boxes].work(n_blocks_) >= 2 * Pace::least_share;
-        return shared || lines_.size() * sizeof(Line) > cache_of_a_core;
+    // Number of questions that take less time in one pass than one after the other: many if threads share a pass, as
+    // each then has more to do before it waits for others; some if a pass reads all blocks, and these are more than the
+    // cache of a core holds.
+    std::size_t n_at_once() const {
+        if (pool_.size() > 1 && work_per_question_ >= 2 * Pace::least_share) return most_questions;
+        const bool reads_all = skips_[false].n_left > 0 && skips_[true].n_left > 0;
+        return reads_all && lines_.size() * sizeof(Line) > cache_of_a_core ? most_questions / 2 : 1;
     }
 
     // Says that a question will be asked with this block as its home.
@@ -274,7 +277,6 @@ class LatticeScreen {
 
     // The places of the records that are at least as far from a point as a squared radius, ascending.
     std::vector<std::uint32_t> beyond(std::span<const double> point, double radius2) {
-        erase_leaving();
         Query query;
         pose(query, {point, 0, true});
         const Limits limits = limits_of(query, infinity, radius2);
@@ -282,7 +284,7 @@ class LatticeScreen {
         pool_.split(n_blocks_, 100.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
             Hits hits;
             for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, limits.sieve, hits)) < to; ++b)
-                for (std::uint64_t left = hits.far & live(b); left; left &= left - 1) {
+                for (std::uint64_t left = hits.far & living_[b]; left; left &= left - 1) {
                     const std::size_t place = b * block_size + static_cast<std::size_t>(std::countr_zero(left));
                     if (measure(records_[place], point) >= radius2)
                         found[thread].push_back(static_cast<std::uint32_t>(place));
@@ -306,12 +308,21 @@ class LatticeScreen {
     // Number of blocks visited in order of their distance, and number of blocks prefetched.
     static constexpr std::ptrdiff_t n_first = 3;
     static constexpr std::size_t n_ahead = 4;
-    static constexpr std::size_t stride_blocks = 64;
+    // Number of blocks looked through for one question before the next: with many questions they stay in the first
+    // cache.
+    static constexpr std::size_t stride_of_one = 64;
+    static constexpr std::size_t stride_of_many = 24;
 
     // Queries that boxes are not tested in, since they ruled out too little to be worth it; twice as many each time.
     struct Skips {
         std::size_t n_left = 0;
         std::size_t n_next = 16;
+        // Says whether boxes are tested in the next query.
+        bool take() {
+            if (n_left == 0) return true;
+            --n_left;
+            return false;
+        }
         void judge(bool in_vain) {
             n_left = in_vain ? n_next : 0;
             n_next = in_vain ? std::min<std::size_t>(2 * n_next, 256) : 16;
@@ -320,10 +331,14 @@ class LatticeScreen {
 
     // A question that threads look for the answer to.
     struct Search {
+        // Twice the number of the queries it was begun for by some thread, and one more once that has been done.
+        std::atomic<std::size_t> begun{0};
         Query query;
         CommonLimits common;
         bool by_boxes = false;
         std::vector<Candidate> near, far;  // what all threads have found
+        std::size_t n_visits = 0;          // blocks that boxes have not ruled out
+        std::vector<float> around;         // room to work in
     };
 
     // What one thread knows of a search. The calling thread reads the first line of it.
@@ -371,14 +386,26 @@ class LatticeScreen {
         query.far_error = std::sqrt(far2) * (1 + slack) + lattice_error_;
     }
 
-    void begin(Search& search, const Question& question) {
+    // The first thread that looks for the answer begins the search, and others wait for it: where many questions are
+    // asked at once, each begins with another thread.
+    template <class MeasureSome>
+    void ensure_begun(Search& search, const Question& question, const MeasureSome& measure_some) {
+        const std::size_t ready = 2 * n_queries_ + 1;
+        std::size_t seen = search.begun.load(std::memory_order_acquire);
+        if (seen == ready) return;
+        if (seen == ready - 1 || !search.begun.compare_exchange_strong(seen, ready - 1))
+            return Pool::wait_until([&] { return search.begun.load(std::memory_order_acquire) == ready; });
+        struct Ready {  // also after an exception, which ends the queries
+            std::atomic<std::size_t>& begun;
+            ~Ready() { begun.fetch_add(1, std::memory_order_release); }
+        } const at_the_end{search.begun};
+        expect(question.home);
         pose(search.query, question);
         search.common.nearest.store(infinity, std::memory_order_relaxed);
         search.common.farthest.store(-1.0, std::memory_order_relaxed);
         limit_by_home(search);
-        Skips& skips = skips_[question.wants_farthest];
-        search.by_boxes = skips.n_left == 0;
-        if (!search.by_boxes) --skips.n_left;
+        if (question.wants_farthest)
+            measure_some([&](const Candidate& one) { search.common.offer_farthest(one.distance); });
     }
 
     void begin(Look& look, Search& search) const {
@@ -389,35 +416,41 @@ class LatticeScreen {
         if (search.by_boxes) look_out(look);
     }
 
-    // Rounds are of one kind if they sweep as many questions, and test the boxes for as many.
-    Pace& pace() {
+    // Passes for one question and for many are of different kinds, and those in which boxes are tested for most.
+    Pace& pace_of_pass() {
         std::size_t n_by_boxes = 0;
         for (std::size_t i = 0; i < n_searches_; ++i) n_by_boxes += searches_[i].by_boxes;
-        return paces_[n_searches_ - 1][n_by_boxes];
+        return paces_[n_searches_ > 1][2 * n_by_boxes > n_searches_];
+    }
+
+    // Several questions on several threads, if that pays.
+    template <class Task>
+    void for_each_search(Pace& pace, const Task& task) {
+        if (n_searches_ == 1) return task(0);
+        pool_.split(n_searches_, pace, [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i) task(i);
+        });
     }
 
     // Sets a limit that the k nearest are surely within: as far as the k-th of the records around a block can be, by
     // their turned coordinates. These lie side by side, unlike the records themselves.
-    void limit_by_home(Search& search) {
+    void limit_by_home(Search& search) const {
         const Query& query = search.query;
         const std::size_t k = query.asked.k;
         if (k == 0 || size_ < k) return;
         const std::size_t home = std::min<std::size_t>(query.asked.home, n_blocks_ - 1);
         std::size_t from = home;
         std::size_t to = home + 1;
-        for (std::size_t n = n_staying(home); n < k;) {
-            if (from > 0) n += n_staying(--from);
-            if (to < n_blocks_) n += n_staying(to++);
+        for (std::size_t n = n_living(home); n < k;) {
+            if (from > 0) n += n_living(--from);
+            if (to < n_blocks_) n += n_living(to++);
         }
-        around_.clear();
-        for (std::size_t b = from; b < to; ++b) {
-            const bool all_stay = n_staying(b) == n_live_[b];
-            for (std::size_t place = b * block_size; place < b * block_size + n_live_[b]; ++place)
-                if (all_stay || std::ranges::find(leaving_, place) == leaving_.end())
-                    around_.push_back(estimate(query, place));
-        }
-        const auto last = around_.begin() + static_cast<std::ptrdiff_t>(k - 1);
-        std::nth_element(around_.begin(), last, around_.end());
+        std::vector<float>& around = search.around;
+        around.clear();
+        for (std::size_t b = from; b < to; ++b)
+            for_each_living(b, [&](std::size_t place) { around.push_back(estimate(query, place)); });
+        const auto last = around.begin() + static_cast<std::ptrdiff_t>(k - 1);
+        std::nth_element(around.begin(), last, around.end());
         search.common.nearest.store(at_most(query, *last), std::memory_order_relaxed);
     }
 
@@ -498,7 +531,7 @@ class LatticeScreen {
         Findings& findings = look.findings;
         Hits hits;
         for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, findings.limits.sieve, hits)) < to; ++b) {
-            for (std::uint64_t left = (hits.near | hits.far) & live(b); left; left &= left - 1) {
+            for (std::uint64_t left = (hits.near | hits.far) & living_[b]; left; left &= left - 1) {
                 const std::size_t place = b * block_size + static_cast<std::size_t>(std::countr_zero(left));
                 for (std::size_t j = 0; j < width_; j += 16) __builtin_prefetch(&turned_[place * width_ + j]);
                 findings.pending[findings.n_pending++] = static_cast<std::uint32_t>(place);
@@ -525,23 +558,18 @@ class LatticeScreen {
         findings.drop_far();
     }
 
-    // What other threads have found is in lines that their cores hold.
-    void fetch_findings() const {
-        for (const Looks& looks : looks_)
-            for (std::size_t i = 0; i < n_searches_; ++i) __builtin_prefetch(&looks[i]);
-        for (const Looks& looks : looks_)
-            for (std::size_t i = 0; i < n_searches_; ++i) __builtin_prefetch(looks[i].findings.near.data());
-    }
-
     // Gathers what all threads have found.
-    void collect(Search& search, std::size_t number) {
+    void collect(Search& search, std::size_t number) const {
         const Query& query = search.query;
         const std::size_t k = query.asked.k;
         const double farthest2 = search.common.farthest.load(std::memory_order_relaxed);
         Limits limits = limits_of(query, search.common.nearest.load(std::memory_order_relaxed), farthest2);
         search.near.clear();
         search.far.clear();
-        std::size_t n_visits = 0;
+        search.n_visits = 0;
+        // What other threads have found is in lines that their cores hold.
+        for (const Looks& looks : looks_) __builtin_prefetch(&looks[number]);
+        for (const Looks& looks : looks_) __builtin_prefetch(looks[number].findings.near.data());
         for (const Looks& looks : looks_) {
             const Look& look = looks[number];
             if (look.number != n_queries_) continue;
@@ -549,9 +577,8 @@ class LatticeScreen {
                 if (one.distance <= limits.most) search.near.push_back(one);
             for (const Candidate& one : look.findings.far)
                 if (one.distance >= limits.least) search.far.push_back(one);
-            n_visits += look.n_visits;
+            search.n_visits += look.n_visits;
         }
-        if (search.by_boxes) skips_[query.asked.wants_farthest].judge(is_most(n_visits, n_blocks_));
         if (k > 0 && search.near.size() > k) {
             const auto last = search.near.begin() + static_cast<std::ptrdiff_t>(k - 1);
             std::nth_element(search.near.begin(), last, search.near.end());
@@ -581,31 +608,42 @@ class LatticeScreen {
         return {candidates.begin(), end};
     }
 
-    // Replaces estimates by squared distances.
+    // Replaces estimates by squared distances; on several threads, unless they are about other questions.
     void measure(std::vector<Candidate>& candidates, std::span<const double> point) {
-        pool_.split(candidates.size(), 50.0, [&](std::size_t, std::size_t from, std::size_t to) {
+        const auto measure_some = [&](std::size_t, std::size_t from, std::size_t to) {
             for (std::size_t i = from; i < to; ++i) {
                 if (i + n_ahead < to) fetch(X_[candidates[i + n_ahead].record]);
                 candidates[i].distance = measure(candidates[i].record, point);
             }
-        });
+        };
+        if (n_searches_ == 1)
+            pool_.split(candidates.size(), 50.0, measure_some);
+        else
+            measure_some(0, 0, candidates.size());
     }
 
     // By boxes, or all blocks, each stride of them for one question after the other while it is in the cache.
-    void look_through(std::span<Look> looks, std::size_t from, std::size_t to) {
+    void look_through(std::span<Look* const> looks, std::size_t from, std::size_t to) {
         std::array<Look*, most_questions> sweeping;
         std::size_t n_sweeping = 0;
-        for (Look& look : looks)
-            if (!look.search->by_boxes || !visit_within_reach(look, from, to)) sweeping[n_sweeping++] = &look;
+        for (Look* look : looks)
+            if (!look->search->by_boxes || !visit_within_reach(*look, from, to)) sweeping[n_sweeping++] = look;
         sweep({sweeping.data(), n_sweeping}, from, to);
     }
 
     // To and fro: what was read last is still in the cache when the next query begins there.
     void sweep(std::span<Look* const> looks, std::size_t from, std::size_t to) const {
-        const std::size_t n_strides = (to - from + stride_blocks - 1) / stride_blocks;
+        const std::size_t stride = looks.size() > 1 ? stride_of_many : stride_of_one;
+        // What one thread has found is of use to the next that looks for the answer to the same question.
+        const std::size_t most_pending = looks.size() > 1 && pool_.size() > 1 ? 0 : Findings::max_pending;
+        const std::size_t n_strides = (to - from + stride - 1) / stride;
         for (std::size_t i = 0; i < n_strides; ++i) {
-            const std::size_t start = from + (backwards_ ? n_strides - 1 - i : i) * stride_blocks;
-            for (Look* look : looks) scan(*look, start, std::min(start + stride_blocks, to));
+            const std::size_t start = from + (backwards_ ? n_strides - 1 - i : i) * stride;
+            for (Look* look : looks) {
+                take_limits(*look);
+                scan(*look, start, std::min(start + stride, to));
+                if (look->findings.n_pending > most_pending) estimate_pending(*look);
+            }
         }
         for (Look* look : looks) end_piece(*look);
     }
@@ -702,8 +740,13 @@ class LatticeScreen {
 
     // ------------------------------------------------------------------------------------------------ keeping
 
-    std::uint64_t live(std::size_t block) const {
-        return n_live_[block] == block_size ? ~std::uint64_t{0} : (std::uint64_t{1} << n_live_[block]) - 1;
+    std::uint32_t n_living(std::size_t block) const {
+        return static_cast<std::uint32_t>(std::popcount(living_[block]));
+    }
+    template <class Visit>
+    void for_each_living(std::size_t block, const Visit& visit) const {
+        for (std::uint64_t left = living_[block]; left; left &= left - 1)
+            visit(block * block_size + static_cast<std::size_t>(std::countr_zero(left)));
     }
     std::int32_t& half_norm(std::size_t place) {
         Line* block = &lines_[place / block_size * lines_per_block(quads_)];
@@ -714,30 +757,12 @@ class LatticeScreen {
         const std::size_t slot = place % block_size;
         return block[n_groups + slot / group_size * quads_ + q].bytes + slot % group_size * 4;
     }
-    // Records of a block that are not about to leave.
-    std::size_t n_staying(std::size_t block) const {
-        const auto in_block = [&](std::uint32_t place) { return block_of(place) == block; };
-        return n_live_[block] - static_cast<std::size_t>(std::ranges::count_if(leaving_, in_block));
-    }
-
-    // Of the records that leave, those of the blocks [from, to). The last record of a block takes the place. What it
-    // leaves reads as the centre of the lattice, which is never the farthest.
-    void erase_leaving(std::size_t from, std::size_t to) {
-        // From the last place down, so that no record is moved that is about to leave.
-        const auto begin = std::ranges::lower_bound(leaving_, to * block_size - 1, std::greater<>());
-        for (auto place = begin; place != leaving_.end() && *place >= from * block_size; ++place) close_place(*place);
-    }
-    void close_place(std::size_t place) {
-        const std::size_t block = place / block_size;
-        const std::size_t last = block * block_size + --n_live_[block];
-        if (place != last) {
-            std::copy_n(&turned_[last * width_], width_, &turned_[place * width_]);
-            records_[place] = records_[last];
-            places_[records_[place]] = static_cast<std::uint32_t>(place);
-            half_norm(place) = half_norm(last);
-            for (std::size_t q = 0; q < quads_; ++q) std::copy_n(quad(last, q), 4, quad(place, q));
-        }
-        clear_codes(last);
+    // Of the records that have left since the last query, clears those of the blocks [from, to): what is left reads as
+    // the centre of the lattice, which is never the farthest.
+    void clear_leaving(std::size_t from, std::size_t to) {
+        for (auto place = std::ranges::lower_bound(leaving_, from * block_size);
+             place != leaving_.end() && *place < to * block_size; ++place)
+            clear_codes(*place);
     }
     void clear_codes(std::size_t place) {
         half_norm(place) = 0;
@@ -748,10 +773,10 @@ class LatticeScreen {
     void lay_out() {
         size_laid_out_ = size_;
         n_blocks_ = (size_ + block_size - 1) / block_size;
-        turned_.resize(n_blocks_ * block_size * width_, 0.0f);
+        turned_.resize(n_blocks_ * block_size * width_);
         records_.resize(n_blocks_ * block_size);
-        n_live_.assign(n_blocks_, block_size);
-        if (size_ % block_size) n_live_.back() = size_ % block_size;
+        living_.assign(n_blocks_, ~std::uint64_t{0});
+        if (size_ % block_size) living_.back() = (std::uint64_t{1} << size_ % block_size) - 1;
         lines_.resize(n_blocks_ * lines_per_block(quads_));
         lower_.resize(n_dims_ * n_blocks_);
         upper_.resize(n_dims_ * n_blocks_);
@@ -836,7 +861,7 @@ class LatticeScreen {
         std::vector<float> greatest(width_, -std::numeric_limits<float>::infinity());
         double outer2 = 0;
         double largest_error2 = 0;
-        for (std::size_t place = first; place < first + n_live_[b]; ++place) {
+        for (std::size_t place = first; place < first + n_living(b); ++place) {
             const float* source = &turned_[place * width_];
             double error2 = 0;
             double norm = 0;
@@ -859,7 +884,7 @@ class LatticeScreen {
             outer2 = std::max(outer2, outward2);
             largest_error2 = std::max(largest_error2, error2);
         }
-        for (std::size_t place = first + n_live_[b]; place < first + block_size; ++place) clear_codes(place);
+        for (std::size_t place = first + n_living(b); place < first + block_size; ++place) clear_codes(place);
         for (std::size_t j = 0; j < n_dims_; ++j) {
             lower_[j * n_blocks_ + b] = below((least[j] - centre_[j]) * per_step_);
             upper_[j * n_blocks_ + b] = above((greatest[j] - centre_[j]) * per_step_);
@@ -880,19 +905,18 @@ class LatticeScreen {
     const PrincipalAxes& turn_;
     const Loops& loops_;
     Pool& pool_;
-    std::span<std::uint32_t> places_;
     std::size_t n_dims_;  // kept coordinates
     std::size_t quads_;
     std::size_t width_;
 
-    // Records in blocks of 64 places; the living ones of a block come first.
+    // Records in blocks of 64 places.
     std::size_t size_ = 0;
     std::size_t size_laid_out_ = 0;
     std::size_t n_blocks_ = 0;
-    std::vector<float> turned_;
-    std::vector<std::uint32_t> records_;
-    std::vector<std::uint8_t> n_live_;
-    std::vector<std::uint32_t> leaving_;  // places of records that are no longer there, but still in their blocks
+    std::vector<float> turned_, turned_before_;  // before gaps were closed
+    std::vector<std::uint32_t> records_, records_before_;
+    std::vector<std::uint64_t> living_;   // of each block, a bit for each record that is there
+    std::vector<std::uint32_t> leaving_;  // places of records that are no longer there, but whose codes are
 
     // The lattice and the codes on it; lengths in steps.
     std::vector<double> centre_;
@@ -911,17 +935,17 @@ class LatticeScreen {
 
     // Room to work in.
     std::vector<float> least2_, greatest2_;
-    std::vector<float> around_;
     std::vector<std::uint32_t> visit_;
     std::array<Skips, 2> skips_{};
     bool backwards_ = false;
     std::size_t n_queries_ = 0;
     std::array<Search, most_questions> searches_;
     std::size_t n_searches_ = 0;
-    std::vector<Looks> looks_;  // of each thread
-    // By the number of questions, and of those for which boxes are tested.
-    std::array<std::array<Pace, most_questions + 1>, most_questions> paces_{
-        {{Pace(500.0), Pace(100.0), Pace(0.0)}, {Pace(1000.0), Pace(600.0), Pace(200.0)}}};
+    std::vector<Looks> looks_;      // of each thread
+    double work_per_question_ = 0;  // of the last pass, in nanoseconds of one thread
+    // By whether there are many questions, and whether boxes are tested for most of them.
+    std::array<std::array<Pace, 2>, 2> paces_{{{Pace(500.0), Pace(100.0)}, {Pace(5'000.0), Pace(1'000.0)}}};
+    Pace end_pace_{3'000.0};
 };
 
 }  // namespace shoal

@@ -1,6 +1,8 @@
 // MDAV, exactly as the plain float64 algorithm does it.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -8,6 +10,7 @@
 
 #include "cells.hpp"
 #include "distance.hpp"
+#include "foresight.hpp"
 #include "polling.hpp"
 #include "remaining.hpp"
 
@@ -17,14 +20,16 @@ namespace shoal {
 class Mdav {
   public:
     Mdav(Rows<const double> X, std::size_t k, Pool& pool, const Loops& loops, std::span<std::int64_t> labels)
-        : X_(X), k_(k), labels_(labels), remaining_(X, pool, loops), p_(X.dims()), q_(X.dims()), next_(X.dims()) {
+        : X_(X), k_(k), labels_(labels), remaining_(X, pool, loops), foresight_(remaining_, k) {
+        for (std::vector<double>& point : points_) point.resize(X.dims());
         std::fill(labels.begin(), labels.end(), std::int64_t{-1});
     }
 
     void run(Poller& watch) {
         while (remaining_.size() >= 2 * k_) {
             const std::uint32_t p = remaining_.farthest_from_centroid();
-            form_second_cell(form_first_cell(p));
+            const std::uint32_t q = form_first_cell(p);
+            form_cell(q, answer_about(q, false));
             watch.tick(X_.size() - remaining_.size());
         }
         finish();
@@ -32,43 +37,81 @@ class Mdav {
     }
 
   private:
-    static constexpr std::uint32_t none = 0xffffffff;
-    static constexpr std::size_t n_spare = 2;
-
-    // What is known of a record that will probably start a cell soon.
-    struct Foreseen {
-        std::uint32_t record = none;
-        Answer answer;
-    };
+    // Spare ones among the nearest that are asked for ahead, since some may leave with other cells.
+    static constexpr std::size_t n_spare = 3;
 
     // The cell of P; returns the farthest from P of those that stay.
     std::uint32_t form_first_cell(std::uint32_t p) {
         const std::uint32_t home = remaining_.home(p);
-        remaining_.scaled(p, p_);
-        remaining_.remove(p);
-        const Answer answer =
-            foresees(p) ? std::exchange(foreseen_, {}).answer : remaining_.search({p_, k_ - 1, true, home});
+        const Answer answer = answer_about(p, true);
         form_cell(p, answer);
         // The farthest can have gone with the nearest, if all that were measured are equally far, or with another cell.
         for (const Candidate& farthest : answer.farthest)
             if (remaining_.contains(farthest.record)) return farthest.record;
-        return remaining_.search({p_, 0, true, home}).farthest.front().record;
+        return remaining_.search({remaining_.scaled(p, points_.front()), 0, true, home}).farthest.front().record;
     }
 
-    // The cell of Q. The same pass over the records answers for the one that will probably start the next cell. Some of
-    // its nearest may leave with Q, so that a few more are asked for; itself is one of those found.
-    void form_second_cell(std::uint32_t q) {
-        const Question nearest{remaining_.scaled(q, q_), k_ - 1, false, remaining_.home(q)};
-        remaining_.expect_question(nearest.home);
-        remaining_.remove(q);
-        if (foresees(foreseen_.record)) return form_cell(q, remaining_.search(nearest));
-        const auto next = remaining_.foresee(p_, q_);
-        if (!next) return form_cell(q, remaining_.search(nearest));
-        const Question ahead{remaining_.scaled(*next, next_), k_ + n_spare, true, remaining_.home(*next)};
-        auto [answer, answer_ahead] = remaining_.search(std::array{nearest, ahead});
-        foreseen_ = {*next, std::move(answer_ahead)};
-        form_cell(q, answer);
+    // Removes a record and says what the nearest and the farthest of the others are. If that is not known yet, the same
+    // pass over the records answers for others that will probably start a cell soon. Some of their nearest may leave
+    // before, so that a few more are asked for; the record itself is one of those found.
+    Answer answer_about(std::uint32_t record, bool with_farthest) {
+        if (auto known = foresight_.take(record, with_farthest)) {
+            remaining_.remove(record);
+            return std::move(*known);
+        }
+        questions_.clear();
+        ask(record, k_ - 1, with_farthest);
+        remaining_.remove(record);
+        look_ahead();
+        std::array<Answer, Remaining::most_questions> answers;
+        remaining_.search(questions_, answers);
+        for (std::size_t i = 1; i < questions_.size(); ++i)
+            foresight_.keep(asked_[i], questions_[i].wants_farthest, std::move(answers[i]));
+        return std::move(answers.front());
     }
+
+    // Adds questions about records that will probably start cells soon: about the outermost ones and, where the answer
+    // is known, about the farthest from these.
+    void look_ahead() {
+        const std::size_t n_at_once = foresight_.n_at_once();
+        if (n_at_once == 1) return;
+        taken_.clear();
+        for (const Candidate& next : remaining_.outermost(2 * n_at_once)) {
+            if (questions_.size() == n_at_once) return;
+            if (is_taken(next.record)) continue;
+            taken_.push_back(next.record);
+            const Answer* known = foresight_.find(next.record, true);
+            if (!known) {
+                ask(next.record, k_ + n_spare, true);
+                continue;
+            }
+            take_nearest(*known);
+            const auto stays = [&](const Candidate& one) {
+                return remaining_.contains(one.record) && !is_taken(one.record);
+            };
+            const auto farthest = std::ranges::find_if(known->farthest, stays);
+            if (farthest == known->farthest.end()) continue;
+            taken_.push_back(farthest->record);
+            if (const Answer* known_too = foresight_.find(farthest->record, false))
+                take_nearest(*known_too);
+            else
+                ask(farthest->record, k_ + n_spare, false);
+        }
+    }
+
+    void ask(std::uint32_t record, std::size_t n_nearest, bool with_farthest) {
+        const std::size_t i = questions_.size();
+        asked_[i] = record;
+        questions_.push_back(
+            {remaining_.scaled(record, points_[i]), n_nearest, with_farthest, remaining_.home(record)});
+    }
+
+    // Of those that a foreseen cell will probably have.
+    void take_nearest(const Answer& answer) {
+        for (const Candidate& one : std::span(answer.nearest).first(std::min(k_, answer.nearest.size())))
+            taken_.push_back(one.record);
+    }
+    bool is_taken(std::uint32_t record) const { return std::ranges::find(taken_, record) != taken_.end(); }
 
     // The record, which is removed already, and the k-1 nearest of those found that are still there.
     void form_cell(std::uint32_t record, const Answer& found) {
@@ -83,15 +126,6 @@ class Mdav {
             --n_missing;
         }
         ++n_cells_;
-    }
-
-    // Whether the nearest of a record are known: enough of those found are still there.
-    bool foresees(std::uint32_t record) const {
-        if (record == none || record != foreseen_.record || labels_[record] >= 0) return false;
-        const auto is_there = [&](const Candidate& other) {
-            return other.record != record && remaining_.contains(other.record);
-        };
-        return std::ranges::count_if(foreseen_.answer.nearest, is_there) >= static_cast<std::ptrdiff_t>(k_ - 1);
     }
 
     // k to 2k-1 records are a cell of their own; fewer join, each, the cell with the nearest centroid.
@@ -117,6 +151,7 @@ class Mdav {
         const Members members(labels_, n_cells + 1);
         std::vector<double> centroids(n_cells * n_dims, 0.0);
         std::vector<double> row(n_dims);
+        std::vector<double> point(n_dims);
         for (std::size_t c = 0; c < n_cells; ++c)
             for (const std::size_t member : members[c]) {
                 remaining_.scaled(member, row);
@@ -126,16 +161,16 @@ class Mdav {
         const double error = 4e-16 * size * std::sqrt(static_cast<double>(n_dims));
         std::vector<double> distance(n_cells);
         for (const std::uint32_t record : left) {
-            remaining_.scaled(record, p_);
+            remaining_.scaled(record, point);
             for (std::size_t c = 0; c < n_cells; ++c)
-                distance[c] = std::sqrt(squared_distance({&centroids[c * n_dims], n_dims}, p_));
+                distance[c] = std::sqrt(squared_distance({&centroids[c * n_dims], n_dims}, point));
             const double limit = *std::min_element(distance.begin(), distance.end()) * (1 + slack) + 8 * error + 1e-140;
             Candidate nearest{std::numeric_limits<double>::infinity(), 0xffffffffu};
             for (std::size_t c = 0; c < n_cells; ++c) {
                 if (distance[c] > limit) continue;
                 exact_sum(X_, remaining_.scale(), members[c], row);
                 for (double& sum : row) sum /= size;
-                nearest = std::min(nearest, {squared_distance(p_, row), static_cast<std::uint32_t>(c)});
+                nearest = std::min(nearest, {squared_distance(point, row), static_cast<std::uint32_t>(c)});
             }
             labels_[record] = nearest.record;
         }
@@ -145,8 +180,11 @@ class Mdav {
     std::size_t k_;
     std::span<std::int64_t> labels_;
     Remaining remaining_;
-    std::vector<double> p_, q_, next_;
-    Foreseen foreseen_;
+    Foresight foresight_;
+    std::vector<Question> questions_;
+    std::array<std::uint32_t, Remaining::most_questions> asked_;         // the records they are about
+    std::array<std::vector<double>, Remaining::most_questions> points_;  // and where these are
+    std::vector<std::uint32_t> taken_;                                   // records that will probably not start a cell
     std::int64_t n_cells_ = 0;
 };
 

@@ -18,7 +18,10 @@ class OutermostRecords {
   public:
     explicit OutermostRecords(std::size_t n_dims) : n_dims_(n_dims) {}
 
-    std::size_t size() const { return records_.size(); }
+    static constexpr std::uint32_t none = 0xffffffff;
+
+    std::size_t n_slots() const { return records_.size(); }
+    // Of each slot, or none.
     std::span<const std::uint32_t> records() const { return records_; }
     std::span<std::uint32_t> homes() { return homes_; }
 
@@ -32,18 +35,30 @@ class OutermostRecords {
         seen_from_.clear();
     }
 
-    // Removes a record; the last record moves to its slot.
+    // Removes a record. Its slot stays empty, so that little is written that other threads have read.
     void erase(std::size_t slot) {
-        const std::size_t last = records_.size() - 1;
-        for (std::size_t j = 0; j < n_dims_; ++j) columns_[j * stride_ + slot] = columns_[j * stride_ + last];
-        records_[slot] = records_[last];
-        homes_[slot] = homes_[last];
+        records_[slot] = none;
+        ++n_empty_;
         if (ranks_[slot] != none) outward_[ranks_[slot]].slot = none;
-        if (slot != last && ranks_[last] != none) outward_[ranks_[last]].slot = static_cast<std::uint32_t>(slot);
-        ranks_[slot] = ranks_[last];
-        records_.pop_back();
-        homes_.pop_back();
-        ranks_.pop_back();
+    }
+
+    // Whether there are many empty slots.
+    bool has_gaps() const { return n_empty_ > n_at_once && n_empty_ > records_.size() / 4; }
+
+    // Moves records to the first slots.
+    void close_gaps() {
+        std::size_t n = 0;
+        for (std::size_t slot = 0; slot < records_.size(); ++slot) {
+            if (records_[slot] == none) continue;
+            for (std::size_t j = 0; j < n_dims_; ++j) columns_[j * stride_ + n] = columns_[j * stride_ + slot];
+            records_[n] = records_[slot];
+            homes_[n] = homes_[slot];
+            ranks_[n] = ranks_[slot];
+            if (ranks_[n] != none) outward_[ranks_[n]].slot = static_cast<std::uint32_t>(n);
+            ++n;
+        }
+        for (auto* numbers : {&records_, &homes_, &ranks_}) numbers->resize(n);
+        n_empty_ = 0;
     }
 
     // Number of records measured at a time: a chunk of the loops.
@@ -56,20 +71,29 @@ class OutermostRecords {
         std::array<double, n_at_once> distance;
         const std::size_t n = std::min(n_at_once, records_.size() - from);
         loops.distances(columns_.data() + from, stride_, n, point, distance.data());
-        for (std::size_t i = 0; i < n; ++i) found({distance[i], records_[from + i]});
+        for (std::size_t i = 0; i < n; ++i)
+            if (records_[from + i] != none) found({distance[i], records_[from + i]});
     }
 
-    // The record farthest from a point that moves little between calls. Only records that were about as far from its
-    // previous position are measured; if it has moved so much that these are more than a few, all are.
-    Farthest farthest(const Loops& loops, std::span<const double> point) {
+    // The record farthest from a point that moves little between calls, and how far the second is. Only records that
+    // were about as far from its previous position are measured; if it has moved so much that these are more than a
+    // few, all are. Of records that are not measured, none is the farthest from any point within `blur` of this one.
+    struct FarthestTwo : Farthest {
+        double second = -1;
+        void offer(const Candidate& other) {
+            const double before = distance;
+            second = std::max(second, Farthest::offer(other) ? before : other.distance);
+        }
+    };
+    FarthestTwo farthest(const Loops& loops, std::span<const double> point, double blur = 0) {
         if (seen_from_.empty()) return measure_all(loops, point);
         while (first_ < outward_.size() && outward_[first_].slot == none) ++first_;
         const double top = first_ < outward_.size() ? outward_[first_].radius : 0.0;
-        const double moved = std::sqrt(squared_distance(point, seen_from_)) * (1 + slack);
+        const double moved = (std::sqrt(squared_distance(point, seen_from_)) + blur) * (1 + slack);
         const double least = top * (1 - slack) - 2 * moved;
         // Squares of such small numbers may have lost digits.
         if (top < 1e-140 || !(beyond_ < least)) return measure_all(loops, point);
-        Farthest farthest;
+        FarthestTwo farthest;
         std::size_t n_measured = 0;
         for (std::size_t i = first_; i < outward_.size() && outward_[i].radius >= least; ++i) {
             const std::uint32_t slot = outward_[i].slot;
@@ -81,10 +105,20 @@ class OutermostRecords {
         return farthest;
     }
 
+    // About the n farthest from such a point, the farthest first.
+    std::span<const Candidate> outermost(const Loops& loops, std::span<const double> point, std::size_t n) {
+        if (seen_from_.empty()) measure_all(loops, point);
+        outermost_.clear();
+        for (std::size_t i = first_; i < outward_.size() && outermost_.size() < n; ++i)
+            if (const std::uint32_t slot = outward_[i].slot; slot != none)
+                outermost_.push_back({distance(slot, point), records_[slot]});
+        std::ranges::sort(outermost_, is_farther);
+        return outermost_;
+    }
+
   private:
     static constexpr std::size_t most_measured = 32;
     static constexpr std::size_t most_ranked = 256;
-    static constexpr std::uint32_t none = 0xffffffff;
 
     // How far from the point of the last search among all records a record is.
     struct Ranked {
@@ -93,14 +127,16 @@ class OutermostRecords {
     };
 
     // Ranks the farthest ones for the next calls.
-    Farthest measure_all(const Loops& loops, std::span<const double> point) {
+    FarthestTwo measure_all(const Loops& loops, std::span<const double> point) {
         seen_from_.assign(point.begin(), point.end());
         outward_.clear();
-        Farthest farthest;
+        FarthestTwo farthest;
+        std::uint32_t slot = 0;
         for (std::size_t from = 0; from < records_.size(); from += n_at_once)
             measure(loops, point, from, [&](const Candidate& candidate) {
                 farthest.offer(candidate);
-                outward_.push_back({std::sqrt(candidate.distance), static_cast<std::uint32_t>(outward_.size())});
+                while (records_[slot] == none) ++slot;
+                outward_.push_back({std::sqrt(candidate.distance), slot++});
             });
         rank();
         return farthest;
@@ -146,10 +182,12 @@ class OutermostRecords {
     std::vector<double> columns_;
     std::vector<std::uint32_t> records_;
     std::vector<std::uint32_t> homes_;
+    std::size_t n_empty_ = 0;
     std::vector<double> seen_from_;     // point of the last search among all records, or empty
     std::vector<Ranked> outward_;       // the farthest from there, the farthest first
     std::vector<std::uint32_t> ranks_;  // of each record there, or none
     std::size_t first_ = 0;             // all before it are erased
+    std::vector<Candidate> outermost_;  // room to work in
     double beyond_ = -1;                // no record that is not ranked is farther from there
 };
 

@@ -21,6 +21,7 @@
 #include "pool.hpp"
 #include "principal_axes.hpp"
 #include "rows.hpp"
+#include "running_sums.hpp"
 #include "simd.hpp"
 #include "spatial_order.hpp"
 
@@ -42,7 +43,7 @@ class Remaining {
           anchor_(mean_of_all()),
           turn_(X, scale_, anchor_),
           rim_(X.dims()),
-          core_(X, scale_, turn_, loops, pool, place_) {
+          core_(X, scale_, turn_, loops, pool) {
         settle();
     }
     Remaining(const Remaining&) = delete;
@@ -73,13 +74,12 @@ class Remaining {
 
     void remove(std::uint32_t record) {
         leaving_.push_back(record);
+        core_.fetch_record(record);
         const std::uint32_t place = place_[record];
-        if (place & in_rim) {
-            place_[rim_.records().back()] = place;
+        if (place & in_rim)
             rim_.erase(place & ~in_rim);
-        } else {
+        else
             core_.erase(place);
-        }
         place_[record] = gone;
         --size_;
     }
@@ -87,60 +87,51 @@ class Remaining {
     // The record farthest from the centroid of those that remain.
     std::uint32_t farthest_from_centroid() {
         tidy();
+        const double blur = approximate_centroid();
+        auto farthest = rim_.farthest(loops_, centroid_, blur);
+        if (!is_beyond_core(farthest.distance, blur)) {
+            extend_rim();
+            farthest = rim_.farthest(loops_, centroid_, blur);
+        }
+        if (is_clear(farthest, blur) && is_beyond_core(farthest.distance, blur)) return farthest.record;
         centroid(centroid_);
-        const Farthest farthest = rim_.farthest(loops_, centroid_);
-        // A core record is within core_radius_ of the anchor, so it is within that and the drift of the centroid.
-        const double reach = std::sqrt(squared_distance(centroid_, anchor_)) + core_radius_;
-        if (core_.size() == 0 || farthest.distance > reach * reach * (1 + slack) + vanishing) return farthest.record;
+        farthest = rim_.farthest(loops_, centroid_);
+        if (is_beyond_core(farthest.distance)) return farthest.record;
         extend_rim();
         return rim_.farthest(loops_, anchor_).record;
     }
 
-    Answer search(const Question& question) { return search(std::array{question}).front(); }
+    Answer search(const Question& question) {
+        Answer answer;
+        search({&question, 1}, {&answer, 1});
+        return answer;
+    }
 
     // The answers to some questions, found in one pass.
-    template <std::size_t n>
-    std::array<Answer, n> search(const std::array<Question, n>& questions) {
-        static_assert(n <= LatticeScreen::most_questions);
+    static constexpr std::size_t most_questions = LatticeScreen::most_questions;
+    void search(std::span<const Question> questions, std::span<Answer> answers) {
         const auto measure_rim = [&](std::size_t chunk, std::size_t i, const auto& found) {
             rim_.measure(loops_, questions[i].point, chunk * OutermostRecords::n_at_once, found);
         };
-        std::array<Answer, n> answers;
-        if (core_.size() > 0)
-            core_.search(questions, rim_.n_chunks(), measure_rim, answers);
-        else
-            for (std::size_t i = 0; i < n; ++i) answers[i] = search_rim(questions[i]);
-        return answers;
+        if (core_.size() > 0) return core_.search(questions, rim_.n_chunks(), measure_rim, answers);
+        for (std::size_t i = 0; i < questions.size(); ++i) answers[i] = search_rim(questions[i]);
     }
 
-    // A record that may well be the farthest from the centroid once a cell has left: the one that has left around `p`
-    // since the farthest from the centroid was asked for has moved the centroid, and one around `q` will move it as
-    // much. None if it does not pay to ask about two records at once.
-    std::optional<std::uint32_t> foresee(std::span<const double> p, std::span<const double> q) {
-        if (rim_.size() == 0 || !core_.is_long_pass()) return std::nullopt;
-        centroid(row_);
-        double along = 0;
-        double length2 = 0;
-        for (std::size_t j = 0; j < n_dims_; ++j) {
-            along += (row_[j] - centroid_[j]) * (p[j] - centroid_[j]);
-            length2 += (p[j] - centroid_[j]) * (p[j] - centroid_[j]);
-        }
-        for (std::size_t j = 0; j < n_dims_ && length2 > 0; ++j) row_[j] += along / length2 * (q[j] - row_[j]);
-        return rim_.farthest(loops_, row_).record;
-    }
+    // Number of questions that it pays to ask at once.
+    std::size_t n_at_once() const { return core_.size() > 0 ? core_.n_at_once() : 1; }
+
+    // The records that are farthest from where the centroid was when the farthest from it was last asked for, the
+    // farthest first: no more than n, and none may be missing only if it is much nearer.
+    std::span<const Candidate> outermost(std::size_t n) { return rim_.outermost(loops_, centroid_, n); }
 
     // Closes the gaps that removed records have left, once there are many. Blocks get other numbers.
     void tidy() {
         if (core_.size() < core_.size_when_laid_out() - core_.size_when_laid_out() / 4) close_gaps();
+        if (rim_.has_gaps()) close_gaps_of_rim();
     }
 
     // Says that a record will be removed soon.
     void expect(std::uint32_t record) const { __builtin_prefetch(&place_[record]); }
-
-    // Says that a question will be asked with this home.
-    void expect_question(std::uint32_t home) const {
-        if (core_.size() > 0) core_.expect(home);
-    }
 
   private:
     static constexpr std::uint32_t gone = 0xffffffff;
@@ -177,6 +168,29 @@ class Remaining {
     void settle_sums() {
         for (const std::uint32_t record : leaving_) sums_.subtract(scaled(record, row_));
         leaving_.clear();
+        n_left_ = 0;
+        running_sums_.restart(sums_, n_dims_, size_);
+    }
+
+    // Writes a point near the centroid; returns how far from it that may be, in squares and their sums too.
+    double approximate_centroid() {
+        for (; n_left_ < leaving_.size(); ++n_left_) running_sums_.subtract(X_[leaving_[n_left_]], scale_);
+        for (std::size_t j = 0; j < n_dims_; ++j) centroid_[j] = running_sums_[j] / static_cast<double>(size_);
+        const double error = running_sums_.error() / static_cast<double>(size_) + 0x1p-52;
+        return error * std::sqrt(static_cast<double>(n_dims_)) * (1 + slack);
+    }
+
+    // Whether the farthest of the rim from centroid_ is the farthest of it from any point within `blur` of there.
+    static bool is_clear(const OutermostRecords::FarthestTwo& farthest, double blur) {
+        const double first = std::sqrt(farthest.distance);
+        return first > 1e-140 && first * (1 - slack) > std::sqrt(std::max(farthest.second, 0.0)) + 2 * blur;
+    }
+
+    // Whether a record at this squared distance from centroid_ is farther than all of the core from any point within
+    // `blur` of there: these are within core_radius_ of the anchor.
+    bool is_beyond_core(double distance, double blur = 0) const {
+        const double reach = std::sqrt(squared_distance(centroid_, anchor_)) + core_radius_ + 2 * blur;
+        return core_.size() == 0 || distance > reach * reach * (1 + slack) + vanishing;
     }
 
     std::size_t rim_target() const { return std::clamp<std::size_t>(size_ / 256, 64, 2048); }
@@ -203,7 +217,7 @@ class Remaining {
         records.reserve(size_);
         for (const std::uint32_t record : order) {
             if (radius2[record] > limit) {
-                place_[record] = static_cast<std::uint32_t>(rim_.size()) | in_rim;
+                place_[record] = static_cast<std::uint32_t>(rim_.n_slots()) | in_rim;
                 rim_.insert(record, scaled(record, row_), core_.block_of(records.size()));
             } else {
                 place_[record] = static_cast<std::uint32_t>(records.size());
@@ -237,17 +251,21 @@ class Remaining {
             home = begins.empty() ? 0 : core_.block_of(begins[std::min<std::size_t>(home, begins.size() - 1)]);
     }
 
+    void close_gaps_of_rim() {
+        rim_.close_gaps();
+        for (std::uint32_t slot = 0; slot < rim_.n_slots(); ++slot) place_[rim_.records()[slot]] = slot | in_rim;
+    }
+
     // Moves the records that are now the outermost of the core into the rim, about rim_target() of them.
     void extend_rim() {
         anchor_ = centroid_;
-        core_.erase_leaving();
         const double radius2 = outer_radius2();
         const std::vector<std::uint32_t> places = core_.beyond(anchor_, radius2);
         for (std::size_t i = 0; i < places.size(); ++i) {
             if (i + n_ahead < places.size()) core_.fetch_record(core_.record(places[i + n_ahead]));
             const std::uint32_t place = places[i];
             const std::uint32_t record = core_.record(place);
-            place_[record] = static_cast<std::uint32_t>(rim_.size()) | in_rim;
+            place_[record] = static_cast<std::uint32_t>(rim_.n_slots()) | in_rim;
             rim_.insert(record, scaled(record, row_), core_.block_of(place));
             core_.erase(place);
         }
@@ -274,7 +292,9 @@ class Remaining {
     std::size_t n_dims_;
     std::size_t size_;
     ExactSums sums_;
-    std::vector<std::uint32_t> leaving_;  // records that are gone, but still in the sums
+    std::vector<std::uint32_t> leaving_;  // records that are gone, but still in the exact sums
+    RunningSums running_sums_;            // without the first n_left_ of these
+    std::size_t n_left_ = 0;
     std::vector<double> row_;
     std::vector<double> centroid_;      // when the farthest from it was last asked for
     std::vector<std::uint32_t> place_;  // of each record: in the core, in the rim, or gone
