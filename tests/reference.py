@@ -86,10 +86,15 @@ def co_moments(columns, weights):
     return means, [[sum(w * a * b for w, a, b in zip(weights, x, y, strict=True)) / total for y in away] for x in away]
 
 
-def split_classes(classes, words):
-    """Return the number of each pair of a class and a word, in the order in which they first occur."""
+def agreeing_records(columns):
+    """Return the number of each combination of words, in the order in which they first occur."""
     numbers = {}
-    return [numbers.setdefault(pair, len(numbers)) for pair in zip(classes.tolist(), words.tolist(), strict=True)]
+    return [numbers.setdefault(row, len(numbers)) for row in zip(*(c.tolist() for c in columns), strict=True)]
+
+
+def first_places(codes, n_codes):
+    """Return where each code first occurs, after the last record if it does not."""
+    return [[*codes.tolist(), code].index(code) for code in range(n_codes)]
 
 
 def join_nearest(X, labels, cells, left):

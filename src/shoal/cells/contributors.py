@@ -15,6 +15,7 @@ from shoal.cells.aggregate import Cells
 from shoal.columns.axes import category_codes, sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.findings import SINGLE_VALUES, Finding, Remedy
+from shoal.columns.prepare import is_present
 from shoal.columns.schema import Column, Kind, Schema
 from shoal.typing import Labels, Vector
 
@@ -139,7 +140,7 @@ def _contribution(
         giving, of_one = _agreeing(values, published, whole)
         because = "no two of its records agree in the category"
     else:
-        giving, of_one = np.asarray(values.is_valid()), np.zeros(len(labels), dtype=bool)
+        giving, of_one = is_present(values), np.zeros(len(labels), dtype=bool)
         because = "the others have no value"
     if weights is not None and (weights[giving] == 0).any():
         giving = giving & (weights > 0)
@@ -155,7 +156,7 @@ def _agreeing(
     """Return which records have the category that their cell publishes, and which of them are the only ones."""
     categories = sorted_categories(values)
     codes = category_codes(values, categories)
-    agrees = (codes == category_codes(published, categories)) & np.asarray(values.is_valid())
+    agrees = (codes == category_codes(published, categories)) & is_present(values)
     counts = np.bincount(codes, minlength=len(categories)) if whole is None else whole.counts_of(categories)
     alone = counts == 1
     return agrees, agrees & alone[codes]

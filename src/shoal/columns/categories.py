@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.arrays import first_places
+from shoal import kernels
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Role, Schema
 from shoal.typing import Labels
@@ -91,7 +91,7 @@ def declared(table: pa.Table, schema: Schema) -> pa.Table:
 def by_occurrence(codes: Labels, n_codes: int) -> Labels:
     """Return new numbers for codes, in the order in which they first occur."""
     numbers = np.empty(n_codes, dtype=np.int64)
-    numbers[np.argsort(first_places(codes, n_codes))] = np.arange(n_codes)
+    numbers[np.argsort(kernels.first_places(codes, n_codes))] = np.arange(n_codes)
     return np.asarray(numbers[codes])
 
 

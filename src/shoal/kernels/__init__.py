@@ -36,6 +36,7 @@ __all__ = [
     "TextWriter",
     "Tuples",
     "Window",
+    "agreeing_records",
     "all_finite",
     "anneal",
     "arrive",
@@ -49,6 +50,7 @@ __all__ = [
     "differ_within_cells",
     "dissolve_cells",
     "distances",
+    "first_places",
     "guarded_search",
     "halves",
     "least_different",
@@ -66,7 +68,6 @@ __all__ = [
     "refine_around",
     "simd",
     "split",
-    "split_classes",
     "stage",
     "text_keys",
     "univariate",
@@ -407,9 +408,14 @@ def co_moments(
     return _kernels.co_moments(list(columns), list(exponents), np.array(origins, dtype=float), own, threads)
 
 
-def split_classes(classes: Labels, words: Labels) -> Labels:
-    """Return classes of records that agree in their class and in a 64-bit word, numbered by their first records."""
-    return _as_labels(_kernels.split_classes(classes, words))
+def agreeing_records(columns: Sequence[Labels]) -> Labels:
+    """Return classes of records that agree in all columns of 64-bit words, numbered by their first records."""
+    return _as_labels(_kernels.agreeing_records([np.ascontiguousarray(column) for column in columns]))
+
+
+def first_places(codes: Labels, n_codes: int) -> Labels:
+    """Return where each code first occurs, after the last record if it does not."""
+    return _as_labels(_kernels.first_places(codes, n_codes))
 
 
 class Remaining:

@@ -87,7 +87,8 @@ def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: 
     """
     columns = {}
     squared = np.zeros(original.num_rows)
-    distances = {id(labels): CellDistances(labels) for labels in labels_of.values() if labels is not None}
+    cells = {id(labels): labels for labels in labels_of.values() if labels is not None}
+    distances = {number: CellDistances(labels) for number, labels in cells.items()}
     for axis in space.axes:
         name, labels = axis.column.name, labels_of[axis.column.name]
         if isinstance(axis, NominalAxis):
@@ -125,7 +126,7 @@ def _nominal_loss(axis: NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedA
     codes = axis.codes(before)
     apart = axis.squared_apart(codes, axis.codes(after))
     sse = float(apart.sum()) if labels is None else axis.spread_within(codes, labels)
-    return _Found(sse, axis.spread_within(codes, np.zeros_like(codes)), apart)
+    return _Found(sse, axis.spread_within(codes, None), apart)
 
 
 def _number_loss(
