@@ -27,6 +27,7 @@
 #include "dissolve_cells.hpp"
 #include "guarded_search.hpp"
 #include "halves.hpp"
+#include "inside_intervals.hpp"
 #include "keys.hpp"
 #include "lines.hpp"
 #include "linkage.hpp"
@@ -311,6 +312,21 @@ std::pair<Vector<double>, MatrixOut> co_moments(const std::vector<Point>& column
         CoMoments(std::move(scaled), weights.empty() ? nullptr : weights[0].data(), n, pool).write(means, *kept);
     }
     return std::pair(as_array(std::move(means)), MatrixOut(data, {m, m}, owner_of(std::move(kept))));
+}
+
+std::pair<std::int64_t, std::int64_t> inside(const Point& numbers, int exponent, double origin, const Labels& own,
+                                             const Point& low, const Point& high, const Point& centre, double reach,
+                                             std::size_t threads) {
+    check_length(own.shape(0), numbers.shape(0));
+    check_length(high.shape(0), low.shape(0));
+    check_length(centre.shape(0), low.shape(0));
+    check_numbers(span(own), low.shape(0));
+    const ScaledColumn scaled(numbers.data(), exponent, origin);
+    const Intervals intervals{span(low), span(high), span(centre), reach};
+    nb::gil_scoped_release released;
+    Pool pool(threads);
+    const InsideIntervals found = inside_intervals(span(numbers), scaled, span(own), intervals, pool);
+    return {found.between, found.within_reach};
 }
 
 Vector<std::int64_t> classes_of(const std::vector<Labels>& columns) {
@@ -806,6 +822,10 @@ NB_MODULE(_kernels, module) {
                "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
     module.def("co_moments", &co_moments, "columns"_a, "exponents"_a, "origins"_a, "weights"_a, "threads"_a = 1,
                "Means and covariances of ``columns * 2**exponents - origins``; `weights` holds one array or none.");
+    module.def(
+        "inside_intervals", &inside, "numbers"_a, "exponent"_a, "origin"_a, "own"_a, "low"_a, "high"_a, "centre"_a,
+        "reach"_a, "threads"_a = 1,
+        "How many numbers are between the ends of the interval of their own value, and within reach of its centre.");
     module.def("agreeing_records", &classes_of, "columns"_a,
                "Classes of records that agree in all columns of words, numbered by their first records.");
     module.def("first_places", &places_of, "codes"_a, "n_codes"_a,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.typing import Labels, Matrix, Vector
+from shoal.typing import Matrix, Vector
 
 
 def standardize(X: ArrayLike) -> Matrix:

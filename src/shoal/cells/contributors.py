@@ -145,8 +145,8 @@ def _contribution(
     if weights is not None and (weights[giving] == 0).any():
         giving = giving & (weights > 0)
         because = "it has all of the weight" if because == "the others have no value" else because
-    single = shown & (sizes > 1) & (np.bincount(labels[giving], minlength=n_cells) == 1)
-    n_of_one = len(np.unique(labels[of_one & single[labels]]))
+    single = shown & (sizes > 1) & (np.bincount(labels, giving, n_cells) == 1)
+    n_of_one = len(np.unique(labels[of_one & single[labels]])) if of_one.any() else 0
     return Contribution(column.name, int(shown.sum()), int(single.sum()), n_of_one, because, by_category)
 
 
@@ -159,4 +159,4 @@ def _agreeing(
     agrees = (codes == category_codes(published, categories)) & is_present(values)
     counts = np.bincount(codes, minlength=len(categories)) if whole is None else whole.counts_of(categories)
     alone = counts == 1
-    return agrees, agrees & alone[codes]
+    return agrees, agrees & alone[codes] if alone.any() else np.zeros(len(codes), dtype=bool)

@@ -297,7 +297,11 @@ def category_codes(values: pa.ChunkedArray, categories: pa.Array) -> Codes:
     """Return the index of each value among the categories, -1 if it is not one of them; shape (n_records,)."""
     if is_coded(values):
         listed, places = Listed.of(values)
-        return np.asarray(category_codes(listed, categories)[places])
+        codes = category_codes(listed, categories)
+        n_needed = len(codes) - (values.null_count == 0)  # null is the last of the list
+        # The texts of a prepared table are listed in the order of the categories.
+        is_same_list = np.array_equal(codes[:n_needed], np.arange(n_needed))
+        return places if is_same_list else np.asarray(codes[places])
     found = pc.index_in(decoded(values), value_set=categories)
     return np.asarray(found.fill_null(-1), dtype=np.int64)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal import kernels
 from shoal.columns.prepare import decoded
@@ -75,8 +76,17 @@ def coded(table: pa.Table, schema: Schema) -> pa.Table:
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             values = values.dictionary_encode()
             # What is published as it came stays in its chunks, which some formats store.
-            table = table.set_column(place, column.name, values if column.role is Role.BY else values.combine_chunks())
+            ordered = values if column.role is Role.BY else _in_order(values.combine_chunks())
+            table = table.set_column(place, column.name, ordered)
     return table
+
+
+def _in_order(values: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return a dictionary column with its categories listed in ascending order, so that its places are their ranks."""
+    order = pc.sort_indices(values.dictionary)
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[np.asarray(order)] = np.arange(len(order))
+    return pa.DictionaryArray.from_arrays(pa.array(ranks).take(values.indices), values.dictionary.take(order))
 
 
 def declared(table: pa.Table, schema: Schema) -> pa.Table:

@@ -26,6 +26,7 @@ __all__ = [
     "Guarantees",
     "Half",
     "Interrupted",
+    "Intervals",
     "NcpTable",
     "ProgressReporter",
     "Ranks",
@@ -53,6 +54,7 @@ __all__ = [
     "first_places",
     "guarded_search",
     "halves",
+    "inside_intervals",
     "least_different",
     "linkage",
     "mdav",
@@ -406,6 +408,27 @@ def co_moments(
     # Of fewer numbers the sums take less time than starting a thread.
     threads = n_threads() if len(columns) * len(columns[0]) >= 1 << 20 else 1
     return _kernels.co_moments(list(columns), list(exponents), np.array(origins, dtype=float), own, threads)
+
+
+class Intervals(NamedTuple):
+    """Intervals around values: from `low` to `high`, and `reach` around `centre`; shape (n_values,) but for `reach`."""
+
+    low: Vector
+    high: Vector
+    centre: Vector
+    reach: float
+
+
+def inside_intervals(
+    numbers: Vector, exponent: int, origin: float, own: Labels, intervals: Intervals
+) -> tuple[int, int]:
+    """Count the numbers inside the interval of their own value: between its ends, and within reach of its centre.
+
+    The centre is compared with ``numbers * 2**exponent - origin``. An interval whose ends are NaN holds nothing.
+    """
+    low, high, centre, reach = intervals
+    threads = n_threads() if len(numbers) >= 1 << 18 else 1
+    return _kernels.inside_intervals(numbers, exponent, origin, own, low, high, centre, reach, threads)
 
 
 def agreeing_records(columns: Sequence[Labels]) -> Labels:

@@ -9,6 +9,7 @@ from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import date_units, decoded
 from shoal.columns.schema import Kind, Role, Schema
 from shoal.columns.space import Space
+from shoal.kernels.side_by_side import column_by_column
 from shoal.metrics.interval import Interval, interval_of
 from shoal.metrics.linkage import Linkage, cell_linkage
 from shoal.metrics.pairs import one_of_each
@@ -63,11 +64,13 @@ def table_intervals(
     """Measure the interval disclosure of the numeric quasi-identifiers; `labels` as in `table_risk`."""
     if labels is None:
         labels = np.arange(original.num_rows)  # every record has published values of its own
-    first = one_of_each(labels)
-    return {
-        name: interval_of(as_floats(original[name]), as_floats(replaced[name])[first], labels)
-        for name in numeric_columns(schema)
-    }
+    own, first = labels, one_of_each(labels)
+
+    def measured(name: str) -> Interval:
+        return interval_of(as_floats(original[name]), as_floats(replaced[name])[first], own)
+
+    names = numeric_columns(schema)
+    return dict(zip(names, column_by_column(measured, names, len(own)), strict=True))
 
 
 def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None) -> Labels:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import ParameterError
+from shoal.kernels.side_by_side import column_by_column
 from shoal.metrics.pairs import (
     Columns,
     Moments,
@@ -129,14 +130,14 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
     if n_records == 0:
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
     w = None if weights is None else as_weights(weights, n_records)
-    columns = [_Column(pair, _unit(pair, w)) for pair in pairs]
+    columns = list(column_by_column(lambda pair: _Column(pair, _unit(pair, w)), pairs, n_records))
     first, second = _covariances([column for column in columns if column.varies and column.is_left], w)
     off = np.abs(_correlations(second) - _correlations(first))[np.triu_indices(len(first), 1)]
-    totals = [_total_il1s(column, w) for column in columns]
+    totals = list(column_by_column(lambda column: _total_il1s(column, w), columns, n_records))
+    compared = list(zip(columns, totals, strict=True))
+    changes = column_by_column(lambda each: _change(each[0], w, _ratio(*each[1])), compared, n_records)
     return NumericUtility(
-        columns={
-            column.pair.name: _change(column, w, _ratio(*total)) for column, total in zip(columns, totals, strict=True)
-        },
+        columns={column.pair.name: change for column, change in zip(columns, changes, strict=True)},
         il1s=_ratio(*np.array(totals).sum(axis=0)),
         correlation_max=float(off.max(initial=0.0)),
         correlation_mean=float(off.mean()) if len(off) else 0.0,
@@ -285,7 +286,8 @@ def nominal_utility(
     if n_records == 0:
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
     w = None if weights is None else as_weights(weights, n_records)
-    return {name: _nominal_change(x, y, w) for name, x, y in pairs}
+    changes = column_by_column(lambda pair: _nominal_change(*pair[1:], w), pairs, n_records)
+    return {name: change for (name, *_), change in zip(pairs, changes, strict=True)}
 
 
 def _nominal_change(x: NDArray[np.generic], y: NDArray[np.generic], weights: Vector | None) -> NominalChange:
