@@ -92,6 +92,14 @@ def agreeing_records(columns):
     return [numbers.setdefault(row, len(numbers)) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
 
+def inside_intervals(numbers, exponent, origin, own, intervals):
+    """Count the numbers between the ends of the interval of their own value, and within reach of its centre."""
+    low, high, centre, reach = intervals
+    scaled = np.ldexp(numbers, exponent) - origin
+    between = sum(low[o] <= x <= high[o] for x, o in zip(numbers, own, strict=True))
+    return between, sum(abs(s - centre[o]) <= reach for s, o in zip(scaled, own, strict=True))
+
+
 def first_places(codes, n_codes):
     """Return where each code first occurs, after the last record if it does not."""
     return [[*codes.tolist(), code].index(code) for code in range(n_codes)]

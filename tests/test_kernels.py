@@ -236,6 +236,21 @@ def test_records_that_differ_in_the_last_bit_of_one_column_do_not_agree():
     assert kernels.agreeing_records(columns).tolist() == [0, 1] * 64 + [2, 3] * 64
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 16])
+def test_numbers_inside_intervals_are_those_of_the_definition(threads):
+    rng = np.random.default_rng(5)
+    numbers, own = rng.integers(-9, 9, 1_000) / 4, rng.integers(0, 30, 1_000)
+    low, centre = rng.integers(-9, 9, (2, 30)) / 4
+    low[3] = np.nan
+    intervals = kernels.Intervals(low, low + 1, centre, 0.5)
+
+    with everything_shared():
+        found = _kernels.inside_intervals(numbers, -3, 0.25, own, *intervals, threads)
+
+    assert found == reference.inside_intervals(numbers, -3, 0.25, own, intervals)
+    assert kernels.inside_intervals(numbers, -3, 0.25, own, intervals) == found
+
+
 @pytest.mark.parametrize("n_codes", [1, 7, 3_000])
 @pytest.mark.parametrize("n_records", [0, 1, 2_000])
 def test_first_places_are_those_of_the_definition(n_records, n_codes):

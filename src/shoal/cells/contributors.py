@@ -17,7 +17,7 @@ from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.findings import SINGLE_VALUES, Finding, Remedy
 from shoal.columns.prepare import is_present
 from shoal.columns.schema import Column, Kind, Schema
-from shoal.typing import Labels, Vector
+from shoal.typing import Vector
 
 _BY_CATEGORY = ("mode", "withhold", "medoid")
 
@@ -83,7 +83,7 @@ def contributions(
             original[column.name],
             replaced[column.name],
             column,
-            cells.of(column),
+            cells,
             weights,
             (whole or {}).get(column.name),
         )
@@ -126,12 +126,12 @@ def _contribution(
     values: pa.ChunkedArray,
     published: pa.ChunkedArray,
     column: Column,
-    labels: Labels,
+    cells: Cells,
     weights: Vector | None,
     whole: Distribution | None,
 ) -> Contribution:
-    n_cells = int(labels.max()) + 1
-    sizes = np.bincount(labels, minlength=n_cells)
+    labels, sizes = cells.of(column), cells.sizes_of(column)
+    n_cells = len(sizes)
     shown = np.ones(n_cells, dtype=bool)
     if published.null_count:
         shown[labels] = np.asarray(published.is_valid())

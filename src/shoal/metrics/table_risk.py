@@ -14,7 +14,7 @@ from shoal.metrics.interval import Interval, interval_of
 from shoal.metrics.linkage import Linkage, cell_linkage
 from shoal.metrics.pairs import one_of_each
 from shoal.metrics.risk import Risk, class_risk, uniqueness
-from shoal.metrics.utility import nominal_utility, numeric_utility
+from shoal.metrics.utility import coded_change, numeric_utility
 from shoal.typing import Labels, Matrix, Vector
 
 MOST_NUMBERS = 4_000_000
@@ -124,9 +124,11 @@ def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weight
         changes = numeric_utility(before, after, weights)
         found["numeric"] = changes.to_dict()
     if others:
-        pairs = {name: _codes(original[name], replaced[name]) for name in others}
-        first, second = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
-        found["nominal"] = {name: change._asdict() for name, change in nominal_utility(first, second, weights).items()}
+
+        def compared(name: str) -> dict[str, float]:
+            return coded_change(*_codes(original[name], replaced[name]), weights)._asdict()
+
+        found["nominal"] = dict(zip(others, column_by_column(compared, others, original.num_rows), strict=True))
     return found
 
 
@@ -146,7 +148,7 @@ def as_floats(values: pa.ChunkedArray) -> Vector:
 
 
 def _codes(before: pa.ChunkedArray, after: pa.ChunkedArray) -> tuple[Labels, Labels]:
-    """Return two columns as numbers that are equal where the values are."""
+    """Return two columns as numbers that are equal where the values are, together from 0 without gaps."""
     if before.type != after.type:
         before = decoded(before)
         after = decoded(after).cast(before.type)

@@ -27,7 +27,7 @@ from shoal.metrics.pairs import (
     total_weight,
     weighted_sum,
 )
-from shoal.typing import Matrix, Vector
+from shoal.typing import Labels, Matrix, Vector
 
 
 class ColumnChange(NamedTuple):
@@ -293,10 +293,15 @@ def nominal_utility(
 def _nominal_change(x: NDArray[np.generic], y: NDArray[np.generic], weights: Vector | None) -> NominalChange:
     both = np.concatenate([x, y])
     codes = (as_classes(both) if both.dtype.kind in "iu" else np.unique(both, return_inverse=True)[1]).reshape(2, -1)
-    total = total_weight(codes[0], weights)
-    p, q = (np.bincount(code, weights, int(codes.max()) + 1) / total for code in codes)
+    return coded_change(codes[0], codes[1], weights)
+
+
+def coded_change(before: Labels, after: Labels, weights: Vector | None) -> NominalChange:
+    """Compare codes before and after, which together are numbered from 0 without gaps."""
+    total, n_codes = total_weight(before, weights), int(max(before.max(), after.max())) + 1
+    p, q = (np.bincount(code, weights, n_codes) / total for code in (before, after))
     return NominalChange(
-        changed=weighted_sum(codes[0] != codes[1], weights) / total,
+        changed=weighted_sum(before != after, weights) / total,
         total_variation=float(np.abs(p - q).sum() / 2),
         hellinger=float(np.sqrt(np.square(np.sqrt(p) - np.sqrt(q)).sum() / 2)),
     )
