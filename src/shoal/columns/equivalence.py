@@ -88,9 +88,8 @@ def value_counts(values: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int64]]:
     first = np.full(len(counts), len(values))
     np.minimum.at(first, numbers, kernels.first_places(listed.places, len(numbers)))
     found = np.argsort(first)[: np.count_nonzero(counts)]
-    return listed.categories.take(pa.array(kernels.first_places(numbers, len(counts))[found])).combine_chunks(), counts[
-        found
-    ]
+    places = kernels.first_places(numbers, len(counts))[found]
+    return listed.categories.take(pa.array(places)).combine_chunks(), counts[found]
 
 
 def identity_codes(values: pa.ChunkedArray) -> Labels:
