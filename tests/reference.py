@@ -86,10 +86,23 @@ def co_moments(columns, weights):
     return means, [[sum(w * a * b for w, a, b in zip(weights, x, y, strict=True)) / total for y in away] for x in away]
 
 
-def split_classes(classes, words):
-    """Return the number of each pair of a class and a word, in the order in which they first occur."""
+def agreeing_records(columns):
+    """Return the number of each combination of words, in the order in which they first occur."""
     numbers = {}
-    return [numbers.setdefault(pair, len(numbers)) for pair in zip(classes.tolist(), words.tolist(), strict=True)]
+    return [numbers.setdefault(row, len(numbers)) for row in zip(*(c.tolist() for c in columns), strict=True)]
+
+
+def inside_intervals(numbers, exponent, origin, own, intervals):
+    """Count the numbers between the ends of the interval of their own value, and within reach of its centre."""
+    low, high, centre, reach = intervals
+    scaled = np.ldexp(numbers, exponent) - origin
+    between = sum(low[o] <= x <= high[o] for x, o in zip(numbers, own, strict=True))
+    return between, sum(abs(s - centre[o]) <= reach for s, o in zip(scaled, own, strict=True))
+
+
+def first_places(codes, n_codes):
+    """Return where each code first occurs, after the last record if it does not."""
+    return [[*codes.tolist(), code].index(code) for code in range(n_codes)]
 
 
 def join_nearest(X, labels, cells, left):

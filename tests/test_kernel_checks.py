@@ -45,6 +45,10 @@ def ncp_table():
     return table
 
 
+def inside(own=TWO, n_high=2, n_centres=2):
+    return _kernels.inside_intervals(np.arange(6.0), 0, 0.0, own, np.ones(2), np.ones(n_high), np.ones(n_centres), 1.0)
+
+
 PARTITIONED = {
     "too short": TWO[:5],
     "too long": labels(0, 0, 0, 1, 1, 1, 1),
@@ -235,7 +239,13 @@ MISTAKES = {
     "restore: means": lambda: restored(mean_x=[0.0]),
     "restore: squares": lambda: restored(sst_x=[]),
     "restore: in use": lambda: restored(window=used()),
-    "split_classes": lambda: _kernels.split_classes(TWO, TWO[:5]),
+    "agreeing_records: lengths": lambda: _kernels.agreeing_records([TWO, TWO[:5]]),
+    "agreeing_records: none": lambda: _kernels.agreeing_records([]),
+    "first_places": lambda: _kernels.first_places(TWO, 1),
+    "inside_intervals: own": lambda: inside(own=TWO[:5]),
+    "inside_intervals: values": lambda: inside(own=TWO + 1),
+    "inside_intervals: ends": lambda: inside(n_high=1),
+    "inside_intervals: centres": lambda: inside(n_centres=3),
     "text_keys: none": lambda: _kernels.text_keys(NONE, BYTES),
     "text_keys: descending": lambda: _kernels.text_keys(labels(0, 2, 1), BYTES),
     "text_keys: behind": lambda: _kernels.text_keys(labels(0, 3).astype(np.int32), BYTES),

@@ -216,13 +216,47 @@ def test_ranks_by_distance_do_not_depend_on_the_number_of_threads_or_on_who_is_a
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("n_columns", [1, 2, 9, 40])
 @pytest.mark.parametrize("n_words", [1, 3, 5_000, 2**63])
 @pytest.mark.parametrize("n_records", [0, 1, 64, 65, 20_000])
-def test_classes_are_split_as_in_the_definition(n_records, n_words):
+def test_records_agree_as_in_the_definition(n_records, n_words, n_columns):
     rng = np.random.default_rng(7)
-    classes, words = rng.integers(0, 4, n_records), rng.integers(-(n_words // 2), n_words - n_words // 2, n_records)
+    columns = rng.integers(-(n_words // 2), n_words - n_words // 2, (n_columns, n_records))
+    again = columns[:, rng.permutation(n_records)]
+    both = list(np.hstack([columns, again]))
 
-    assert kernels.split_classes(classes, words).tolist() == reference.split_classes(classes, words)
+    assert kernels.agreeing_records(both).tolist() == reference.agreeing_records(both)
+
+
+def test_records_that_differ_in_the_last_bit_of_one_column_do_not_agree():
+    columns = [np.zeros(256, dtype=np.int64) for _ in range(4)]
+    columns[2] = np.arange(256) % 2
+    columns[3] = np.where(np.arange(256) < 128, 0, np.int64(-(2**63)))
+
+    assert kernels.agreeing_records(columns).tolist() == [0, 1] * 64 + [2, 3] * 64
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 16])
+def test_numbers_inside_intervals_are_those_of_the_definition(threads):
+    rng = np.random.default_rng(5)
+    numbers, own = rng.integers(-9, 9, 1_000) / 4, rng.integers(0, 30, 1_000)
+    low, centre = rng.integers(-9, 9, (2, 30)) / 4
+    low[3] = np.nan
+    intervals = kernels.Intervals(low, low + 1, centre, 0.5)
+
+    with everything_shared():
+        found = _kernels.inside_intervals(numbers, -3, 0.25, own, *intervals, threads)
+
+    assert found == reference.inside_intervals(numbers, -3, 0.25, own, intervals)
+    assert kernels.inside_intervals(numbers, -3, 0.25, own, intervals) == found
+
+
+@pytest.mark.parametrize("n_codes", [1, 7, 3_000])
+@pytest.mark.parametrize("n_records", [0, 1, 2_000])
+def test_first_places_are_those_of_the_definition(n_records, n_codes):
+    codes = np.random.default_rng(3).integers(0, n_codes, n_records)
+
+    assert kernels.first_places(codes, n_codes).tolist() == reference.first_places(codes, n_codes)
 
 
 @given(problem=problems())

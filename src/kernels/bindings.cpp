@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "agreeing_records.hpp"
 #include "anneal.hpp"
 #include "arrivals.hpp"
 #include "assign.hpp"
@@ -26,6 +27,7 @@
 #include "dissolve_cells.hpp"
 #include "guarded_search.hpp"
 #include "halves.hpp"
+#include "inside_intervals.hpp"
 #include "keys.hpp"
 #include "lines.hpp"
 #include "linkage.hpp"
@@ -34,7 +36,6 @@
 #include "pace.hpp"
 #include "refine.hpp"
 #include "split.hpp"
-#include "split_classes.hpp"
 #include "stream.hpp"
 #include "stream_values.hpp"
 #include "univariate.hpp"
@@ -212,8 +213,8 @@ std::pair<Ranks, Ranks> linkage(const Matrix& X, const Matrix& points, const Lab
                                 const Labels& asked_records, const Labels& asked_points, std::size_t threads,
                                 nb::object progress, const std::string& simd) {
     const std::size_t n = X.shape(0);
-    check_matrix(rows(X));
-    check_matrix(rows(points));
+    check_shape(rows(X));
+    check_shape(rows(points));
     check_length(points.shape(1), X.shape(1));
     check_length(labels.shape(0), n);
     check_numbers(span(labels), points.shape(0));
@@ -313,15 +314,44 @@ std::pair<Vector<double>, MatrixOut> co_moments(const std::vector<Point>& column
     return std::pair(as_array(std::move(means)), MatrixOut(data, {m, m}, owner_of(std::move(kept))));
 }
 
-Vector<std::int64_t> classes_split(const Labels& classes, const Labels& words) {
-    check_length(words.shape(0), classes.shape(0));
-    check(words.shape(0) <= most_records, "more than 2^31 - 1 records");
-    std::vector<std::int64_t> split(words.shape(0));
+std::pair<std::int64_t, std::int64_t> inside(const Point& numbers, int exponent, double origin, const Labels& own,
+                                             const Point& low, const Point& high, const Point& centre, double reach,
+                                             std::size_t threads) {
+    check_length(own.shape(0), numbers.shape(0));
+    check_length(high.shape(0), low.shape(0));
+    check_length(centre.shape(0), low.shape(0));
+    check_numbers(span(own), low.shape(0));
+    const ScaledColumn scaled(numbers.data(), exponent, origin);
+    const Intervals intervals{span(low), span(high), span(centre), reach};
+    nb::gil_scoped_release released;
+    Pool pool(threads);
+    const InsideIntervals found = inside_intervals(span(numbers), scaled, span(own), intervals, pool);
+    return {found.between, found.within_reach};
+}
+
+Vector<std::int64_t> classes_of(const std::vector<Labels>& columns) {
+    check(!columns.empty(), "there are no columns");
+    const std::size_t n = columns[0].shape(0);
+    check(n <= most_records, "more than 2^31 - 1 records");
+    std::vector<const std::int64_t*> words;
+    for (const Labels& column : columns) {
+        check_length(column.shape(0), n);
+        words.push_back(column.data());
+    }
+    std::vector<std::int64_t> classes(n);
+    Poller poller = python_poller(nb::none(), n);
     {
         nb::gil_scoped_release released;
-        split_classes(span(classes), span(words), split);
+        agreeing_records(words, classes, poller);
     }
-    return as_array(std::move(split));
+    return as_array(std::move(classes));
+}
+
+Vector<std::int64_t> places_of(const Labels& codes, std::size_t n_codes) {
+    check_numbers(span(codes), n_codes);
+    std::vector<std::int64_t> first(n_codes);
+    first_places(span(codes), first);
+    return as_array(std::move(first));
 }
 
 Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::size_t k, const Guarantees& guarantees,
@@ -792,8 +822,14 @@ NB_MODULE(_kernels, module) {
                "Squared distances from the mean of the cell, summed over each cell, shape (n_cells,).");
     module.def("co_moments", &co_moments, "columns"_a, "exponents"_a, "origins"_a, "weights"_a, "threads"_a = 1,
                "Means and covariances of ``columns * 2**exponents - origins``; `weights` holds one array or none.");
-    module.def("split_classes", &classes_split, "classes"_a, "words"_a,
-               "Classes of records that agree in their class and in their word, numbered by their first records.");
+    module.def(
+        "inside_intervals", &inside, "numbers"_a, "exponent"_a, "origin"_a, "own"_a, "low"_a, "high"_a, "centre"_a,
+        "reach"_a, "threads"_a = 1,
+        "How many numbers are between the ends of the interval of their own value, and within reach of its centre.");
+    module.def("agreeing_records", &classes_of, "columns"_a,
+               "Classes of records that agree in all columns of words, numbered by their first records.");
+    module.def("first_places", &places_of, "codes"_a, "n_codes"_a,
+               "Where each code first occurs; after the last record if it does not.");
     module.def("balanced_cells", &balanced_cells, "X"_a, "codes"_a, "size"_a, "parts"_a,
                "Cells of about `size` records that each hold the same share of every part of the codes.");
     module.def("guarded_search", &guarded_search, "X"_a, "labels"_a, "k"_a, "guarantees"_a, "rounds"_a, "neighbours"_a,

@@ -1,6 +1,7 @@
 // Sums over the records of each cell, free of rounding on the way.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -42,6 +43,13 @@ inline void number_by_first_record(std::span<const std::uint32_t> cell_of, std::
         if (number[cell_of[i]] < 0) number[cell_of[i]] = next++;
         labels[i] = number[cell_of[i]];
     }
+}
+
+// Writes where each code first occurs; after the last record if it does not.
+inline void first_places(std::span<const std::int64_t> codes, std::span<std::int64_t> first) {
+    std::ranges::fill(first, static_cast<std::int64_t>(codes.size()));
+    for (std::size_t i = codes.size(); i-- > 0;)
+        first[static_cast<std::size_t>(codes[i])] = static_cast<std::int64_t>(i);
 }
 
 // Correctly rounded sums of the records of a cell, scaled, into `out`.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "distance.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 
@@ -37,10 +39,15 @@ inline void check_finite(std::span<const double> values) {
     check(all_finite(values), "a value is not finite");
 }
 
-// A matrix of finite numbers with at least one record and one column; `pool` has the threads that look at the values.
-inline void check_matrix(Rows<const double> X, Pool& pool) {
+// A matrix with at least one record and one column.
+inline void check_shape(Rows<const double> X) {
     check(X.size() <= most_records, "more than 2^31 - 1 records");
     check(X.size() > 0 && X.dims() > 0, "the matrix is empty");
+}
+
+// The same of finite numbers; `pool` has the threads that look at the values.
+inline void check_matrix(Rows<const double> X, Pool& pool) {
+    check_shape(X);
     pool.split(X.size(), 0.5 * static_cast<double>(X.dims()), [&](std::size_t, std::size_t from, std::size_t to) {
         check_finite(X.flat().subspan(from * X.dims(), (to - from) * X.dims()));
     });
@@ -48,6 +55,24 @@ inline void check_matrix(Rows<const double> X, Pool& pool) {
 inline void check_matrix(Rows<const double> X) {
     Pool alone(1);
     check_matrix(X, alone);
+}
+
+// As `unit_scale`, of numbers that are found to be finite in the same pass.
+inline double checked_unit_scale(std::span<const double> values, Pool& pool) {
+    constexpr std::uint64_t magnitude = 0x7fffffffffffffff;
+    // The bits of a magnitude ascend with it; those of infinities and of what is not a number are the largest.
+    std::vector<std::uint64_t> largest(pool.size(), 0);
+    pool.split(values.size(), 0.4, [&](std::size_t thread, std::size_t from, std::size_t to) {
+        std::array<std::uint64_t, 4> most{};  // that do not wait for one another
+        for (; from + most.size() <= to; from += most.size())
+            for (std::size_t i = 0; i < most.size(); ++i)
+                most[i] = std::max(most[i], std::bit_cast<std::uint64_t>(values[from + i]) & magnitude);
+        for (; from < to; ++from) most[0] = std::max(most[0], std::bit_cast<std::uint64_t>(values[from]) & magnitude);
+        largest[thread] = std::max(largest[thread], *std::ranges::max_element(most));
+    });
+    const auto found = std::bit_cast<double>(*std::ranges::max_element(largest));
+    check(std::isfinite(found), "a value is not finite");
+    return unit_scale(found);
 }
 
 // A size of cells that n records can fill.

@@ -35,21 +35,16 @@ class CodedBlocks {
     float code(std::size_t block, const float* tile) {
         const PerPoint shares = kept_shares(tile);
         PerPoint error2{};
-        for (std::size_t j = 0; j < n_dims_; ++j) {
-            const std::size_t number = block * n_sections_ + j / section_size;
+        // Two columns at a time, whose codes lie side by side; the one after the last is 0.
+        for (std::size_t j = 0; j < n_dims_; j += 2) {
+            CodedSection& section = sections_[block * n_sections_ + j / section_size];
+            CodedBox& box = boxes_[block * n_sections_ + j / section_size];
             const std::size_t column = j % section_size;
-            PerPoint steps;
-            for (std::size_t i = 0; i < block_size; ++i) steps[i] = cut_off(tile[j * block_size + i]) * shares[i];
-            std::array<std::int16_t, block_size> codes;
-            for (std::size_t i = 0; i < block_size; ++i) {
-                const float code = (steps[i] + rounder) - rounder;
-                error2[i] += (steps[i] - code) * (steps[i] - code);
-                codes[i] = static_cast<std::int16_t>(static_cast<std::int32_t>(code));
-            }
-            put(sections_[number], column, codes);
-            const auto [low, high] = std::ranges::minmax(codes);
-            boxes_[number].low[column] = static_cast<std::uint8_t>(CodedSection::zero_code + low);
-            boxes_[number].high[column] = static_cast<std::uint8_t>(CodedSection::zero_code + high);
+            const Codes first = codes_of(tile + j * block_size, shares, error2);
+            const Codes second = j + 1 < n_dims_ ? codes_of(tile + (j + 1) * block_size, shares, error2) : Codes{};
+            put(section, column / 2, first, second);
+            put(box, column, first);
+            put(box, column + 1, second);
         }
         for (std::size_t s = 0; s < n_sections_; ++s)
             for (std::int16_t& norm : sections_[block * n_sections_ + s].half_norms)
@@ -87,6 +82,7 @@ class CodedBlocks {
     static constexpr std::size_t section_size = CodedSection::n_columns;
     static constexpr std::size_t most_coded = 2 * section_size;
     using PerPoint = std::array<float, block_size>;
+    using Codes = std::array<std::int16_t, block_size>;
 
     // Half the squared distance of two points of this length still fits 16 bits, rounding included.
     static constexpr float most_length = 120;
@@ -113,13 +109,37 @@ class CodedBlocks {
         return shares;
     }
 
-    // One column of a section; adds to the norms.
-    static void put(CodedSection& section, std::size_t column, const std::array<std::int16_t, block_size>& codes) {
-        std::uint8_t* out = section.codes[column / 2] + column % 2;
+    // The codes of a column; adds what rounding changed.
+    Codes codes_of(const float* column, const PerPoint& shares, PerPoint& error2) const {
+        Codes codes;
         for (std::size_t i = 0; i < block_size; ++i) {
-            out[2 * i] = static_cast<std::uint8_t>(CodedSection::zero_code + codes[i]);
-            section.half_norms[i] = static_cast<std::int16_t>(section.half_norms[i] - codes[i] * codes[i]);
+            const float steps = cut_off(column[i]) * shares[i];
+            const float code = (steps + rounder) - rounder;
+            error2[i] += (steps - code) * (steps - code);
+            codes[i] = static_cast<std::int16_t>(static_cast<std::int32_t>(code));
         }
+        return codes;
+    }
+
+    // Two columns of a section; adds to the norms.
+    static void put(CodedSection& section, std::size_t pair, const Codes& first, const Codes& second) {
+        std::uint8_t* out = section.codes[pair];
+        for (std::size_t i = 0; i < block_size; ++i) {
+            out[2 * i] = static_cast<std::uint8_t>(CodedSection::zero_code + first[i]);
+            out[2 * i + 1] = static_cast<std::uint8_t>(CodedSection::zero_code + second[i]);
+        }
+        for (std::size_t i = 0; i < block_size; ++i)
+            section.half_norms[i] =
+                static_cast<std::int16_t>(section.half_norms[i] - first[i] * first[i] - second[i] * second[i]);
+    }
+
+    static void put(CodedBox& box, std::size_t column, const Codes& codes) {
+        std::int16_t low = codes[0];
+        std::int16_t high = codes[0];
+        for (const std::int16_t code : codes) low = std::min(low, code);
+        for (const std::int16_t code : codes) high = std::max(high, code);
+        box.low[column] = static_cast<std::uint8_t>(CodedSection::zero_code + low);
+        box.high[column] = static_cast<std::uint8_t>(CodedSection::zero_code + high);
     }
 
     std::size_t n_dims_;

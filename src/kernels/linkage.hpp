@@ -10,6 +10,7 @@
 
 #include "boxed_points.hpp"
 #include "cells.hpp"
+#include "checks.hpp"
 #include "distance.hpp"
 #include "polling.hpp"
 #include "pool.hpp"
@@ -67,7 +68,7 @@ class Linkage {
           labels_(labels),
           released_(points),
           members_(labels, points.size()),
-          scale_(std::min(unit_scale(X.flat(), pool), unit_scale(points.flat(), pool))),
+          scale_(std::min(checked_unit_scale(X.flat(), pool), checked_unit_scale(points.flat(), pool))),
           pool_(pool),
           loops_(loops),
           frame_(points, scale_, loops),

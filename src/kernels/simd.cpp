@@ -256,9 +256,32 @@ template <std::size_t n_wide>
         std::copy_n(away, row.size(), out);
         return length2;
     }
+    // Several registers at once: one alone would wait for each of its sums.
     std::size_t start = 0;
-    for (; start + 4 * lanes <= turn.width; start += 4 * lanes) turn_to<4>(turn, away, start, out);
-    for (; start < turn.width; start += lanes) turn_to<1>(turn, away, start, out);
+    for (; start + 7 * lanes < turn.width; start += 4 * lanes) turn_to<4>(turn, away, start, out);
+    switch ((turn.width - start) / lanes) {
+        case 7:
+            turn_to<7>(turn, away, start, out);
+            break;
+        case 6:
+            turn_to<6>(turn, away, start, out);
+            break;
+        case 5:
+            turn_to<5>(turn, away, start, out);
+            break;
+        case 4:
+            turn_to<4>(turn, away, start, out);
+            break;
+        case 3:
+            turn_to<3>(turn, away, start, out);
+            break;
+        case 2:
+            turn_to<2>(turn, away, start, out);
+            break;
+        case 1:
+            turn_to<1>(turn, away, start, out);
+            break;
+    }
     return length2;
 }
 

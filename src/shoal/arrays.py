@@ -1,7 +1,7 @@
 """Arrays: validation of numeric input that does not come from a table.
 
 `as_matrix` validates a matrix, `as_cell_size` validates k, and `standardize` brings columns to the scale used in the
-literature. `first_places` serves those who number cells or categories.
+literature.
 """
 
 import operator
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import GuaranteeError, ParameterError
-from shoal.typing import Labels, Matrix, Vector
+from shoal.typing import Matrix, Vector
 
 
 def standardize(X: ArrayLike) -> Matrix:
@@ -128,10 +128,3 @@ def as_cell_size(k: int, n_records: int) -> int:
             f"Cells of k={k} records were asked for, but there are only {n_records} records. Lower k or add records."
         )
     return k
-
-
-def first_places(codes: Labels, n_codes: int) -> Labels:
-    """Return where each code first occurs, after the last record if it does not."""
-    first = np.full(n_codes, len(codes))
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the first place is written last
-    return first

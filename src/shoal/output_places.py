@@ -28,6 +28,7 @@ from shoal.table.batches import Batches
 from shoal.table.clean import empty_made_missing, plain, publishable, reordered
 from shoal.table.databases import place_of
 from shoal.table.databases.new_table import NewTable, TableAt, check_free_table, new_table
+from shoal.table.parquet_arrow import PARQUET, read_back_parquet
 from shoal.table.source_stamps import sha256_of_records
 from shoal.table.standard_input import DASH
 from shoal.table.standard_output import StandardOutput
@@ -212,8 +213,8 @@ class TableInTheMaking(Protocol):
     def write(self, release: InMemory, rows: NDArray[np.int64] | None) -> None:
         """Write the published columns, in the order of `rows`."""
 
-    def read_back(self, names: Sequence[str]) -> pa.Table:
-        """Return some of its columns as a reader gets them."""
+    def read_back(self, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        """Return some of its columns as a reader gets them; the texts of those `coded` may be dictionary columns."""
 
     def sha256(self) -> str:
         """Return the SHA-256 of what was written."""
@@ -303,11 +304,14 @@ class FileTable:
         else:
             write_into(_published(release, rows), self.path, like=source)
 
-    def read_back(self, names: Sequence[str]) -> pa.Table:
+    def read_back(self, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
         """Return some of its columns."""
         ending, kind = format_of(self.path)
         try:
-            written = read(self.path, columns=list(names), **kind.own_reading).arrow
+            if kind is PARQUET:
+                written = plain(read_back_parquet(self.path, names, coded))
+            else:
+                written = read(self.path, columns=list(names), **kind.own_reading).arrow
         except (FileError, SchemaError):  # whose message names a file that is about to be removed
             raise GuaranteeError(
                 f"The written table cannot be read back from the {ending} file, so that its guarantees cannot be "
@@ -338,7 +342,7 @@ class DatabaseTable:
         self._table.write(published, comments)
         self._records = self._table.read()
 
-    def read_back(self, names: Sequence[str]) -> pa.Table:
+    def read_back(self, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
         """Return some of its columns."""
         return plain(self._records.select(list(names)))
 

@@ -87,7 +87,9 @@ def recount_table(release: InMemory, table: TableInTheMaking, rows: NDArray[np.i
     job = release.job
     schema = _counted_schema(release)
     names = [column.name for column in schema.columns]
-    written = gathered(table.read_back(written_names(names, schema, job.intervals, release.replaced)), names)
+    wanted = written_names(names, schema, job.intervals, release.replaced)
+    coded = [column.name for column in schema.quasi if not column.is_true]
+    written = gathered(table.read_back(wanted, coded), names)
     n_records = release.verdict.n_records
     if written.num_rows != n_records:
         raise GuaranteeError(

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from shoal.kernels.side_by_side import side_by_side
+from shoal import kernels
+from shoal.kernels.side_by_side import MANY_RECORDS, column_by_column, side_by_side
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -75,3 +76,28 @@ def test_where_no_thread_can_be_started_the_calling_one_does_it_all(monkeypatch)
     monkeypatch.setattr(threading.Thread, "start", refuse)
 
     assert side_by_side(lambda item, check: threading.current_thread(), range(3), 4) == [threading.current_thread()] * 3
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 16])
+@pytest.mark.parametrize("n_records", [10, MANY_RECORDS])
+def test_columns_come_in_order_whatever_the_threads(threads, n_records):
+    with kernels.using(threads):
+        assert list(column_by_column(lambda column: column * column, range(7), n_records)) == [c * c for c in range(7)]
+
+
+def test_of_many_records_columns_are_at_work_at_the_same_time_with_a_thread_each():
+    both = threading.Barrier(2, timeout=10)
+
+    def call(column):
+        both.wait()
+        return kernels.n_threads()
+
+    with kernels.using(2):
+        assert list(column_by_column(call, range(4), MANY_RECORDS)) == [1, 1, 1, 1]
+
+
+def test_of_few_records_columns_are_measured_one_by_one_by_the_caller():
+    with kernels.using(2):
+        found = list(column_by_column(lambda column: threading.current_thread(), range(4), MANY_RECORDS - 1))
+
+    assert set(found) == {threading.current_thread()}

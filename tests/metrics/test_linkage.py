@@ -8,6 +8,7 @@ from shoal import ParameterError, kernels, partition
 from shoal.arrays import standardize
 from shoal.datasets import census
 from shoal.metrics import linkage
+from shoal.metrics.linkage import distinct_rows
 from strategies import RELEASES, problems
 
 # Figure 1 of the paper on random aggregation: companies A to F, surface and employees, k = 3.
@@ -160,3 +161,12 @@ def test_the_shares_of_a_sample_are_near_those_of_all_records():
 def test_an_empty_sample_is_refused():
     with pytest.raises(ParameterError, match="at least 1"):
         linkage([[0.0], [1.0]], [[0.5], [0.5]], sample=0)
+
+
+@pytest.mark.parametrize(("n", "m", "n_values"), [(1, 1, 1), (60, 30, 1), (300, 1, 3), (400, 9, 2), (500, 20, 2)])
+def test_distinct_rows_are_in_lexicographic_order(n, m, n_values):
+    Y = np.random.default_rng(n).integers(0, n_values, (n, m)).astype(np.float64)
+    points, labels = distinct_rows(Y)
+
+    np.testing.assert_array_equal(points, np.unique(Y, axis=0))
+    np.testing.assert_array_equal(points[labels], Y)

@@ -5,6 +5,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
+import shoal.report
+from sharing import everything_shared
+from shoal import kernels
 from shoal.metrics import linkage
 from shoal.metrics.table_risk import SAMPLE, table_intervals, table_linkage
 
@@ -118,3 +121,19 @@ def test_the_measures_of_a_release_are_those_that_were_written_down():
     )
     assert last_one["after"] == 1.0
     assert last_one["meaning"].endswith("without the release 14.3%")
+
+
+def test_risk_utility_and_attacks_are_the_same_for_any_number_of_threads(monkeypatch):
+    monkeypatch.setattr("shoal.kernels.side_by_side.MANY_RECORDS", 0)
+    table = people(600).append_column("born", pa.array(np.arange(600), pa.int32()).cast(pa.date32()))
+    quasi = ["age", "pay", "sex", "born"]
+    found = []
+    with everything_shared():
+        for threads in (1, 2, 3, 16):
+            release = shoal.anonymize(
+                table, k=4, quasi_identifiers=quasi, confidential=["region"], seed=1, threads=threads
+            )
+            with kernels.using(threads):
+                found.append(shoal.report.gather(release))
+
+    assert found[1:] == found[:-1]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.kernels.side_by_side import column_by_column
 from shoal.metrics.pairs import Columns, as_pairs, moments
 from shoal.typing import Labels, Matrix, Seed, Vector
 
@@ -77,7 +78,8 @@ def differential(
     >>> differential(X, np.array([[3.0], [3.0], [3.0], [7.0]]), np.array([0, 0, 0, 1])).recovered
     1.0
     """
-    columns = [(pair, moments(pair.before)) for pair in as_pairs(before, after)]
+    pairs = as_pairs(before, after)
+    columns = list(zip(pairs, column_by_column(lambda pair: moments(pair.before), pairs, len(labels)), strict=True))
     columns = [(pair, unit) for pair, unit in columns if unit.sd > 0]
     if not columns:
         return Differential(1.0, 0.0, 1.0, 0.0, 0)  # constant columns are known
@@ -92,7 +94,8 @@ def differential(
     )
     # Quantiles follow the distribution of the column, so each has the same prior probability.
     places = np.quantile(np.arange(len(labels)), np.linspace(0, 1, _N_GUESSES), method="nearest")
-    values = np.column_stack([unit.moved(np.sort(pair.before)[places]) for pair, unit in columns])
+    quantiles = column_by_column(lambda each: each[1].moved(np.sort(each[0].before)[places]), columns, len(labels))
+    values = np.column_stack(list(quantiles))
     errors, blind = np.zeros((2, len(tried), len(columns)))
     for size in np.unique(sizes[labels[tried]]):  # cells of one size at once
         those = np.flatnonzero(sizes[labels[tried]] == size)

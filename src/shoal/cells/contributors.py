@@ -15,8 +15,9 @@ from shoal.cells.aggregate import Cells
 from shoal.columns.axes import category_codes, sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.findings import SINGLE_VALUES, Finding, Remedy
+from shoal.columns.prepare import is_present
 from shoal.columns.schema import Column, Kind, Schema
-from shoal.typing import Labels, Vector
+from shoal.typing import Vector
 
 _BY_CATEGORY = ("mode", "withhold", "medoid")
 
@@ -82,7 +83,7 @@ def contributions(
             original[column.name],
             replaced[column.name],
             column,
-            cells.of(column),
+            cells,
             weights,
             (whole or {}).get(column.name),
         )
@@ -125,12 +126,12 @@ def _contribution(
     values: pa.ChunkedArray,
     published: pa.ChunkedArray,
     column: Column,
-    labels: Labels,
+    cells: Cells,
     weights: Vector | None,
     whole: Distribution | None,
 ) -> Contribution:
-    n_cells = int(labels.max()) + 1
-    sizes = np.bincount(labels, minlength=n_cells)
+    labels, sizes = cells.of(column), cells.sizes_of(column)
+    n_cells = len(sizes)
     shown = np.ones(n_cells, dtype=bool)
     if published.null_count:
         shown[labels] = np.asarray(published.is_valid())
@@ -139,13 +140,13 @@ def _contribution(
         giving, of_one = _agreeing(values, published, whole)
         because = "no two of its records agree in the category"
     else:
-        giving, of_one = np.asarray(values.is_valid()), np.zeros(len(labels), dtype=bool)
+        giving, of_one = is_present(values), np.zeros(len(labels), dtype=bool)
         because = "the others have no value"
     if weights is not None and (weights[giving] == 0).any():
         giving = giving & (weights > 0)
         because = "it has all of the weight" if because == "the others have no value" else because
-    single = shown & (sizes > 1) & (np.bincount(labels[giving], minlength=n_cells) == 1)
-    n_of_one = len(np.unique(labels[of_one & single[labels]]))
+    single = shown & (sizes > 1) & (np.bincount(labels, giving, n_cells) == 1)
+    n_of_one = len(np.unique(labels[of_one & single[labels]])) if of_one.any() else 0
     return Contribution(column.name, int(shown.sum()), int(single.sum()), n_of_one, because, by_category)
 
 
@@ -155,7 +156,7 @@ def _agreeing(
     """Return which records have the category that their cell publishes, and which of them are the only ones."""
     categories = sorted_categories(values)
     codes = category_codes(values, categories)
-    agrees = (codes == category_codes(published, categories)) & np.asarray(values.is_valid())
+    agrees = (codes == category_codes(published, categories)) & is_present(values)
     counts = np.bincount(codes, minlength=len(categories)) if whole is None else whole.counts_of(categories)
     alone = counts == 1
-    return agrees, agrees & alone[codes]
+    return agrees, agrees & alone[codes] if alone.any() else np.zeros(len(codes), dtype=bool)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.arrays import times_power_of_two
 from shoal.columns.categories import Listed, code_counts, is_coded
-from shoal.columns.prepare import categories_in_order, date_units, decoded
+from shoal.columns.prepare import categories_in_order, date_units, decoded, is_present
 from shoal.columns.schema import Column, Kind
 from shoal.errors import SchemaError
 from shoal.typing import Matrix, Vector
@@ -147,7 +147,7 @@ def _numbers(values: pa.ChunkedArray, order: pa.Array | None) -> _Numbers:
     """Return the values that are not missing as numbers: of an ordinal column the ranks, of dates the time units."""
     if order is not None:
         values = pc.index_in(decoded(values), value_set=order)
-    return _Numbers(as_numbers(values.drop_null()), np.asarray(values.is_valid()))
+    return _Numbers(as_numbers(values.drop_null()), is_present(values))
 
 
 def as_numbers(values: pa.ChunkedArray | pa.Array) -> Numbers:
@@ -272,8 +272,11 @@ class NominalAxis:
         """Return the exact squared distance between pairs of categories, given by their numbers."""
         return np.asarray((self.apart * self.column.settings.weight) ** 2 * (one != other))
 
-    def spread_within(self, codes: Codes, labels: Codes) -> float:
-        """Return the exact sum of squares within cells: half the squared distances of all pairs, over the size."""
+    def spread_within(self, codes: Codes, labels: Codes | None) -> float:
+        """Return the exact sum of squares within cells: half the squared distances of all pairs, over the size.
+
+        Without labels all records are one cell.
+        """
         return (self.apart * self.column.settings.weight) ** 2 / 2 * unlike(codes, labels)
 
     def encode(self, values: pa.ChunkedArray) -> Matrix:
@@ -294,22 +297,30 @@ def category_codes(values: pa.ChunkedArray, categories: pa.Array) -> Codes:
     """Return the index of each value among the categories, -1 if it is not one of them; shape (n_records,)."""
     if is_coded(values):
         listed, places = Listed.of(values)
-        return np.asarray(category_codes(listed, categories)[places])
+        codes = category_codes(listed, categories)
+        n_needed = len(codes) - (values.null_count == 0)  # null is the last of the list
+        # The texts of a prepared table are listed in the order of the categories.
+        is_same_list = np.array_equal(codes[:n_needed], np.arange(n_needed))
+        return places if is_same_list else np.asarray(codes[places])
     found = pc.index_in(decoded(values), value_set=categories)
     return np.asarray(found.fill_null(-1), dtype=np.int64)
 
 
-def unlike(codes: Codes, labels: Codes, weights: Vector | None = None) -> float:
+def unlike(codes: Codes, labels: Codes | None, weights: Vector | None = None) -> float:
     """Return, summed over the cells, the size less the sum of the squared counts of the values over the size.
 
-    With `weights`, one for each value, its records count so much.
+    Without labels all records are one cell. With `weights`, one for each value, its records count so much.
     """
-    sizes = np.bincount(labels)
     n_values = int(codes.max()) + 1
-    pairs, counts = code_counts(labels * n_values + codes, len(sizes) * n_values)
-    squares = np.square(counts) / sizes[pairs // n_values]
+    if labels is None:
+        pairs, counts = code_counts(codes, n_values)
+        squares = np.square(counts) / len(codes)
+    else:
+        sizes = np.bincount(labels)
+        pairs, counts = code_counts(labels * n_values + codes, len(sizes) * n_values)
+        squares = np.square(counts) / sizes[pairs // n_values]
     if weights is None:
-        return float(len(labels) - squares.sum())
+        return float(len(codes) - squares.sum())
     return float((weights[pairs % n_values] * (counts - squares)).sum())
 
 

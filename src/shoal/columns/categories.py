@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from shoal.arrays import first_places
+from shoal import kernels
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Role, Schema
 from shoal.typing import Labels
@@ -75,8 +76,17 @@ def coded(table: pa.Table, schema: Schema) -> pa.Table:
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             values = values.dictionary_encode()
             # What is published as it came stays in its chunks, which some formats store.
-            table = table.set_column(place, column.name, values if column.role is Role.BY else values.combine_chunks())
+            ordered = values if column.role is Role.BY else _in_order(values.combine_chunks())
+            table = table.set_column(place, column.name, ordered)
     return table
+
+
+def _in_order(values: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return a dictionary column with its categories listed in ascending order, so that its places are their ranks."""
+    order = pc.sort_indices(values.dictionary)
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[np.asarray(order)] = np.arange(len(order))
+    return pa.DictionaryArray.from_arrays(pa.array(ranks).take(values.indices), values.dictionary.take(order))
 
 
 def declared(table: pa.Table, schema: Schema) -> pa.Table:
@@ -91,7 +101,7 @@ def declared(table: pa.Table, schema: Schema) -> pa.Table:
 def by_occurrence(codes: Labels, n_codes: int) -> Labels:
     """Return new numbers for codes, in the order in which they first occur."""
     numbers = np.empty(n_codes, dtype=np.int64)
-    numbers[np.argsort(first_places(codes, n_codes))] = np.arange(n_codes)
+    numbers[np.argsort(kernels.first_places(codes, n_codes))] = np.arange(n_codes)
     return np.asarray(numbers[codes])
 
 

@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
-from shoal.arrays import first_places
 from shoal.columns.categories import Listed, by_occurrence, is_coded
 from shoal.columns.prepare import as_seen, decoded, one_missing
 from shoal.typing import Labels
@@ -19,17 +18,15 @@ def class_ids(table: pa.Table) -> Labels:
 
     Numbers start at 0 without gaps. What a reader of the table can distinguish is different: null and NaN, 0 and -0.
     """
-    classes = np.zeros(table.num_rows, dtype=np.int64)
-    for words in _packed(map(_words, table.columns)):
-        classes = kernels.split_classes(classes, words)
-    return classes
+    words = list(_packed(map(_words, table.columns)))
+    return kernels.agreeing_records(words) if words else np.zeros(table.num_rows, dtype=np.int64)
 
 
 _MOST_PACKED = 2**63
 
 
 def _packed(columns: Iterable[tuple[Labels, int]]) -> Iterator[Labels]:
-    """Yield columns of words, several in one word where it can hold them: each is searched for every record."""
+    """Yield columns of words, several in one word where it can hold them, since every word is compared."""
     packed, n_packed = None, 1
     for words, n_words in columns:
         if n_words > _MOST_PACKED:
@@ -89,9 +86,10 @@ def value_counts(values: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int64]]:
     numbers = value_codes(listed.categories)  # a category may be listed twice
     counts = np.bincount(numbers, listed.counts).astype(np.int64)
     first = np.full(len(counts), len(values))
-    np.minimum.at(first, numbers, first_places(listed.places, len(numbers)))
+    np.minimum.at(first, numbers, kernels.first_places(listed.places, len(numbers)))
     found = np.argsort(first)[: np.count_nonzero(counts)]
-    return listed.categories.take(pa.array(first_places(numbers, len(counts))[found])).combine_chunks(), counts[found]
+    places = kernels.first_places(numbers, len(counts))[found]
+    return listed.categories.take(pa.array(places)).combine_chunks(), counts[found]
 
 
 def identity_codes(values: pa.ChunkedArray) -> Labels:

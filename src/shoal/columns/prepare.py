@@ -195,6 +195,11 @@ def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
 
 
+def is_present(values: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Return which records have a value, shape (n_records,)."""
+    return np.asarray(values.is_valid()) if values.null_count else np.ones(len(values), dtype=bool)
+
+
 def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
     """Return the categories of an ordinal column, lowest first: as given, as the type has them, or by size."""
     plain = decoded(values).type

@@ -63,10 +63,12 @@ class Space:
         """Return the points of the records of a prepared table, float64 of shape (n_records, n_dims)."""
         check_n_records(table.num_rows)
         X = np.empty((table.num_rows, sum(axis.n_dims for axis in self.axes)))
-        parts = [axis.lookup(table[axis.column.name]) for axis in self.axes]
+        parts = [
+            (*axis.lookup(table[axis.column.name]), dims) for axis, dims in zip(self.axes, self.dims(), strict=True)
+        ]
         for start in range(0, len(X), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
-            for (points, numbers), dims in zip(parts, self.dims(), strict=True):
+            for points, numbers, dims in parts:
                 # All numbers are in range; clipping them takes less time than checking.
                 X[rows, dims] = points[rows] if numbers is None else points.take(numbers[rows], axis=0, mode="clip")
         return X

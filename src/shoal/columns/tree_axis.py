@@ -62,7 +62,7 @@ class TreeAxis(NominalAxis):
             found += (weights[nodes[one]] + weights[nodes[other]]) * (nodes[one] != nodes[other])
         return np.asarray(found * self.column.settings.weight**2)
 
-    def spread_within(self, codes: Codes, labels: Codes) -> float:
+    def spread_within(self, codes: Codes, labels: Codes | None) -> float:
         """Return the exact sum of squares within cells."""
         found = sum(unlike(nodes[codes], labels, weights) for nodes, weights in self.levels)
         return float(found) * self.column.settings.weight**2

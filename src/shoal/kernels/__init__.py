@@ -26,6 +26,7 @@ __all__ = [
     "Guarantees",
     "Half",
     "Interrupted",
+    "Intervals",
     "NcpTable",
     "ProgressReporter",
     "Ranks",
@@ -36,6 +37,7 @@ __all__ = [
     "TextWriter",
     "Tuples",
     "Window",
+    "agreeing_records",
     "all_finite",
     "anneal",
     "arrive",
@@ -49,8 +51,10 @@ __all__ = [
     "differ_within_cells",
     "dissolve_cells",
     "distances",
+    "first_places",
     "guarded_search",
     "halves",
+    "inside_intervals",
     "least_different",
     "linkage",
     "mdav",
@@ -66,7 +70,6 @@ __all__ = [
     "refine_around",
     "simd",
     "split",
-    "split_classes",
     "stage",
     "text_keys",
     "univariate",
@@ -407,9 +410,35 @@ def co_moments(
     return _kernels.co_moments(list(columns), list(exponents), np.array(origins, dtype=float), own, threads)
 
 
-def split_classes(classes: Labels, words: Labels) -> Labels:
-    """Return classes of records that agree in their class and in a 64-bit word, numbered by their first records."""
-    return _as_labels(_kernels.split_classes(classes, words))
+class Intervals(NamedTuple):
+    """Intervals around values: from `low` to `high`, and `reach` around `centre`; shape (n_values,) but for `reach`."""
+
+    low: Vector
+    high: Vector
+    centre: Vector
+    reach: float
+
+
+def inside_intervals(
+    numbers: Vector, exponent: int, origin: float, own: Labels, intervals: Intervals
+) -> tuple[int, int]:
+    """Count the numbers inside the interval of their own value: between its ends, and within reach of its centre.
+
+    The centre is compared with ``numbers * 2**exponent - origin``. An interval whose ends are NaN holds nothing.
+    """
+    low, high, centre, reach = intervals
+    threads = n_threads() if len(numbers) >= 1 << 18 else 1
+    return _kernels.inside_intervals(numbers, exponent, origin, own, low, high, centre, reach, threads)
+
+
+def agreeing_records(columns: Sequence[Labels]) -> Labels:
+    """Return classes of records that agree in all columns of 64-bit words, numbered by their first records."""
+    return _as_labels(_kernels.agreeing_records([np.ascontiguousarray(column) for column in columns]))
+
+
+def first_places(codes: Labels, n_codes: int) -> Labels:
+    """Return where each code first occurs, after the last record if it does not."""
+    return _as_labels(_kernels.first_places(codes, n_codes))
 
 
 class Remaining:

@@ -1,8 +1,10 @@
 """Side by side: several kernel calls at a time, one thread each, for work that is split into many pieces."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
+
+from shoal import kernels
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,6 +35,28 @@ def side_by_side(call: Call[Item, Result], items: Iterable[Item], threads: int) 
     if work.failure is not None:
         raise work.failure
     return [work.results[number] for number in range(len(work.results))]
+
+
+MANY_RECORDS = 1 << 18
+"""Of fewer records, a thread for each column saves little time, and takes more of that of the processor."""
+
+
+def column_by_column(call: Callable[[Item], Result], columns: Sequence[Item], n_records: int) -> Iterator[Result]:
+    """Yield the result for each column, in order; of many records for several columns at a time, one thread each.
+
+    As many results are in memory as there are threads. They do not depend on the number of threads.
+    """
+    threads = min(kernels.n_threads(), len(columns)) if n_records >= MANY_RECORDS else 1
+    if threads <= 1:
+        yield from map(call, columns)
+        return
+
+    def alone(column: Item, check: Callable[[], None]) -> Result:
+        with kernels.using(1):
+            return call(column)
+
+    for start in range(0, len(columns), threads):
+        yield from side_by_side(alone, columns[start : start + threads], threads)
 
 
 def _started(run: Callable[[], None], n_threads: int) -> list[threading.Thread]:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from shoal import kernels
 from shoal.errors import ParameterError
 from shoal.metrics.pairs import Columns, as_pairs, moments
 from shoal.typing import Labels, Vector
@@ -80,13 +81,11 @@ def interval_of(x: Vector, values: Vector, own: Labels, width: float = 0.1) -> I
     if len(x) == 0:
         return Interval(0.0, 0.0)
     unit = moments(x)
-    apart = unit.moved(x)
-    apart -= unit.moved(values)[own]
-    low, high = _rank_interval(np.sort(x), values, width)
-    return Interval(
-        by_rank=float(np.mean((low[own] <= x) & (x <= high[own]))),
-        by_sd=float(np.mean(np.abs(apart, out=apart) <= width * unit.sd)),
+    intervals = kernels.Intervals(
+        *_rank_interval(np.sort(x), values, width), centre=unit.moved(values), reach=width * unit.sd
     )
+    between, within_reach = kernels.inside_intervals(x, -unit.exponent, unit.origin, own, intervals)
+    return Interval(by_rank=between / len(x), by_sd=within_reach / len(x))
 
 
 def _rank_interval(ascending: Vector, values: Vector, width: float) -> tuple[Vector, Vector]:

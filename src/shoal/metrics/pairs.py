@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
-from shoal.arrays import first_places, times_power_of_two
+from shoal.arrays import times_power_of_two
 from shoal.errors import ParameterError
 from shoal.typing import Labels, Matrix, Vector
 
@@ -179,7 +179,7 @@ def total_weight(values: Vector | Labels, weights: Vector | None) -> float:
 
 def one_of_each(labels: Labels) -> Labels:
     """Return the first record of each cell, of cells numbered from 0 without gaps; shape (n_cells,)."""
-    return first_places(labels, int(labels.max(initial=-1)) + 1)
+    return kernels.first_places(labels, int(labels.max(initial=-1)) + 1)
 
 
 def as_classes(classes: ArrayLike, n_records: int | None = None) -> Labels:

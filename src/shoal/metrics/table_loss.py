@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from shoal.columns.axes import NominalAxis, NumberAxis
 from shoal.columns.space import Space
+from shoal.kernels.side_by_side import column_by_column
 from shoal.metrics.loss import CellDistances
 from shoal.typing import Labels, Vector
 
@@ -83,18 +84,21 @@ def table_loss(space: Space, original: pa.Table, released: pa.Table, labels_of: 
 
     Notes
     -----
-    Takes O(n log n) time in records, and memory for one column at a time.
+    Takes O(n log n) time in records, and memory for one column for each thread.
     """
     columns = {}
     squared = np.zeros(original.num_rows)
-    distances = {id(labels): CellDistances(labels) for labels in labels_of.values() if labels is not None}
-    for axis in space.axes:
+    cells = {id(labels): labels for labels in labels_of.values() if labels is not None}
+    distances = {number: CellDistances(labels) for number, labels in cells.items()}
+
+    def measured(axis: NumberAxis | NominalAxis) -> _Found:
         name, labels = axis.column.name, labels_of[axis.column.name]
         if isinstance(axis, NominalAxis):
-            found = _nominal_loss(axis, original[name], released[name], labels)
-        else:
-            found = _number_loss(axis, original[name], released[name], distances.get(id(labels)))
-        columns[name] = ColumnLoss(
+            return _nominal_loss(axis, original[name], released[name], labels)
+        return _number_loss(axis, original[name], released[name], distances.get(id(labels)))
+
+    for axis, found in zip(space.axes, column_by_column(measured, space.axes, original.num_rows), strict=True):
+        columns[axis.column.name] = ColumnLoss(
             il=100 * found.sse / found.sst if found.sst > 0 else 0.0,
             sse=found.sse,
             sst=found.sst,
@@ -125,7 +129,7 @@ def _nominal_loss(axis: NominalAxis, before: pa.ChunkedArray, after: pa.ChunkedA
     codes = axis.codes(before)
     apart = axis.squared_apart(codes, axis.codes(after))
     sse = float(apart.sum()) if labels is None else axis.spread_within(codes, labels)
-    return _Found(sse, axis.spread_within(codes, np.zeros_like(codes)), apart)
+    return _Found(sse, axis.spread_within(codes, None), apart)
 
 
 def _number_loss(

@@ -9,11 +9,12 @@ from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import date_units, decoded
 from shoal.columns.schema import Kind, Role, Schema
 from shoal.columns.space import Space
+from shoal.kernels.side_by_side import column_by_column
 from shoal.metrics.interval import Interval, interval_of
 from shoal.metrics.linkage import Linkage, cell_linkage
 from shoal.metrics.pairs import one_of_each
 from shoal.metrics.risk import Risk, class_risk, uniqueness
-from shoal.metrics.utility import nominal_utility, numeric_utility
+from shoal.metrics.utility import coded_change, numeric_utility
 from shoal.typing import Labels, Matrix, Vector
 
 MOST_NUMBERS = 4_000_000
@@ -63,11 +64,13 @@ def table_intervals(
     """Measure the interval disclosure of the numeric quasi-identifiers; `labels` as in `table_risk`."""
     if labels is None:
         labels = np.arange(original.num_rows)  # every record has published values of its own
-    first = one_of_each(labels)
-    return {
-        name: interval_of(as_floats(original[name]), as_floats(replaced[name])[first], labels)
-        for name in numeric_columns(schema)
-    }
+    own, first = labels, one_of_each(labels)
+
+    def measured(name: str) -> Interval:
+        return interval_of(as_floats(original[name]), as_floats(replaced[name])[first], own)
+
+    names = numeric_columns(schema)
+    return dict(zip(names, column_by_column(measured, names, len(own)), strict=True))
 
 
 def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None) -> Labels:
@@ -121,9 +124,11 @@ def table_utility(original: pa.Table, replaced: pa.Table, schema: Schema, weight
         changes = numeric_utility(before, after, weights)
         found["numeric"] = changes.to_dict()
     if others:
-        pairs = {name: _codes(original[name], replaced[name]) for name in others}
-        first, second = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
-        found["nominal"] = {name: change._asdict() for name, change in nominal_utility(first, second, weights).items()}
+
+        def compared(name: str) -> dict[str, float]:
+            return coded_change(*_codes(original[name], replaced[name]), weights)._asdict()
+
+        found["nominal"] = dict(zip(others, column_by_column(compared, others, original.num_rows), strict=True))
     return found
 
 
@@ -143,7 +148,7 @@ def as_floats(values: pa.ChunkedArray) -> Vector:
 
 
 def _codes(before: pa.ChunkedArray, after: pa.ChunkedArray) -> tuple[Labels, Labels]:
-    """Return two columns as numbers that are equal where the values are."""
+    """Return two columns as numbers that are equal where the values are, together from 0 without gaps."""
     if before.type != after.type:
         before = decoded(before)
         after = decoded(after).cast(before.type)

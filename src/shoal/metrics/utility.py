@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import ParameterError
+from shoal.kernels.side_by_side import column_by_column
 from shoal.metrics.pairs import (
     Columns,
     Moments,
@@ -26,7 +27,7 @@ from shoal.metrics.pairs import (
     total_weight,
     weighted_sum,
 )
-from shoal.typing import Matrix, Vector
+from shoal.typing import Labels, Matrix, Vector
 
 
 class ColumnChange(NamedTuple):
@@ -129,14 +130,14 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
     if n_records == 0:
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
     w = None if weights is None else as_weights(weights, n_records)
-    columns = [_Column(pair, _unit(pair, w)) for pair in pairs]
+    columns = list(column_by_column(lambda pair: _Column(pair, _unit(pair, w)), pairs, n_records))
     first, second = _covariances([column for column in columns if column.varies and column.is_left], w)
     off = np.abs(_correlations(second) - _correlations(first))[np.triu_indices(len(first), 1)]
-    totals = [_total_il1s(column, w) for column in columns]
+    totals = list(column_by_column(lambda column: _total_il1s(column, w), columns, n_records))
+    compared = list(zip(columns, totals, strict=True))
+    changes = column_by_column(lambda each: _change(each[0], w, _ratio(*each[1])), compared, n_records)
     return NumericUtility(
-        columns={
-            column.pair.name: _change(column, w, _ratio(*total)) for column, total in zip(columns, totals, strict=True)
-        },
+        columns={column.pair.name: change for column, change in zip(columns, changes, strict=True)},
         il1s=_ratio(*np.array(totals).sum(axis=0)),
         correlation_max=float(off.max(initial=0.0)),
         correlation_mean=float(off.mean()) if len(off) else 0.0,
@@ -285,16 +286,22 @@ def nominal_utility(
     if n_records == 0:
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
     w = None if weights is None else as_weights(weights, n_records)
-    return {name: _nominal_change(x, y, w) for name, x, y in pairs}
+    changes = column_by_column(lambda pair: _nominal_change(*pair[1:], w), pairs, n_records)
+    return {name: change for (name, *_), change in zip(pairs, changes, strict=True)}
 
 
 def _nominal_change(x: NDArray[np.generic], y: NDArray[np.generic], weights: Vector | None) -> NominalChange:
     both = np.concatenate([x, y])
     codes = (as_classes(both) if both.dtype.kind in "iu" else np.unique(both, return_inverse=True)[1]).reshape(2, -1)
-    total = total_weight(codes[0], weights)
-    p, q = (np.bincount(code, weights, int(codes.max()) + 1) / total for code in codes)
+    return coded_change(codes[0], codes[1], weights)
+
+
+def coded_change(before: Labels, after: Labels, weights: Vector | None) -> NominalChange:
+    """Compare codes before and after, which together are numbered from 0 without gaps."""
+    total, n_codes = total_weight(before, weights), int(max(before.max(), after.max())) + 1
+    p, q = (np.bincount(code, weights, n_codes) / total for code in (before, after))
     return NominalChange(
-        changed=weighted_sum(codes[0] != codes[1], weights) / total,
+        changed=weighted_sum(before != after, weights) / total,
         total_variation=float(np.abs(p - q).sum() / 2),
         hellinger=float(np.sqrt(np.square(np.sqrt(p) - np.sqrt(q)).sum() / 2)),
     )

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.auditing import Columns, Verdict
-from shoal.columns.schema import Kind, Role, Schema
+from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.errors import ParameterError
 from shoal.extras import versions
 from shoal.job import Job
+from shoal.kernels.side_by_side import column_by_column
 from shoal.report.associations import correlations
 from shoal.report.binning import round_step
 from shoal.report.distributions import distribution
@@ -167,19 +168,18 @@ def _distributions(release: ReleaseLike, form: Form) -> list[dict[str, Any]]:
 
     Intervals and periods count at their middle. Sets and ancestors are bars of their own, and have no before.
     """
-    found = []
-    for column in release.schema.published:
+
+    def shown(column: Column) -> dict[str, Any]:
         listed = column.is_true and column.aggregate in ("set", "ancestor")
         compared = form == "internal" and column.role is Role.QUASI and not listed
-        found.append(
-            distribution(
-                replace(column, kind=Kind.NOMINAL) if listed else column,
-                release.original[column.name] if compared else None,
-                (release.columns if listed else release.plain_columns)[column.name],
-                _least(release.verdict),
-            )
+        return distribution(
+            replace(column, kind=Kind.NOMINAL) if listed else column,
+            release.original[column.name] if compared else None,
+            (release.columns if listed else release.plain_columns)[column.name],
+            _least(release.verdict),
         )
-    return found
+
+    return list(column_by_column(shown, release.schema.published, release.verdict.n_records))
 
 
 def class_sizes(verdict: Verdict) -> list[dict[str, int | bool]]:

@@ -5,7 +5,7 @@ and repeated by reference.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,15 @@ def check_parquet_size(file: pq.ParquetFile, names: Iterable[str], limit: Limit)
     return [name for name, most in by_reference.items() if most > limit.n_bytes]
 
 
-def as_texts(table: pa.Table, types: pa.Schema, limit: Limit) -> pa.Table:
-    """Return the table with the types of the file, where its texts were read as categories; raise beyond the limit."""
+def as_texts(table: pa.Table, types: pa.Schema, limit: Limit, kept: Collection[str] = ()) -> pa.Table:
+    """Return the table with the types of the file, where its texts were read as categories; raise beyond the limit.
+
+    Columns that are `kept` stay categories.
+    """
     size = table.nbytes
     for place, field in enumerate(table.schema):
+        if field.name in kept:
+            continue
         if pa.types.is_dictionary(field.type) and field.type != types.field(field.name).type:
             size += sum(map(_text_size, table.column(place).chunks))
             limit.check(size)

@@ -75,13 +75,13 @@ def read_csv(
     missing, given_names = several("null_values", null_values), several("names", names)
     has_header = _has_header(header, names)
     found = _names(text, delimiter, quote, path.name, header, given_names)
-    many_lines = check_quotes(raw, quote, delimiter, path.name)
+    has_quotes = check_quotes(raw, quote, delimiter, path.name)
     wanted = list(found) if columns is None else check_wanted(columns, found)
-    texts = _Texts(raw, delimiter, quote, missing, found, has_header, many_lines, path.name).read(wanted)
+    texts = _Texts(raw, delimiter, quote, missing, found, has_header, has_quotes, path.name).read(wanted)
     # A comma-delimited file cannot have decimal commas, so there is nothing to detect.
     found_decimal = "." if decimal is None and delimiter == "," and thousands != "." else decimal
     whole_file = FieldReading((), found_decimal, thousands, date_format)
-    table, mark = infer(texts, whole_file, as_fields(fields, found), path.name)
+    table, mark = infer(texts, whole_file, as_fields(fields, found), path.name, has_quotes=has_quotes)
     return table, Notes(reading=Reading(delimiter, mark, encoding, quote, missing, has_header))
 
 
@@ -138,7 +138,7 @@ class _Texts:
     null_values: tuple[str, ...]
     names: tuple[str, ...]
     has_header: bool
-    many_lines: bool
+    has_quotes: bool
     path: str
 
     def read(self, wanted: list[str]) -> pa.Table:
@@ -174,7 +174,7 @@ class _Texts:
             pyarrow.csv.ParseOptions(
                 delimiter=self.delimiter,
                 quote_char=self.quote or False,
-                newlines_in_values=self.many_lines,
+                newlines_in_values=self.has_quotes,
                 # In a file of one column an empty line is a missing value.
                 ignore_empty_lines=len(self.names) > 1,
                 invalid_row_handler=invalid,

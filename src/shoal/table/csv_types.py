@@ -33,13 +33,17 @@ Attempt = Callable[[pa.ChunkedArray], Typed | None]
 
 
 def infer(
-    table: pa.Table, whole_file: FieldReading, fields: Mapping[str, FieldReading], path: str
+    table: pa.Table, whole_file: FieldReading, fields: Mapping[str, FieldReading], path: str, *, has_quotes: bool
 ) -> tuple[pa.Table, str]:
-    """Return the table with a type for each column, and the decimal mark, given or detected."""
+    """Return the table with a type for each column, and the decimal mark, given or detected.
+
+    Without quotes in the file no text is empty: an empty field is a missing value.
+    """
 
     def typed_column(name: str) -> Typed:
         own = fields.get(name, FieldReading())
-        found = _typed(without_nulls(table[name], own.null_values), own.over(whole_file))
+        text = without_nulls(table[name], own.null_values)
+        found = _typed(text, own.over(whole_file), may_be_empty=has_quotes)
         if own.is_typed:
             _refuse_unread(found.column, own, name)
             return Typed(found.column, "")
@@ -73,10 +77,10 @@ def with_iso_dates(text: pa.ChunkedArray) -> pa.ChunkedArray:
     return text
 
 
-def _typed(text: pa.ChunkedArray, how: FieldReading) -> Typed:
+def _typed(text: pa.ChunkedArray, how: FieldReading, may_be_empty: bool = True) -> Typed:
     # A quoted empty field is an empty string; among numbers or dates it can only mean a missing value.
-    is_empty = pc.equal(text, "")
-    present = pc.if_else(is_empty, None, text) if _some(is_empty) else text
+    is_empty = pc.equal(text, "") if may_be_empty else None
+    present = text if is_empty is None or not _some(is_empty) else pc.if_else(is_empty, None, text)
     first = present.slice(0, _N_FIRST * _N_FIRST).drop_null().slice(0, _N_FIRST)
     if len(first) == 0:
         first = present.drop_null().slice(0, _N_FIRST)

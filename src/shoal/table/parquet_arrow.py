@@ -25,15 +25,27 @@ def read_parquet(
     path: Path, columns: Sequence[str] | None = None, max_unpacked_gb: float | None = None
 ) -> tuple[pa.Table, None]:
     """Read a Parquet file, or some of its columns."""
+    return _read(path, columns, max_unpacked_gb), None
+
+
+def read_back_parquet(path: Path, columns: Sequence[str], coded: Sequence[str]) -> pa.Table:
+    """Read some columns; the texts of those that are `coded` as dictionary columns, as the file stores them."""
+    return _read(path, columns, None, coded)
+
+
+def _read(
+    path: Path, columns: Sequence[str] | None, max_unpacked_gb: float | None, coded: Sequence[str] = ()
+) -> pa.Table:
     limit = Limit(path, max_unpacked_gb)
     with _opened(path) as file:
         types = file.schema_arrow
         check_names(types.names)
         wanted = types.names if columns is None else check_wanted(columns, types.names)
         by_reference = check_parquet_size(file, wanted, limit)
-    with _opened(path, read_dictionary=by_reference) as file:
+    kept = [name for name in coded if pa.types.is_string(types.field(name).type)]
+    with _opened(path, read_dictionary=[*by_reference, *kept]) as file:
         try:
-            return as_texts(file.read(columns=wanted).select(wanted), types, limit), None
+            return as_texts(file.read(columns=wanted).select(wanted), types, limit, kept)
         except UNREADABLE:
             raise damaged(path, "Parquet") from None
 

@@ -30,7 +30,7 @@ from shoal.columns.categories import is_coded
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.prepare import listed_categories
 from shoal.columns.schema import Aggregation, Column, Kind, Schema
-from shoal.typing import Labels, Vector
+from shoal.typing import Vector
 
 __all__ = [
     "AGGREGATES",
@@ -143,7 +143,7 @@ def aggregate(
         # The weights themselves are not weighted: their plain mean preserves their total, and all weighted totals.
         own = None if column.name == schema.roles.weights else weights
         in_table = (whole or {}).get(column.name)
-        published[column.name] = _published(table[column.name], column, cells.of(column), own, rho, noise, in_table)
+        published[column.name] = _published(table[column.name], column, cells, own, rho, noise, in_table)
     return published
 
 
@@ -158,14 +158,15 @@ def published_type(column: Column) -> pa.DataType:
 def _published(
     values: pa.ChunkedArray,
     column: Column,
-    labels: Labels,
+    cells: Cells,
     weights: Vector | None,
     rho: float,
     noise: np.random.Generator | None,
     whole: Distribution | None,
 ) -> pa.Array:
     """Return one published column."""
-    members = Members.of(values, labels, weights, whole)
+    labels = cells.of(column)
+    members = Members.of(values, labels, cells.sizes_of(column), weights, whole)
     sizes, present = members.all_sizes, values.drop_null()
     missing = members.sizes == 0 if column.is_true else 2 * members.sizes < sizes
     if len(present) == 0:

@@ -1,6 +1,7 @@
 """Members: the cell of each record, and the records of each cell that have a value."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,19 @@ class Cells:
             return self.household_labels
         return self.labels
 
+    def sizes_of(self, column: Column) -> Labels:
+        """Return the number of records of each of these cells."""
+        return self._sizes if self.of(column) is self.labels else self._household_sizes
+
+    @cached_property
+    def _sizes(self) -> Labels:
+        return np.bincount(self.labels)
+
+    @cached_property
+    def _household_sizes(self) -> Labels:
+        assert self.household_labels is not None
+        return np.bincount(self.household_labels)
+
 
 class Members:
     """The records of each cell that have a value; `all_sizes` counts those without one too.
@@ -57,10 +71,13 @@ class Members:
 
     @staticmethod
     def of(
-        values: pa.ChunkedArray, labels: Labels, weights: Vector | None, whole: Distribution | None = None
+        values: pa.ChunkedArray,
+        labels: Labels,
+        sizes: Labels,
+        weights: Vector | None,
+        whole: Distribution | None = None,
     ) -> "Members":
-        """Return the records that have a value in a column."""
-        sizes = np.bincount(labels)
+        """Return the records that have a value in a column; `sizes` are those of the cells."""
         if not values.null_count:
             return Members(labels, len(sizes), weights, sizes, whole)
         where = np.asarray(values.is_valid())
