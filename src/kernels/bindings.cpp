@@ -60,6 +60,29 @@ Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, n
     return as_array(std::move(labels));
 }
 
+Vector<std::int64_t> mdav_part(const Matrix& X, const Labels& records, std::size_t k, std::size_t threads,
+                               nb::object progress, const std::string& simd) {
+    std::vector<std::int64_t> labels(records.shape(0));
+    const Loops& chosen = chosen_loops(simd);
+    Poller poller = python_poller(std::move(progress), records.shape(0));
+    {
+        nb::gil_scoped_release released;
+        Pool pool(threads);
+        check_numbers(span(records), X.shape(0));
+        check_cell_size(k, records.shape(0));
+        const std::size_t n_dims = X.shape(1);
+        const auto copy = large_array<double>(records.shape(0) * n_dims);
+        const Rows<const double> part(copy.get(), records.shape(0), n_dims);
+        pool.split(part.size(), 2.0 * static_cast<double>(n_dims), [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i)
+                std::ranges::copy(rows(X)[static_cast<std::size_t>(span(records)[i])], &copy[i * n_dims]);
+        });
+        check_matrix(part, pool);
+        Mdav(part, k, pool, chosen, labels).run(poller);
+    }
+    return as_array(std::move(labels));
+}
+
 // The labels are changed in place, so that an interrupt leaves the best so far.
 void refine(const Matrix& X, const Changing& labels, std::size_t k, std::size_t rounds, std::size_t neighbours,
             double least_gain, bool thorough, std::size_t threads, nb::object progress, const std::string& simd) {
@@ -240,24 +263,29 @@ Vector<double> distances(const Matrix& X, const Point& point) {
     return as_array(std::move(out));
 }
 
-std::pair<Vector<std::int64_t>, MatrixOut> half(Half half, std::size_t n_dims) {
-    double* rows = half.rows.release();
-    std::int64_t* records = half.records.release();
-    const nb::capsule owner(rows, [](void* kept) noexcept { delete[] static_cast<double*>(kept); });
-    const nb::capsule records_owner(records, [](void* kept) noexcept { delete[] static_cast<std::int64_t*>(kept); });
-    return {Vector<std::int64_t>(records, {half.size}, records_owner), MatrixOut(rows, {half.size, n_dims}, owner)};
+double scale_of(const Matrix& X, std::size_t threads) {
+    nb::gil_scoped_release released;
+    Pool pool(threads);
+    return unit_scale(rows(X).flat(), pool);
 }
 
-auto halves(const Matrix& X, const Point& direction, std::size_t threads) {
+Vector<std::int64_t> half(Half half) {
+    std::int64_t* records = half.records.release();
+    const nb::capsule owner(records, [](void* kept) noexcept { delete[] static_cast<std::int64_t*>(kept); });
+    return Vector<std::int64_t>(records, {half.size}, owner);
+}
+
+auto halves(const Matrix& X, const Labels& records, const Point& direction, double scale, std::size_t threads) {
     check_length(direction.shape(0), X.shape(1));
+    check(records.shape(0) > 0, "there are no records");
     std::pair<Half, Half> found;
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        check_matrix(rows(X), pool);
-        found = Halving(rows(X), span(direction), pool).halves();
+        check_ascending(span(records), X.shape(0));
+        found = Halving(rows(X), scale, span(records), span(direction), pool).halves();
     }
-    return std::pair(half(std::move(found.first), X.shape(1)), half(std::move(found.second), X.shape(1)));
+    return std::pair(half(std::move(found.first)), half(std::move(found.second)));
 }
 
 MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells, std::size_t threads) {
@@ -758,6 +786,8 @@ NB_MODULE(_kernels, module) {
             "n_items"_a, "n_threads"_a, "n_present"_a, "time"_a, "own_items"_a, "own_time"_a);
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");
+    module.def("mdav_part", &mdav_part, "X"_a, "records"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
+               "Partition some of the records by MDAV: labels of shape (n_part,).");
     module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a, "thorough"_a,
                "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Lower the loss of a partition, in place, by moves and swaps.");
@@ -784,8 +814,10 @@ NB_MODULE(_kernels, module) {
         "Ranks by distance, (ahead, tied) of shape (n_records,) each: of the own original seen from the released "
         "point, ahead being at most 2, and of the own released record seen from the original.");
     module.def("distances", &distances, "X"_a, "point"_a, "Squared distances from a point, shape (n_records,).");
-    module.def("halves", &halves, "X"_a, "direction"_a, "threads"_a,
-               "The lower half of the records along a direction, then the upper: numbers and rows.");
+    module.def("unit_scale", &scale_of, "X"_a, "threads"_a,
+               "The power of two that brings the largest magnitude into [1/2, 1).");
+    module.def("halves", &halves, "X"_a, "records"_a, "direction"_a, "scale"_a, "threads"_a,
+               "The numbers of the lower half of some records along a direction, then of the upper.");
     module.def("cell_sums", &sums, "X"_a, "labels"_a, "n_cells"_a, "threads"_a = 1,
                "Sums over cells, shape (n_cells, n_dims).");
     module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a, "threads"_a = 1,

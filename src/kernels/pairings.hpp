@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "large_array.hpp"
 #include "pool.hpp"
 
 namespace shoal {
@@ -41,7 +42,7 @@ class Pairings {
     void tour(Pool& pool, const Play& play, const Rest& rest) {
         Schedule schedule(games_, n_regions_);
         std::atomic<bool> stopped{false};
-        const double time = 500.0 * static_cast<double>(pairs_.size()) / static_cast<double>(games_.size() + 1);
+        const double time = 500.0 * static_cast<double>(n_pairs_) / static_cast<double>(games_.size() + 1);
         pool.each(games_.size(), time, [&](std::size_t thread, std::size_t n_before) {
             const Game& game = schedule.next();
             // After an exception here, the other threads must not wait for ever.
@@ -140,7 +141,8 @@ class Pairings {
             for (auto& places : next) n_pairs += std::exchange(places[g], n_pairs);
         }
         starts_[n_games] = n_pairs;
-        pairs_.resize(n_pairs);
+        pairs_ = large_array<Pair>(n_pairs);
+        n_pairs_ = n_pairs;
         pool.each(n_pieces, time, [&](std::size_t, std::size_t piece) {
             for (const Pair& pair : listed[piece]) pairs_[next[piece][game(pair)]++] = pair;
         });
@@ -173,7 +175,7 @@ class Pairings {
         for (std::size_t round = 0; round < n_regions_; ++round)
             for (const auto& [a, b] : games_of(round)) {
                 const std::size_t g = number(a, b);
-                const auto pairs = std::span(pairs_).subspan(starts_[g], starts_[g + 1] - starts_[g]);
+                const std::span pairs(&pairs_[starts_[g]], starts_[g + 1] - starts_[g]);
                 if (!pairs.empty()) games_.push_back({a, b, 0, 0, pairs});
             }
         if (n_regions_ > 16)
@@ -207,7 +209,8 @@ class Pairings {
 
     std::size_t n_regions_ = 1;
     std::vector<std::size_t> starts_;
-    std::vector<Pair> pairs_;  // game after game
+    LargeArray<Pair> pairs_;  // game after game
+    std::size_t n_pairs_ = 0;
     std::vector<Game> games_;
 };
 
