@@ -90,6 +90,8 @@ void refine(const Matrix& X, const Changing& labels, std::size_t k, std::size_t 
     Poller poller = python_poller(std::move(progress), X.shape(0) * rounds);
     nb::gil_scoped_release released;
     Pool pool(threads);
+    check_matrix(rows(X), pool);
+    check_partition(span(labels), X.shape(0), k);
     Refiner(rows(X), k, pool, chosen, span(labels)).run({rounds, neighbours, least_gain, thorough}, poller);
 }
 
@@ -297,7 +299,7 @@ MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells, std::
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        cell_sums(rows(X), Members(span(labels), n_cells), {data, n_cells, X.shape(1)}, pool);
+        cell_sums(rows(X), Members(span(labels), n_cells, pool), {data, n_cells, X.shape(1)}, pool);
     }
     return MatrixOut(data, {n_cells, X.shape(1)}, owner_of(std::move(kept)));
 }
@@ -310,7 +312,7 @@ Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        cell_spread(rows(X), Members(span(labels), n_cells), out, pool);
+        cell_spread(rows(X), Members(span(labels), n_cells, pool), out, pool);
     }
     return as_array(std::move(out));
 }
@@ -633,8 +635,15 @@ bool any_differ(const nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device
     return differ_within_cells<T>({values.data(), values.shape(0)}, span(sizes));
 }
 
-bool are_finite(const std::vector<Point>& columns) {
-    return std::all_of(columns.begin(), columns.end(), [](const Point& column) { return all_finite(span(column)); });
+bool are_finite(const std::vector<Point>& columns, std::size_t threads) {
+    nb::gil_scoped_release released;
+    Pool pool(threads);
+    std::atomic<bool> finite{true};
+    for (const Point& column : columns)
+        pool.split(column.shape(0), 0.5, [&](std::size_t, std::size_t from, std::size_t to) {
+            if (!all_finite(span(column).subspan(from, to - from))) finite = false;
+        });
+    return finite;
 }
 
 std::pair<MatrixOut, Vector<std::int64_t>> places(const std::vector<Point>& columns, std::size_t n, const Point& low,
@@ -775,6 +784,11 @@ NB_MODULE(_kernels, module) {
     module.def(
         "least_share", [](double nanoseconds) { return Pace::least_share.exchange(nanoseconds); }, "nanoseconds"_a,
         "Set the work that is worth a thread, and return what it was. For tests: with 0 everything is shared.");
+    nb::class_<LostCores>(module, "LostCores", "Cores that other programs have taken; for tests.")
+        .def(nb::init<>())
+        .def("lose", &LostCores::lose, "now"_a)
+        .def("are_lost", &LostCores::are_lost, "now"_a)
+        .def_static("left_of", &LostCores::left_of, "n_threads"_a);
     nb::class_<Pace>(module, "Pace", "How many threads pay for rounds of one kind of work; for tests.")
         .def(nb::init<double>(), "time_per_item"_a)
         .def("threads", &Pace::threads, "n_items"_a, "most"_a)
@@ -843,7 +857,7 @@ NB_MODULE(_kernels, module) {
              "Count the records of a person with the same value once, for the guarantee added last.")
         .def("part", &Guarantees::part, "records"_a, "The same about some of the records.")
         .def("one", &Guarantees::one, "place"_a, "Only the guarantee at one place.")
-        .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a,
+        .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a, "threads"_a = 1,
              "What each cell is off, summed, shape (n_cells,).");
     bind_ncp(module);
     nb::class_<RemainingRecords>(module, "Remaining", "Records not yet in a cell.")
@@ -880,7 +894,7 @@ NB_MODULE(_kernels, module) {
              "Go on where another window stopped.");
     module.def("text_keys", &keys_of_texts<std::int32_t>, "offsets"_a, "bytes"_a, "Keys of texts, shape (n,).");
     module.def("text_keys", &keys_of_texts<std::int64_t>, "offsets"_a, "bytes"_a);
-    module.def("all_finite", &are_finite, "columns"_a, "Whether no value is NaN or infinite.");
+    module.def("all_finite", &are_finite, "columns"_a, "threads"_a = 1, "Whether no value is NaN or infinite.");
     module.def("cell_means", &means_of_cells, "values"_a, "sizes"_a,
                "For each value the mean of those present in its cell, and whether any is NaN.");
     module.def("differ_within_cells", &any_differ<double>, "values"_a, "sizes"_a,

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -69,6 +71,7 @@ class Pairings {
         std::size_t a, b;              // its regions
         std::uint32_t turn_a, turn_b;  // number of earlier games of each
         std::span<Pair> pairs;
+        std::size_t chain;  // pairs in the longest chain of games that begins with this one
     };
 
     // Hands out games whose regions have finished all their earlier games: the first in order that is ready.
@@ -176,7 +179,7 @@ class Pairings {
             for (const auto& [a, b] : games_of(round)) {
                 const std::size_t g = number(a, b);
                 const std::span pairs(&pairs_[starts_[g]], starts_[g + 1] - starts_[g]);
-                if (!pairs.empty()) games_.push_back({a, b, 0, 0, pairs});
+                if (!pairs.empty()) games_.push_back({a, b, 0, 0, pairs, 0});
             }
         if (n_regions_ > 16)
             std::stable_sort(games_.begin(), games_.end(), [](const Game& one, const Game& other) {
@@ -189,6 +192,19 @@ class Pairings {
             game.turn_a = turns[game.a]++;
             game.turn_b = game.a == game.b ? game.turn_a : turns[game.b]++;
         }
+        begin_with_longest_chains();
+    }
+
+    // A game is followed by the later ones of its regions, these by those of their regions, and so on. Threads that are
+    // free take the game with the most pairs in such a chain first: the longest chain bounds the time of all. A game
+    // comes before those that wait for it, as its chains are longer.
+    void begin_with_longest_chains() {
+        std::vector<std::size_t> chain(n_regions_, 0);
+        for (Game& game : std::ranges::reverse_view(games_)) {
+            game.chain = game.pairs.size() + std::max(chain[game.a], chain[game.b]);
+            chain[game.a] = chain[game.b] = game.chain;
+        }
+        std::ranges::stable_sort(games_, std::greater<>(), &Game::chain);
     }
 
     // Round 0: each region by itself. Then the last region stays fixed and the others rotate.

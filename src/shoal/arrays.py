@@ -9,6 +9,7 @@ import operator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal import kernels
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.typing import Labels, Matrix, Vector
 
@@ -99,8 +100,8 @@ def as_matrix(X: ArrayLike) -> Matrix:
         raise ParameterError(f"X has {array.shape[0]} records but no columns. Pass at least one column.")
     with np.errstate(over="ignore"):
         matrix = np.ascontiguousarray(array, dtype=np.float64)
-    bad = ~np.isfinite(matrix)
-    if bad.any():
+    if not kernels.all_finite([matrix.reshape(-1)]):
+        bad = ~np.isfinite(matrix)
         rows, columns = np.nonzero(bad)
         raise ParameterError(
             f"X must be finite; {bad.sum()} entries are NaN or infinite, in column(s) "
