@@ -56,6 +56,7 @@ PARTITIONED = {
 
 ON_A_MATRIX = {
     "mdav": lambda X: _kernels.mdav(X, 2, 1, None),
+    "refine": lambda X: _kernels.refine(X, TWO.copy(), 2, 1, 5, 0.0, False, 1, None),
     "refine_around": lambda X: _kernels.refine_around(X, TWO, NONE, NONE, NONE, 2, 1, 5, 0.0, 1, None),
     "cell_neighbours": lambda X: _kernels.cell_neighbours(X, TWO, 2, 5, 1),
     "arrive": lambda X: _kernels.arrive(X, TWO[:4], 2, True, True, 1, None),
@@ -82,6 +83,7 @@ def test_a_matrix_that_is_empty_too_long_or_not_finite_is_refused(call, matrix):
 
 
 ON_A_PARTITION = {
+    "refine": lambda labels: _kernels.refine(X, labels.copy(), 3, 1, 5, 0.0, False, 1, None),
     "refine_around": lambda labels: _kernels.refine_around(X, labels, NONE, NONE, NONE, 3, 1, 5, 0.0, 1, None),
     "anneal": lambda labels: _kernels.anneal(X, labels.copy(), 3, 10, 0.1, 1.0, 1, None),
     "ncp_search": lambda labels: ncp_search(X, labels, 3),
@@ -115,6 +117,8 @@ def test_labels_of_other_records_or_of_cells_that_are_not_there_are_refused(call
 
 WITH_K = {
     "mdav": lambda k: _kernels.mdav(X, k, 1, None),
+    "mdav_part": lambda k: _kernels.mdav_part(X, np.arange(6), k, 1, None),
+    "refine": lambda k: _kernels.refine(X, TWO.copy(), k, 1, 5, 0.0, False, 1, None),
     "refine_around": lambda k: _kernels.refine_around(X, TWO, NONE, NONE, NONE, k, 1, 5, 0.0, 1, None),
     "cell_neighbours": lambda k: _kernels.cell_neighbours(X, TWO, k, 5, 1),
     "arrive": lambda k: _kernels.arrive(X, TWO, k, True, True, 1, None),
@@ -167,6 +171,13 @@ ONE = np.ones(1)
 COUNTS = labels(3, 3)
 MISTAKES = {
     "neighbours: none": lambda: _kernels.cell_neighbours(X, TWO, 2, 0, 1),
+    "mdav_part: not finite": lambda: _kernels.mdav_part(NAN, np.arange(len(NAN)), 2, 1, None),
+    "mdav_part: records": lambda: _kernels.mdav_part(X, labels(0, 1, 6), 2, 1, None),
+    "halves: not finite": lambda: _kernels.halves(NAN, np.arange(len(NAN)), np.ones(2), 1.0, 1),
+    "halves: records": lambda: _kernels.halves(X, labels(0, 6), np.ones(2), 1.0, 1),
+    "halves: not ascending": lambda: _kernels.halves(X, labels(1, 0), np.ones(2), 1.0, 1),
+    "halves: no records": lambda: _kernels.halves(X, NONE, np.ones(2), 1.0, 1),
+    "halves: direction": lambda: _kernels.halves(X, np.arange(6), np.ones(3), 1.0, 1),
     "refine_around: no neighbours": lambda: _kernels.refine_around(X, TWO, NONE, NONE, NONE, 2, 1, 0, 0.0, 1, None),
     "refine_around: touched": lambda: _kernels.refine_around(X, TWO, labels(2), NONE, NONE, 2, 1, 5, 0.0, 1, None),
     "refine_around: lists": lambda: _kernels.refine_around(X, TWO, NONE, labels(1, 7), NONE, 2, 1, 5, 0.0, 1, None),

@@ -279,7 +279,7 @@ Vector<std::int64_t> half(Half half) {
 
 auto halves(const Matrix& X, const Labels& records, const Point& direction, double scale, std::size_t threads) {
     check_length(direction.shape(0), X.shape(1));
-    check(records.shape(0) > 0, "there are no records");
+    check(records.shape(0) > 0 && X.shape(0) <= most_records, "there are no records, or more than 2^31 - 1");
     std::pair<Half, Half> found;
     {
         nb::gil_scoped_release released;
