@@ -364,6 +364,10 @@ Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::s
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
+        check_matrix(rows(X), pool);
+        check_partition(span(start), X.shape(0), 1);
+        check_cell_size(k, X.shape(0));
+        for (const Guarded& each : guarded) check_length(each.codes.size(), X.shape(0));
         GuardedSearch(rows(X), k, guarded, pool, chosen, labels, poller)
             .run({rounds, neighbours, least_gain, at_any_cost});
     }

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.arrays import times_power_of_two
 from shoal.kernels.side_by_side import side_by_side
 from shoal.partition.mdav import mdav
 from shoal.typing import Labels, Matrix, Seed
@@ -67,7 +68,7 @@ def cut(X: Matrix, size: int) -> list[Labels]:
 
 def main_direction(X: Matrix) -> NDArray[np.float64]:
     """Return the unit vector of largest variance, without overflow."""
-    centred = np.ldexp(X, -int(np.frexp(np.abs(X).max(initial=0.0))[1]))
+    centred = times_power_of_two(X, -int(np.frexp(np.abs(X).max(initial=0.0))[1]))
     centred -= centred.mean(axis=0)
     largest = np.abs(centred).max(initial=0.0)
     if largest == 0:
