@@ -639,15 +639,8 @@ bool any_differ(const nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device
     return differ_within_cells<T>({values.data(), values.shape(0)}, span(sizes));
 }
 
-bool are_finite(const std::vector<Point>& columns, std::size_t threads) {
-    nb::gil_scoped_release released;
-    Pool pool(threads);
-    std::atomic<bool> finite{true};
-    for (const Point& column : columns)
-        pool.split(column.shape(0), 0.5, [&](std::size_t, std::size_t from, std::size_t to) {
-            if (!all_finite(span(column).subspan(from, to - from))) finite = false;
-        });
-    return finite;
+bool are_finite(const std::vector<Point>& columns) {
+    return std::all_of(columns.begin(), columns.end(), [](const Point& column) { return all_finite(span(column)); });
 }
 
 std::pair<MatrixOut, Vector<std::int64_t>> places(const std::vector<Point>& columns, std::size_t n, const Point& low,
@@ -898,7 +891,7 @@ NB_MODULE(_kernels, module) {
              "Go on where another window stopped.");
     module.def("text_keys", &keys_of_texts<std::int32_t>, "offsets"_a, "bytes"_a, "Keys of texts, shape (n,).");
     module.def("text_keys", &keys_of_texts<std::int64_t>, "offsets"_a, "bytes"_a);
-    module.def("all_finite", &are_finite, "columns"_a, "threads"_a = 1, "Whether no value is NaN or infinite.");
+    module.def("all_finite", &are_finite, "columns"_a, "Whether no value is NaN or infinite.");
     module.def("cell_means", &means_of_cells, "values"_a, "sizes"_a,
                "For each value the mean of those present in its cell, and whether any is NaN.");
     module.def("differ_within_cells", &any_differ<double>, "values"_a, "sizes"_a,

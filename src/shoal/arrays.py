@@ -9,7 +9,6 @@ import operator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal import kernels
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.typing import Labels, Matrix, Vector
 
@@ -100,8 +99,10 @@ def as_matrix(X: ArrayLike) -> Matrix:
         raise ParameterError(f"X has {array.shape[0]} records but no columns. Pass at least one column.")
     with np.errstate(over="ignore"):
         matrix = np.ascontiguousarray(array, dtype=np.float64)
-    if not kernels.all_finite([matrix.reshape(-1)]):
-        bad = ~np.isfinite(matrix)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = matrix.sum()
+    # The sum of numbers of which one is not finite is not: one pass, without an array of the same shape.
+    if not np.isfinite(total) and (bad := ~np.isfinite(matrix)).any():
         rows, columns = np.nonzero(bad)
         raise ParameterError(
             f"X must be finite; {bad.sum()} entries are NaN or infinite, in column(s) "

@@ -611,7 +611,7 @@ def place(columns: list[Vector], n: int, low: Vector, high: Vector, weights: Vec
 
 def all_finite(columns: list[Vector]) -> bool:
     """Return whether no value is NaN or infinite."""
-    return _kernels.all_finite(columns, n_threads())
+    return _kernels.all_finite(columns)
 
 
 def cell_means(values: Vector, sizes: Labels) -> tuple[Vector, bool]:

@@ -103,11 +103,11 @@ def partition(
     array([2, 2])
     """
     algorithm = algorithm_of(method, options)
+    matrix = as_matrix(X)
+    k = as_cell_size(k, len(matrix))
+    if not (seed is None or isinstance(seed, int | np.integer)):
+        raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
     with kernels.using(threads=threads, progress=progress):
-        matrix = as_matrix(X)
-        k = as_cell_size(k, len(matrix))
-        if not (seed is None or isinstance(seed, int | np.integer)):
-            raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
         return algorithm(matrix, k, seed, **options)
 
 
