@@ -153,12 +153,12 @@ class Pool {
     // other pools of this process too.
     void lose_core() {
         const bool again = lost_cores().lose(in_nanoseconds(now()));
-        n_left_ = LostCores::left_of(again ? shares_.n_threads : n_available_);
+        n_left_ = LostCores::left_of(again ? n_left_ : n_available_);
     }
 
-    // How many threads a round may have.
+    // How many threads a round may have. Where tests have everything shared, as many as there are.
     std::size_t most_at(Time time) {
-        if (size_ == 1) return 1;
+        if (size_ == 1 || Pace::least_share == 0) return n_available_;
         if (lost_cores().are_lost(in_nanoseconds(time))) return std::min(n_left_, n_available_);
         n_left_ = LostCores::left_of(n_available_);
         return n_available_;
