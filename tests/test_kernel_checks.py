@@ -29,6 +29,12 @@ def vetoes(name, *arguments):
     return getattr(_kernels.Guarantees(), name)(*arguments)
 
 
+def guarded_search(matrix, start, k, codes=TWO):
+    guarantees = _kernels.Guarantees()
+    guarantees.distinct(codes, 1)
+    _kernels.guarded_search(matrix, start, k, guarantees, 1, 5, 0.0, False, 1, None)
+
+
 def ncp_search(matrix, start, k):
     _kernels.ncp_search(
         _kernels.NcpTable(6), matrix, start.copy(), k, _kernels.Guarantees(), 10, 1, 2, 0.5, 4.0, 1, 1, None
@@ -60,7 +66,9 @@ PARTITIONED = {
 
 ON_A_MATRIX = {
     "mdav": lambda X: _kernels.mdav(X, 2, 1, None),
+    "refine": lambda X: _kernels.refine(X, TWO.copy(), 2, 1, 5, 0.0, False, 1, None),
     "refine_around": lambda X: _kernels.refine_around(X, TWO, NONE, NONE, NONE, 2, 1, 5, 0.0, 1, None),
+    "guarded_search": lambda X: guarded_search(X, TWO, 2),
     "cell_neighbours": lambda X: _kernels.cell_neighbours(X, TWO, 2, 5, 1),
     "arrive": lambda X: _kernels.arrive(X, TWO[:4], 2, True, True, 1, None),
     "anneal": lambda X: _kernels.anneal(X, TWO.copy(), 2, 10, 0.1, 1.0, 1, None),
@@ -86,6 +94,7 @@ def test_a_matrix_that_is_empty_too_long_or_not_finite_is_refused(call, matrix):
 
 
 ON_A_PARTITION = {
+    "refine": lambda labels: _kernels.refine(X, labels.copy(), 3, 1, 5, 0.0, False, 1, None),
     "refine_around": lambda labels: _kernels.refine_around(X, labels, NONE, NONE, NONE, 3, 1, 5, 0.0, 1, None),
     "anneal": lambda labels: _kernels.anneal(X, labels.copy(), 3, 10, 0.1, 1.0, 1, None),
     "ncp_search": lambda labels: ncp_search(X, labels, 3),
@@ -102,6 +111,7 @@ def test_labels_that_are_no_partition_into_cells_of_k_are_refused(call, labels):
 
 
 ON_LABELS = {
+    "guarded_search": lambda labels: guarded_search(X, labels, 2),
     "cell_neighbours": lambda labels: _kernels.cell_neighbours(X, labels, 2, 5, 1),
     "dissolve_cells": lambda labels: _kernels.dissolve_cells(X / 12, labels, 2, 1),
     "linkage": lambda given: _kernels.linkage(X, np.ones((2, 2)), given, labels(0), labels(0), 1, None),
@@ -119,7 +129,10 @@ def test_labels_of_other_records_or_of_cells_that_are_not_there_are_refused(call
 
 WITH_K = {
     "mdav": lambda k: _kernels.mdav(X, k, 1, None),
+    "mdav_part": lambda k: _kernels.mdav_part(X, np.arange(6), k, 1, None),
+    "refine": lambda k: _kernels.refine(X, TWO.copy(), k, 1, 5, 0.0, False, 1, None),
     "refine_around": lambda k: _kernels.refine_around(X, TWO, NONE, NONE, NONE, k, 1, 5, 0.0, 1, None),
+    "guarded_search": lambda k: guarded_search(X, TWO, k),
     "cell_neighbours": lambda k: _kernels.cell_neighbours(X, TWO, k, 5, 1),
     "arrive": lambda k: _kernels.arrive(X, TWO, k, True, True, 1, None),
     "anneal": lambda k: _kernels.anneal(X, TWO.copy(), k, 10, 0.1, 1.0, 1, None),
@@ -171,6 +184,14 @@ ONE = np.ones(1)
 COUNTS = labels(3, 3)
 MISTAKES = {
     "neighbours: none": lambda: _kernels.cell_neighbours(X, TWO, 2, 0, 1),
+    "mdav_part: not finite": lambda: _kernels.mdav_part(NAN, np.arange(len(NAN)), 2, 1, None),
+    "mdav_part: records": lambda: _kernels.mdav_part(X, labels(0, 1, 6), 2, 1, None),
+    "halves: not finite": lambda: _kernels.halves(NAN, np.arange(len(NAN)), np.ones(2), 1.0, 1),
+    "halves: records": lambda: _kernels.halves(X, labels(0, 6), np.ones(2), 1.0, 1),
+    "halves: not ascending": lambda: _kernels.halves(X, labels(1, 0), np.ones(2), 1.0, 1),
+    "halves: no records": lambda: _kernels.halves(X, NONE, np.ones(2), 1.0, 1),
+    "halves: direction": lambda: _kernels.halves(X, np.arange(6), np.ones(3), 1.0, 1),
+    "guarded_search: codes": lambda: guarded_search(X, TWO, 2, TWO[:5]),
     "refine_around: no neighbours": lambda: _kernels.refine_around(X, TWO, NONE, NONE, NONE, 2, 1, 0, 0.0, 1, None),
     "refine_around: touched": lambda: _kernels.refine_around(X, TWO, labels(2), NONE, NONE, 2, 1, 5, 0.0, 1, None),
     "refine_around: lists": lambda: _kernels.refine_around(X, TWO, NONE, labels(1, 7), NONE, 2, 1, 5, 0.0, 1, None),

@@ -27,7 +27,8 @@ class Annealer {
         : k_(k), n_(X.size()), m_(X.dims()), random_(seed), labels_(labels), poller_(poller) {
         std::vector<std::size_t> order(n_);
         std::iota(order.begin(), order.end(), std::size_t{0});
-        rows_ = centred_rows(X, order);
+        Pool alone(1);
+        rows_ = centred_rows(X, order, alone);
         std::int64_t n_cells = 0;
         for (const std::int64_t label : labels) n_cells = std::max(n_cells, label + 1);
         cells_.resize(static_cast<std::size_t>(n_cells));

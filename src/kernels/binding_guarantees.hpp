@@ -10,6 +10,7 @@
 #include "cells.hpp"
 #include "checks.hpp"
 #include "model_vetoes.hpp"
+#include "pool.hpp"
 
 namespace shoal {
 
@@ -73,19 +74,27 @@ class Guarantees {
     std::vector<Guarded> all() const { return guarded_; }
 
     // The total excess of each cell over all models.
-    Vector<double> excess(const Labels& labels, std::size_t n_cells) const {
+    Vector<double> excess(const Labels& labels, std::size_t n_cells, std::size_t threads) const {
         check_numbers(span(labels), n_cells);
-        for (const Guarded& guarded : guarded_) check_length(labels.shape(0), guarded.codes.size());
+        const std::vector<Guarded> all = guarded_;
+        for (const Guarded& guarded : all) check_length(labels.shape(0), guarded.codes.size());
         std::vector<double> out(n_cells, 0.0);
-        const Members members(span(labels), n_cells);
-        std::vector<Code> codes;
-        for (const Guarded& guarded : guarded_)
-            for (std::size_t c = 0; c < n_cells; ++c) {
-                codes.clear();
-                for (const std::size_t i : members[c]) codes.push_back(guarded.codes[i]);
-                std::ranges::sort(codes);
-                out[c] += guarded.guarantee->excess(codes);
-            }
+        {
+            nb::gil_scoped_release released;
+            Pool pool(threads);
+            const Members members(span(labels), n_cells, pool);
+            const double time = 50.0 * static_cast<double>(labels.shape(0)) / static_cast<double>(n_cells + 1);
+            pool.split(n_cells, time, [&](std::size_t, std::size_t from, std::size_t to) {
+                std::vector<Code> codes;
+                for (const Guarded& guarded : all)
+                    for (std::size_t c = from; c < to; ++c) {
+                        codes.clear();
+                        for (const std::size_t i : members[c]) codes.push_back(guarded.codes[i]);
+                        std::ranges::sort(codes);
+                        out[c] += guarded.guarantee->excess(codes);
+                    }
+            });
+        }
         return as_array(std::move(out));
     }
 

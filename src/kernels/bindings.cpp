@@ -61,6 +61,29 @@ Vector<std::int64_t> mdav(const Matrix& X, std::size_t k, std::size_t threads, n
     return as_array(std::move(labels));
 }
 
+Vector<std::int64_t> mdav_part(const Matrix& X, const Labels& records, std::size_t k, std::size_t threads,
+                               nb::object progress, const std::string& simd) {
+    std::vector<std::int64_t> labels(records.shape(0));
+    const Loops& chosen = chosen_loops(simd);
+    Poller poller = python_poller(std::move(progress), records.shape(0));
+    {
+        nb::gil_scoped_release released;
+        Pool pool(threads);
+        check_numbers(span(records), X.shape(0));
+        check_cell_size(k, records.shape(0));
+        const std::size_t n_dims = X.shape(1);
+        const auto copy = large_array<double>(records.shape(0) * n_dims);
+        const Rows<const double> part(copy.get(), records.shape(0), n_dims);
+        pool.split(part.size(), 2.0 * static_cast<double>(n_dims), [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i)
+                std::ranges::copy(rows(X)[static_cast<std::size_t>(span(records)[i])], &copy[i * n_dims]);
+        });
+        check_matrix(part, pool);
+        Mdav(part, k, pool, chosen, labels).run(poller);
+    }
+    return as_array(std::move(labels));
+}
+
 // The labels are changed in place, so that an interrupt leaves the best so far.
 void refine(const Matrix& X, const Changing& labels, std::size_t k, std::size_t rounds, std::size_t neighbours,
             double least_gain, bool thorough, std::size_t threads, nb::object progress, const std::string& simd) {
@@ -68,6 +91,8 @@ void refine(const Matrix& X, const Changing& labels, std::size_t k, std::size_t 
     Poller poller = python_poller(std::move(progress), X.shape(0) * rounds);
     nb::gil_scoped_release released;
     Pool pool(threads);
+    check_matrix(rows(X), pool);
+    check_partition(span(labels), X.shape(0), k);
     Refiner(rows(X), k, pool, chosen, span(labels)).run({rounds, neighbours, least_gain, thorough}, poller);
 }
 
@@ -241,24 +266,29 @@ Vector<double> distances(const Matrix& X, const Point& point) {
     return as_array(std::move(out));
 }
 
-std::pair<Vector<std::int64_t>, MatrixOut> half(Half half, std::size_t n_dims) {
-    double* rows = half.rows.release();
-    std::int64_t* records = half.records.release();
-    const nb::capsule owner(rows, [](void* kept) noexcept { delete[] static_cast<double*>(kept); });
-    const nb::capsule records_owner(records, [](void* kept) noexcept { delete[] static_cast<std::int64_t*>(kept); });
-    return {Vector<std::int64_t>(records, {half.size}, records_owner), MatrixOut(rows, {half.size, n_dims}, owner)};
+double scale_of(const Matrix& X, std::size_t threads) {
+    nb::gil_scoped_release released;
+    Pool pool(threads);
+    return unit_scale(rows(X).flat(), pool);
 }
 
-auto halves(const Matrix& X, const Point& direction, std::size_t threads) {
+Vector<std::int64_t> half(Half half) {
+    std::int64_t* records = half.records.release();
+    const nb::capsule owner(records, [](void* kept) noexcept { delete[] static_cast<std::int64_t*>(kept); });
+    return Vector<std::int64_t>(records, {half.size}, owner);
+}
+
+auto halves(const Matrix& X, const Labels& records, const Point& direction, double scale, std::size_t threads) {
     check_length(direction.shape(0), X.shape(1));
+    check(records.shape(0) > 0 && X.shape(0) <= most_records, "there are no records, or more than 2^31 - 1");
     std::pair<Half, Half> found;
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        check_matrix(rows(X), pool);
-        found = Halving(rows(X), span(direction), pool).halves();
+        check_ascending(span(records), X.shape(0));
+        found = Halving(rows(X), scale, span(records), span(direction), pool).halves();
     }
-    return std::pair(half(std::move(found.first), X.shape(1)), half(std::move(found.second), X.shape(1)));
+    return std::pair(half(std::move(found.first)), half(std::move(found.second)));
 }
 
 MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells, std::size_t threads) {
@@ -270,7 +300,7 @@ MatrixOut sums(const Matrix& X, const Labels& labels, std::size_t n_cells, std::
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        cell_sums(rows(X), Members(span(labels), n_cells), {data, n_cells, X.shape(1)}, pool);
+        cell_sums(rows(X), Members(span(labels), n_cells, pool), {data, n_cells, X.shape(1)}, pool);
     }
     return MatrixOut(data, {n_cells, X.shape(1)}, owner_of(std::move(kept)));
 }
@@ -283,7 +313,7 @@ Vector<double> spread(const Matrix& X, const Labels& labels, std::size_t n_cells
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
-        cell_spread(rows(X), Members(span(labels), n_cells), out, pool);
+        cell_spread(rows(X), Members(span(labels), n_cells, pool), out, pool);
     }
     return as_array(std::move(out));
 }
@@ -364,6 +394,10 @@ Vector<std::int64_t> guarded_search(const Matrix& X, const Labels& start, std::s
     {
         nb::gil_scoped_release released;
         Pool pool(threads);
+        check_matrix(rows(X), pool);
+        check_partition(span(start), X.shape(0), 1);
+        check_cell_size(k, X.shape(0));
+        for (const Guarded& each : guarded) check_length(each.codes.size(), X.shape(0));
         GuardedSearch(rows(X), k, guarded, pool, chosen, labels, poller)
             .run({rounds, neighbours, least_gain, at_any_cost});
     }
@@ -777,6 +811,11 @@ NB_MODULE(_kernels, module) {
     module.def(
         "least_share", [](double nanoseconds) { return Pace::least_share.exchange(nanoseconds); }, "nanoseconds"_a,
         "Set the work that is worth a thread, and return what it was. For tests: with 0 everything is shared.");
+    nb::class_<LostCores>(module, "LostCores", "Cores that other programs have taken; for tests.")
+        .def(nb::init<>())
+        .def("lose", &LostCores::lose, "now"_a)
+        .def("are_lost", &LostCores::are_lost, "now"_a)
+        .def_static("left_of", &LostCores::left_of, "n_threads"_a);
     nb::class_<Pace>(module, "Pace", "How many threads pay for rounds of one kind of work; for tests.")
         .def(nb::init<double>(), "time_per_item"_a)
         .def("threads", &Pace::threads, "n_items"_a, "most"_a)
@@ -788,6 +827,8 @@ NB_MODULE(_kernels, module) {
             "n_items"_a, "n_threads"_a, "n_present"_a, "time"_a, "own_items"_a, "own_time"_a);
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");
+    module.def("mdav_part", &mdav_part, "X"_a, "records"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
+               "Partition some of the records by MDAV: labels of shape (n_part,).");
     module.def("refine", &refine, "X"_a, "labels"_a, "k"_a, "rounds"_a, "neighbours"_a, "least_gain"_a, "thorough"_a,
                "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Lower the loss of a partition, in place, by moves and swaps.");
@@ -814,8 +855,10 @@ NB_MODULE(_kernels, module) {
         "Ranks by distance, (ahead, tied) of shape (n_records,) each: of the own original seen from the released "
         "point, ahead being at most 2, and of the own released record seen from the original.");
     module.def("distances", &distances, "X"_a, "point"_a, "Squared distances from a point, shape (n_records,).");
-    module.def("halves", &halves, "X"_a, "direction"_a, "threads"_a,
-               "The lower half of the records along a direction, then the upper: numbers and rows.");
+    module.def("unit_scale", &scale_of, "X"_a, "threads"_a,
+               "The power of two that brings the largest magnitude into [1/2, 1).");
+    module.def("halves", &halves, "X"_a, "records"_a, "direction"_a, "scale"_a, "threads"_a,
+               "The numbers of the lower half of some records along a direction, then of the upper.");
     module.def("cell_sums", &sums, "X"_a, "labels"_a, "n_cells"_a, "threads"_a = 1,
                "Sums over cells, shape (n_cells, n_dims).");
     module.def("cell_spread", &spread, "X"_a, "labels"_a, "n_cells"_a, "threads"_a = 1,
@@ -847,7 +890,7 @@ NB_MODULE(_kernels, module) {
              "Count the records of a person with the same value once, for the guarantee added last.")
         .def("part", &Guarantees::part, "records"_a, "The same about some of the records.")
         .def("one", &Guarantees::one, "place"_a, "Only the guarantee at one place.")
-        .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a,
+        .def("excess", &Guarantees::excess, "labels"_a, "n_cells"_a, "threads"_a = 1,
              "What each cell is off, summed, shape (n_cells,).");
     bind_ncp(module);
     nb::class_<RemainingRecords>(module, "Remaining", "Records not yet in a cell.")

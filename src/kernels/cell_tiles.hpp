@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <numeric>
 #include <span>
 #include <vector>
 
 #include "cells.hpp"
 #include "distance.hpp"
+#include "large_array.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
@@ -22,17 +22,16 @@ class CellTiles {
     // With space for `n_spare` more cells, which are empty.
     CellTiles(Rows<const double> X, std::size_t k, std::span<std::int64_t> labels, Pool& pool, std::size_t n_spare = 0)
         : X_(X), labels_(labels), pool_(pool), n_dims_(X.dims()), width_((X.dims() + 7) / 8 * 8) {
-        std::int64_t n = 0;
-        for (const std::int64_t label : labels) n = std::max(n, label + 1);
-        n_cells_ = static_cast<std::size_t>(n) + n_spare;
-        sizes_.assign(n_cells_, 0);
-        for (const std::int64_t label : labels) ++sizes_[static_cast<std::size_t>(label)];
+        n_cells_ = n_labelled() + n_spare;
+        const Members members(labels, n_cells_, pool);
+        sizes_.resize(n_cells_);
+        for (std::size_t c = 0; c < n_cells_; ++c) sizes_[c] = members[c].size();
         // Capacity for half as many records again, rounded up to whole lanes.
         const std::size_t largest = n_cells_ ? *std::max_element(sizes_.begin(), sizes_.end()) : 0;
         capacity_ = (std::max(largest, k + std::max<std::size_t>(k / 2, 2)) + 7) / 8 * 8;
         most_ = std::min(capacity_, std::max(largest, 2 * k - 1));
         centre();
-        fill();
+        fill(members);
     }
 
     std::size_t n_records() const { return X_.size(); }
@@ -44,7 +43,7 @@ class CellTiles {
     std::uint32_t record(std::size_t cell, std::size_t slot) const { return records_[cell * capacity_ + slot]; }
     Rows<const float> centroids() const { return centroids(n_cells_); }
     // Centroids of the first `n` cells.
-    Rows<const float> centroids(std::size_t n) const { return {centroids_.data(), n, width_}; }
+    Rows<const float> centroids(std::size_t n) const { return {centroids_.get(), n, width_}; }
 
     CellView view(std::size_t cell, bool gives) const {
         return {sizes_[cell], tile(cell), &own2_[cell * capacity_], &centroids_[cell * width_], radius_[cell], gives};
@@ -187,6 +186,14 @@ class CellTiles {
 
     const float* tile(std::size_t cell) const { return &tiles_[cell * n_dims_ * capacity_]; }
 
+    std::size_t n_labelled() const {
+        std::vector<std::int64_t> highest(pool_.size(), -1);
+        pool_.split(labels_.size(), 0.5, [&](std::size_t thread, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i) highest[thread] = std::max(highest[thread], labels_[i]);
+        });
+        return static_cast<std::size_t>(*std::max_element(highest.begin(), highest.end()) + 1);
+    }
+
     // Values are relative to the mean and scaled so that the largest is about 1: offsets do not cost digits of floats.
     void centre() {
         scale_ = unit_scale(X_.flat(), pool_);
@@ -217,15 +224,14 @@ class CellTiles {
         return mean;
     }
 
-    void fill() {
-        const Members members(labels_, n_cells_);
-        records_.assign(n_cells_ * capacity_, 0);
-        own2_.assign(n_cells_ * capacity_, 0.0f);
-        sums_.assign(n_cells_ * n_dims_, 0.0);
-        centroids_.assign(n_cells_ * width_, 0.0f);
-        radius_.assign(n_cells_, 0.0f);
-        // By far the largest array: each thread clears, and so allocates, the part that it fills.
-        tiles_ = std::make_unique_for_overwrite<float[]>(n_cells_ * n_dims_ * capacity_);
+    void fill(const Members& members) {
+        // Each thread clears, and so allocates, the parts that it fills.
+        records_ = large_array<std::uint32_t>(n_cells_ * capacity_);
+        own2_ = large_array<float>(n_cells_ * capacity_);
+        sums_ = large_array<double>(n_cells_ * n_dims_);
+        centroids_ = large_array<float>(n_cells_ * width_);
+        radius_ = large_array<float>(n_cells_);
+        tiles_ = large_array<float>(n_cells_ * n_dims_ * capacity_);
         const double time = 5.0 * static_cast<double>(capacity_ * n_dims_);
         pool_.split(n_cells_, time, [&](std::size_t, std::size_t from, std::size_t to) {
             for (std::size_t c = from; c < to; ++c) fill(c, members[c]);
@@ -233,6 +239,11 @@ class CellTiles {
     }
 
     void fill(std::size_t c, std::span<const std::size_t> members) {
+        std::fill_n(&records_[c * capacity_], capacity_, 0u);
+        std::fill_n(&own2_[c * capacity_], capacity_, 0.0f);
+        std::fill_n(&sums_[c * n_dims_], n_dims_, 0.0);
+        std::fill_n(&centroids_[c * width_], width_, 0.0f);
+        radius_[c] = 0;
         std::fill_n(&tiles_[c * n_dims_ * capacity_], n_dims_ * capacity_, 0.0f);
         for (std::size_t i = 0; i < members.size(); ++i) {
             put(c, i, static_cast<std::uint32_t>(members[i]));
@@ -277,10 +288,9 @@ class CellTiles {
     double unit_ = 1;
     std::vector<double> mean_;
     std::vector<std::size_t> sizes_;
-    std::vector<std::uint32_t> records_;
-    std::unique_ptr<float[]> tiles_;
-    std::vector<float> own2_, centroids_, radius_;
-    std::vector<double> sums_;
+    LargeArray<std::uint32_t> records_;
+    LargeArray<float> tiles_, own2_, centroids_, radius_;
+    LargeArray<double> sums_;
 };
 
 }  // namespace shoal

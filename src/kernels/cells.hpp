@@ -8,6 +8,7 @@
 
 #include "distance.hpp"
 #include "exact_sum.hpp"
+#include "large_array.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 
@@ -16,22 +17,36 @@ namespace shoal {
 // The records of each cell, one cell after the other, in record order.
 class Members {
   public:
-    Members(std::span<const std::int64_t> labels, std::size_t n_cells)
-        : begin_(n_cells + 1, 0), records_(labels.size()) {
-        for (const std::int64_t label : labels) ++begin_[static_cast<std::size_t>(label) + 1];
+    Members(std::span<const std::int64_t> labels, std::size_t n_cells, Pool& pool)
+        : begin_(n_cells + 1, 0), records_(large_array<std::size_t>(labels.size())) {
+        // Every thread reads all labels, and counts and lists the records of its own cells.
+        const std::size_t n_parts = std::min(pool.size(), labels.size() / 65536 + 1);
+        const auto for_records = [&](const auto& visit) {
+            pool.each(n_parts, static_cast<double>(labels.size()), [&](std::size_t, std::size_t part) {
+                const std::size_t from = n_cells * part / n_parts;
+                const std::size_t n_own = n_cells * (part + 1) / n_parts - from;
+                for (std::size_t i = 0; i < labels.size(); ++i)
+                    if (const auto cell = static_cast<std::size_t>(labels[i]); cell - from < n_own) visit(cell, i);
+            });
+        };
+        for_records([&](std::size_t cell, std::size_t) { ++begin_[cell + 1]; });
         for (std::size_t c = 0; c < n_cells; ++c) begin_[c + 1] += begin_[c];
         std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
-        for (std::size_t i = 0; i < labels.size(); ++i) records_[next[static_cast<std::size_t>(labels[i])]++] = i;
+        for_records([&](std::size_t cell, std::size_t i) { records_[next[cell]++] = i; });
+    }
+    Members(std::span<const std::int64_t> labels, std::size_t n_cells) {
+        Pool alone(1);
+        *this = Members(labels, n_cells, alone);
     }
 
     std::size_t n_cells() const { return begin_.size() - 1; }
     std::span<const std::size_t> operator[](std::size_t cell) const {
-        return {records_.data() + begin_[cell], begin_[cell + 1] - begin_[cell]};
+        return {&records_[begin_[cell]], begin_[cell + 1] - begin_[cell]};
     }
 
   private:
     std::vector<std::size_t> begin_;
-    std::vector<std::size_t> records_;
+    LargeArray<std::size_t> records_;
 };
 
 // Writes labels that number the cells in the order of their first records, without gaps.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -168,9 +169,14 @@ class GuardedImproving {
         SharedPoller shared(cells_.poller(), 16);
         std::size_t n_done = 0;
         for (std::vector<Pair>& wave : pairs_.all()) {
+            due_.clear();
+            for (Pair& pair : wave)
+                if (is_due(pair)) due_.push_back(&pair);
             // Pairs take very unequal times, from which a pace would conclude that other programs hold the cores.
-            cells_.pool().each(wave.size(), time_per_pair, [&](std::size_t thread, std::size_t i) {
-                compare(wave[i], improvers_[thread], [&] { return shared.goes_on(thread); });
+            cells_.pool().each(due_.size(), time_per_pair_, [&](std::size_t thread, std::size_t i) {
+                const auto begin = std::chrono::steady_clock::now();
+                compare(*due_[i], improvers_[thread], [&] { return shared.goes_on(thread); });
+                if (thread == 0) learn(std::chrono::steady_clock::now() - begin);
             });
             n_done += wave.size();
             cells_.poller().tick(round * cells_.n_records() + n_done * cells_.n_records() / pairs_.n_items());
@@ -179,23 +185,33 @@ class GuardedImproving {
 
   private:
     static constexpr std::uint32_t none = GuardedCells::none;
-    // A guess, in nanoseconds.
-    static constexpr double time_per_pair = 4'000;
-
     struct Pair {
         std::uint32_t a, b;
         std::uint32_t compared;  // the changes of both when they were last compared
     };
 
+    // Whether one of two cells has changed since they were last compared. Other pairs of a wave do not affect that.
+    bool is_due(const Pair& pair) const {
+        const GuardedCells::Cell& a = cells_[pair.a];
+        const GuardedCells::Cell& b = cells_[pair.b];
+        return pair.compared != a.n_changes + b.n_changes && a.is_sound() && b.is_sound();
+    }
+
     template <class GoesOn>
     void compare(Pair& pair, GuardedImprover& improver, const GoesOn& goes_on) const {
         const GuardedCells::Cell& a = cells_[pair.a];
         const GuardedCells::Cell& b = cells_[pair.b];
-        if (pair.compared == a.n_changes + b.n_changes || !a.is_sound() || !b.is_sound()) return;
         if (improver.improve_fully(a, b, goes_on)) pair.compared = a.n_changes + b.n_changes;
     }
 
+    // A pair after which the calling thread had lost its core for a while counts no more than some others.
+    void learn(std::chrono::duration<double, std::nano> time) {
+        time_per_pair_ += (std::min(time.count(), 16 * time_per_pair_) - time_per_pair_) / 32;
+    }
+
     GuardedCells& cells_;
+    double time_per_pair_ = 4'000;            // of the last ones, in nanoseconds; a guess at first
+    std::vector<Pair*> due_;                  // those of a wave that are compared
     std::vector<GuardedImprover> improvers_;  // of each thread
     GuardedWaves<Pair> pairs_;
 };

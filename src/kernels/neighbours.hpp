@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "large_array.hpp"
 #include "polling.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
@@ -30,17 +31,22 @@ class NeighbourSearch {
         : points_(points),
           loops_(loops),
           n_wanted_(std::min(n_wanted, points.size() > 0 ? points.size() - 1 : 0)),
-          n_dims_(n_used_columns()),
+          n_dims_(n_used_columns(pool)),
           rounding_(1 + 2.4e-7f * static_cast<float>(n_dims_ + 4)),
           n_tiles_((points.size() + block_size - 1) / block_size),
           order_(spatial_order(points, block_size, pool)),
-          // What fills the last tile up is not a number, so it is near nothing.
-          columns_(n_tiles_ * block_size * n_dims_, std::numeric_limits<float>::quiet_NaN()),
+          columns_(large_array<float>(n_tiles_ * block_size * n_dims_)),
           low_(n_tiles_ * n_dims_, infinity),
           high_(n_tiles_ * n_dims_, -infinity),
           means_(n_tiles_ * points.dims(), 0.0f) {
-        for (std::size_t place = 0; place < order_.size(); ++place) put(place);
+        const double time_of_tile = 3.0 * static_cast<double>(block_size * n_dims_);
+        pool.split(n_tiles_, time_of_tile, [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t tile = from; tile < to; ++tile) fill(tile);
+        });
     }
+
+    // The points in an order in which each run of them is a neighbourhood.
+    const std::vector<std::uint32_t>& order() const { return order_; }
 
     std::vector<std::uint32_t> run(Pool& pool, Poller& poller) const {
         std::vector<std::uint32_t> lists(points_.size() * n_wanted_, none);
@@ -83,12 +89,14 @@ class NeighbourSearch {
     };
 
     // Rows are filled up with columns of zeros.
-    std::size_t n_used_columns() const {
-        std::size_t n_used = 1;
-        for (std::size_t i = 0; i < points_.size(); ++i)
-            for (std::size_t j = points_.dims(); j > n_used; --j)
-                if (points_[i][j - 1] != 0) n_used = j;
-        return n_used;
+    std::size_t n_used_columns(Pool& pool) const {
+        std::vector<std::size_t> n_used(pool.size(), 1);
+        pool.split(points_.size(), 5.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i)
+                for (std::size_t j = points_.dims(); j > n_used[thread]; --j)
+                    if (points_[i][j - 1] != 0) n_used[thread] = j;
+        });
+        return std::ranges::max(n_used);
     }
 
     std::span<const std::uint32_t> numbers(std::size_t tile) const {
@@ -96,15 +104,20 @@ class NeighbourSearch {
         return std::span(order_).subspan(first, std::min(block_size, order_.size() - first));
     }
 
-    void put(std::size_t place) {
-        const std::size_t tile = place / block_size;
-        const auto point = points_[order_[place]];
-        const auto size = static_cast<float>(numbers(tile).size());
-        for (std::size_t j = 0; j < n_dims_; ++j) {
-            columns_[(tile * n_dims_ + j) * block_size + place % block_size] = point[j];
-            low_[tile * n_dims_ + j] = std::min(low_[tile * n_dims_ + j], point[j]);
-            high_[tile * n_dims_ + j] = std::max(high_[tile * n_dims_ + j], point[j]);
-            means_[tile * points_.dims() + j] += point[j] / size;
+    void fill(std::size_t tile) {
+        const auto inside = numbers(tile);
+        const auto size = static_cast<float>(inside.size());
+        // What fills the last tile up is not a number, so it is near nothing.
+        std::fill_n(&columns_[tile * n_dims_ * block_size], n_dims_ * block_size,
+                    std::numeric_limits<float>::quiet_NaN());
+        for (std::size_t slot = 0; slot < inside.size(); ++slot) {
+            const auto point = points_[inside[slot]];
+            for (std::size_t j = 0; j < n_dims_; ++j) {
+                columns_[(tile * n_dims_ + j) * block_size + slot] = point[j];
+                low_[tile * n_dims_ + j] = std::min(low_[tile * n_dims_ + j], point[j]);
+                high_[tile * n_dims_ + j] = std::max(high_[tile * n_dims_ + j], point[j]);
+                means_[tile * points_.dims() + j] += point[j] / size;
+            }
         }
     }
 
@@ -177,7 +190,7 @@ class NeighbourSearch {
     float rounding_;
     std::size_t n_tiles_;
     std::vector<std::uint32_t> order_;
-    std::vector<float> columns_;     // the points of each tile, column by column
+    LargeArray<float> columns_;      // the points of each tile, column by column
     std::vector<float> low_, high_;  // the box around each tile
     std::vector<float> means_;
 };

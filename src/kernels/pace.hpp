@@ -17,6 +17,36 @@ struct Round {
     double own_time;
 };
 
+// Cores that other programs have taken, by times in nanoseconds of any clock. A core that was lost is left alone for a
+// while, and for twice as long if it is lost again as soon as it is used: every attempt costs a time slice.
+class LostCores {
+  public:
+    // Says whether it is one of several lost at about the same time, or the same one again.
+    bool lose(double now) {
+        const bool is_back = !are_lost(now);
+        const bool again = now < (is_back ? until_ : last_) + soon;
+        if (is_back) pause_ = again ? std::min(2 * pause_, longest_pause) : first_pause;
+        until_ = is_back ? now + pause_ : std::max(until_.load(), now + first_pause);
+        last_ = now;
+        return again;
+    }
+    bool are_lost(double now) const { return now < until_; }
+
+    // The threads that are left of some when one has lost its core.
+    static std::size_t left_of(std::size_t n_threads) {
+        return std::max<std::size_t>(n_threads - std::max<std::size_t>(n_threads / 8, 1), 1);
+    }
+
+  private:
+    static constexpr double soon = 20'000'000;  // some time slices
+    static constexpr double first_pause = 50'000'000;
+    static constexpr double longest_pause = 1'000'000'000;
+    // Several pools may write these at a time; which of them is the last does not matter.
+    std::atomic<double> pause_{first_pause};
+    std::atomic<double> until_{-longest_pause};
+    std::atomic<double> last_{-longest_pause};
+};
+
 // One for each kind of round. It knows nothing of clocks and threads, so that a test can simulate both.
 //
 // The level is the number of threads that rounds may have. It falls at once after a round that was late by about a time
@@ -35,8 +65,10 @@ class Pace {
     double work(std::size_t n_items) const { return static_cast<double>(n_items) * time_per_item_; }
 
     std::size_t threads(std::size_t n_items, std::size_t most) {
+        // What was measured with another number of threads says nothing; the level remains for when they are back.
+        if (std::max<std::size_t>(most, 1) != most_) start(0);
         most_ = std::max<std::size_t>(most, 1);
-        if (level_ == 0 || level_ > most_) level_ = most_;
+        if (level_ == 0) level_ = most_;
         by_work_ = std::min(n_items, most_);
         if (const double least = least_share; least > 0) {
             const double shares = std::min(work(n_items) / least, 1e6);
@@ -92,7 +124,7 @@ class Pace {
     void fall(std::size_t n_threads) {
         pause_ = std::clamp(trial_ > level_ ? 4 * pause_ : quiet_pause, quiet_pause, longest_pause);
         // A trial of more threads is over, and the level remains.
-        if (trial_ <= level_) level_ = n_threads - std::max<std::size_t>(n_threads / 8, 1);
+        if (trial_ <= level_) level_ = LostCores::left_of(n_threads);
         upwards_ = true;
         start(0);
     }
@@ -122,7 +154,7 @@ class Pace {
 
     double time_per_item_;  // of one thread: a guess, until a round was measured
     bool known_ = false;
-    std::size_t most_ = 1;
+    std::size_t most_ = 0;
     std::size_t steady_ = 0;   // threads that the work of the last rounds was about enough for
     std::size_t by_work_ = 1;  // threads that the work of the last round was enough for
     std::size_t level_ = 0;

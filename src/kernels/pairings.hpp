@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "large_array.hpp"
 #include "pool.hpp"
 
 namespace shoal {
@@ -41,7 +44,7 @@ class Pairings {
     void tour(Pool& pool, const Play& play, const Rest& rest) {
         Schedule schedule(games_, n_regions_);
         std::atomic<bool> stopped{false};
-        const double time = 500.0 * static_cast<double>(pairs_.size()) / static_cast<double>(games_.size() + 1);
+        const double time = 500.0 * static_cast<double>(n_pairs_) / static_cast<double>(games_.size() + 1);
         pool.each(games_.size(), time, [&](std::size_t thread, std::size_t n_before) {
             const Game& game = schedule.next();
             // After an exception here, the other threads must not wait for ever.
@@ -68,6 +71,7 @@ class Pairings {
         std::size_t a, b;              // its regions
         std::uint32_t turn_a, turn_b;  // number of earlier games of each
         std::span<Pair> pairs;
+        std::size_t chain;  // pairs in the longest chain of games that begins with this one
     };
 
     // Hands out games whose regions have finished all their earlier games: the first in order that is ready.
@@ -140,7 +144,8 @@ class Pairings {
             for (auto& places : next) n_pairs += std::exchange(places[g], n_pairs);
         }
         starts_[n_games] = n_pairs;
-        pairs_.resize(n_pairs);
+        pairs_ = large_array<Pair>(n_pairs);
+        n_pairs_ = n_pairs;
         pool.each(n_pieces, time, [&](std::size_t, std::size_t piece) {
             for (const Pair& pair : listed[piece]) pairs_[next[piece][game(pair)]++] = pair;
         });
@@ -173,8 +178,8 @@ class Pairings {
         for (std::size_t round = 0; round < n_regions_; ++round)
             for (const auto& [a, b] : games_of(round)) {
                 const std::size_t g = number(a, b);
-                const auto pairs = std::span(pairs_).subspan(starts_[g], starts_[g + 1] - starts_[g]);
-                if (!pairs.empty()) games_.push_back({a, b, 0, 0, pairs});
+                const std::span pairs(&pairs_[starts_[g]], starts_[g + 1] - starts_[g]);
+                if (!pairs.empty()) games_.push_back({a, b, 0, 0, pairs, 0});
             }
         if (n_regions_ > 16)
             std::stable_sort(games_.begin(), games_.end(), [](const Game& one, const Game& other) {
@@ -187,6 +192,19 @@ class Pairings {
             game.turn_a = turns[game.a]++;
             game.turn_b = game.a == game.b ? game.turn_a : turns[game.b]++;
         }
+        begin_with_longest_chains();
+    }
+
+    // A game is followed by the later ones of its regions, these by those of their regions, and so on. Threads that are
+    // free take the game with the most pairs in such a chain first: the longest chain bounds the time of all. A game
+    // comes before those that wait for it, as its chains are longer.
+    void begin_with_longest_chains() {
+        std::vector<std::size_t> chain(n_regions_, 0);
+        for (Game& game : std::ranges::reverse_view(games_)) {
+            game.chain = game.pairs.size() + std::max(chain[game.a], chain[game.b]);
+            chain[game.a] = chain[game.b] = game.chain;
+        }
+        std::ranges::stable_sort(games_, std::greater<>(), &Game::chain);
     }
 
     // Round 0: each region by itself. Then the last region stays fixed and the others rotate.
@@ -207,7 +225,8 @@ class Pairings {
 
     std::size_t n_regions_ = 1;
     std::vector<std::size_t> starts_;
-    std::vector<Pair> pairs_;  // game after game
+    LargeArray<Pair> pairs_;  // game after game
+    std::size_t n_pairs_ = 0;
     std::vector<Game> games_;
 };
 

@@ -30,7 +30,10 @@ class Pool {
 
     // Threads are started when there is work for them. Where the system has no more, fewer do it.
     explicit Pool(std::size_t n_threads)
-        : size_(std::clamp<std::size_t>(n_threads, 1, most_threads)), n_available_(size_), seats_(size_) {}
+        : size_(std::clamp<std::size_t>(n_threads, 1, most_threads)),
+          n_available_(size_),
+          n_left_(LostCores::left_of(size_)),
+          seats_(size_) {}
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
     ~Pool() {
@@ -45,13 +48,13 @@ class Pool {
     // Calls the task with pieces that together are 0..n, on as many threads as pay. Each thread begins with a share of
     // its own, always the same part of 0..n, then takes pieces of others. `backwards` takes the last pieces first.
     void split(std::size_t n, Pace& pace, const Task& task, bool backwards = false) {
-        split({n, n_available_, true, backwards}, pace, task);
+        split({n, true, backwards}, pace, task);
     }
 
     // The same for items that take about so many nanoseconds each.
     void split(std::size_t n, double time_per_item, const Task& task) {
         Pace pace(time_per_item);
-        split({n, now() < scarce_until_ ? n_scarce_ : n_available_, false, false}, pace, task);
+        split({n, false, false}, pace, task);
     }
 
     // Calls task(thread, item) for each item of 0..n, one by one: items are begun in this order. For unequal work. The
@@ -88,8 +91,8 @@ class Pool {
 
   private:
     using Time = std::chrono::steady_clock::time_point;
-    // Longer than the serial part of a round, about as long as it takes to wake a thread.
-    static constexpr double spin_time = 50'000;
+    // Longer than what the calling thread does between two passes of MDAV, about as long as it takes to wake a thread.
+    static constexpr double spin_time = 100'000;
     // Pieces are not shorter, unless shares are.
     static constexpr double least_piece = 1'000;
     static constexpr std::size_t most_threads = 1024;
@@ -125,12 +128,12 @@ class Pool {
     static double since(Time begin) { return std::chrono::duration<double, std::nano>(now() - begin).count(); }
 
     struct Order {
-        std::size_t n, most_threads;
+        std::size_t n;
         bool halving, backwards;
     };
     void split(const Order& order, Pace& pace, const Task& task) {
         const std::size_t n = order.n;
-        const std::size_t n_threads = started(pace.threads(n, order.most_threads));
+        const std::size_t n_threads = started(pace.threads(n, most_at(now())));
         const Time begin = now();
         if (n_threads == 1) {
             if (n > 0) task(0, 0, n);
@@ -146,11 +149,27 @@ class Pool {
         close_round(pace, begin);
     }
 
-    // A thread inside a round has lost its core to another program. Rounds without a history have fewer threads for a
-    // while; a pace finds out for itself.
+    // A thread inside a round has lost its core to another program: for a while all rounds have fewer threads, those of
+    // other pools of this process too.
     void lose_core() {
-        n_scarce_ = shares_.n_threads - std::max<std::size_t>(shares_.n_threads / 8, 1);
-        scarce_until_ = now() + std::chrono::milliseconds(30);
+        const bool again = lost_cores().lose(in_nanoseconds(now()));
+        n_left_ = LostCores::left_of(again ? n_left_ : n_available_);
+    }
+
+    // How many threads a round may have. Where tests have everything shared, as many as there are.
+    std::size_t most_at(Time time) {
+        if (size_ == 1 || Pace::least_share == 0) return n_available_;
+        if (lost_cores().are_lost(in_nanoseconds(time))) return std::min(n_left_, n_available_);
+        n_left_ = LostCores::left_of(n_available_);
+        return n_available_;
+    }
+
+    static LostCores& lost_cores() {
+        static LostCores lost;
+        return lost;
+    }
+    static double in_nanoseconds(Time time) {
+        return std::chrono::duration<double, std::nano>(time.time_since_epoch()).count();
     }
 
     // Starts threads up to a number; returns how many there are, if the system has no more.
@@ -320,9 +339,8 @@ class Pool {
     std::size_t size_;
     std::size_t n_available_;    // of them, once the system has refused to start one
     std::size_t n_started_ = 1;  // the calling thread is there
+    std::size_t n_left_;         // threads of a round while cores are lost
     std::vector<Seat> seats_;
-    std::size_t n_scarce_ = 1;  // threads of rounds without a history
-    Time scarce_until_{};       // and until when they have no more
     Shares shares_;
     std::uint64_t n_rounds_ = 0;
     alignas(128) std::atomic<std::uint64_t> open_{0};     // the round that is open and its threads, or 0

@@ -94,7 +94,7 @@ class Refiner {
                 find_neighbours(plan, watch);
                 open_cells(watch);
             }
-            list_pairs(0);
+            pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size, pool_), 0, pool_);
         }
         double before = cells_.loss();
         for (std::size_t round = 0; round < plan.n_rounds && n_used_ > 1; ++round) {
@@ -141,14 +141,10 @@ class Refiner {
     std::span<std::uint32_t> near(std::size_t cell) { return std::span(lists_).subspan(cell * n_listed_, n_listed_); }
 
     void find_neighbours(const Plan& plan, Poller& watch) {
-        lists_ = nearest_neighbours(cells_.centroids(n_used_), plan.n_neighbours, loops_, pool_, watch);
+        const NeighbourSearch search(cells_.centroids(n_used_), plan.n_neighbours, loops_, pool_);
+        lists_ = search.run(pool_, watch);
         n_listed_ = lists_.size() / n_used_;
-        list_pairs(none);
-    }
-
-    // `compared` says what is known of all pairs.
-    void list_pairs(std::uint32_t compared) {
-        pairings_ = Pairings(lists_, spatial_order(cells_.centroids(n_used_), block_size, pool_), compared, pool_);
+        pairings_ = Pairings(lists_, search.order(), none, pool_);
     }
 
     // Once over all pairs of neighbouring cells of which one has changed since they were last compared.

@@ -99,8 +99,10 @@ def as_matrix(X: ArrayLike) -> Matrix:
         raise ParameterError(f"X has {array.shape[0]} records but no columns. Pass at least one column.")
     with np.errstate(over="ignore"):
         matrix = np.ascontiguousarray(array, dtype=np.float64)
-    bad = ~np.isfinite(matrix)
-    if bad.any():
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = matrix.sum()
+    # The sum of numbers of which one is not finite is not: one pass, without an array of the same shape.
+    if not np.isfinite(total) and (bad := ~np.isfinite(matrix)).any():
         rows, columns = np.nonzero(bad)
         raise ParameterError(
             f"X must be finite; {bad.sum()} entries are NaN or infinite, in column(s) "

@@ -101,6 +101,50 @@ def test_threads_come_back_when_the_machine_is_idle_again():
     assert after(_kernels.Pace(200.0), 20.0, busy_at_first, most=2) > 1.9
 
 
+def test_a_level_outlasts_a_time_with_fewer_threads():
+    pace = _kernels.Pace(200.0)
+    after(pace, 0.1, idle)
+    assert pace.threads(1_000, 2) == 2
+    pace.note(1_000, 2, 2, idle(2, 0), 500, idle(2, 0))
+
+    assert pace.threads(1_000, 16) == 16
+
+
+def losses(attempts_fail):
+    """Return when a core is lost in 10 simulated seconds, in milliseconds, if it is used whenever it is not lost."""
+    cores, times = _kernels.LostCores(), []
+    for now in np.arange(0, 10_000, 4.0):
+        if not cores.are_lost(now * MILLISECOND) and attempts_fail(now):
+            cores.lose(now * MILLISECOND)
+            times.append(now)
+    return times
+
+
+def test_a_core_that_is_lost_whenever_it_is_used_is_tried_less_and_less_often():
+    gaps = np.diff(losses(lambda now: True))
+
+    assert gaps[0] >= 50
+    assert (gaps[1:4] > 1.9 * gaps[:3]).all()
+    assert gaps.max() <= 1_010
+
+
+def test_a_core_is_used_again_soon_where_it_is_lost_now_and_then():
+    gaps = np.diff(losses(lambda now: now % 400 == 0))
+
+    assert (gaps == 400).all()
+
+
+def test_cores_lost_at_the_same_time_are_told_from_single_ones():
+    cores = _kernels.LostCores()
+
+    assert [cores.lose(now * MILLISECOND) for now in (0, 4, 8, 45, 2_000)] == [False, True, True, False, False]
+
+
+@pytest.mark.parametrize(("threads", "left"), [(1, 1), (2, 1), (8, 7), (16, 14)])
+def test_a_lost_core_takes_one_thread_in_eight(threads, left):
+    assert _kernels.LostCores.left_of(threads) == left
+
+
 NO_THREADS = """
 import resource
 import numpy as np

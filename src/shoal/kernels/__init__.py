@@ -24,7 +24,6 @@ __all__ = [
     "Departures",
     "Effort",
     "Guarantees",
-    "Half",
     "Interrupted",
     "Intervals",
     "NcpTable",
@@ -59,6 +58,7 @@ __all__ = [
     "linkage",
     "mdav",
     "mdav_alone",
+    "mdav_part",
     "most_frequent",
     "n_threads",
     "ncp_recode",
@@ -72,6 +72,7 @@ __all__ = [
     "split",
     "stage",
     "text_keys",
+    "unit_scale",
     "univariate",
     "using",
 ]
@@ -190,6 +191,11 @@ def mdav(X: Matrix, k: int) -> Labels:
 def mdav_alone(X: Matrix, k: int, check: Callable[[], None] | None = None) -> Labels:
     """Partition by MDAV on one thread, for callers that run several side by side; `check` may stop it."""
     return _as_labels(_kernels.mdav(X, k, 1, check and (lambda done, total: check())))
+
+
+def mdav_part(X: Matrix, records: Labels, k: int, threads: int, check: Callable[[], None]) -> Labels:
+    """Partition some of the records by MDAV, for callers that run several parts side by side; `check` may stop it."""
+    return _as_labels(_kernels.mdav_part(X, records, k, threads, lambda done, total: check()))
 
 
 def refine(
@@ -374,17 +380,18 @@ def distances(X: Matrix, point: Vector) -> Vector:
     return _kernels.distances(X, point)
 
 
-class Half(NamedTuple):
-    """Indices of records, ascending, and their rows."""
+def halves(X: Matrix, records: Labels, direction: Vector, scale: float, threads: int) -> tuple[Labels, Labels]:
+    """Cut some records in two across a direction: the lower half of them, ties by index, and the rest.
 
-    records: Labels
-    X: Matrix
+    `records` are ascending indices, and so are the results. `scale` is that of `unit_scale`.
+    """
+    low, high = _kernels.halves(X, records, direction, scale, threads)
+    return _as_labels(low), _as_labels(high)
 
 
-def halves(X: Matrix, direction: Vector, threads: int) -> tuple[Half, Half]:
-    """Cut records in two across a direction: the lower n // 2, ties by index, and the rest."""
-    low, high = _kernels.halves(X, direction, threads)
-    return Half(_as_labels(low[0]), low[1]), Half(_as_labels(high[0]), high[1])
+def unit_scale(X: Matrix) -> float:
+    """Return the power of two that brings the largest magnitude into [1/2, 1)."""
+    return _kernels.unit_scale(X, n_threads())
 
 
 def cell_sums(X: Matrix, labels: Labels, n_cells: int) -> Matrix:

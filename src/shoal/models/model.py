@@ -161,9 +161,10 @@ class Sorted:
     """
 
     def __init__(self, class_ids: Labels, codes: Labels) -> None:
-        order = np.lexsort((codes, class_ids))
-        self.codes = codes[order]
-        self.classes = np.unique(class_ids[order], return_inverse=True)[1]
+        # Class and code as one number, which is sorted in a fraction of the time.
+        n_codes = int(codes.max(initial=0)) + 1
+        ordered, self.codes = np.divmod(np.sort(np.asarray(class_ids, dtype=np.int64) * n_codes + codes), n_codes)
+        self.classes = np.cumsum(np.diff(ordered, prepend=ordered[:1]) != 0)
         self.sizes = np.bincount(self.classes)
         self.starts = np.cumsum(self.sizes) - self.sizes
 

@@ -131,8 +131,9 @@ def ordered_work(class_ids: Labels, codes: Labels, counts: Labels) -> Work:
     # The factors of n and of c are summed separately: the products may need more than 64 bits.
     by_n = _class_sums(u * (2 * turn - begin - end), by_class)
     by_c = _class_sums(below[begin] + below[end] - 2 * below[turn], by_class) + below[begin[by_class.starts]]
-    work = [n * int(a) + int(c) * int(b) for a, b, c in zip(by_n, by_c, by_class.sizes, strict=True)]
-    return work, [int(c) * n * (n_values - 1) for c in by_class.sizes]
+    sizes = by_class.sizes.tolist()
+    work = [n * a + c * b for a, b, c in zip(by_n.tolist(), by_c.tolist(), sizes, strict=True)]
+    return work, [c * n * (n_values - 1) for c in sizes]
 
 
 def _class_sums(values: Labels, by_class: Sorted) -> Labels:
@@ -148,4 +149,4 @@ def nominal_work(class_ids: Labels, codes: Labels, counts: Labels) -> Work:
     more = np.maximum(occurs * n - by_class.sizes[classes] * counts[values], 0)
     work: NDArray[np.int64] = np.zeros(len(by_class.sizes), dtype=np.int64)
     np.add.at(work, classes, more)
-    return [int(w) for w in work], [int(c) * n for c in by_class.sizes]
+    return work.tolist(), [c * n for c in by_class.sizes.tolist()]

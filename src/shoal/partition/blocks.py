@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.arrays import times_power_of_two
 from shoal.kernels.side_by_side import side_by_side
 from shoal.partition.mdav import mdav
 from shoal.typing import Labels, Matrix, Seed
@@ -31,38 +32,43 @@ def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> 
     if len(X) <= size:
         return mdav(X, k)
     parts = cut(X, size)
-    found = side_by_side(lambda part, check: kernels.mdav_alone(part.X, k, check), parts, kernels.n_threads())
+    # One thread a block does most; where there are fewer blocks than threads, a block has several.
+    at_once = min(kernels.n_threads(), len(parts))
+    threads = kernels.n_threads() // at_once
+    found = side_by_side(lambda part, check: kernels.mdav_part(X, part, k, threads, check), parts, at_once)
     labels = np.empty(len(X), dtype=np.int64)
     n_cells = 0
     for part, cells in zip(parts, found, strict=True):
-        labels[part.records] = cells + n_cells
+        labels[part] = cells + n_cells
         n_cells += int(cells.max()) + 1
     return labels
 
 
-def cut(X: Matrix, size: int) -> list[kernels.Half]:
-    """Halve the records recursively across their principal direction into blocks of at most `size`."""
+def cut(X: Matrix, size: int) -> list[Labels]:
+    """Halve the records recursively across their principal direction into blocks of at most `size`.
+
+    Returns the indices of the records of each block, ascending.
+    """
     threads = kernels.n_threads()
-    blocks = [kernels.Half(np.arange(len(X)), X)]
-    while max(len(block.records) for block in blocks) > size:
+    blocks = [np.arange(len(X))]
+    scale = kernels.unit_scale(X)
+
+    def halved(block: Labels, check: Callable[[], None], threads: int) -> tuple[Labels, ...]:
+        if len(block) <= size:
+            return (block,)
+        direction = main_direction(X[block[:: max(len(block) // 4096, 1)]])
+        return kernels.halves(X, block, direction, scale, threads)
+
+    while max(len(block) for block in blocks) > size:
         # At first all threads halve one block together; in the end each thread halves its own.
-        halve = partial(_halved, size=size, threads=max(threads // len(blocks), 1))
+        halve = partial(halved, threads=max(threads // len(blocks), 1))
         blocks = [half for halves in side_by_side(halve, blocks, min(threads, len(blocks))) for half in halves]
     return blocks
 
 
-def _halved(block: kernels.Half, check: Callable[[], None], size: int, threads: int) -> list[kernels.Half]:
-    """Return the two halves of a block, or the block itself if it is small enough."""
-    n = len(block.records)
-    if n <= size:
-        return [block]
-    direction = main_direction(block.X[:: max(n // 4096, 1)])
-    return [kernels.Half(block.records[half.records], half.X) for half in kernels.halves(block.X, direction, threads)]
-
-
 def main_direction(X: Matrix) -> NDArray[np.float64]:
     """Return the unit vector of largest variance, without overflow."""
-    centred = np.ldexp(X, -int(np.frexp(np.abs(X).max(initial=0.0))[1]))
+    centred = times_power_of_two(X, -int(np.frexp(np.abs(X).max(initial=0.0))[1]))
     centred -= centred.mean(axis=0)
     largest = np.abs(centred).max(initial=0.0)
     if largest == 0:
