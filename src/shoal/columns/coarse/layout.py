@@ -42,13 +42,14 @@ def check_intervals(layout: str, schema: Schema) -> None:
 
 
 def written_names(names: Sequence[str], schema: Schema, layout: str, replaced: pa.Table) -> list[str]:
-    """Return the columns of the table that leaves, given those published and the quasi-identifiers."""
+    """Return the columns of the table that leaves, given those published and the replaced, intervals as text."""
     if layout != "columns":
         return list(names)
-    laid = laid_out(replaced, schema, layout)
-    split = {column.name: _names(column) for column in _laid_out(schema, layout)}
+    split = {column.name for column in _laid_out(schema, layout)}
     return [
-        part for name in names for part in split.get(name, [name]) if name not in split or part in laid.column_names
+        written
+        for name in names
+        for written in ([f"{name}.{part}" for part in _present(replaced[name])] if name in split else [name])
     ]
 
 
@@ -100,6 +101,13 @@ def _names(column: Column) -> list[str]:
     return [f"{column.name}.{part}" for part in _PARTS]
 
 
+def _present(texts: pa.ChunkedArray) -> tuple[str, ...]:
+    """Name the parts of a column of intervals: what is missing is one of them only where something is."""
+    different = texts.unique().cast(pa.string())
+    some = different.null_count or pc.any(pc.ends_with(different, OR_MISSING)).as_py()
+    return _PARTS if some else _ENDS
+
+
 def _parts(texts: pa.ChunkedArray, column: Column) -> dict[str, pa.Array]:
     """Return the ends of intervals as numbers, whole ones where they are, and what is missing where something is."""
     ranges = read_coarse(texts, "interval")
@@ -110,7 +118,7 @@ def _parts(texts: pa.ChunkedArray, column: Column) -> dict[str, pa.Array]:
     for part, ends in zip(_ENDS, (ranges.low, ranges.high), strict=True):
         values = pa.array(ends, mask=~np.isfinite(ends))
         parts[part] = values.cast(pa.int64()) if whole else values
-    if ranges.missing.any() or texts.null_count:
+    if "missing" in _present(texts):
         words = np.where(np.isnan(ranges.low), "all", np.where(ranges.missing, "some", "none"))
         parts["missing"] = pa.array(words.tolist(), pa.string())
     return parts
