@@ -175,3 +175,20 @@ def test_an_option_that_a_format_does_not_know_is_an_error(tmp_path):
 
     with pytest.raises(ParameterError, match=r"decimal cannot be given for a \.parquet file"):
         read(tmp_path / "a.parquet", decimal=",")
+
+
+def test_columns_read_one_by_one_open_the_file_once(tmp_path, monkeypatch):
+    path = tmp_path / "wide.parquet"
+    wide = pa.table({f"c{i}": [i, None] for i in range(50)} | {"a.b": ["x", "y"], "pair": [{"low": 1}, {"low": 2}]})
+    pq.write_table(wide, path)
+    opened = []
+    original = pq.ParquetFile.__init__
+    monkeypatch.setattr(
+        pq.ParquetFile, "__init__", lambda *given, **options: opened.append(1) or original(*given, **options)
+    )
+    source = read(path)
+    before = len(opened)
+    columns = {name: source.load([name])[name] for name in source.names}
+
+    assert len(opened) == before + 1
+    assert pa.table(columns).equals(source.arrow)

@@ -17,6 +17,7 @@ from shoal.columns.coarse.missing import OR_MISSING
 from shoal.columns.coarse.ranges import Ranges
 from shoal.columns.schema import Column, Schema
 from shoal.errors import ParameterError, SchemaError
+from shoal.table.clean import has_column
 
 _ENDS = ("low", "high")
 _PARTS = (*_ENDS, "missing")
@@ -57,7 +58,7 @@ def laid_out(table: pa.Table, schema: Schema, layout: str) -> pa.Table:
     """Return a table as it leaves: texts are texts again, and intervals have the layout."""
     table = declared(table, schema)
     for column in _laid_out(schema, layout):
-        if column.name not in table.column_names:
+        if not has_column(table, column.name):
             continue
         place = table.schema.get_field_index(column.name)
         parts = _parts(table.column(place), column)
@@ -77,9 +78,9 @@ def gathered(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def _gathered(table: pa.Table, name: str) -> pa.ChunkedArray:
-    if name not in table.column_names:
+    if not has_column(table, name):
         parts = {part: f"{name}.{part}" for part in _PARTS}
-        return _texts({part: table[full] for part, full in parts.items() if full in table.column_names})
+        return _texts({part: table[full] for part, full in parts.items() if has_column(table, full)})
     values = table[name]
     if not is_interval_struct(values.type):
         return values
