@@ -232,17 +232,17 @@ def dissolve(X, labels, k, recut):
     def gse(cell):
         return math.fsum(distances(X[cell], centroid(X[cell])))
 
+    centroids = np.array([centroid(X[cell]) for cell in cells])
     for c in np.argsort([-gse(cell) for cell in cells], kind="stable"):
         if len(cells[c]) >= 2 * k:
             continue
-        centre = {other: centroid(X[cell]) for other, cell in enumerate(cells) if other != c and len(cell)}
         grown = {}
-        for record in cells[c][np.argsort(-distances(X[cells[c]], centroid(X[cells[c]])), kind="stable")]:
-            size = {other: len(grown.get(other, cells[other])) for other in centre}
-            room = [(distances(X[[record]], centre[other])[0], other) for other in centre if size[other] < 4 * k - 1]
+        for record in cells[c][np.argsort(-distances(X[cells[c]], centroids[c]), kind="stable")]:
+            sizes = [len(grown.get(other, cell)) for other, cell in enumerate(cells)]
+            room = [other for other, size in enumerate(sizes) if other != c and 0 < size < 4 * k - 1]
             if not room:
                 break
-            _, joined = min(room)
+            joined = room[np.argmin(distances(centroids[room], X[record]))]
             grown[joined] = np.append(grown.get(joined, cells[joined]), record)
         else:
             before = math.fsum([gse(cells[c]), *(gse(cells[other]) for other in grown)])
@@ -250,6 +250,7 @@ def dissolve(X, labels, k, recut):
                 cells[c] = np.empty(0, dtype=int)
                 for other, cell in grown.items():
                     cells[other] = np.sort(cell)
+                    centroids[other] = centroid(X[cells[other]])
     small = [cell for cell in cells if 0 < len(cell) < 2 * k]
     for cell in (cell for cell in cells if len(cell) >= 2 * k):
         parts = recut(X[cell], k)

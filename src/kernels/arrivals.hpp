@@ -2,19 +2,17 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "cells.hpp"
 #include "distance.hpp"
 #include "mdav.hpp"
+#include "moving_centroids.hpp"
 #include "polling.hpp"
 #include "pool.hpp"
-#include "remaining.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
 
@@ -25,94 +23,40 @@ class Hosts {
   public:
     // With `inertial` the squared distance counts n / (n + 1) times for a cell of n records.
     Hosts(std::size_t n_dims, bool inertial, std::size_t least_size, Pool& pool, const Loops& loops)
-        : n_dims_(n_dims), inertial_(inertial), least_weight_(weight(least_size)), pool_(pool), loops_(loops) {}
+        : inertial_(inertial), least_weight_(weight(least_size)), centroids_(n_dims, pool, loops) {}
 
     std::size_t size() const { return sizes_.size(); }
     std::size_t& n_records(std::size_t cell) { return sizes_[cell]; }
 
     void add(std::span<const double> centroid, std::size_t size) {
-        at_.insert(at_.end(), centroid.begin(), centroid.end());
+        centroids_.add(centroid);
         sizes_.push_back(size);
-        place_.push_back(gone);
-        moved_.push_back(static_cast<std::uint32_t>(sizes_.size() - 1));
     }
 
-    void move(std::size_t cell, std::span<const double> to) {
-        std::copy(to.begin(), to.end(), &at_[cell * n_dims_]);
-        if (place_[cell] == gone) return;
-        still_->remove(place_[cell]);
-        place_[cell] = gone;
-        moved_.push_back(static_cast<std::uint32_t>(cell));
-    }
+    void move(std::size_t cell, std::span<const double> to) { centroids_.move(cell, to); }
 
     // The cell with the least cost for a point, the lowest number of equally good ones.
     std::size_t best(std::span<const double> point) {
-        if (moved_.size() > max_moved) build();
         Candidate best{std::numeric_limits<double>::infinity(), 0xffffffff};
-        for (const std::uint32_t cell : moved_) offer(best, point, cell);
-        if (still_ && still_->size() > 0) search(best, point);
+        const auto offer = [&](std::uint32_t cell) {
+            const Candidate found{weight(sizes_[cell]) * squared_distance(centroids_[cell], point), cell};
+            if (found < best) best = found;
+        };
+        // The nearest is the best, or with weights one of the nearest: as soon as no farther one can cost less.
+        const auto enough = [&](double beyond) { return !inertial_ || least_weight_ * beyond > best.distance; };
+        centroids_.visit(point, inertial_ ? 4 : 1, offer, enough);
         return best.record;
     }
 
   private:
-    // Up to this number, measuring one by one costs less than a new index.
-    static constexpr std::size_t max_moved = 256;
-    static constexpr std::uint32_t gone = 0xffffffff;
-    // Beyond this, in units of the index, squares would overflow there.
-    static constexpr double too_far = 1e100;
-
     double weight(std::size_t size) const {
         return inertial_ ? static_cast<double>(size) / static_cast<double>(size + 1) : 1.0;
     }
 
-    void offer(Candidate& best, std::span<const double> point, std::uint32_t cell) const {
-        const double distance = squared_distance({&at_[cell * n_dims_], n_dims_}, point);
-        best = std::min(best, {weight(sizes_[cell]) * distance, cell});
-    }
-
-    // The index handles distances only: it is queried for more and more of the nearest, until no other can cost less.
-    void search(Candidate& best, std::span<const double> point) {
-        bool far = false;
-        scaled_.assign(point.begin(), point.end());
-        for (double& value : scaled_) far |= std::abs(value *= still_->scale()) > too_far;
-        if (far) {
-            for (std::uint32_t cell = 0; cell < size(); ++cell) offer(best, point, cell);
-            return;
-        }
-        for (std::size_t n = inertial_ ? 4 : 1;; n *= 4) {
-            const auto found = still_->search({scaled_, std::min(n, still_->size()), false, home_}).nearest;
-            for (const Candidate& one : found) offer(best, point, cells_[one.record]);
-            home_ = still_->home(found.front().record);
-            const std::uint32_t last = cells_[found.back().record];
-            const double beyond = squared_distance({&at_[last * n_dims_], n_dims_}, point);
-            if (!inertial_ || n >= still_->size() || least_weight_ * beyond > best.distance) return;
-        }
-    }
-
-    // Ascending cell numbers, so that of equally near ones the index gives the lowest.
-    void build() {
-        moved_.clear();
-        cells_.resize(size());
-        snapshot_ = at_;
-        home_ = 0;
-        for (std::uint32_t cell = 0; cell < size(); ++cell) place_[cell] = cells_[cell] = cell;
-        still_.emplace(Rows<const double>(snapshot_.data(), size(), n_dims_), pool_, loops_);
-    }
-
-    std::size_t n_dims_;
     bool inertial_;
     double least_weight_;
-    Pool& pool_;
-    const Loops& loops_;
-    std::vector<double> at_;
+    MovingCentroids centroids_;
     std::vector<std::size_t> sizes_;
-    std::vector<std::uint32_t> place_;  // in the index
-    std::vector<std::uint32_t> moved_;  // cells that the index does not know, or not where they are
-    std::vector<std::uint32_t> cells_;  // in the order of the index
-    std::vector<double> snapshot_;      // what the index was built on
-    std::optional<Remaining> still_;
-    std::vector<double> scaled_;
-    std::uint32_t home_ = 0;
 };
 
 // Fills in the labels of the records after the first `n_base`, in their order. Those of the base number cells of at

@@ -5,130 +5,29 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "cells.hpp"
 #include "distance.hpp"
 #include "exact_sum.hpp"
+#include "moving_centroids.hpp"
 #include "polling.hpp"
 #include "pool.hpp"
-#include "remaining.hpp"
 #include "rows.hpp"
 #include "simd.hpp"
 
 namespace shoal {
 
-// The centroids of the open cells: an index of those that have not moved, a list of the others.
-class Centroids {
-  public:
-    static constexpr std::int64_t none = -1;
-
-    Centroids(std::vector<double> at, std::size_t n_dims, Pool& pool, const Loops& loops)
-        : at_(std::move(at)), n_dims_(n_dims), pool_(pool), loops_(loops), place_(at_.size() / n_dims) {
-        open_.assign(place_.size(), true);
-        build();
-    }
-
-    std::span<const double> operator[](std::size_t cell) const { return {&at_[cell * n_dims_], n_dims_}; }
-
-    // Closes the cell to further records.
-    void close(std::size_t cell) {
-        leave_index(cell);
-        std::erase(moved_, cell);
-        open_[cell] = false;
-    }
-
-    void move(std::size_t cell, std::span<const double> to) {
-        leave_index(cell);
-        std::copy(to.begin(), to.end(), &at_[cell * n_dims_]);
-        if (std::find(moved_.begin(), moved_.end(), cell) == moved_.end()) moved_.push_back(cell);
-        if (moved_.size() > max_moved) build();
-    }
-
-    // The nearest cell that is open and not among the full ones; ties go to the lowest number.
-    std::int64_t nearest(std::span<const double> point, std::span<const std::size_t> full) {
-        Candidate best{std::numeric_limits<double>::infinity(), 0xffffffff};
-        const auto allowed = [&](std::size_t cell) { return std::find(full.begin(), full.end(), cell) == full.end(); };
-        for (const std::size_t cell : moved_)
-            if (allowed(cell)) offer(best, point, cell);
-        if (still_ && still_->size() > 0) {
-            scaled_.assign(point.begin(), point.end());
-            for (double& value : scaled_) value *= still_->scale();
-            const auto found =
-                still_->search({scaled_, std::min(full.size() + 1, still_->size()), false, home_}).nearest;
-            home_ = still_->home(found.front().record);
-            for (const Candidate& candidate : found)
-                if (allowed(cells_[candidate.record])) {
-                    offer(best, point, cells_[candidate.record]);
-                    break;
-                }
-        }
-        return best.record == 0xffffffff ? none : best.record;
-    }
-
-  private:
-    // Up to this number, measuring one by one costs less than a new index.
-    static constexpr std::size_t max_moved = 256;
-    static constexpr std::uint32_t gone = 0xffffffff;
-
-    // Partial distance search: stops once the sum is too large.
-    void offer(Candidate& best, std::span<const double> point, std::size_t cell) const {
-        const double* at = &at_[cell * n_dims_];
-        double sum = 0;
-        for (std::size_t j = 0; j < n_dims_; ++j) {
-            const double difference = at[j] - point[j];
-            sum += difference * difference;
-            if (sum > best.distance) return;
-        }
-        best = std::min(best, {sum, static_cast<std::uint32_t>(cell)});
-    }
-
-    void leave_index(std::size_t cell) {
-        if (place_[cell] == gone) return;
-        still_->remove(place_[cell]);
-        place_[cell] = gone;
-    }
-
-    // Ascending cell numbers, so that the index breaks ties by the lowest.
-    void build() {
-        moved_.clear();
-        cells_.clear();
-        snapshot_.clear();
-        still_.reset();
-        home_ = 0;
-        for (std::size_t cell = 0; cell < place_.size(); ++cell) {
-            place_[cell] = open_[cell] ? static_cast<std::uint32_t>(cells_.size()) : gone;
-            if (!open_[cell]) continue;
-            cells_.push_back(cell);
-            snapshot_.insert(snapshot_.end(), at_.data() + cell * n_dims_, at_.data() + (cell + 1) * n_dims_);
-        }
-        if (!cells_.empty())
-            still_.emplace(Rows<const double>(snapshot_.data(), cells_.size(), n_dims_), pool_, loops_);
-    }
-
-    std::vector<double> at_;
-    std::size_t n_dims_;
-    Pool& pool_;
-    const Loops& loops_;
-    std::vector<std::uint32_t> place_;  // in the index
-    std::vector<bool> open_;
-    std::vector<std::size_t> moved_;
-    std::vector<std::size_t> cells_;  // in the order of the index
-    std::vector<double> snapshot_;    // what the index was built on
-    std::optional<Remaining> still_;
-    std::vector<double> scaled_;
-    std::uint32_t home_ = 0;
-};
-
 // Changes labels; the numbers of dissolved cells are then unused. No number of X exceeds 1 in magnitude.
 class CellDissolver {
   public:
     CellDissolver(Rows<const double> X, std::size_t k, Pool& pool, const Loops& loops, std::span<std::int64_t> labels)
-        : X_(X), k_(k), labels_(labels), cells_(cells_of(labels)), centroids_(means(), X.dims(), pool, loops) {
-        for (std::size_t c = 0; c < cells_.size(); ++c)
+        : X_(X), k_(k), labels_(labels), cells_(cells_of(labels)), centroids_(X.dims(), pool, loops) {
+        for (std::size_t c = 0; c < cells_.size(); ++c) {
+            centroids_.add(cells_[c].mean);
             if (cells_[c].members.size() >= full()) centroids_.close(c);
+        }
     }
 
     void run(Poller& poller) {
@@ -155,6 +54,8 @@ class CellDissolver {
         Cell cell;
     };
 
+    static constexpr std::uint32_t none = 0xffffffff;
+
     std::size_t full() const { return 4 * k_ - 1; }
 
     std::vector<Cell> cells_of(std::span<const std::int64_t> labels) const {
@@ -166,12 +67,6 @@ class CellDissolver {
             measure(cells[c]);
         }
         return cells;
-    }
-
-    std::vector<double> means() const {
-        std::vector<double> all;
-        for (const Cell& cell : cells_) all.insert(all.end(), cell.mean.begin(), cell.mean.end());
-        return all;
     }
 
     void measure(Cell& cell) const {
@@ -214,17 +109,28 @@ class CellDissolver {
     // one of them.
     std::vector<Grown> offers(std::size_t cell) {
         std::vector<Grown> grown;
-        std::vector<std::size_t> closed{cell};
+        std::vector<std::uint32_t> barred{static_cast<std::uint32_t>(cell)};
         for (const std::size_t record : outermost_first(cells_[cell])) {
-            const std::int64_t found = centroids_.nearest(X_[record], closed);
-            if (found == Centroids::none) return {};
-            const auto target = static_cast<std::size_t>(found);
+            const std::uint32_t target = nearest(X_[record], barred);
+            if (target == none) return {};
             auto one = std::find_if(grown.begin(), grown.end(), [&](const Grown& g) { return g.target == target; });
             if (one == grown.end()) one = grown.insert(one, {target, {cells_[target].members, {}, 0}});
             one->cell.members.push_back(record);
-            if (one->cell.members.size() >= full()) closed.push_back(target);
+            if (one->cell.members.size() >= full()) barred.push_back(target);
         }
         return grown;
+    }
+
+    // The open cell with the nearest centroid, except for barred ones; ties go to the lowest number.
+    std::uint32_t nearest(std::span<const double> point, std::span<const std::uint32_t> barred) {
+        Candidate best{std::numeric_limits<double>::infinity(), none};
+        const auto offer = [&](std::uint32_t cell) {
+            const Candidate found{squared_distance_up_to(best.distance, centroids_[cell], point), cell};
+            if (found < best && std::find(barred.begin(), barred.end(), cell) == barred.end()) best = found;
+        };
+        // One more than are barred, so that one of them is not.
+        centroids_.visit(point, barred.size() + 1, offer, [](double) { return true; });
+        return best.record;
     }
 
     std::vector<std::size_t> outermost_first(const Cell& cell) const {
@@ -241,7 +147,7 @@ class CellDissolver {
     std::size_t k_;
     std::span<std::int64_t> labels_;
     std::vector<Cell> cells_;
-    Centroids centroids_;
+    MovingCentroids centroids_;
 };
 
 }  // namespace shoal

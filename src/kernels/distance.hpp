@@ -27,6 +27,19 @@ inline double squared_distance(std::span<const double> a, std::span<const double
     return sum;
 }
 
+// Partial distance search: the squared distance, or some number above the limit if that is above it. The limit is
+// looked at every few columns, since a branch in every column costs more than it saves.
+inline double squared_distance_up_to(double limit, std::span<const double> a, std::span<const double> b) {
+    constexpr std::size_t n_columns = 16;
+    double sum = 0.0;
+    for (std::size_t from = 0; from < a.size() && sum <= limit; from += n_columns)
+        for (std::size_t j = from; j < std::min(from + n_columns, a.size()); ++j) {
+            const double difference = a[j] - b[j];
+            sum += difference * difference;
+        }
+    return sum;
+}
+
 // The power of two that brings the largest magnitude into [1/2, 1), so that squares neither underflow nor overflow.
 inline double unit_scale(double largest) {
     int exponent = 0;

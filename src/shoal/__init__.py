@@ -24,6 +24,12 @@ other models guarantee more than k. Modules that handle tables are imported on f
 fast.
 """
 
+# ruff: noqa: E402 - what takes long is imported below
+from shoal.interrupts import end_imports_quietly
+
+end_imports_quietly()
+
+# isort: split
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any

@@ -299,7 +299,7 @@ class FileTable:
         source, schema, layout = release.source, release.schema, release.job.intervals
         if source.kind == "parquet" and source.path is not None and format_of(self.path)[1].name == "parquet":
             laid = laid_out(release.replaced, schema, layout)
-            columns = written_names([column.name for column in schema.published], schema, layout, laid)
+            columns = written_names([column.name for column in schema.published], schema, layout, release.replaced)
             rewrite_parquet_into(source.path, self.path, replaced=laid, columns=columns, order=rows)
         else:
             write_into(_published(release, rows), self.path, like=source)

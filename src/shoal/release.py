@@ -51,7 +51,7 @@ from shoal.spark.jobs import execute_on_spark, run_on_spark
 from shoal.spark.spark_release import SparkRelease
 from shoal.table import Table, read
 from shoal.table.batches import open_batches
-from shoal.table.clean import publishable
+from shoal.table.clean import has_column, publishable
 from shoal.typing import Labels, Matrix, Names, Progress, Seed, Vector
 from shoal.writing import recount_table, write_release, written_order
 
@@ -468,7 +468,7 @@ class Published:
     replaced: pa.Table
 
     def __getitem__(self, name: str) -> pa.ChunkedArray:
-        return (self.replaced if name in self.replaced.column_names else self.source.load([name]))[name]
+        return (self.replaced if has_column(self.replaced, name) else self.source.load([name]))[name]
 
     def select(self, names: Sequence[str]) -> pa.Table:
         """Return some columns."""

@@ -1,5 +1,7 @@
+import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,46 @@ def test_other_commands_stop_alike(place, arguments, large_file):
     assert (result.returncode, result.stdout) == (130, "")
     assert result.stderr.endswith("Stopped.\n")
     assert "Traceback" not in result.stderr
+
+
+WAYS = {
+    "shoal": [Path(sysconfig.get_path("scripts")) / "shoal"],
+    "python -m shoal": ["-m", "shoal"],
+    "python -m shoal.cli": ["-m", "shoal.cli"],
+}
+
+# Read by Python when it starts: sends Ctrl-C when a module is about to be imported.
+SITE = """
+import os, signal, sys
+
+class Stop:
+    def find_spec(self, name, *_):
+        if name == os.environ["STOP_AT"]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Stop())
+"""
+
+
+def stopped_at(module, *words, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(SITE)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "STOP_AT": module}
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
+    )
+
+
+@pytest.mark.parametrize("module", ["numpy", "shoal._kernels", "click", "shoal.cli.exit_codes", "pyarrow"])
+@pytest.mark.parametrize("way", WAYS)
+def test_ctrl_c_while_modules_are_imported_ends_the_command_alike(way, module, tmp_path):
+    result = stopped_at(module, *WAYS[way], "inspect", "people.csv", tmp_path=tmp_path)
+
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "\nStopped.\n")
+
+
+def test_ctrl_c_while_somebody_else_imports_shoal_is_theirs(tmp_path):
+    caught = "try:\n    import shoal\nexcept KeyboardInterrupt:\n    print('theirs')\nimport sys\nprint(sys.excepthook)"
+    result = stopped_at("numpy", "-c", caught, tmp_path=tmp_path)
+
+    assert result.stdout.splitlines() == ["theirs", str(sys.__excepthook__)]

@@ -32,6 +32,17 @@ def test_the_cells_are_those_of_the_naive_twin(family):
         assert same_cells(found, reference.dissolve(X, labels, k, reference.mdav)), f"problem {number}"
 
 
+@pytest.mark.parametrize("draw", [np.random.Generator.normal, lambda rng, size: rng.integers(0, 9, size) * 1.0])
+def test_an_index_of_many_centroids_finds_the_same_cells(draw):
+    """Of so many that it is rebuilt, with and without ties."""
+    rng = np.random.default_rng(3)
+    X = draw(rng, size=(2_000, 4))
+    labels = rng.permutation(np.arange(2_000) // 2)
+    found = dissolve(X, labels, 2, as_one)
+
+    assert same_cells(found, reference.dissolve(X, labels, 2, as_one))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_partition_at_random_loses_less_and_keeps_k(seed):
     rng = np.random.default_rng(seed)

@@ -186,3 +186,20 @@ def test_texts_that_are_read_back_coded_are_those_of_the_file(tmp_path):
     assert found.column_names == ["age", "city", "job"]
     assert [pa.types.is_dictionary(kind) for kind in found.schema.types] == [False, True, False]
     assert found.to_pydict() == read(tmp_path / "a.parquet", columns=["age", "city", "job"]).arrow.to_pydict()
+
+
+def test_columns_read_one_by_one_open_the_file_once(tmp_path, monkeypatch):
+    path = tmp_path / "wide.parquet"
+    wide = pa.table({f"c{i}": [i, None] for i in range(50)} | {"a.b": ["x", "y"], "pair": [{"low": 1}, {"low": 2}]})
+    pq.write_table(wide, path)
+    opened = []
+    original = pq.ParquetFile.__init__
+    monkeypatch.setattr(
+        pq.ParquetFile, "__init__", lambda *given, **options: opened.append(1) or original(*given, **options)
+    )
+    source = read(path)
+    before = len(opened)
+    columns = {name: source.load([name])[name] for name in source.names}
+
+    assert len(opened) == before + 1
+    assert pa.table(columns).equals(source.arrow)

@@ -22,9 +22,10 @@ from typing import Any
 
 import click
 
+from shoal import interrupts
 from shoal.errors import InputError, OutageError, RecountError, ShoalError, fault_in_words
 
-REFUSED, INPUT, FAULT, OUTAGE, STOPPED, TERMINATED = 2, 65, 70, 75, 130, 143
+REFUSED, INPUT, FAULT, OUTAGE, STOPPED, TERMINATED = 2, 65, 70, 75, interrupts.STOPPED, 143
 _CODES = {InputError: INPUT, RecountError: FAULT, OutageError: OUTAGE}
 
 
@@ -43,7 +44,7 @@ def ended(work: Callable[[], Any]) -> int:
     except click.ClickException as error:
         return _say(error.format_message(), REFUSED)
     except (click.Abort, KeyboardInterrupt):
-        return _say("Stopped.", STOPPED, title="")
+        return _say(interrupts.MESSAGE, STOPPED, title="")
     except MemoryError:
         return _say("There is not enough memory for this table. Nothing was written.", REFUSED)
     except Exception as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.column_counts import Facts, count
@@ -287,8 +288,9 @@ def inspect(
     kept: dict[str, tuple[int, NDArray[np.int32]]] = {}
     together: Labels | None = None
     for name in source.names:
-        facts, codes = count(name, source.load([name])[name])
-        view = _view(source, name, show_values)
+        values = source.load([name])[name]
+        facts, codes = count(name, values)
+        view = _view(source, name, values, show_values)
         findings = findings_of(view)
         proposal = _proposal(facts, view, findings)
         found.append(InspectedColumn(facts, proposal, tuple(_with_role(findings, finding_of(facts, proposal)))))
@@ -311,9 +313,8 @@ def inspect(
     )
 
 
-def _view(source: Table, name: str, show_values: bool) -> ColumnView:
-    """Return one column as the findings take it; of a Parquet file at most one is in memory."""
-    values = source.load([name])[name]
+def _view(source: Table, name: str, values: pa.ChunkedArray, show_values: bool) -> ColumnView:
+    """Return one column as the findings take it."""
     described, mixed = description_of(source.labels, name), source.mixed.get(name, {})
     return ColumnView(name, values, source.has_fields, described, show_values, mixed)
 

@@ -15,6 +15,7 @@ from shoal.metrics.linkage import Linkage, cell_linkage
 from shoal.metrics.pairs import one_of_each
 from shoal.metrics.risk import Risk, class_risk, uniqueness
 from shoal.metrics.utility import coded_change, numeric_utility
+from shoal.table.clean import has_column
 from shoal.typing import Labels, Matrix, Vector
 
 MOST_NUMBERS = 4_000_000
@@ -76,7 +77,7 @@ def table_intervals(
 def _published_classes(original: pa.Table, replaced: pa.Table, schema: Schema, labels: Labels | None) -> Labels:
     """Return the class of each record in the release, from one record of each cell where its records are alike."""
     published = pa.table(
-        {name: (replaced if name in replaced.column_names else original)[name] for name in schema.quasi_names}
+        {name: (replaced if has_column(replaced, name) else original)[name] for name in schema.quasi_names}
     )
     if labels is None:
         return class_ids(published)

@@ -7,7 +7,7 @@ one file in this folder and one entry in `KINDS`.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from shoal.table.format import Format, Notes
 from shoal.table.frames import Back, from_frame, without_types
 from shoal.table.labelled_files import ValueLabels
 from shoal.table.ndjson import NDJSON
-from shoal.table.parquet_arrow import ARROW, PARQUET, parquet_types, read_parquet
+from shoal.table.parquet_arrow import ARROW, PARQUET, ParquetColumns, parquet_types, read_parquet
 from shoal.table.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
 from shoal.table.sas import SAS
 from shoal.table.source_stamps import Stamp, check_stamp, sha256_of_records
@@ -484,7 +484,11 @@ def _unread_parquet(
     wanted = types.names if columns is None else check_wanted(columns, types.names)
     types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
 
+    one_by_one = cache(lambda: ParquetColumns(path, max_unpacked_gb))
+
     def load(names: Sequence[str]) -> pa.Table:
+        if len(names) == 1:
+            return plain(one_by_one().read(names[0]))
         return plain(read_parquet(path, names, max_unpacked_gb)[0])
 
     return Table(types, n_records, "parquet", path, stamp=stamp, _load=load)

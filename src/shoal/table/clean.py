@@ -14,6 +14,11 @@ from shoal.table.bare import bare
 _FLOAT_DIGITS = 15  # that a float keeps of every decimal
 
 
+def has_column(table: pa.Table, name: str) -> bool:
+    """Return whether a table has a column. Its list of names would be made anew for each question."""
+    return bool(table.schema.get_field_index(name) >= 0)
+
+
 def check_names(names: Sequence[str]) -> None:
     """Raise if a name occurs twice: roles could not distinguish such columns."""
     twice = [name for name, n in Counter(names).items() if n > 1]
@@ -27,7 +32,8 @@ def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return the wanted columns; raise if any is missing, with similar names as suggestions."""
     if isinstance(wanted, str):
         wanted = [wanted]
-    missing = [name for name in wanted if name not in set(names)]
+    known = set(names)
+    missing = [name for name in wanted if name not in known]
     if missing:
         meant = did_you_mean(*missing, known=names)
         raise SchemaError(f"The table has no column {_listed(missing)}.{meant} Columns: {', '.join(names)}.")

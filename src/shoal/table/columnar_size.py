@@ -5,9 +5,9 @@ and repeated by reference.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,26 +19,40 @@ _DICTIONARY = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 _WIDTHS = {"BOOLEAN": 1 / 8, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
 
 
-def check_parquet_size(file: pq.ParquetFile, names: Iterable[str], limit: Limit) -> list[str]:
+class Declared(NamedTuple):
+    """What a Parquet file declares about one of its columns, in bytes."""
+
+    size: float
+    """At least this much in memory."""
+    repeated: float
+    """At most this much if it is a column of texts stored by reference, otherwise 0."""
+
+
+def declared_sizes(metadata: pq.FileMetaData) -> dict[str, dict[str, Declared]]:
+    """Return for each column what is declared: by the path of the part, of which nested columns have several."""
+    found: dict[str, dict[str, Declared]] = defaultdict(lambda: defaultdict(lambda: Declared(0.0, 0.0)))
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for place in range(row_group.num_columns):
+            chunk = row_group.column(place)
+            size = max(chunk.total_uncompressed_size, chunk.num_values * _WIDTHS.get(chunk.physical_type, 0))
+            by_reference = chunk.physical_type == "BYTE_ARRAY" and set(chunk.encodings) & _DICTIONARY
+            repeated = float(chunk.num_values) * chunk.total_uncompressed_size if by_reference else 0.0
+            path = chunk.path_in_schema
+            for name in {path, path.split(".")[0]}:
+                before = found[name][path]
+                found[name][path] = Declared(before.size + size, before.repeated + repeated)
+    return found
+
+
+def check_parquet_size(sizes: Mapping[str, Mapping[str, Declared]], names: Iterable[str], limit: Limit) -> list[str]:
     """Raise if the columns declare more than the limit; return those of texts that may still exceed it.
 
     These store texts by reference, and are to be read as categories, whose size can be computed before they are texts.
     """
-    wanted = set(names)
-    declared = 0.0
-    by_reference: dict[str, float] = defaultdict(float)
-    for group in range(file.metadata.num_row_groups):
-        row_group = file.metadata.row_group(group)
-        for place in range(row_group.num_columns):
-            chunk = row_group.column(place)
-            name = chunk.path_in_schema.split(".")[0]
-            if name not in wanted and chunk.path_in_schema not in wanted:
-                continue
-            declared += max(chunk.total_uncompressed_size, chunk.num_values * _WIDTHS.get(chunk.physical_type, 0))
-            if chunk.physical_type == "BYTE_ARRAY" and set(chunk.encodings) & _DICTIONARY:
-                by_reference[chunk.path_in_schema] += float(chunk.num_values) * chunk.total_uncompressed_size
-    limit.check(int(declared))
-    return [name for name, most in by_reference.items() if most > limit.n_bytes]
+    wanted = {path: declared for name in names for path, declared in sizes.get(name, {}).items()}
+    limit.check(int(sum(declared.size for declared in wanted.values())))
+    return [path for path, declared in wanted.items() if declared.repeated > limit.n_bytes]
 
 
 def as_texts(table: pa.Table, types: pa.Schema, limit: Limit, kept: Collection[str] = ()) -> pa.Table:

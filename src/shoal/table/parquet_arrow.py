@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from shoal.errors import FileError
 from shoal.table.clean import check_names, check_wanted
-from shoal.table.columnar_size import as_texts, check_arrow_size, check_parquet_size, check_runs
+from shoal.table.columnar_size import as_texts, check_arrow_size, check_parquet_size, check_runs, declared_sizes
 from shoal.table.format import Format
 from shoal.table.unpacking import Limit
 
@@ -41,13 +41,37 @@ def _read(
         types = file.schema_arrow
         check_names(types.names)
         wanted = types.names if columns is None else check_wanted(columns, types.names)
-        by_reference = check_parquet_size(file, wanted, limit)
+        by_reference = check_parquet_size(declared_sizes(file.metadata), wanted, limit)
     kept = [name for name in coded if pa.types.is_string(types.field(name).type)]
     with _opened(path, read_dictionary=[*by_reference, *kept]) as file:
         try:
             return as_texts(file.read(columns=wanted).select(wanted), types, limit, kept)
         except UNREADABLE:
             raise damaged(path, "Parquet") from None
+
+
+class ParquetColumns:
+    """The columns of a Parquet file, read one at a time, as `read_parquet` does.
+
+    The file is opened once, since this takes longer than reading a column where there are thousands of them.
+    """
+
+    def __init__(self, path: Path, max_unpacked_gb: float | None = None) -> None:
+        self._path, self._max_unpacked_gb = path, max_unpacked_gb
+        self._limit = Limit(path, max_unpacked_gb)
+        # Prefetched data would be kept until the file is closed.
+        self._file = _opened(path, pre_buffer=False)
+        check_names(self._file.schema_arrow.names)
+        self._sizes = declared_sizes(self._file.metadata)
+
+    def read(self, name: str) -> pa.Table:
+        """Return a table of one column."""
+        if name not in self._sizes or check_parquet_size(self._sizes, [name], self._limit):
+            return read_parquet(self._path, [name], self._max_unpacked_gb)[0]
+        try:
+            return self._file.read(columns=[name]).select([name])
+        except UNREADABLE:
+            raise damaged(self._path, "Parquet") from None
 
 
 def parquet_types(path: Path) -> tuple[pa.Schema, int]:

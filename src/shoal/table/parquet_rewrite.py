@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import FileError, ParameterError
 from shoal.files import hidden_folder, replacing
-from shoal.table.clean import as_permutation, check_names, check_wanted, plain, publishable
+from shoal.table.clean import as_permutation, check_names, check_wanted, has_column, plain, publishable
 from shoal.table.parquet_arrow import PARQUET_OPTIONS, UNREADABLE, damaged
 
 _BATCH = 1 << 16
@@ -103,8 +103,8 @@ def rewrite_parquet_into(
             )
         check_names(file.schema_arrow.names)
         check_wanted(columns, [*dict.fromkeys([*file.schema_arrow.names, *replaced.column_names])])
-        untouched = [name for name in columns if name not in replaced.column_names]
-        replaced = plain(replaced.select([name for name in columns if name in replaced.column_names]))
+        untouched = [name for name in columns if not has_column(replaced, name)]
+        replaced = plain(replaced.select([name for name in columns if has_column(replaced, name)]))
         permutation = None if order is None else as_permutation(order, n)
         if not untouched:
             pieces = _without_file(replaced, permutation)
@@ -131,7 +131,7 @@ def _opened(source: Path) -> Iterator[pq.ParquetFile]:
 
 def _schema(file: pq.ParquetFile, replaced: pa.Table, columns: Sequence[str]) -> pa.Schema:
     published = publishable(file.schema_arrow.empty_table()).schema, publishable(replaced.slice(0, 0)).schema
-    return pa.schema([published[name in replaced.column_names].field(name) for name in columns])
+    return pa.schema([published[has_column(replaced, name)].field(name) for name in columns])
 
 
 def _append(pieces: Iterator[pa.Table], schema: pa.Schema, path: Path) -> None:

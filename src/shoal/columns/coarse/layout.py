@@ -17,6 +17,7 @@ from shoal.columns.coarse.missing import OR_MISSING
 from shoal.columns.coarse.ranges import Ranges
 from shoal.columns.schema import Column, Schema
 from shoal.errors import ParameterError, SchemaError
+from shoal.table.clean import has_column
 
 _ENDS = ("low", "high")
 _PARTS = (*_ENDS, "missing")
@@ -42,13 +43,14 @@ def check_intervals(layout: str, schema: Schema) -> None:
 
 
 def written_names(names: Sequence[str], schema: Schema, layout: str, replaced: pa.Table) -> list[str]:
-    """Return the columns of the table that leaves, given those published and the quasi-identifiers."""
+    """Return the columns of the table that leaves, given those published and the replaced, intervals as text."""
     if layout != "columns":
         return list(names)
-    laid = laid_out(replaced, schema, layout)
-    split = {column.name: _names(column) for column in _laid_out(schema, layout)}
+    split = {column.name for column in _laid_out(schema, layout)}
     return [
-        part for name in names for part in split.get(name, [name]) if name not in split or part in laid.column_names
+        written
+        for name in names
+        for written in ([f"{name}.{part}" for part in _present(replaced[name])] if name in split else [name])
     ]
 
 
@@ -56,7 +58,7 @@ def laid_out(table: pa.Table, schema: Schema, layout: str) -> pa.Table:
     """Return a table as it leaves: texts are texts again, and intervals have the layout."""
     table = declared(table, schema)
     for column in _laid_out(schema, layout):
-        if column.name not in table.column_names:
+        if not has_column(table, column.name):
             continue
         place = table.schema.get_field_index(column.name)
         parts = _parts(table.column(place), column)
@@ -76,9 +78,9 @@ def gathered(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def _gathered(table: pa.Table, name: str) -> pa.ChunkedArray:
-    if name not in table.column_names:
+    if not has_column(table, name):
         parts = {part: f"{name}.{part}" for part in _PARTS}
-        return _texts({part: table[full] for part, full in parts.items() if full in table.column_names})
+        return _texts({part: table[full] for part, full in parts.items() if has_column(table, full)})
     values = table[name]
     if not is_interval_struct(values.type):
         return values
@@ -100,6 +102,13 @@ def _names(column: Column) -> list[str]:
     return [f"{column.name}.{part}" for part in _PARTS]
 
 
+def _present(texts: pa.ChunkedArray) -> tuple[str, ...]:
+    """Name the parts of a column of intervals: what is missing is one of them only where something is."""
+    different = texts.unique().cast(pa.string())
+    some = different.null_count or pc.any(pc.ends_with(different, OR_MISSING)).as_py()
+    return _PARTS if some else _ENDS
+
+
 def _parts(texts: pa.ChunkedArray, column: Column) -> dict[str, pa.Array]:
     """Return the ends of intervals as numbers, whole ones where they are, and what is missing where something is."""
     ranges = read_coarse(texts, "interval")
@@ -110,7 +119,7 @@ def _parts(texts: pa.ChunkedArray, column: Column) -> dict[str, pa.Array]:
     for part, ends in zip(_ENDS, (ranges.low, ranges.high), strict=True):
         values = pa.array(ends, mask=~np.isfinite(ends))
         parts[part] = values.cast(pa.int64()) if whole else values
-    if ranges.missing.any() or texts.null_count:
+    if "missing" in _present(texts):
         words = np.where(np.isnan(ranges.low), "all", np.where(ranges.missing, "some", "none"))
         parts["missing"] = pa.array(words.tolist(), pa.string())
     return parts

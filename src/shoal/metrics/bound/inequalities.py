@@ -63,8 +63,13 @@ class Cuts:
 
     def keep(self, mask: Mask) -> "Cuts":
         """Return the cuts where `mask` is true, in the same order."""
-        number = np.cumsum(mask) - 1
-        pairs, records = mask[self.pair_row], mask[self.record_row]
+        return self.take(np.flatnonzero(mask))
+
+    def take(self, order: Indices) -> "Cuts":
+        """Return the cuts named in `order`, in that order."""
+        number = np.full(len(self), -1)
+        number[order] = np.arange(len(order))
+        pairs, records = number[self.pair_row] >= 0, number[self.record_row] >= 0
         return Cuts(
             number[self.pair_row[pairs]],
             self.pair[pairs],
@@ -72,8 +77,8 @@ class Cuts:
             number[self.record_row[records]],
             self.record[records],
             self.weight[records],
-            self.limit[mask],
-            self.key[mask],
+            self.limit[order],
+            self.key[order],
         )
 
     def join(self, others: "Cuts") -> "Cuts":
@@ -171,7 +176,7 @@ def separate(pairs: Indices, links: Vector, shares: Vector, k: int) -> Cuts:
     assert found is not None
     order = np.argsort(-depth, kind="stable")
     first = np.sort(np.unique(found.key[order], return_index=True)[1])
-    return _reordered(found, order[first])
+    return found.take(order[first])
 
 
 class _Near(NamedTuple):
@@ -290,23 +295,6 @@ def _deepest(depth: Vector) -> tuple[Indices, Indices]:
     order = np.argsort(-depth, axis=1, kind="stable")[:, :_PER_RECORD]
     row, place = np.nonzero(np.take_along_axis(depth, order, axis=1) > _SMALLEST_VIOLATION)
     return row, order[row, place]
-
-
-def _reordered(cuts: Cuts, order: Indices) -> Cuts:
-    """Return the cuts named in `order`, in that order."""
-    number = np.full(len(cuts), -1)
-    number[order] = np.arange(len(order))
-    pairs, records = number[cuts.pair_row] >= 0, number[cuts.record_row] >= 0
-    return Cuts(
-        number[cuts.pair_row[pairs]],
-        cuts.pair[pairs],
-        cuts.coefficient[pairs],
-        number[cuts.record_row[records]],
-        cuts.record[records],
-        cuts.weight[records],
-        cuts.limit[order],
-        cuts.key[order],
-    )
 
 
 def _pairs(one: Indices, other: Indices, n_records: int) -> Indices:
