@@ -133,6 +133,10 @@ class Pool {
     };
     void split(const Order& order, Pace& pace, const Task& task) {
         const std::size_t n = order.n;
+        if (size_ == 1) {  // nothing to decide, and clocks take as long as a short round
+            if (n > 0) task(0, 0, n);
+            return;
+        }
         const std::size_t n_threads = started(pace.threads(n, most_at(now())));
         const Time begin = now();
         if (n_threads == 1) {

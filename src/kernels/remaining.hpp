@@ -113,6 +113,7 @@ class Remaining {
         const auto measure_rim = [&](std::size_t chunk, std::size_t i, const auto& found) {
             rim_.measure(loops_, questions[i].point, chunk * OutermostRecords::n_at_once, found);
         };
+        if (rim_.has_gaps()) close_gaps_of_rim();
         if (core_.size() > 0) return core_.search(questions, rim_.n_chunks(), measure_rim, answers);
         for (std::size_t i = 0; i < questions.size(); ++i) answers[i] = search_rim(questions[i]);
     }
@@ -127,7 +128,6 @@ class Remaining {
     // Closes the gaps that removed records have left, once there are many. Blocks get other numbers.
     void tidy() {
         if (core_.size() < core_.size_when_laid_out() - core_.size_when_laid_out() / 4) close_gaps();
-        if (rim_.has_gaps()) close_gaps_of_rim();
     }
 
     // Says that a record will be removed soon.
