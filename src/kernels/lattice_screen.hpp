@@ -146,7 +146,14 @@ class LatticeScreen {
           quads_((n_dims_ + 3) / 4),
           width_(4 * quads_),
           rounding_(2.4e-7 * static_cast<double>(n_dims_ + 8)),
-          looks_(pool.size()) {}
+          looks_(pool.size()) {
+        // Beforehand, since other threads wait for the one that begins a search: it should have nothing to fail at.
+        for (Search& search : searches_) {
+            search.query.turned.resize(width_);
+            search.query.code.resize(width_);
+            search.query.rotated.resize(width_);
+        }
+    }
 
     std::size_t size() const { return size_; }
     std::size_t size_when_laid_out() const { return size_laid_out_; }

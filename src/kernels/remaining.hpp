@@ -121,8 +121,8 @@ class Remaining {
     // Number of questions that it pays to ask at once.
     std::size_t n_at_once() const { return core_.size() > 0 ? core_.n_at_once() : 1; }
 
-    // The records that are farthest from where the centroid was when the farthest from it was last asked for, the
-    // farthest first: no more than n, and none may be missing only if it is much nearer.
+    // About the n records farthest from where the centroid was when the farthest from it was last asked for, the
+    // farthest first. Good for guesses only.
     std::span<const Candidate> outermost(std::size_t n) { return rim_.outermost(loops_, centroid_, n); }
 
     // Closes the gaps that removed records have left, once there are many. Blocks get other numbers.
@@ -172,7 +172,7 @@ class Remaining {
         running_sums_.restart(sums_, n_dims_, size_);
     }
 
-    // Writes a point near the centroid; returns how far from it that may be, in squares and their sums too.
+    // Writes a point near the centroid into centroid_; returns a bound on the distance between the two.
     double approximate_centroid() {
         for (; n_left_ < leaving_.size(); ++n_left_) running_sums_.subtract(X_[leaving_[n_left_]], scale_);
         for (std::size_t j = 0; j < n_dims_; ++j) centroid_[j] = running_sums_[j] / static_cast<double>(size_);

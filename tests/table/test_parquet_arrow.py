@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date
 
@@ -203,3 +204,15 @@ def test_columns_read_one_by_one_open_the_file_once(tmp_path, monkeypatch):
 
     assert len(opened) == before + 1
     assert pa.table(columns).equals(source.arrow)
+
+
+def test_columns_are_read_by_several_threads(tmp_path):
+    wide = pa.table({f"c{i}": np.arange(5_000) * i for i in range(40)})
+    pq.write_table(wide, tmp_path / "wide.parquet", row_group_size=500)
+    source = read(tmp_path / "wide.parquet")
+    with ThreadPoolExecutor(8) as threads:
+        columns = dict(
+            zip(source.names, threads.map(lambda name: source.load([name])[name], source.names), strict=True)
+        )
+
+    assert pa.table(columns).equals(wide)

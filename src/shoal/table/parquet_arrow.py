@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -53,7 +54,8 @@ def _read(
 class ParquetColumns:
     """The columns of a Parquet file, read one at a time, as `read_parquet` does.
 
-    The file is opened once, since this takes longer than reading a column where there are thousands of them.
+    The file is opened once, since this takes longer than reading a column where there are thousands of them. Several
+    threads may read, one after another: Arrow does not promise that a reader serves two at a time.
     """
 
     def __init__(self, path: Path, max_unpacked_gb: float | None = None) -> None:
@@ -63,13 +65,15 @@ class ParquetColumns:
         self._file = _opened(path, pre_buffer=False)
         check_names(self._file.schema_arrow.names)
         self._sizes = declared_sizes(self._file.metadata)
+        self._reading = Lock()
 
     def read(self, name: str) -> pa.Table:
         """Return a table of one column."""
         if name not in self._sizes or check_parquet_size(self._sizes, [name], self._limit):
             return read_parquet(self._path, [name], self._max_unpacked_gb)[0]
         try:
-            return self._file.read(columns=[name]).select([name])
+            with self._reading:
+                return self._file.read(columns=[name]).select([name])
         except UNREADABLE:
             raise damaged(self._path, "Parquet") from None
 
