@@ -264,14 +264,14 @@ class LatticeScreen {
         });
         for (std::size_t i = 0; i < n_searches_; ++i)
             if (searches_[i].by_boxes)
-                skips_[questions[i].wants_farthest].judge(is_most(searches_[i].n_visits, n_blocks_));
+                skips_[questions[i].wants_farthest].judge(are_too_many(searches_[i].n_visits, n_blocks_));
     }
 
     // Number of questions that take less time in one pass than one after the other: many if threads share a pass, as
     // each then has more to do before it waits for others; some if a pass reads all blocks, and these are more than the
     // cache of a core holds.
     std::size_t n_at_once() const {
-        if (pool_.size() > 1 && work_per_question_ >= 2 * Pace::least_share) return most_questions;
+        if (work_per_question_ >= 2 * Pace::least_share && pool_.can_share()) return most_questions;
         const bool reads_all = skips_[false].n_left > 0 && skips_[true].n_left > 0;
         return reads_all && lines_.size() * sizeof(Line) > cache_of_a_core ? most_questions / 2 : 1;
     }
@@ -655,9 +655,10 @@ class LatticeScreen {
         for (Look* look : looks) end_piece(*look);
     }
 
-    static bool is_most(std::size_t n, std::size_t n_all) { return n * 8 > n_all * 7; }
+    // A block that is visited costs more than one that is swept, and so does testing its box.
+    static bool are_too_many(std::size_t n_visits, std::size_t n_blocks) { return n_visits > n_blocks / 4; }
 
-    // Of some blocks those whose boxes come near enough, nearest first, or reach far enough; says no if they are most.
+    // Of some blocks those whose boxes come near enough, nearest first, or reach far enough; says no if they are many.
     bool visit_within_reach(Look& look, std::size_t from, std::size_t to) {
         Findings& findings = look.findings;
         const float* least2 = least2_.data() + from;
@@ -679,7 +680,7 @@ class LatticeScreen {
         const auto begin = visit_.begin() + static_cast<std::ptrdiff_t>(from);
         const std::size_t n_visits = loops_.select(least2, greatest2, to - from, near2, far2, &*begin);
         look.n_visits += n_visits;
-        if (is_most(n_visits, to - from)) return false;
+        if (are_too_many(n_visits, to - from)) return false;
         const auto end = begin + static_cast<std::ptrdiff_t>(n_visits);
         const auto within_reach = [&](std::uint32_t b) { return least2[b] <= near2 || !(greatest2[b] < far2); };
         const auto nearer = [&](std::uint32_t a, std::uint32_t b) { return least2[a] < least2[b]; };

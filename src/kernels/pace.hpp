@@ -18,19 +18,25 @@ struct Round {
 };
 
 // Cores that other programs have taken, by times in nanoseconds of any clock. A core that was lost is left alone for a
-// while, and for twice as long if it is lost again as soon as it is used: every attempt costs a time slice.
+// while, and for twice as long if it is lost again soon after it is used, however much later that is: every attempt
+// costs a time slice.
 class LostCores {
   public:
     // Says whether it is one of several lost at about the same time, or the same one again.
     bool lose(double now) {
-        const bool is_back = !are_lost(now);
-        const bool again = now < (is_back ? until_ : last_) + soon;
+        const bool is_back = now >= until_;
+        const bool again = is_back ? tried_ >= until_ && now < tried_ + soon : now < last_ + soon;
         if (is_back) pause_ = again ? std::min(2 * pause_, longest_pause) : first_pause;
         until_ = is_back ? now + pause_ : std::max(until_.load(), now + first_pause);
         last_ = now;
         return again;
     }
-    bool are_lost(double now) const { return now < until_; }
+    // Asked whenever all cores could be used.
+    bool are_lost(double now) {
+        if (now < until_) return true;
+        if (tried_ < until_) tried_ = now;
+        return false;
+    }
 
     // The threads that are left of some when one has lost its core.
     static std::size_t left_of(std::size_t n_threads) {
@@ -45,6 +51,7 @@ class LostCores {
     std::atomic<double> pause_{first_pause};
     std::atomic<double> until_{-longest_pause};
     std::atomic<double> last_{-longest_pause};
+    std::atomic<double> tried_{-longest_pause};  // when they were first used since then
 };
 
 // One for each kind of round. It knows nothing of clocks and threads, so that a test can simulate both.
@@ -90,7 +97,8 @@ class Pace {
         }
         items_ += static_cast<double>(round.n_items);
         time_ += round.time;
-        if (++n_rounds_ < fewest) return;
+        ++n_rounds_;
+        if (!are_enough()) return;
         if (trial_ > 0 && time_ >= pause_ / 16) return judge();
         if (trial_ == 0 && time_ >= pause_) begin_trial();
     }
@@ -109,8 +117,13 @@ class Pace {
     static constexpr double quiet_pause = 30'000'000;  // until threads that were given back are tried again
     static constexpr double longest_pause = 2'000'000'000;
     static constexpr std::size_t n_cold = 4;    // rounds after a change that say nothing
-    static constexpr std::size_t fewest = 128;  // rounds to judge by: they are not all alike
+    static constexpr std::size_t many = 128;    // rounds to judge by: they are not all alike
+    static constexpr std::size_t few = 8;       // enough, if they took long
+    static constexpr double long_enough = 10'000'000;
     static constexpr double worth_it = 1.05;
+
+    // Whether what was measured since the last change can be judged by.
+    bool are_enough() const { return n_rounds_ >= many || (n_rounds_ >= few && time_ >= long_enough); }
 
     // A thread that lost its core for a while has measured that too: one sample counts no more than `most` times.
     void learn(const Round& round, double most) {
@@ -142,7 +155,8 @@ class Pace {
         const bool faster = items_ / time_ > speed_ * worth_it;
         if (faster) level_ = trial_;
         if (!faster) upwards_ = !upwards_;
-        pause_ = faster ? first_pause : std::min(2 * pause_, longest_pause);
+        // Where rounds are long, a trial takes longer than was meant, and the next one can wait for longer too.
+        pause_ = faster ? first_pause : std::min(std::max(2 * pause_, 16 * time_), longest_pause);
         start(0);
     }
 

@@ -45,6 +45,9 @@ class Pool {
     // Thread numbers are below this.
     std::size_t size() const { return size_; }
 
+    // Whether a round may have more than one thread now.
+    bool can_share() { return size_ > 1 && most_at(now()) > 1; }
+
     // Calls the task with pieces that together are 0..n, on as many threads as pay. Each thread begins with a share of
     // its own, always the same part of 0..n, then takes pieces of others. `backwards` takes the last pieces first.
     void split(std::size_t n, Pace& pace, const Task& task, bool backwards = false) {
@@ -162,7 +165,7 @@ class Pool {
 
     // How many threads a round may have. Where tests have everything shared, as many as there are.
     std::size_t most_at(Time time) {
-        if (size_ == 1 || Pace::least_share == 0) return n_available_;
+        if (Pace::least_share == 0) return n_available_;
         if (lost_cores().are_lost(in_nanoseconds(time))) return std::min(n_left_, n_available_);
         n_left_ = LostCores::left_of(n_available_);
         return n_available_;

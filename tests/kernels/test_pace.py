@@ -101,6 +101,33 @@ def test_threads_come_back_when_the_machine_is_idle_again():
     assert after(_kernels.Pace(200.0), 20.0, busy_at_first, most=2) > 1.9
 
 
+def rounds_within(seconds, machine):
+    """Return the number of rounds of two threads in some simulated time."""
+    pace, passed, n_rounds = _kernels.Pace(4_000.0), 0.0, 0
+    while passed < seconds * 1e9:
+        threads = pace.threads(1_000, 2)
+        time = machine(threads, n_rounds)
+        pace.note(1_000, threads, threads, time, 1_000 // threads, min(time, 4 * MILLISECOND / threads))
+        passed += time
+        n_rounds += 1
+    return n_rounds
+
+
+def test_long_rounds_are_seldom_tried_with_fewer_threads():
+    ideal = 5 / 0.002
+
+    assert rounds_within(5.0, lambda threads, number: 4 * MILLISECOND / threads) > 0.95 * ideal
+
+
+def test_threads_come_back_soon_where_rounds_are_long():
+    ideal = 5 / 0.002
+
+    def late_every_second(threads, number):
+        return (12 if threads > 1 and number % 500 == 499 else 4 / threads) * MILLISECOND
+
+    assert rounds_within(5.0, late_every_second) > 0.9 * ideal
+
+
 def test_a_level_outlasts_a_time_with_fewer_threads():
     pace = _kernels.Pace(200.0)
     after(pace, 0.1, idle)
@@ -126,6 +153,17 @@ def test_a_core_that_is_lost_whenever_it_is_used_is_tried_less_and_less_often():
     assert gaps[0] >= 50
     assert (gaps[1:4] > 1.9 * gaps[:3]).all()
     assert gaps.max() <= 1_010
+
+
+def test_time_in_which_nobody_uses_a_core_says_nothing_about_it():
+    # Short calls far apart, each of which would lose the core after some milliseconds.
+    cores, n_lost = _kernels.LostCores(), 0
+    for start in np.arange(0, 10_000, 120.0):
+        if not cores.are_lost(start * MILLISECOND):
+            cores.lose((start + 4) * MILLISECOND)
+            n_lost += 1
+
+    assert n_lost <= 15
 
 
 def test_a_core_is_used_again_soon_where_it_is_lost_now_and_then():
