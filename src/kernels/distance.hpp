@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -49,9 +50,15 @@ inline double unit_scale(double largest) {
 }
 
 inline double largest_magnitude(std::span<const double> values) {
-    double largest = 0.0;
-    for (const double value : values) largest = std::max(largest, std::abs(value));
-    return largest;
+    // Several at a time, since each comparison waits for the one before.
+    constexpr std::size_t n_lanes = 16;
+    std::array<double, n_lanes> largest{};
+    std::size_t i = 0;
+    for (; i + n_lanes <= values.size(); i += n_lanes)
+        for (std::size_t lane = 0; lane < n_lanes; ++lane)
+            largest[lane] = std::max(largest[lane], std::abs(values[i + lane]));
+    for (; i < values.size(); ++i) largest[0] = std::max(largest[0], std::abs(values[i]));
+    return *std::ranges::max_element(largest);
 }
 
 inline double unit_scale(std::span<const double> values) {

@@ -25,9 +25,12 @@ template <class T>
 LargeArray<T> large_array(std::size_t n) {
     static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
     constexpr std::size_t page = std::size_t{1} << 21;
+    constexpr std::size_t line = 64;
+    static_assert(alignof(T) <= line);
     const std::size_t n_bytes = n * sizeof(T);
     const bool is_large = n_bytes >= 2 * page;
-    void* array = is_large ? std::aligned_alloc(page, (n_bytes + page - 1) / page * page) : std::malloc(n_bytes + 1);
+    const std::size_t alignment = is_large ? page : line;
+    void* array = std::aligned_alloc(alignment, (n_bytes / alignment + 1) * alignment);
     if (!array) throw std::bad_alloc();
 #if defined(__linux__)
     if (is_large) madvise(array, n_bytes, MADV_HUGEPAGE);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "distance.hpp"
+#include "large_array.hpp"
 #include "pool.hpp"
 #include "principal_axes.hpp"
 #include "rows.hpp"
@@ -163,13 +164,22 @@ class LatticeScreen {
     std::size_t n_places() const { return n_blocks_ * block_size; }
     bool holds(std::size_t place) const { return living_[block_of(place)] >> place % block_size & 1; }
 
-    // Takes records in spatial order with their turned coordinates, `width()` floats each, the surplus ones zero, and
-    // the most that one of them has in coordinates left out.
-    void lay_out(std::vector<float> turned, std::vector<std::uint32_t> records, double hidden) {
+    // Room for some records in spatial order. Threads put them there, with their turned coordinates, `width()` floats
+    // each, the surplus ones zero.
+    void make_room(std::size_t n) {
+        size_ = n;
+        turned_ = large_array<float>(whole_blocks(n) * width_);
+        records_ = large_array<std::uint32_t>(whole_blocks(n));
+        lines_ = large_array<Line>(whole_blocks(n) / block_size * lines_per_block(quads_));
+    }
+    void put(std::size_t place, std::uint32_t record, const float* turned) {
+        records_[place] = record;
+        std::copy_n(turned, width_, &turned_[place * width_]);
+    }
+
+    // Codes what has been put there. None of the records has more in coordinates left out.
+    void lay_out(double hidden) {
         hidden_ = hidden;
-        turned_ = std::move(turned);
-        records_ = std::move(records);
-        size_ = records_.size();
         lay_out();
     }
 
@@ -178,11 +188,13 @@ class LatticeScreen {
         leaving_.clear();
         std::vector<std::uint32_t> begins(n_blocks_, 0);
         for (std::size_t b = 1; b < n_blocks_; ++b) begins[b] = begins[b - 1] + n_living(b - 1);
-        // Buffers are kept: new ones would have to be cleared, and mapped by the system page by page.
+        // Both are kept: new ones would have to be mapped by the system page by page.
+        if (!records_before_) {
+            turned_before_ = large_array<float>(whole_blocks(size_) * width_);
+            records_before_ = large_array<std::uint32_t>(whole_blocks(size_));
+        }
         turned_before_.swap(turned_);
         records_before_.swap(records_);
-        turned_.resize(whole_blocks(size_) * width_);
-        records_.resize(whole_blocks(size_));
         pool_.split(n_blocks_, static_cast<double>(block_size * width_),
                     [&](std::size_t, std::size_t from, std::size_t to) {
                         for (std::size_t b = from; b < to; ++b) {
@@ -273,7 +285,8 @@ class LatticeScreen {
     std::size_t n_at_once() const {
         if (work_per_question_ >= 2 * Pace::least_share && pool_.can_share()) return most_questions;
         const bool reads_all = skips_[false].n_left > 0 && skips_[true].n_left > 0;
-        return reads_all && lines_.size() * sizeof(Line) > cache_of_a_core ? most_questions / 2 : 1;
+        const std::size_t n_bytes = n_blocks_ * lines_per_block(quads_) * sizeof(Line);
+        return reads_all && n_bytes > cache_of_a_core ? most_questions / 2 : 1;
     }
 
     // Says that a question will be asked with this block as its home.
@@ -290,7 +303,7 @@ class LatticeScreen {
         std::vector<std::vector<std::uint32_t>> found(pool_.size());
         pool_.split(n_blocks_, 100.0, [&](std::size_t thread, std::size_t from, std::size_t to) {
             Hits hits;
-            for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, limits.sieve, hits)) < to; ++b)
+            for (std::size_t b = from; (b = loops_.scan(lines_.get(), b, to, limits.sieve, hits)) < to; ++b)
                 for (std::uint64_t left = hits.far & living_[b]; left; left &= left - 1) {
                     const std::size_t place = b * block_size + static_cast<std::size_t>(std::countr_zero(left));
                     if (measure(records_[place], point) >= radius2)
@@ -537,7 +550,7 @@ class LatticeScreen {
     void scan(Look& look, std::size_t from, std::size_t to) const {
         Findings& findings = look.findings;
         Hits hits;
-        for (std::size_t b = from; (b = loops_.scan(lines_.data(), b, to, findings.limits.sieve, hits)) < to; ++b) {
+        for (std::size_t b = from; (b = loops_.scan(lines_.get(), b, to, findings.limits.sieve, hits)) < to; ++b) {
             for (std::uint64_t left = (hits.near | hits.far) & living_[b]; left; left &= left - 1) {
                 const std::size_t place = b * block_size + static_cast<std::size_t>(std::countr_zero(left));
                 for (std::size_t j = 0; j < width_; j += 16) __builtin_prefetch(&turned_[place * width_ + j]);
@@ -781,11 +794,8 @@ class LatticeScreen {
     void lay_out() {
         size_laid_out_ = size_;
         n_blocks_ = (size_ + block_size - 1) / block_size;
-        turned_.resize(n_blocks_ * block_size * width_);
-        records_.resize(n_blocks_ * block_size);
         living_.assign(n_blocks_, ~std::uint64_t{0});
         if (size_ % block_size) living_.back() = (std::uint64_t{1} << size_ % block_size) - 1;
-        lines_.resize(n_blocks_ * lines_per_block(quads_));
         lower_.resize(n_dims_ * n_blocks_);
         upper_.resize(n_dims_ * n_blocks_);
         for (auto* floats : {&outer_, &least2_, &greatest2_}) floats->resize(n_blocks_);
@@ -921,8 +931,8 @@ class LatticeScreen {
     std::size_t size_ = 0;
     std::size_t size_laid_out_ = 0;
     std::size_t n_blocks_ = 0;
-    std::vector<float> turned_, turned_before_;  // before gaps were closed
-    std::vector<std::uint32_t> records_, records_before_;
+    LargeArray<float> turned_, turned_before_;  // before gaps were closed
+    LargeArray<std::uint32_t> records_, records_before_;
     std::vector<std::uint64_t> living_;   // of each block, a bit for each record that is there
     std::vector<std::uint32_t> leaving_;  // places of records that are no longer there, but whose codes are
 
@@ -936,7 +946,7 @@ class LatticeScreen {
     double turn_error_ = 0;
     double rounding_ = 0;  // of the estimate of a squared distance, relative
     double hidden_ = 0;    // the most a record has in coordinates left out; not in steps
-    std::vector<Line> lines_;
+    LargeArray<Line> lines_;
 
     // Boxes of the blocks, column by column, and the largest distances of their records from the middle.
     std::vector<float> lower_, upper_, outer_;

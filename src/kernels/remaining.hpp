@@ -10,12 +10,14 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "distance.hpp"
 #include "exact_sum.hpp"
+#include "large_array.hpp"
 #include "lattice_screen.hpp"
 #include "outermost_records.hpp"
 #include "pool.hpp"
@@ -138,6 +140,8 @@ class Remaining {
     static constexpr std::uint32_t in_rim = 0x80000000;
     // Number of records that are fetched ahead.
     static constexpr std::size_t n_ahead = 8;
+    // Number of records laid out at a time.
+    static constexpr std::size_t piece_size = 1024;
 
     // The answer if all records are in the rim.
     Answer search_rim(const Question& question) {
@@ -198,39 +202,60 @@ class Remaining {
     // Makes the outermost records the rim, and lays out the others in spatial order.
     void settle() {
         const std::size_t width = core_.width();
-        std::vector<float> turned(size_ * width, 0.0f);
-        std::vector<double> radius2(size_);
-        std::vector<double> hidden2(size_);
+        const auto turned = large_array<float>(size_ * width);
+        const auto radius2 = large_array<double>(size_);
+        const auto hidden2 = large_array<double>(size_);
         pool_.split(size_, 10.0 * static_cast<double>(n_dims_), [&](std::size_t, std::size_t from, std::size_t to) {
             std::vector<double> row(n_dims_);
-            std::vector<double> coordinates(n_dims_);
+            std::vector<double> coordinates(width, 0.0);
             for (std::size_t i = from; i < to; ++i) {
                 radius2[i] = squared_distance(scaled(i, row), anchor_);
                 hidden2[i] = turn_.apply(row, coordinates);
-                std::copy_n(coordinates.begin(), turn_.n_kept(), &turned[i * width]);
+                std::copy_n(coordinates.begin(), width, &turned[i * width]);
             }
         });
-        const std::vector<std::uint32_t> order = spatial_order({turned.data(), size_, width}, block_size, pool_);
-        const double limit = rim_radius2(radius2);
-        std::vector<std::uint32_t> records;
-        double largest_hidden2 = 0;
-        records.reserve(size_);
-        for (const std::uint32_t record : order) {
-            if (radius2[record] > limit) {
+        const SpatialOrder order({turned.get(), size_, width}, block_size, pool_);
+        const double limit = rim_radius2({radius2.get(), radius2.get() + size_});
+
+        // Pieces of the order go to the core side by side, so the number of core records before each has to be known.
+        const std::size_t n_pieces = (size_ + piece_size - 1) / piece_size;
+        const auto in_piece = [&](std::size_t piece, const auto& visit) {
+            for (std::size_t i = piece * piece_size; i < std::min((piece + 1) * piece_size, size_); ++i) visit(order[i]);
+        };
+        const double time = 10.0 * piece_size;
+        std::vector<std::size_t> begins(n_pieces + 1, 0);
+        pool_.split(n_pieces, time, [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t piece = from; piece < to; ++piece) {
+                std::size_t n_inside = 0;
+                in_piece(piece, [&](std::uint32_t record) { n_inside += radius2[record] <= limit; });
+                begins[piece + 1] = n_inside;
+            }
+        });
+        std::partial_sum(begins.begin(), begins.end(), begins.begin());
+        core_.make_room(begins.back());
+
+        struct Outer {
+            std::uint32_t record, home;
+        };
+        std::vector<std::vector<Outer>> outer(n_pieces);
+        std::vector<double> largest_hidden2(n_pieces, 0.0);
+        pool_.split(n_pieces, 2 * time, [&](std::size_t, std::size_t from, std::size_t to) {
+            for (std::size_t piece = from; piece < to; ++piece) {
+                std::size_t place = begins[piece];
+                in_piece(piece, [&](std::uint32_t record) {
+                    if (radius2[record] > limit) return outer[piece].push_back({record, core_.block_of(place)});
+                    core_.put(place, record, &turned[record * width]);
+                    largest_hidden2[piece] = std::max(largest_hidden2[piece], hidden2[record]);
+                    place_[record] = static_cast<std::uint32_t>(place++);
+                });
+            }
+        });
+        for (const auto& some : outer)
+            for (const auto [record, home] : some) {
                 place_[record] = static_cast<std::uint32_t>(rim_.n_slots()) | in_rim;
-                rim_.insert(record, scaled(record, row_), core_.block_of(records.size()));
-            } else {
-                place_[record] = static_cast<std::uint32_t>(records.size());
-                records.push_back(record);
-                largest_hidden2 = std::max(largest_hidden2, hidden2[record]);
+                rim_.insert(record, scaled(record, row_), home);
             }
-        }
-        std::vector<float> coordinates(records.size() * width);
-        pool_.split(records.size(), static_cast<double>(width), [&](std::size_t, std::size_t from, std::size_t to) {
-            for (std::size_t place = from; place < to; ++place)
-                std::copy_n(&turned[records[place] * width], width, &coordinates[place * width]);
-        });
-        core_.lay_out(std::move(coordinates), std::move(records), std::sqrt(largest_hidden2));
+        core_.lay_out(std::sqrt(*std::ranges::max_element(largest_hidden2)));
     }
 
     // The squared radius that about rim_target() records exceed; where the outermost all tie, they all do.

@@ -34,6 +34,7 @@ class SpatialOrder {
                   [&](std::size_t, std::size_t r) { halve_to_the_end(runs[r]); });
     }
 
+    std::uint32_t operator[](std::size_t i) const { return record_of(keyed_[i]); }
     std::vector<std::uint32_t> records() const {
         std::vector<std::uint32_t> order(keyed_.size());
         std::ranges::transform(keyed_, order.begin(), record_of);

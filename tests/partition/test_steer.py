@@ -7,8 +7,6 @@ from shoal import ParameterError, partition
 from shoal.partition import ALGORITHMS
 from shoal.partition.steer import steer
 
-RNG = np.random.default_rng(0)
-
 
 def test_attributes_are_scaled_to_their_weights():
     steered = steer(np.zeros((3, 1)), [[10, 7], [20, 7], [30, 7]], [4, 5])
@@ -17,14 +15,15 @@ def test_attributes_are_scaled_to_their_weights():
 
 
 def test_a_weight_of_zero_changes_nothing():
-    X = RNG.normal(size=(60, 2))
+    X = np.random.default_rng(0).normal(size=(60, 2))
 
     np.testing.assert_array_equal(partition(steer(X, np.arange(60), 0), 5, "mdav"), partition(X, 5, "mdav"))
 
 
-@pytest.mark.parametrize("method", [method for method in ALGORITHMS if method != "univariate"])
+# The cells of V-MDAV vary in size, so that fewer than k records of a region may be left for the last one.
+@pytest.mark.parametrize("method", [method for method in ALGORITHMS if method not in ("univariate", "vmdav")])
 def test_a_large_weight_keeps_cells_within_regions_without_strata(method):
-    X, region = RNG.random((120, 2)), np.repeat([0, 1, 2], 40)
+    X, region = np.random.default_rng(0).random((120, 2)), np.repeat([0, 1, 2], 40)
     labels = partition(steer(X, region, 1000), 4, method, 1)
 
     for cell in range(labels.max() + 1):
@@ -33,7 +32,7 @@ def test_a_large_weight_keeps_cells_within_regions_without_strata(method):
 
 @pytest.mark.parametrize("method", ["mdav", "auto", "tfrp"])
 def test_a_large_weight_on_time_makes_cells_of_successors(method):
-    X = RNG.random((60, 2))
+    X = np.random.default_rng(0).random((60, 2))
     labels = partition(steer(X, np.arange(60), 1e6), 5, method, 1)
 
     for cell in range(labels.max() + 1):
