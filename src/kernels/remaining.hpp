@@ -160,7 +160,9 @@ class Remaining {
         pool_.split(X_.size(), 5.0 * static_cast<double>(n_dims_),
                     [&](std::size_t thread, std::size_t from, std::size_t to) {
                         std::vector<double> row(n_dims_);
-                        for (std::size_t i = from; i < to; ++i) parts[thread].add(scaled(i, row));
+                        ExactSums part(n_dims_);  // of its own, since lines of cache hold parts of two threads
+                        for (std::size_t i = from; i < to; ++i) part.add(scaled(i, row));
+                        parts[thread].add(part);
                     });
         for (const ExactSums& part : parts) sums_.add(part);
         std::vector<double> mean(n_dims_);
