@@ -815,6 +815,7 @@ NB_MODULE(_kernels, module) {
         .def(nb::init<>())
         .def("lose", &LostCores::lose, "now"_a)
         .def("are_lost", &LostCores::are_lost, "now"_a)
+        .def("use", &LostCores::use, "now"_a)
         .def_static("left_of", &LostCores::left_of, "n_threads"_a);
     nb::class_<Pace>(module, "Pace", "How many threads pay for rounds of one kind of work; for tests.")
         .def(nb::init<double>(), "time_per_item"_a)
@@ -823,7 +824,7 @@ NB_MODULE(_kernels, module) {
             "note",
             [](Pace& pace, std::size_t n_items, std::size_t n_threads, std::size_t n_present, double time,
                std::size_t own_items,
-               double own_time) { pace.note({n_items, n_threads, n_present, time, own_items, own_time}); },
+               double own_time) { return pace.note({n_items, n_threads, n_present, time, own_items, own_time}); },
             "n_items"_a, "n_threads"_a, "n_present"_a, "time"_a, "own_items"_a, "own_time"_a);
     module.def("mdav", &mdav, "X"_a, "k"_a, "threads"_a, "progress"_a.none(), "simd"_a = "",
                "Partition by MDAV: labels of shape (n_records,).");

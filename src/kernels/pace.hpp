@@ -31,11 +31,10 @@ class LostCores {
         last_ = now;
         return again;
     }
-    // Asked whenever all cores could be used.
-    bool are_lost(double now) {
-        if (now < until_) return true;
+    bool are_lost(double now) const { return now < until_; }
+    // Says that all cores are used.
+    void use(double now) {
         if (tried_ < until_) tried_ = now;
-        return false;
     }
 
     // The threads that are left of some when one has lost its core.
@@ -71,6 +70,11 @@ class Pace {
 
     double work(std::size_t n_items) const { return static_cast<double>(n_items) * time_per_item_; }
 
+    // Whether a round is long enough for threads to be woken, so that it matters who comes.
+    bool is_long(std::size_t n_items, std::size_t n_threads) const {
+        return work(n_items) >= time_to_come * static_cast<double>(n_threads);
+    }
+
     std::size_t threads(std::size_t n_items, std::size_t most) {
         // What was measured with another number of threads says nothing; the level remains for when they are back.
         if (std::max<std::size_t>(most, 1) != most_) start(0);
@@ -84,12 +88,40 @@ class Pace {
         return std::max<std::size_t>(std::min(trial_ > 0 ? trial_ : level_, by_work_), 1);
     }
 
-    void note(const Round& round) {
+    // Says whether one of its threads must have lost its core: it was late, or long rounds have had threads in vain.
+    bool note(const Round& round) {
         const double ideal = work(round.n_items) / static_cast<double>(std::max<std::size_t>(round.n_present, 1));
         const bool late = known_ && round.time > 3 * ideal + lateness;
         learn(round, late ? 1.25 : 4.0);
-        if (by_work_ < 2 || round.time > longest) return;
-        if (late && round.n_threads > 1) return fall(round.n_threads);
+        if (by_work_ < 2 || round.time > longest) return false;
+        const bool several = round.n_threads > 1;
+        const bool in_vain = several && !late && were_in_vain(round);
+        if (in_vain || (several && late))
+            fall(round.n_threads);
+        else
+            compare(round);
+        return several && (late || (in_vain && is_long(round.n_items, round.n_threads)));
+    }
+
+  private:
+    // Whether the threads of the last rounds were of no use: they took about as long as one would have, or more than a
+    // quarter of those called did not come, although there was time to wake them.
+    bool were_in_vain(const Round& round) {
+        if (is_long(round.n_items, round.n_threads)) {
+            n_called_ += round.n_threads - 1;
+            n_absent_ += round.n_threads - round.n_present;
+        }
+        shared_time_ += round.time;
+        shared_work_ += 0.9 * work(round.n_items) + time_to_begin;
+        if (++n_shared_ < 16) return false;
+        const bool in_vain = 4 * n_absent_ > n_called_ || shared_time_ > shared_work_;
+        n_shared_ = n_called_ = n_absent_ = 0;
+        shared_time_ = shared_work_ = 0;
+        return in_vain;
+    }
+
+    // With what rounds with more threads or fewer take.
+    void compare(const Round& round) {
         // With another number of threads, data move from cache to cache at first.
         if (n_first_ < n_cold) {
             ++n_first_;
@@ -103,7 +135,6 @@ class Pace {
         if (trial_ == 0 && time_ >= pause_) begin_trial();
     }
 
-  private:
     // As many threads as there are shares; about as many, if that is the number of the round before: with another
     // number each thread gets another part of the data, which is not in its cache.
     std::size_t steady(double shares) {
@@ -113,8 +144,11 @@ class Pace {
     }
 
     static constexpr double longest = 20'000'000;      // longer rounds are too few to learn from
+    static constexpr double time_to_come = 30'000;     // a thread that is asleep is there by then
+    static constexpr double time_to_begin = 5'000;     // what a round takes beside the work
     static constexpr double first_pause = 8'000'000;   // between trials
     static constexpr double quiet_pause = 30'000'000;  // until threads that were given back are tried again
+    static constexpr double longest_quiet_pause = 250'000'000;  // a hundred times what a trial costs at most
     static constexpr double longest_pause = 2'000'000'000;
     static constexpr std::size_t n_cold = 4;    // rounds after a change that say nothing
     static constexpr std::size_t many = 128;    // rounds to judge by: they are not all alike
@@ -135,7 +169,7 @@ class Pace {
     }
 
     void fall(std::size_t n_threads) {
-        pause_ = std::clamp(trial_ > level_ ? 4 * pause_ : quiet_pause, quiet_pause, longest_pause);
+        pause_ = trial_ > level_ ? std::clamp(2 * pause_, quiet_pause, longest_quiet_pause) : quiet_pause;
         // A trial of more threads is over, and the level remains.
         if (trial_ <= level_) level_ = LostCores::left_of(n_threads);
         upwards_ = true;
@@ -177,6 +211,8 @@ class Pace {
     double pause_ = first_pause;
     double items_ = 0, time_ = 0;  // since the last change
     std::size_t n_first_ = 0, n_rounds_ = 0;
+    std::size_t n_shared_ = 0, n_called_ = 0, n_absent_ = 0;  // in the last rounds of several threads
+    double shared_time_ = 0, shared_work_ = 0;
     double speed_ = 0;  // of the level, before the trial
 };
 

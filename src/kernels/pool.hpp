@@ -54,8 +54,11 @@ class Pool {
         split({n, true, backwards}, pace, task);
     }
 
-    // The same for items that take about so many nanoseconds each.
+    // The same for items that take about so many nanoseconds each. It is for single rounds, which threads have to be
+    // woken for.
     void split(std::size_t n, double time_per_item, const Task& task) {
+        const bool is_short = time_per_item * static_cast<double>(n) < worth_waking && Pace::least_share > 0;
+        if (is_short && n > 0) return task(0, 0, n);
         Pace pace(time_per_item);
         split({n, false, false}, pace, task);
     }
@@ -96,6 +99,9 @@ class Pool {
     using Time = std::chrono::steady_clock::time_point;
     // Longer than what the calling thread does between two passes of MDAV, about as long as it takes to wake a thread.
     static constexpr double spin_time = 100'000;
+    // Work, all threads together.
+    static constexpr double worth_waking = 200'000;
+    static constexpr double worth_starting = 2'000'000;
     // Pieces are not shorter, unless shares are.
     static constexpr double least_piece = 1'000;
     static constexpr std::size_t most_threads = 1024;
@@ -140,12 +146,14 @@ class Pool {
             if (n > 0) task(0, 0, n);
             return;
         }
-        const std::size_t n_threads = started(pace.threads(n, most_at(now())));
         const Time begin = now();
+        const std::size_t n_threads = started(pace.threads(n, most_at(begin)), pace.work(n));
+        if (n_threads > n_left_ && pace.is_long(n, n_threads)) lost_cores().use(in_nanoseconds(begin));
         if (n_threads == 1) {
             if (n > 0) task(0, 0, n);
             const double time = since(begin);
-            return pace.note({n, 1, 1, time, n, time});
+            pace.note({n, 1, 1, time, n, time});
+            return;
         }
         const double share = pace.work(n) / static_cast<double>(n_threads);
         const std::size_t most_pieces = std::max<std::size_t>(n / n_threads, 1);
@@ -179,8 +187,11 @@ class Pool {
         return std::chrono::duration<double, std::nano>(time.time_since_epoch()).count();
     }
 
-    // Starts threads up to a number; returns how many there are, if the system has no more.
-    std::size_t started(std::size_t n_wanted) {
+    // Starts threads up to a number for a round of so much work; returns how many there are, if the system has no more.
+    // Where the work of all rounds is little, none is: starting one takes time, and where another program holds its
+    // core, a time slice.
+    std::size_t started(std::size_t n_wanted, double work) {
+        if (n_started_ == 1 && n_wanted > 1 && (unshared_ += work) < worth_starting && Pace::least_share > 0) return 1;
         try {
             for (; n_started_ < n_wanted; ++n_started_)
                 seats_[n_started_].thread = std::thread([this, t = n_started_] { serve(t); });
@@ -209,11 +220,12 @@ class Pool {
         const double until_own_end = since(begin);
         open_.store(0);
         wait_for_all();
-        if (since(begin) > 2 * until_own_end + Pace::lateness) lose_core();
+        const bool waited = since(begin) > 2 * until_own_end + Pace::lateness;
         std::size_t n_present = 1;
         for (std::size_t t = 1; t < shares_.n_threads; ++t)
             n_present += seats_[t].round == round && seats_[t].n_done > 0;
-        pace.note({shares_.n, shares_.n_threads, n_present, since(begin), own_items, own_time});
+        const bool late = pace.note({shares_.n, shares_.n_threads, n_present, since(begin), own_items, own_time});
+        if (waited || late) lose_core();
         if (const auto failure = std::exchange(failure_, nullptr)) std::rethrow_exception(failure);
     }
 
@@ -346,6 +358,7 @@ class Pool {
     std::size_t size_;
     std::size_t n_available_;    // of them, once the system has refused to start one
     std::size_t n_started_ = 1;  // the calling thread is there
+    double unshared_ = 0;        // work that threads would have shared, before they were started
     std::size_t n_left_;         // threads of a round while cores are lost
     std::vector<Seat> seats_;
     Shares shares_;

@@ -66,11 +66,38 @@ def test_on_an_idle_machine_nearly_all_rounds_have_all_threads():
 
 def test_a_round_that_lost_a_time_slice_gives_a_thread_back_at_once():
     pace = _kernels.Pace(200.0)
-    for time in (100 * MICROSECOND, 4 * MILLISECOND):
+    for time, lost in ((100 * MICROSECOND, False), (4 * MILLISECOND, True)):
         assert pace.threads(1_000, 2) == 2
-        pace.note(1_000, 2, 2, time, 500, 100 * MICROSECOND)
+        assert pace.note(1_000, 2, 2, time, 500, 100 * MICROSECOND) == lost
 
     assert pace.threads(1_000, 2) == 1
+
+
+def test_threads_that_often_do_not_come_are_given_back():
+    pace = _kernels.Pace(200.0)
+    lost = [pace.threads(1_000, 2) == 2 and pace.note(1_000, 2, 2 - i % 2, 150e3, 500, 100e3) for i in range(16)]
+
+    assert lost == [False] * 15 + [True]
+    assert pace.threads(1_000, 2) == 1
+
+
+def test_threads_without_which_short_rounds_would_be_faster_are_given_back():
+    pace = _kernels.Pace(200.0)
+    for _ in range(16):
+        assert pace.threads(150, 2) == 2
+        # Other kinds of rounds need not share this.
+        assert not pace.note(150, 2, 2, 60e3, 75, 15e3)
+
+    assert pace.threads(150, 2) == 1
+
+
+@pytest.mark.parametrize(("every", "n_items"), [(8, 1_000), (2, 250)])
+def test_threads_that_seldom_miss_a_round_or_only_short_ones_stay(every, n_items):
+    pace = _kernels.Pace(200.0)
+    for i in range(100):
+        assert pace.threads(n_items, 2) == 2
+        present = 1 if i % every == 0 else 2
+        assert not pace.note(n_items, 2, present, 100.0 * n_items, n_items // 2, 100.0 * n_items)
 
 
 def test_where_another_program_holds_one_of_two_cores_one_thread_is_left_nearly_always():
@@ -141,7 +168,10 @@ def losses(attempts_fail):
     """Return when a core is lost in 10 simulated seconds, in milliseconds, if it is used whenever it is not lost."""
     cores, times = _kernels.LostCores(), []
     for now in np.arange(0, 10_000, 4.0):
-        if not cores.are_lost(now * MILLISECOND) and attempts_fail(now):
+        if cores.are_lost(now * MILLISECOND):
+            continue
+        cores.use(now * MILLISECOND)
+        if attempts_fail(now):
             cores.lose(now * MILLISECOND)
             times.append(now)
     return times
@@ -160,6 +190,7 @@ def test_time_in_which_nobody_uses_a_core_says_nothing_about_it():
     cores, n_lost = _kernels.LostCores(), 0
     for start in np.arange(0, 10_000, 120.0):
         if not cores.are_lost(start * MILLISECOND):
+            cores.use(start * MILLISECOND)
             cores.lose((start + 4) * MILLISECOND)
             n_lost += 1
 
