@@ -87,10 +87,11 @@ def tasks(quick: bool) -> Iterator[Task]:
 
 
 def small_tasks(quick: bool) -> Iterator[Task]:
-    """Yield the sizes at which one busy core of two was worst."""
+    """Yield the sizes at which one busy core of two was worst, and the one with a goal for two idle ones."""
     for n in (5_000, 50_000) if quick else (5_000, 50_000, 500_000):
         for method in ("mdav", "auto"):
             yield Task(method, n, 10)
+    yield Task("mdav", 25_000 if quick else 500_000)
 
 
 @contextmanager

@@ -143,16 +143,16 @@ class Pace {
         return steady_;
     }
 
-    static constexpr double longest = 20'000'000;      // longer rounds are too few to learn from
-    static constexpr double time_to_come = 30'000;     // a thread that is asleep is there by then
-    static constexpr double time_to_begin = 5'000;     // what a round takes beside the work
-    static constexpr double first_pause = 8'000'000;   // between trials
-    static constexpr double quiet_pause = 30'000'000;  // until threads that were given back are tried again
+    static constexpr double longest = 20'000'000;               // longer rounds are too few to learn from
+    static constexpr double time_to_come = 30'000;              // a thread that is asleep is there by then
+    static constexpr double time_to_begin = 5'000;              // what a round takes beside the work
+    static constexpr double first_pause = 8'000'000;            // between trials
+    static constexpr double quiet_pause = 30'000'000;           // until threads that were given back are tried again
     static constexpr double longest_quiet_pause = 250'000'000;  // a hundred times what a trial costs at most
     static constexpr double longest_pause = 2'000'000'000;
-    static constexpr std::size_t n_cold = 4;    // rounds after a change that say nothing
-    static constexpr std::size_t many = 128;    // rounds to judge by: they are not all alike
-    static constexpr std::size_t few = 8;       // enough, if they took long
+    static constexpr std::size_t n_cold = 4;  // rounds after a change that say nothing
+    static constexpr std::size_t many = 128;  // rounds to judge by: they are not all alike
+    static constexpr std::size_t few = 8;     // enough, if they took long
     static constexpr double long_enough = 10'000'000;
     static constexpr double worth_it = 1.05;
 

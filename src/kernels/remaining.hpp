@@ -222,7 +222,8 @@ class Remaining {
         // Pieces of the order go to the core side by side, so the number of core records before each has to be known.
         const std::size_t n_pieces = (size_ + piece_size - 1) / piece_size;
         const auto in_piece = [&](std::size_t piece, const auto& visit) {
-            for (std::size_t i = piece * piece_size; i < std::min((piece + 1) * piece_size, size_); ++i) visit(order[i]);
+            for (std::size_t i = piece * piece_size; i < std::min((piece + 1) * piece_size, size_); ++i)
+                visit(order[i]);
         };
         const double time = 10.0 * piece_size;
         std::vector<std::size_t> begins(n_pieces + 1, 0);
