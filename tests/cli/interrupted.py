@@ -24,7 +24,5 @@ def stop_in(module, name, delay, number):
 
 if __name__ == "__main__":
     module, name, delay, which, *arguments = sys.argv[1:]
-    # Where tests run in the background, the shell has them ignore Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     stop_in(module, name, float(delay), signal.Signals[which])
     import_module("shoal.cli").main(arguments)

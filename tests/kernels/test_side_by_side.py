@@ -1,5 +1,6 @@
 """Calls of kernels side by side: results in order, the first failure raised, fewer threads where there are no more."""
 
+import signal
 import threading
 import time
 
@@ -46,6 +47,25 @@ def test_an_interrupt_in_the_calling_thread_is_raised():
 
     with pytest.raises(KeyboardInterrupt):
         side_by_side(call, range(3), 2)
+
+
+def test_ctrl_c_while_the_others_are_waited_for_is_raised_when_they_have_ended():
+    begun, ended = threading.Event(), threading.Event()
+    caller = threading.get_ident()
+
+    def call(item, check):
+        if threading.get_ident() == caller:
+            begun.wait(10)
+        else:
+            begun.set()
+            time.sleep(0.2)  # the caller has nothing left to do, and waits
+            signal.pthread_kill(caller, signal.SIGINT)
+            time.sleep(0.5)
+            ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(call, range(2), 2)
+    assert ended.is_set()
 
 
 def test_a_piece_that_is_split_itself_ends_when_another_piece_fails():

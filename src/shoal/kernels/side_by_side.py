@@ -24,14 +24,9 @@ def side_by_side(call: Call[Item, Result], items: Iterable[Item], threads: int) 
     are used.
     """
     work = _Work(call, items)
-    helpers = _started(work.run, threads - 1)
+    work.call_helpers(threads - 1)
     work.run()
-    while any(helper.is_alive() for helper in helpers):
-        try:
-            for helper in helpers:
-                helper.join()
-        except BaseException as failure:
-            work.stop(failure)
+    work.wait_for_helpers()
     if work.failure is not None:
         raise work.failure
     return [work.results[number] for number in range(len(work.results))]
@@ -59,19 +54,6 @@ def column_by_column(call: Callable[[Item], Result], columns: Sequence[Item], n_
         yield from side_by_side(alone, columns[start : start + threads], threads)
 
 
-def _started(run: Callable[[], None], n_threads: int) -> list[threading.Thread]:
-    """Start threads, or as many as the system allows."""
-    helpers: list[threading.Thread] = []
-    for _ in range(n_threads):
-        helper = threading.Thread(target=run, daemon=True)
-        try:
-            helper.start()
-        except RuntimeError:
-            break
-        helpers.append(helper)
-    return helpers
-
-
 class _Work(Generic[Item, Result]):
     """Items that threads take one by one, and their results."""
 
@@ -79,8 +61,39 @@ class _Work(Generic[Item, Result]):
         self._call = call
         self._items = enumerate(items)
         self._lock = threading.Lock()
+        self._helping: list[threading.Lock] = []  # each is held by its helper while that is at work
         self.results: dict[int, Result] = {}
         self.failure: BaseException | None = None
+
+    def call_helpers(self, n: int) -> None:
+        """Start threads, or as many as the system allows."""
+        try:
+            for _ in range(n):
+                self._helping.append(threading.Lock())
+                threading.Thread(target=self._help, args=(self._helping[-1],), daemon=True).start()
+        except RuntimeError:
+            return
+        except BaseException as failure:
+            self.stop(failure)
+
+    def _help(self, helping: threading.Lock) -> None:
+        with helping:
+            self.run()
+
+    def wait_for_helpers(self) -> None:
+        """Wait for helpers that are at work, also after Ctrl-C; one that comes later finds nothing to do.
+
+        Their locks are waited for: up to Python 3.12 a thread counts as ended once waiting for it was interrupted. If
+        one of them went on inside a kernel when Python ends, the process would be aborted.
+        """
+        while True:
+            try:
+                for helping in self._helping:
+                    with helping:
+                        pass
+                return
+            except BaseException as failure:
+                self.stop(failure)
 
     def run(self) -> None:
         try:

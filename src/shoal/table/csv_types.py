@@ -4,7 +4,6 @@ A column gets a type only if every value has that type and the conversion is los
 plus and integers of more than 64 bits stay text.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal import kernels
 from shoal.errors import FileError
 from shoal.table.csv_fields import FieldReading, as_dates, grouped_pattern, ungrouped, without_nulls
 
@@ -49,7 +49,8 @@ def infer(
             return Typed(found.column, "")
         return found
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    # If several columns cannot be read, the first of them is named, whatever the threads.
+    with ThreadPoolExecutor(kernels.n_threads()) as pool:
         typed = list(pool.map(typed_column, table.column_names))
     by_mark = {mark: [n for n, t in zip(table.column_names, typed, strict=True) if t.mark == mark] for mark in ".,"}
     if by_mark["."] and by_mark[","]:

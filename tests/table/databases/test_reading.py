@@ -199,8 +199,6 @@ def test_every_command_reads_a_database(store):
 def test_reading_stops_at_ctrl_c(duck):
     code = (
         "import os, signal, sys, threading, shoal.table\n"
-        # A shell starts programs in the background with Ctrl-C ignored.
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
         "    while True: shoal.table.read(sys.argv[1], table='people')\n"
