@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <utility>
 
 namespace shoal {
 
@@ -55,9 +56,9 @@ class LostCores {
 
 // One for each kind of round. It knows nothing of clocks and threads, so that a test can simulate both.
 //
-// The level is the number of threads that rounds may have. It falls at once after a round that was late by about a time
-// slice of the operating system: another program holds a core, and a thread that had begun lost it. Otherwise a few
-// rounds are tried with more or fewer threads now and then, and the level follows if they were faster.
+// The level is the number of threads that rounds may have. A round that was late by about a time slice of the operating
+// system has lost a core to another program: that is reported, and if it happens again soon, the level falls. Otherwise
+// a few rounds are tried with more or fewer threads now and then, and the level follows if they were faster.
 class Pace {
   public:
     explicit Pace(double time_per_item) : time_per_item_(time_per_item) {}
@@ -89,18 +90,25 @@ class Pace {
     }
 
     // Says whether one of its threads must have lost its core: it was late, or long rounds have had threads in vain.
+    // The caller is to leave that core alone for a while. This is enough after a single loss, and where one of two
+    // threads is left.
     bool note(const Round& round) {
         const double ideal = work(round.n_items) / static_cast<double>(std::max<std::size_t>(round.n_present, 1));
         const bool late = known_ && round.time > 3 * ideal + lateness;
         learn(round, late ? 1.25 : 4.0);
+        since_loss_ += round.time;
         if (by_work_ < 2 || round.time > longest) return false;
         const bool several = round.n_threads > 1;
         const bool in_vain = several && !late && were_in_vain(round);
-        if (in_vain || (several && late))
+        const bool lost = several && (late || (in_vain && is_long(round.n_items, round.n_threads)));
+        const bool again = lost && std::exchange(since_loss_, 0.0) < soon;
+        if (lost && (!again || round.n_threads == 2))
+            start(0);
+        else if (lost || in_vain)
             fall(round.n_threads);
         else
             compare(round);
-        return several && (late || (in_vain && is_long(round.n_items, round.n_threads)));
+        return lost;
     }
 
   private:
@@ -155,6 +163,7 @@ class Pace {
     static constexpr std::size_t few = 8;     // enough, if they took long
     static constexpr double long_enough = 10'000'000;
     static constexpr double worth_it = 1.05;
+    static constexpr double soon = 250'000'000;  // in which a core is lost again that another program holds
 
     // Whether what was measured since the last change can be judged by.
     bool are_enough() const { return n_rounds_ >= many || (n_rounds_ >= few && time_ >= long_enough); }
@@ -213,7 +222,8 @@ class Pace {
     std::size_t n_first_ = 0, n_rounds_ = 0;
     std::size_t n_shared_ = 0, n_called_ = 0, n_absent_ = 0;  // in the last rounds of several threads
     double shared_time_ = 0, shared_work_ = 0;
-    double speed_ = 0;  // of the level, before the trial
+    double since_loss_ = soon;  // time of rounds
+    double speed_ = 0;          // of the level, before the trial
 };
 
 }  // namespace shoal

@@ -75,8 +75,8 @@ class Pool {
             std::atomic<std::size_t>& n_left;
             ~Leaving() { n_left.fetch_sub(1, std::memory_order_relaxed); }
         };
-        const double share = time_per_item * static_cast<double>(n) / static_cast<double>(n_shares);
-        split(n_shares, share, [&](std::size_t thread, std::size_t, std::size_t) {
+        Pace pace(time_per_item * static_cast<double>(n) / static_cast<double>(n_shares));
+        const Task take_items = [&](std::size_t thread, std::size_t, std::size_t) {
             for (std::size_t item; (item = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
                 const Leaving leaving{n_left};
                 task(thread, item);
@@ -86,7 +86,8 @@ class Pool {
                 poll();
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             }
-        });
+        };
+        split({n_shares, false, false, false}, pace, take_items);
     }
 
     // For threads of a round that need what another one is about to finish: spins, then sleeps.
@@ -139,6 +140,7 @@ class Pool {
     struct Order {
         std::size_t n;
         bool halving, backwards;
+        bool ends_together = true;  // all threads at about the same time; not where items are long
     };
     void split(const Order& order, Pace& pace, const Task& task) {
         const std::size_t n = order.n;
@@ -161,7 +163,7 @@ class Pool {
             std::clamp<std::size_t>(static_cast<std::size_t>(std::min(share / least_piece, 16.0)), 1, most_pieces);
         const auto n_halvings = static_cast<std::size_t>(std::bit_width(n_pieces));
         share_out({n, n_threads, order.halving ? n_halvings : n_pieces, order.halving, order.backwards, &task});
-        close_round(pace, begin);
+        close_round(pace, begin, order.ends_together);
     }
 
     // A thread inside a round has lost its core to another program: for a while all rounds have fewer threads, those of
@@ -211,7 +213,7 @@ class Pool {
     }
 
     // Works until no piece is left, then waits for those that are inside, and rethrows what they have thrown.
-    void close_round(Pace& pace, Time begin) {
+    void close_round(Pace& pace, Time begin, bool ends_together) {
         const std::uint64_t round = open_.load(std::memory_order_relaxed);
         work(0);
         // With its first piece a thread also prepares for the round, which does not become less with more threads.
@@ -220,7 +222,7 @@ class Pool {
         const double until_own_end = since(begin);
         open_.store(0);
         wait_for_all();
-        const bool waited = since(begin) > 2 * until_own_end + Pace::lateness;
+        const bool waited = ends_together && since(begin) > 2 * until_own_end + Pace::lateness;
         std::size_t n_present = 1;
         for (std::size_t t = 1; t < shares_.n_threads; ++t)
             n_present += seats_[t].round == round && seats_[t].n_done > 0;

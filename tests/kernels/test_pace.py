@@ -14,15 +14,22 @@ MILLISECOND = 1_000_000.0
 
 
 def after(pace, seconds, machine, *, n_items=1_000, most=16):
-    """Run rounds for some simulated time; return the mean number of threads in the later half of them."""
+    """Run rounds for some simulated time; return the mean number of threads in the later half of them.
+
+    Cores that are lost are left alone for a while, as in a pool.
+    """
+    cores, left = _kernels.LostCores(), most
     passed, used = 0.0, []
     while passed < seconds * 1e9:
-        threads = pace.threads(n_items, most)
+        threads = pace.threads(n_items, left if cores.are_lost(passed) else most)
+        if threads == most:
+            cores.use(passed)
         time = machine(threads, passed)
-        # The calling thread keeps its core.
-        pace.note(n_items, threads, threads, time, n_items // threads, min(time, idle(threads, passed)))
         passed += time
         used.append(threads)
+        # The calling thread keeps its core.
+        if pace.note(n_items, threads, threads, time, n_items // threads, min(time, idle(threads, passed))):
+            left = cores.left_of(left if cores.lose(passed) else most)
     return np.mean(used[len(used) // 2 :])
 
 
@@ -64,21 +71,28 @@ def test_on_an_idle_machine_nearly_all_rounds_have_all_threads():
     assert after(_kernels.Pace(200.0), 1.0, idle) > 15
 
 
-def test_a_round_that_lost_a_time_slice_gives_a_thread_back_at_once():
-    pace = _kernels.Pace(200.0)
-    for time, lost in ((100 * MICROSECOND, False), (4 * MILLISECOND, True)):
-        assert pace.threads(1_000, 2) == 2
-        assert pace.note(1_000, 2, 2, time, 500, 100 * MICROSECOND) == lost
+@pytest.mark.parametrize(("most", "n_between", "left"), [(16, 100, 14), (16, 3_000, 16), (2, 100, 2)])
+def test_a_time_slice_lost_is_reported_and_lost_again_soon_gives_threads_back(most, n_between, left):
+    # Of two threads, one is left anyway while the core that was lost is left alone.
+    def is_lost_in_round_of(time):
+        threads = pace.threads(1_000, most)
+        return pace.note(1_000, threads, threads, time, 1_000 // threads, 200 * MICROSECOND / threads)
 
-    assert pace.threads(1_000, 2) == 1
+    pace = _kernels.Pace(200.0)
+    for n_rounds in (1, n_between):
+        assert not any(is_lost_in_round_of(100 * MICROSECOND) for _ in range(n_rounds))
+        assert pace.threads(1_000, most) == most
+        assert is_lost_in_round_of(4 * MILLISECOND)
+
+    assert pace.threads(1_000, most) == left
 
 
 def test_threads_that_often_do_not_come_are_given_back():
     pace = _kernels.Pace(200.0)
-    lost = [pace.threads(1_000, 2) == 2 and pace.note(1_000, 2, 2 - i % 2, 150e3, 500, 100e3) for i in range(16)]
+    lost = [pace.threads(1_000, 4) == 4 and pace.note(1_000, 4, 4 - 3 * (i % 2), 75e3, 250, 50e3) for i in range(32)]
 
-    assert lost == [False] * 15 + [True]
-    assert pace.threads(1_000, 2) == 1
+    assert lost == 2 * ([False] * 15 + [True])
+    assert pace.threads(1_000, 4) == 3
 
 
 def test_threads_without_which_short_rounds_would_be_faster_are_given_back():
