@@ -217,6 +217,8 @@ class LatticeScreen {
         --size_;
     }
 
+    void expect_erasure(std::size_t place) const { __builtin_prefetch(&living_[block_of(place)], 1); }
+
     // Says that a record will be measured or read soon.
     void fetch_record(std::uint32_t record) const { fetch(X_[record]); }
 
@@ -241,7 +243,6 @@ class LatticeScreen {
                 std::span<Answer> answers) {
         n_searches_ = questions.size();
         ++n_queries_;
-        std::ranges::sort(leaving_);
         for (std::size_t i = 0; i < n_searches_; ++i)
             searches_[i].by_boxes = skips_[questions[i].wants_farthest].take();
         const auto look = [&](std::size_t thread, std::size_t from, std::size_t to) {
@@ -656,13 +657,17 @@ class LatticeScreen {
         const std::size_t stride = looks.size() > 1 ? stride_of_many : stride_of_one;
         // What one thread has found is of use to the next that looks for the answer to the same question.
         const std::size_t most_pending = looks.size() > 1 && pool_.size() > 1 ? 0 : Findings::max_pending;
-        const std::size_t n_strides = (to - from + stride - 1) / stride;
+        const std::size_t n_strides = std::max<std::size_t>((to - from + stride / 2) / stride, 1);
         for (std::size_t i = 0; i < n_strides; ++i) {
-            const std::size_t start = from + (backwards_ ? n_strides - 1 - i : i) * stride;
-            for (Look* look : looks) {
-                take_limits(*look);
-                scan(*look, start, std::min(start + stride, to));
-                if (look->findings.n_pending > most_pending) estimate_pending(*look);
+            const std::size_t number = backwards_ ? n_strides - 1 - i : i;
+            const std::size_t begin = from + (to - from) * number / n_strides;
+            const std::size_t end = from + (to - from) * (number + 1) / n_strides;
+            for (std::size_t l = 0; l < looks.size(); ++l) {
+                // Other cores have written the limits.
+                if (l + 1 < looks.size()) __builtin_prefetch(&looks[l + 1]->search->common);
+                take_limits(*looks[l]);
+                scan(*looks[l], begin, end);
+                if (looks[l]->findings.n_pending > most_pending) estimate_pending(*looks[l]);
             }
         }
         for (Look* look : looks) end_piece(*look);
@@ -781,9 +786,8 @@ class LatticeScreen {
     // Of the records that have left since the last query, clears those of the blocks [from, to): what is left reads as
     // the centre of the lattice, which is never the farthest.
     void clear_leaving(std::size_t from, std::size_t to) {
-        for (auto place = std::ranges::lower_bound(leaving_, from * block_size);
-             place != leaving_.end() && *place < to * block_size; ++place)
-            clear_codes(*place);
+        for (const std::uint32_t place : leaving_)
+            if (from <= block_of(place) && block_of(place) < to) clear_codes(place);
     }
     void clear_codes(std::size_t place) {
         half_norm(place) = 0;

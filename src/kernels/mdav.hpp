@@ -65,8 +65,10 @@ class Mdav {
         look_ahead();
         std::array<Answer, Remaining::most_questions> answers;
         remaining_.search(questions_, answers);
-        for (std::size_t i = 1; i < questions_.size(); ++i)
+        for (std::size_t i = 1; i < questions_.size(); ++i) {
+            expect(answers[i]);
             foresight_.keep(asked_[i], questions_[i].wants_farthest, std::move(answers[i]));
+        }
         return std::move(answers.front());
     }
 
@@ -113,10 +115,16 @@ class Mdav {
     }
     bool is_taken(std::uint32_t record) const { return std::ranges::find(taken_, record) != taken_.end(); }
 
+    // Says that the nearest will be asked about soon.
+    void expect(const Answer& answer) const {
+        for (const Candidate& one : answer.nearest) remaining_.expect(one.record);
+    }
+
     // The record, which is removed already, and the k-1 nearest of those found that are still there.
     void form_cell(std::uint32_t record, const Answer& found) {
         labels_[record] = n_cells_;
-        for (const Candidate& member : found.nearest) remaining_.expect(member.record);
+        expect(found);
+        for (const Candidate& member : found.nearest) remaining_.expect_removal(member.record);
         std::size_t n_missing = k_ - 1;
         for (const Candidate& member : found.nearest) {
             if (n_missing == 0) break;

@@ -132,8 +132,12 @@ class Remaining {
         if (core_.size() < core_.size_when_laid_out() - core_.size_when_laid_out() / 4) close_gaps();
     }
 
-    // Says that a record will be removed soon.
+    // Says that a record will be asked about soon, or removed.
     void expect(std::uint32_t record) const { __builtin_prefetch(&place_[record]); }
+    void expect_removal(std::uint32_t record) const {
+        const std::uint32_t place = place_[record];
+        if (!(place & in_rim)) core_.expect_erasure(place);  // nor gone, which has that bit too
+    }
 
   private:
     static constexpr std::uint32_t gone = 0xffffffff;
@@ -305,8 +309,11 @@ class Remaining {
         constexpr std::size_t n_samples = 1024;
         std::vector<double> sample;
         for (std::size_t every = std::max<std::size_t>(core_.n_places() / n_samples, 1); sample.empty(); every = 1)
-            for (std::size_t place = every / 2; place < core_.n_places(); place += every)
+            for (std::size_t place = every / 2; place < core_.n_places(); place += every) {
+                const std::size_t ahead = place + n_ahead * every;
+                if (ahead < core_.n_places() && core_.holds(ahead)) core_.fetch_record(core_.record(ahead));
                 if (core_.holds(place)) sample.push_back(core_.measure(core_.record(place), anchor_));
+            }
         const std::size_t rank = std::min(sample.size() * rim_target() / core_.size(), sample.size() - 1);
         const auto ranked = sample.begin() + static_cast<std::ptrdiff_t>(rank);
         std::nth_element(sample.begin(), ranked, sample.end(), std::greater<>());
