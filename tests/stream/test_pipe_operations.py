@@ -1,13 +1,16 @@
 """What an operator meets in the first week: full pipes, signals, wrong paths, lines that are none."""
 
+import fcntl
 import io
 import json
 import os
 import stat
 import subprocess
 import sys
+import termios
 import threading
 import time
+from array import array
 
 import numpy as np
 import pytest
@@ -151,7 +154,14 @@ def test_a_stop_loses_nothing_that_was_read(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "CHUNK", 100)
     end, begin = os.pipe()
     os.write(begin, lines(1000))
-    one = pipe(ends=Ends(f"/dev/fd/{end}", str(tmp_path / "out")), watching=lambda summary: one._stop())
+
+    def stop_once_the_source_has_read_ahead(summary):
+        until = time.monotonic() + 60
+        while n_unread(end) > len(lines(1000)) - 400 and time.monotonic() < until:
+            time.sleep(0.001)
+        one._stop()
+
+    one = pipe(ends=Ends(f"/dev/fd/{end}", str(tmp_path / "out")), watching=stop_once_the_source_has_read_ahead)
     ending = one.run()
     os.close(begin)
     unread = b""
@@ -163,7 +173,14 @@ def test_a_stop_loses_nothing_that_was_read(tmp_path, monkeypatch):
     assert sorted(released) == list(range(len(released)))
     assert one.next_line == len(released) + 1
     assert one.n_cut + len(unread) == len(lines(1000)) - len(lines(len(released)))
-    assert len(unread) < len(lines(1000)) - 300  # the source had read ahead
+    assert len(unread) < len(lines(1000)) - 300
+
+
+def n_unread(end):
+    """Return the number of bytes that lie in a pipe."""
+    count = array("i", [0])
+    fcntl.ioctl(end, termios.FIONREAD, count)
+    return count[0]
 
 
 def test_a_consumer_that_is_stuck_does_not_keep_a_stopped_pipe(tmp_path):
