@@ -236,7 +236,7 @@ class NominalAxis:
     @staticmethod
     def from_counts(categories: pa.Array, counts: Codes, column: Column, scaling: Scaling) -> "NominalAxis":
         """Place categories, null last, that occur so often."""
-        shares = counts / max(counts.sum(), 1)
+        shares = counts / max(int(counts.sum()), 1)
         unlike = 1 - np.square(shares).sum()  # how often two records differ
         apart = float(np.sqrt(2 / unlike)) if scaling == "zscore" and len(categories) > 1 else 1.0
         return NominalAxis(column, categories, apart * _places(shares), apart)

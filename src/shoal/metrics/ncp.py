@@ -73,5 +73,5 @@ def ncp(table: pa.Table, schema: Schema, labels_of: Mapping[str, Labels]) -> Ncp
     for name, column in penalty_columns(table, schema).items():
         sizes = np.bincount(labels_of[name])
         found = column.penalties(labels_of[name], len(sizes))
-        columns[name] = float(100 * (found * sizes).sum() / max(sizes.sum(), 1))
+        columns[name] = float(100 * (found * sizes).sum() / max(int(sizes.sum()), 1))
     return Ncp(float(np.mean(list(columns.values()))) if columns else 0.0, columns)

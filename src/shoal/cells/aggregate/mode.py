@@ -24,7 +24,7 @@ def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
     pairs = members.labels * len(categories) + of_record
     if members.weights is None:
         found, n_records = code_counts(pairs, members.n_cells * len(categories))
-        counts = n_records
+        counts: NDArray[np.generic] = n_records
     else:
         found, where, n_records = np.unique(pairs, return_inverse=True, return_counts=True)
         counts = np.bincount(where, members.weights)
