@@ -325,15 +325,15 @@ class PairSearch {
     double error_, rounding_, vanishing_, code_error_;
     std::vector<float> points_;
     std::vector<CodedProbe> coded_;
-    std::array<std::int16_t, block_size> at_most_, at_least_;
-    std::array<float, block_size> float_limits_;
-    std::array<std::uint64_t, block_size> hits_;
+    std::array<std::int16_t, block_size> at_most_{}, at_least_{};
+    std::array<float, block_size> float_limits_{};
+    std::array<std::uint64_t, block_size> hits_{};
     std::vector<float> gaps_;
     std::vector<std::uint32_t> near_;
     struct Pending {
         std::uint32_t slot, number;
     };
-    std::array<Pending, 32> pending_;
+    std::array<Pending, 32> pending_{};
     std::size_t n_pending_ = 0;
 };
 
