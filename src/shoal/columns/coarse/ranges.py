@@ -124,7 +124,7 @@ def _days(months: Vector) -> NDArray[np.datetime64]:
     """Return the first day of months since the year 0; NaT where there is none or it is open."""
     known = np.isfinite(months)
     found = (np.where(known, months, 0.0).astype(np.int64) - 1970 * 12).astype("datetime64[M]").astype("datetime64[D]")
-    found[~known] = np.datetime64("NaT")
+    found[~known] = np.datetime64("NaT", "D")
     return np.asarray(found)
 
 
