@@ -33,7 +33,8 @@ def asked(watched, path):
         with urllib.request.urlopen(f"http://127.0.0.1:{watched.port}{path}") as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 def after_some_tuples():
