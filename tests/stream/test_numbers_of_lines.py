@@ -73,13 +73,21 @@ thousands_sep ""
 grouping -1
 END LC_NUMERIC
 """
+# ASCII; a small system has no files of character sets.
+CHARACTERS = """\
+<escape_char> /
+CHARMAP
+<U0000>..<U007F> /x00
+END CHARMAP
+"""
 
 
 @pytest.fixture
 def comma_locale(tmp_path):
     """Return the name of a locale with decimal commas, made here where the system can, and the environment it needs."""
     (tmp_path / "comma").write_text(LOCALE)
-    command = ["localedef", "-c", "-i", tmp_path / "comma", tmp_path / "xx_XX"]
+    (tmp_path / "characters").write_text(CHARACTERS)
+    command = ["localedef", "-c", "-f", tmp_path / "characters", "-i", tmp_path / "comma", tmp_path / "xx_XX"]
     with contextlib.suppress(FileNotFoundError):
         # It ends with exit code 1, since the locale says nothing but how numbers look.
         subprocess.run(command, capture_output=True, check=False)
