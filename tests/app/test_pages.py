@@ -236,13 +236,16 @@ def test_a_form_that_cannot_be_read_is_refused_with_the_reason(ready):
         kind = {"content-type": f"multipart/form-data; boundary=x; charset={charset}"}
         return ready.client.post(where, content=body.encode(), headers=origin | kind)
 
-    odd = [sent(charset, body) for charset in ("punycode", "undefined")]
+    # Since Python 3.13, Starlette can read Punycode, in which the field of the token has another name.
+    in_punycode = sent("punycode", body)
+    odd = sent("undefined", body)
     long = [
         sent("utf-8", body.replace("a.csv", "a" * 1_100_000)),
         ready.client.post(where, data={**fields, "title": "a" * 1_100_000}, headers=origin),
     ]
 
-    assert [answer.status_code for answer in (*odd, *long)] == [400] * 4
+    assert in_punycode.status_code in (400, 403)
+    assert [answer.status_code for answer in (odd, *long)] == [400] * 3
     assert all("longer than 1 MB" in answer.text and "Nothing was changed" in answer.text for answer in long)
     assert ready.work.history.at == at
 
