@@ -68,9 +68,15 @@ find_python() {
 
 # Export the compiler that was tried, so that it is the one that builds.
 check_compiler() {
+    # What older libraries lack.
+    sample='
+#include <algorithm>
+#include <memory>
+#include <vector>
+int main() { std::vector<int> few{2, 1}; std::ranges::sort(few); std::make_unique_for_overwrite<int[]>(2); }'
     for compiler in "${CXX:-c++}" "${CXX:-g++}" "${CXX:-clang++}"; do
         # Not in quotes: CXX may hold a launcher or options, as in "ccache g++".
-        if printf '#include <span>\nint main() {}\n' | $compiler -std=c++20 -x c++ -fsyntax-only - 2> /dev/null; then
+        if echo "$sample" | $compiler -std=c++20 -x c++ -fsyntax-only - 2> /dev/null; then
             export CXX="$compiler"
             return
         fi
@@ -79,7 +85,7 @@ check_compiler() {
         "  Debian, Ubuntu:  sudo apt install g++" \
         "  Fedora:          sudo dnf install gcc-c++" \
         "  macOS:           xcode-select --install" \
-        "Needed are GCC 10, Clang 12, Xcode 14 or newer. CMake and Ninja come by themselves."
+        "Needed are GCC 11, Clang 13 (Clang 16 with libc++), Xcode 15 or newer. CMake and Ninja come by themselves."
 }
 
 stop() {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <iterator>
 #include <numeric>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -283,7 +282,8 @@ class GuardedCells {
     std::vector<std::uint32_t> by_codes() const {
         std::vector<std::uint32_t> order(n_), sorted(n_);
         std::iota(order.begin(), order.end(), 0u);
-        for (const std::vector<Code>& codes : std::ranges::reverse_view(codes_)) {
+        for (std::size_t g = codes_.size(); g-- > 0;) {
+            const std::vector<Code>& codes = codes_[g];
             const std::size_t n_codes = n_ ? std::size_t{std::ranges::max(codes)} + 1 : 1;
             if (n_codes > 8 * n_ + 1024) {
                 std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return codes[i]; });

@@ -35,7 +35,9 @@ inline InsideIntervals inside_intervals(std::span<const double> numbers, const S
         InsideIntervals counts;
         for (std::size_t i = from; i < to; ++i) {
             const auto value = static_cast<std::size_t>(own[i]);
-            counts.between += (intervals.low[value] <= numbers[i]) & (numbers[i] <= intervals.high[value]);
+            // Not a branch, which would be guessed wrong as often as not.
+            counts.between +=
+                std::size_t{intervals.low[value] <= numbers[i]} & std::size_t{numbers[i] <= intervals.high[value]};
             counts.within_reach += std::abs(scaled[i] - intervals.centre[value]) <= intervals.reach;
         }
         found[thread].counts.between += counts.between;

@@ -164,8 +164,8 @@ class NominalCloseness final : public Guarantee {
 
     std::optional<double> swapped(std::span<const Code> codes, Wide sum, Code leaves, Code enters) const override {
         const auto count = [&](Code code) {
-            const auto found = std::ranges::equal_range(codes, code);
-            return static_cast<std::int64_t>(found.size());
+            const auto [first, last] = std::equal_range(codes.begin(), codes.end(), code);
+            return static_cast<std::int64_t>(last - first);
         };
         const std::int64_t fewer = count(leaves);
         const std::int64_t greater = count(enters);

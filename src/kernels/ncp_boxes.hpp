@@ -137,7 +137,7 @@ class NcpBoxes {
         std::vector<double>& values = values_[j];
         for (const std::uint32_t i : records) values.push_back(table_.ordered(j, i));
         std::ranges::sort(values);
-        values.erase(std::ranges::unique(values).begin(), values.end());
+        values.erase(std::unique(values.begin(), values.end()), values.end());
         at_most_[j].assign(std::min(values.size(), most_bins), Words(n_words_, 0));
         for (std::uint32_t i = 0; i < n_; ++i) {
             const std::uint32_t rank = rank_of(j, table_.ordered(j, records[i]));

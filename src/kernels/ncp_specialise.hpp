@@ -117,7 +117,7 @@ class NcpSpecialise {
     void number_codes() {
         found_.assign(codes_.begin(), codes_.end());
         std::ranges::sort(found_);
-        found_.erase(std::ranges::unique(found_).begin(), found_.end());
+        found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
         counts_.assign(found_.size(), 0);
         for (std::uint32_t& code : codes_) {
             code = static_cast<std::uint32_t>(std::ranges::lower_bound(found_, code) - found_.begin());
@@ -198,7 +198,7 @@ class NcpSpecialise {
         pairs_.clear();
         for (std::size_t i = 0; i < part.size(); ++i) pairs_.emplace_back(groups_[i], table_.code(j, part[i]));
         std::ranges::sort(pairs_);
-        pairs_.erase(std::ranges::unique(pairs_).begin(), pairs_.end());
+        pairs_.erase(std::unique(pairs_.begin(), pairs_.end()), pairs_.end());
         // The groups have no category in common.
         std::ranges::fill(of_group_, -table_.of_category(j));
         for (const auto& [group, code] : pairs_) of_group_[group] += table_.of_category(j);

@@ -148,7 +148,7 @@ class NcpTable {
             found.clear();
             for (const std::size_t i : records) found.push_back(code(j, i));
             std::ranges::sort(found);
-            const auto n_found = std::ranges::distance(found.begin(), std::ranges::unique(found).begin());
+            const auto n_found = std::distance(found.begin(), std::unique(found.begin(), found.end()));
             sum += of_category(j) * static_cast<double>(n_found - 1);
         }
         return sum;

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -200,9 +199,9 @@ class Pairings {
     // comes before those that wait for it, as its chains are longer.
     void begin_with_longest_chains() {
         std::vector<std::size_t> chain(n_regions_, 0);
-        for (Game& game : std::ranges::reverse_view(games_)) {
-            game.chain = game.pairs.size() + std::max(chain[game.a], chain[game.b]);
-            chain[game.a] = chain[game.b] = game.chain;
+        for (auto game = games_.rbegin(); game != games_.rend(); ++game) {
+            game->chain = game->pairs.size() + std::max(chain[game->a], chain[game->b]);
+            chain[game->a] = chain[game->b] = game->chain;
         }
         std::ranges::stable_sort(games_, std::greater<>(), &Game::chain);
     }
