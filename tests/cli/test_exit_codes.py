@@ -1,3 +1,5 @@
+import signal
+
 import click
 import pytest
 
@@ -37,6 +39,21 @@ def test_a_fault_names_its_place_but_not_its_text(capsys):
     assert "exit_codes.py" in text
     assert "Zyxwv" not in text
     assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(("number", "code", "words"), [(signal.SIGINT, 130, "Stopped.\n"), (signal.SIGTERM, 143, "")])
+def test_a_signal_that_an_extension_turns_into_another_error_stops_the_command_alike(number, code, words, capsys):
+    def work():
+        try:
+            signal.raise_signal(number)
+        except BaseException:
+            raise SystemError("returned a result with an exception set") from None
+
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+
+    assert ended(work) == code
+    assert capsys.readouterr() == ("", words)
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
 @pytest.mark.parametrize(("result", "code"), [(None, 0), (0, 0), (1, 1), ("text", 0)])

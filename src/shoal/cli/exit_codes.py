@@ -31,8 +31,9 @@ _CODES = {InputError: INPUT, RecountError: FAULT, OutageError: OUTAGE}
 
 def ended(work: Callable[[], Any]) -> int:
     """Do the work and return the exit code; if it is not 0, print the reason."""
+    came: list[int] = []
     try:
-        with _leaving_nothing_when_terminated():
+        with _stopping_at_signals(came):
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
@@ -44,11 +45,12 @@ def ended(work: Callable[[], Any]) -> int:
     except click.ClickException as error:
         return _say(error.format_message(), REFUSED)
     except (click.Abort, KeyboardInterrupt):
-        return _say(interrupts.MESSAGE, STOPPED, title="")
+        return _stopped(STOPPED)
     except MemoryError:
         return _say("There is not enough memory for this table. Nothing was written.", REFUSED)
     except Exception as error:
-        return _say(fault_in_words(error), FAULT)
+        # Extension modules may turn an interrupt into another error, such as SystemError while they are imported.
+        return _stopped(came[0]) if came else _say(fault_in_words(error), FAULT)
 
 
 def code_of(error: ShoalError) -> int:
@@ -56,17 +58,34 @@ def code_of(error: ShoalError) -> int:
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), REFUSED)
 
 
+def _stopped(code: int) -> int:
+    return code if code == TERMINATED else _say(interrupts.MESSAGE, code, title="")
+
+
 @contextmanager
-def _leaving_nothing_when_terminated() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does, so that unfinished files are removed."""
+def _stopping_at_signals(came: list[int]) -> Iterator[None]:
+    """Let SIGTERM end the work as Ctrl-C does, so that unfinished files are removed; add the exit codes to `came`."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+
+    def terminate(*_: object) -> None:
+        came.append(TERMINATED)
+        sys.exit(TERMINATED)
+
+    def interrupt(*_: object) -> None:
+        came.append(STOPPED)
+        raise KeyboardInterrupt
+
+    handlers: dict[int, Any] = {signal.SIGTERM: terminate}
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        handlers[signal.SIGINT] = interrupt
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _refuse_usage(error: click.UsageError) -> int:
