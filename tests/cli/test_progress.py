@@ -25,6 +25,16 @@ def test_quick_work_shows_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("kind", [Lines, Bar])
+def test_a_timer_that_goes_off_while_the_work_ends_shows_nothing(kind, capsys):
+    with kind("reading", "grouping", "writing") as meter:
+        pass
+    meter._begin()
+
+    assert capsys.readouterr() == ("", "")
+    assert not meter._shown
+
+
 def test_long_work_is_told_in_lines_on_standard_error(impatient, capsys):
     with Lines("reading", "grouping", "writing") as meter:
         shown(meter)

@@ -56,6 +56,8 @@ class Meter(ABC):
 
     def _begin(self) -> None:
         with self._lock:
+            if self._timer.finished.is_set():  # the work has ended while the timer went off
+                return
             self._shown = True
             self._show()
 
