@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from shoal import cli
 from shoal.errors import InputError, OutageError, ParameterError
 from shoal.stream import Stream
+from waits import LIMIT, wait_until
 
 redis = pytest.importorskip("redis")
 
@@ -33,15 +35,16 @@ def server(tmp_path_factory):
     socket = str(folder / "socket")
     command = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        with redis.Redis(unix_socket_path=socket) as connection:
-            for _ in range(200):
-                try:
-                    connection.ping()
-                    break
-                except redis.exceptions.ConnectionError:
-                    time.sleep(0.05)
-        yield socket
-        process.terminate()
+        try:
+            wait_until(lambda: answers(socket))
+            yield socket
+        finally:
+            process.terminate()
+
+
+def answers(socket):
+    with redis.Redis(unix_socket_path=socket) as connection, suppress(redis.exceptions.ConnectionError):
+        return connection.ping()
 
 
 @pytest.fixture
@@ -79,7 +82,8 @@ def worker_on(connection, k=5, names=NAMES, begin=None, batch=1000, lease=0.05, 
 
 
 def use_up(worker):
-    """Work until nothing is left, and end the stream."""
+    """Work until nothing is left, and end the stream; the lease of a worker that was killed is waited for."""
+    wait_until(lambda: worker._token is not None or worker.acquire() is None)
     while worker.step(0):
         pass
     worker.finish()
@@ -115,14 +119,13 @@ def test_killed_at_random_moments_it_neither_loses_nor_doubles_a_tuple(connectio
         before = connection.xlen("out")
         process = context.Process(target=work_until_empty, args=(server, 10))
         process.start()
-        deadline = time.monotonic() + 30
-        while connection.xlen("out") == before and process.is_alive() and time.monotonic() < deadline and kill:
-            time.sleep(0.002)
+        if kill:
+            wait_until(lambda before=before, process=process: connection.xlen("out") > before or not process.is_alive())
         time.sleep(float(rng.random()) * 0.03)
         process.kill()
         process.join()
         process.close()
-        time.sleep(0.06)  # its lease
+        wait_until(lambda: not connection.exists(NAMES.lease))
     use_up(worker_on(connection))
 
     assert written(connection) == by_object(records)
@@ -295,7 +298,7 @@ def test_a_commit_whose_answer_was_lost_is_not_made_twice(connection, monkeypatc
 
 def test_a_second_worker_stands_by_and_one_that_was_replaced_commits_nothing(connection):
     records = fill(connection, 300)
-    one, other = worker_on(connection, batch=100, lease=30), worker_on(connection, batch=100)
+    one, other = worker_on(connection, batch=100, lease=600), worker_on(connection, batch=100)
     one.step(0)
 
     assert other.acquire() == one.name
@@ -340,7 +343,6 @@ def test_bad_entries_fail_by_their_id_or_go_aside_with_it(connection):
     with pytest.raises(InputError, match=poison.decode()) as error:
         worker_on(connection).step()
     assert "s3cret" not in str(error.value)
-    time.sleep(0.06)
     worker = use_up(worker_on(connection, on_error="side"))
 
     assert written(connection) == by_object(records)
@@ -435,12 +437,10 @@ def test_the_command_does_the_same(connection, server):
 def test_sigterm_ends_the_command_after_a_step_and_lets_the_next_one_in(connection, server):
     records = fill(connection, 200)
     with subprocess.Popen([sys.executable, "-m", "shoal.cli", *command(server)]) as process:
-        deadline = time.monotonic() + 60
-        while connection.xlen("out") == 0 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_until(lambda: connection.xlen("out") > 0)
         process.send_signal(signal.SIGTERM)
 
-        assert process.wait(20) == 0
+        assert process.wait(LIMIT) == 0
     assert connection.exists(NAMES.lease) == 0
     use_up(worker_on(connection, names=Names("in", "out")))
     assert written(connection) == by_object(records)
