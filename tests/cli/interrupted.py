@@ -1,4 +1,7 @@
-"""Run the command line and send it a signal, SIGINT as Ctrl-C does, a moment after a function of shoal has begun."""
+"""Run the command line and send it a signal, SIGINT as Ctrl-C does, a moment after a function of shoal has begun.
+
+The function does not return before the signal has come.
+"""
 
 import os
 import signal
@@ -8,16 +11,19 @@ from importlib import import_module
 
 
 def stop_in(module, name, delay, number):
-    """Stop the process some seconds after the function has been called."""
+    """Stop the process some seconds after the function has been called, or when it is about to return."""
     home = import_module(module)
     original = getattr(home, name)
 
     def begun(*arguments, **settings):
-        if delay:
-            threading.Timer(delay, os.kill, (os.getpid(), number)).start()
-        else:
+        if not delay:
             os.kill(os.getpid(), number)
-        return original(*arguments, **settings)
+            return original(*arguments, **settings)
+        timer = threading.Timer(delay, os.kill, (os.getpid(), number))
+        timer.start()
+        result = original(*arguments, **settings)
+        timer.join()  # it is late on a busy machine
+        return result
 
     setattr(home, name, begun)
 
