@@ -1,6 +1,7 @@
 import math
 import sys
 from fractions import Fraction
+from itertools import count as counting
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from shoal import GuaranteeError, ParameterError, partition
 from shoal.arrays import standardize
 from shoal.datasets import census, eia, tarragona
 from shoal.metrics import Bound, loss, lower_bound
+from shoal.metrics.bound import relaxation
 from shoal.metrics.bound.inequalities import count, separate
 from shoal.metrics.bound.relaxation import State, lagrangian
 from strategies import FAMILIES
@@ -17,6 +19,12 @@ from strategies import FAMILIES
 SIDE = math.sqrt(0.5)
 # Four records, each at distance 1 from the three others.
 TETRAHEDRON = SIDE * np.eye(4)
+
+
+@pytest.fixture(autouse=True)
+def a_second_is_a_round(monkeypatch):
+    """Let the clock move on by a second in each round, since how far the strong bound gets depends on the machine."""
+    monkeypatch.setattr(relaxation, "perf_counter", counting().__next__)
 
 
 def tiny_problems(n_each, *, n_most=8):
@@ -129,7 +137,7 @@ def test_no_partition_of_hundreds_of_tiny_problems_is_below_the_bounds():
     n_close = 0
     for X, k in tiny_problems(25):
         optimum = optimal_sse(X, k)
-        cheap, strong = lower_bound(X, k), lower_bound(X, k, effort="strong", seconds=0.02)
+        cheap, strong = lower_bound(X, k), lower_bound(X, k, effort="strong", seconds=6)
         sst = exact_sst(X)
 
         assert Fraction(cheap.sse) <= Fraction(strong.sse) <= optimum
@@ -210,7 +218,7 @@ def test_records_at_equal_distances_are_bounded_by_what_every_partition_costs(n_
     X = SIDE * np.eye(n_records)
     cost = n_records / k * (k - 1) / 2
 
-    assert cost * (1 - 1e-12) < lower_bound(X, k, effort=effort, seconds=1).sse <= cost
+    assert cost * (1 - 1e-12) < lower_bound(X, k, effort=effort, seconds=20).sse <= cost
 
 
 def test_cells_larger_than_k_are_paid_for_in_full_by_the_strong_bound():
@@ -218,7 +226,7 @@ def test_cells_larger_than_k_are_paid_for_in_full_by_the_strong_bound():
     cost = loss(X, np.repeat(np.arange(4), 4)).sse
 
     assert lower_bound(X, 3).sse == pytest.approx(cost * 8 / 9)
-    assert cost * (1 - 1e-3) < lower_bound(X, 3, effort="strong", seconds=3).sse <= cost
+    assert cost * (1 - 1e-3) < lower_bound(X, 3, effort="strong", seconds=20).sse <= cost
 
 
 def test_pairs_that_exclude_each_other_are_seen_by_the_strong_bound():
@@ -226,7 +234,7 @@ def test_pairs_that_exclude_each_other_are_seen_by_the_strong_bound():
     X = np.array([[0.0], [1.0], [2.0], [50.0], [51.0], [52.0]])
 
     assert lower_bound(X, 2).sse == pytest.approx(1.5)
-    assert 4 * (1 - 1e-3) < lower_bound(X, 2, effort="strong", seconds=3).sse <= 4
+    assert 4 * (1 - 1e-3) < lower_bound(X, 2, effort="strong", seconds=20).sse <= 4
 
 
 @pytest.mark.parametrize("k", [2, 3, 7])
@@ -236,7 +244,7 @@ def test_of_one_column_the_strong_bound_is_just_below_the_optimum(draw, k):
     optimum = optimal_sse_of_a_column(x, k)
 
     assert lower_bound(x[:, None], k).sse < 0.95 * optimum
-    assert 0.95 * optimum < lower_bound(x[:, None], k, effort="strong", seconds=1).sse < optimum * (1 + 1e-12)
+    assert 0.95 * optimum < lower_bound(x[:, None], k, effort="strong", seconds=20).sse < optimum * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("k", [3, 5, 10])
@@ -252,14 +260,13 @@ def test_on_real_data_the_cheap_bound_stays_below_mdav(data, k):
 
 # The limits: what a long search has found, and what a bound of links alone, without crowds, does not reach.
 @pytest.mark.parametrize(
-    ("data", "k", "seconds", "reached", "found"),
-    # The seconds are ample, since a busy machine needs several times those of a quiet one.
-    [(census, 3, 6, 4.60, 4.732), (tarragona, 3, 6, 14.05, 14.505), (tarragona, 10, 15, 28.9, 30.133)],
+    ("data", "k", "rounds", "reached", "found"),
+    [(census, 3, 15, 4.60, 4.732), (tarragona, 3, 15, 14.05, 14.505), (tarragona, 10, 15, 28.9, 30.133)],
 )
-def test_on_real_data_some_seconds_of_the_strong_bound_come_near_the_best_partition_known(
-    data, k, seconds, reached, found
+def test_on_real_data_some_rounds_of_the_strong_bound_come_near_the_best_partition_known(
+    data, k, rounds, reached, found
 ):
-    bound = lower_bound(standardize(data().X), k, effort="strong", seconds=seconds)
+    bound = lower_bound(standardize(data().X), k, effort="strong", seconds=rounds)
 
     assert reached < bound.il < found
     assert bound.method == "relaxation"
@@ -290,8 +297,8 @@ def test_records_that_are_all_the_same_have_a_bound_of_0(value, effort):
 def test_records_that_all_occur_k_times_have_a_bound_of_0(effort, times):
     X = np.repeat(np.random.default_rng(9).normal(size=(6, 2)), times, axis=0)
 
-    assert lower_bound(X, 3, effort=effort, seconds=0.5).sse == 0
-    assert lower_bound(X, times + 1, effort=effort, seconds=0.5).sse > 0
+    assert lower_bound(X, 3, effort=effort, seconds=5).sse == 0
+    assert lower_bound(X, times + 1, effort=effort, seconds=5).sse > 0
 
 
 @pytest.mark.parametrize("power", [-400, -30, 30, 400])
