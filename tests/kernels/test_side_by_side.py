@@ -1,6 +1,7 @@
 """Calls of kernels side by side: results in order, the first failure raised, fewer threads where there are no more."""
 
 import signal
+import sys
 import threading
 import time
 
@@ -8,6 +9,7 @@ import pytest
 
 from shoal import kernels
 from shoal.kernels.side_by_side import MANY_RECORDS, column_by_column, side_by_side
+from waits import LIMIT, wait_until
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -20,7 +22,7 @@ def test_results_come_in_the_order_of_the_items(threads):
 
 
 def test_several_threads_are_at_work():
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=LIMIT)
 
     assert sorted(side_by_side(lambda item, check: both.wait(), range(2), 2)) == [0, 1]
 
@@ -32,7 +34,7 @@ def test_the_first_failure_ends_the_others_and_is_raised():
         if item == 1:
             failed.set()
             raise ValueError("the second")
-        failed.wait(10)
+        failed.wait(LIMIT)
         while True:
             check()
             time.sleep(0.001)
@@ -55,10 +57,11 @@ def test_ctrl_c_while_the_others_are_waited_for_is_raised_when_they_have_ended()
 
     def call(item, check):
         if threading.get_ident() == caller:
-            begun.wait(10)
+            begun.wait(LIMIT)
         else:
             begun.set()
-            time.sleep(0.2)  # the caller has nothing left to do, and waits
+            # The caller has nothing left to do.
+            wait_until(lambda: sys._current_frames()[caller].f_code.co_name == "wait_for_helpers")
             signal.pthread_kill(caller, signal.SIGINT)
             time.sleep(0.5)
             ended.set()
@@ -73,7 +76,7 @@ def test_a_piece_that_is_split_itself_ends_when_another_piece_fails():
 
     def outer(item, check):
         if item == 1:
-            begun.wait(10)
+            begun.wait(LIMIT)
             raise ValueError("the second")
 
         def inner(piece, check_piece):
@@ -106,7 +109,7 @@ def test_columns_come_in_order_whatever_the_threads(threads, n_records):
 
 
 def test_of_many_records_columns_are_at_work_at_the_same_time_with_a_thread_each():
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=LIMIT)
 
     def call(column):
         both.wait()
