@@ -5,13 +5,13 @@ import os
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
 from steward import PEOPLE, SECRETS
 
 from shoal.app import runs as module
 from shoal.app.runs import Runs, wait
+from waits import LIMIT, wait_until
 
 JOB = 'input = {path = "people.csv"}\n'
 
@@ -21,7 +21,7 @@ import json, sys, time
 asked = json.loads(sys.stdin.readline())
 with open(asked["file"], "a") as file:
     print(json.dumps({"stage": "working", "share": 0.5}), file=file)
-time.sleep(60)
+time.sleep(600)
 """
 DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{IDLE}"
 
@@ -46,17 +46,10 @@ def started(runs, monkeypatch, code, *verbs):
     return numbers
 
 
-def until(condition):
-    end = time.monotonic() + 30
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert condition()
-
-
 def test_a_run_gives_its_result_and_its_file_is_private(runs, tmp_path):
     number = runs.start("inspect", "key", 3, JOB)
-    done = wait(runs, number, 60)
-    refused = wait(runs, runs.start("check", "", 3, 'input = {path = "none.csv"}\n'), 60)
+    done = wait(runs, number, LIMIT)
+    refused = wait(runs, runs.start("check", "", 3, 'input = {path = "none.csv"}\n'), LIMIT)
 
     assert (done.outcome, done.verb, done.key, done.job) == ("done", "inspect", "key", 3)
     assert done.result["records"] == 60
@@ -70,14 +63,14 @@ def test_python_files_in_the_folder_of_the_data_are_not_run(runs, tmp_path):
     for name in ("csv.py", "json.py", "numpy.py"):
         (tmp_path / name).write_text("open('executed', 'w')\nraise SystemExit(1)\n")
 
-    assert wait(runs, runs.start("inspect", "", 1, JOB), 60).outcome == "done"
+    assert wait(runs, runs.start("inspect", "", 1, JOB), LIMIT).outcome == "done"
     assert not (tmp_path / "executed").exists()
 
 
 def test_a_cancelled_run_ends_within_a_second_even_if_it_does_not_listen(runs, monkeypatch):
     for code in (IDLE, DEAF):
         (number,) = started(runs, monkeypatch, code, "release")
-        until(lambda number=number: runs.run(number).share == 0.5)
+        wait_until(lambda number=number: runs.run(number).share == 0.5)
         child = runs._children[number]
         runs.cancel(number)
 
@@ -104,7 +97,7 @@ def test_a_new_run_of_a_verb_ends_the_older_one(runs, monkeypatch):
 )
 def test_a_child_that_crashes_leaves_a_message(runs, monkeypatch, code, words):
     (number,) = started(runs, monkeypatch, code, "release")
-    found = wait(runs, number, 30)
+    found = wait(runs, number, LIMIT)
 
     assert found.outcome == "failed"
     assert words in found.message
@@ -113,7 +106,7 @@ def test_a_child_that_crashes_leaves_a_message(runs, monkeypatch, code, words):
 
 def test_a_run_whose_server_is_gone_is_interrupted_and_says_how_far_it_was(runs, monkeypatch, tmp_path):
     (number,) = started(runs, monkeypatch, IDLE, "release")
-    until(lambda: runs.run(number).share == 0.5)
+    wait_until(lambda: runs.run(number).share == 0.5)
     later = Runs(tmp_path / "runs", tmp_path)
 
     assert later.run(number).outcome == "interrupted"
@@ -121,19 +114,19 @@ def test_a_run_whose_server_is_gone_is_interrupted_and_says_how_far_it_was(runs,
 
 
 def test_a_child_ends_when_its_server_is_killed(tmp_path):
-    code = "import shoal.app.child_process as w, time; w.VERBS['check'] = lambda *a, **b: time.sleep(60); w.main()"
+    code = "import shoal.app.child_process as w, time; w.VERBS['check'] = lambda *a, **b: time.sleep(600); w.main()"
     child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, cwd=tmp_path)
     child.stdin.write(
         json.dumps({"verb": "check", "job": "", "options": {}, "file": str(tmp_path / "run")}).encode() + b"\n"
     )
     child.stdin.close()  # as the system does when the server ends
 
-    assert child.wait(30) == 1
+    assert child.wait(LIMIT) == 1
 
 
 def test_a_fault_of_a_child_shows_no_value(runs):
     number = runs.start("records", "", 1, JOB, records=[1], files={"release": "x"})
-    found = wait(runs, number, 60)
+    found = wait(runs, number, LIMIT)
 
     assert found.outcome == "failed"
     assert "fault of shoal" in found.message
