@@ -46,7 +46,7 @@ def wanted(tmp_path_factory):
     """Return the bytes that the notebook writes."""
     folder = tmp_path_factory.mktemp("notebook")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}, timeout=300).execute()
+    NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}, timeout=600, startup_timeout=600).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
 
     assert (folder / "report.html").stat().st_size > 10_000

@@ -122,14 +122,12 @@ def test_a_plan_takes_a_curve_and_a_clock():
 
 
 def test_what_has_ended_starts_now():
+    before = datetime.now()
     result = shoal_command("plan", "--collection", "10h", "--takes", "2h", "--ends", "2020-01-01T20:00", "--json")
     told = shoal_command("plan", "--collection", "10h", "--takes", "2h", "--ends", "2020-01-01T20:00")
 
     assert json.loads(result.stdout)["late_share"] == 0
-    assert (
-        f"start {datetime.now():%H:}" in told.stdout
-        or f"start {datetime.now() - timedelta(minutes=1):%H:}" in told.stdout
-    )
+    assert any(f"start {now:%H:}" in told.stdout for now in (before, datetime.now()))
 
 
 def test_a_collection_begins_from_a_job_file_with_models(files):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 LOOPBACK = "127.0.0.1"
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds after which a process that has not started is an error."""
 
 UNTIL_THE_PIPE_CLOSES = '"$@" < /dev/null & cat > /dev/null; kill -9 0'

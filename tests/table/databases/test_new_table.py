@@ -15,6 +15,7 @@ from shoal.errors import DatabaseError, GuaranteeError
 from shoal.manifest import read_internal
 from shoal.table import read
 from shoal.table.databases.new_table import NewTable
+from waits import LIMIT
 
 ROLES = {"quasi_identifiers": ["Age", "zip", "pay"], "identifiers": ["id"]}
 
@@ -277,10 +278,10 @@ def started(address, seconds):
     indirect=["store"],
 )
 def test_a_run_that_is_stopped_leaves_no_half_table(store, number, tmp_path):
-    process = started(store.address, 60)
+    process = started(store.address, 600)
     assert process.stdout.readline() == "written\n"
     os.kill(process.pid, number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=LIMIT)
 
     assert store.names() == ["people"]
     assert [
@@ -292,7 +293,7 @@ def test_a_run_that_is_stopped_leaves_no_half_table(store, number, tmp_path):
 
 def test_of_two_runs_that_write_the_same_table_one_is_refused(postgres):
     first, second = started(postgres.address, 0.3), started(postgres.address, 0.3)
-    said = sorted(process.communicate(timeout=60)[0].splitlines()[-1] for process in (first, second))
+    said = sorted(process.communicate(timeout=LIMIT)[0].splitlines()[-1] for process in (first, second))
 
     assert said[1] == "done"
     assert "already" in said[0]

@@ -14,6 +14,7 @@ from shoal.errors import DatabaseError
 from shoal.table import read
 from shoal.table.databases.postgresql import PostgreSQL
 from stores import PEOPLE, STORES
+from waits import LIMIT
 
 ROLES = {"quasi_identifiers": ["Age", "zip", "pay"], "identifiers": ["id"]}
 
@@ -199,13 +200,13 @@ def test_every_command_reads_a_database(store):
 def test_reading_stops_at_ctrl_c(duck):
     code = (
         "import os, signal, sys, threading, shoal.table\n"
-        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
+        "    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "    while True: shoal.table.read(sys.argv[1], table='people')\n"
         "except KeyboardInterrupt: print('stopped')\n"
     )
     command = [sys.executable, "-c", code, duck.address]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
 
     assert done.stdout == "stopped\n"
 
