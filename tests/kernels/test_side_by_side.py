@@ -71,6 +71,28 @@ def test_ctrl_c_while_the_others_are_waited_for_is_raised_when_they_have_ended()
     assert ended.is_set()
 
 
+def test_ctrl_c_at_the_moment_at_which_the_others_end_is_raised():
+    caller = threading.get_ident()
+
+    def interrupted(seconds):
+        begun = threading.Event()
+
+        def call(item, check):
+            if threading.get_ident() == caller:
+                begun.wait(10)
+            else:
+                begun.set()
+                time.sleep(seconds)
+                signal.pthread_kill(caller, signal.SIGINT)
+
+        side_by_side(call, range(2), 2)
+        time.sleep(1)  # a signal that comes late
+
+    for number in range(500):
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(number % 10 * 2e-5)
+
+
 def test_a_piece_that_is_split_itself_ends_when_another_piece_fails():
     begun = threading.Event()
 

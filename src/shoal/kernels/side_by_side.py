@@ -60,8 +60,8 @@ class _Work(Generic[Item, Result]):
     def __init__(self, call: Call[Item, Result], items: Iterable[Item]) -> None:
         self._call = call
         self._items = enumerate(items)
-        self._lock = threading.Lock()
-        self._helping: list[threading.Lock] = []  # each is held by its helper while that is at work
+        self._lock = threading.RLock()
+        self._helping: list[threading.RLock] = []  # each is held by its helper while that is at work
         self.results: dict[int, Result] = {}
         self.failure: BaseException | None = None
 
@@ -69,14 +69,14 @@ class _Work(Generic[Item, Result]):
         """Start threads, or as many as the system allows."""
         try:
             for _ in range(n):
-                self._helping.append(threading.Lock())
+                self._helping.append(threading.RLock())
                 threading.Thread(target=self._help, args=(self._helping[-1],), daemon=True).start()
         except RuntimeError:
             return
         except BaseException as failure:
             self.stop(failure)
 
-    def _help(self, helping: threading.Lock) -> None:
+    def _help(self, helping: threading.RLock) -> None:
         with helping:
             self.run()
 
@@ -89,8 +89,7 @@ class _Work(Generic[Item, Result]):
         while True:
             try:
                 for helping in self._helping:
-                    with helping:
-                        pass
+                    _alone(helping, lambda: None)
                 return
             except BaseException as failure:
                 self.stop(failure)
@@ -104,13 +103,29 @@ class _Work(Generic[Item, Result]):
             self.stop(failure)  # keeps the first; a StoppedError comes first if this work is a piece of another
 
     def stop(self, failure: BaseException) -> None:
-        with self._lock:
+        def keep_first() -> None:
             self.failure = self.failure or failure
 
+        _alone(self._lock, keep_first)
+
     def _next(self) -> tuple[int, Item] | None:
-        with self._lock:
-            return None if self.failure else next(self._items, None)
+        return _alone(self._lock, lambda: None if self.failure else next(self._items, None))
 
     def _check(self) -> None:
         if self.failure is not None:
             raise StoppedError
+
+
+def _alone(lock: threading.RLock, call: Callable[[], Result]) -> Result:
+    """Return the result of a call that holds the lock, which is free again after Ctrl-C at any moment.
+
+    In Python 3.14, Ctrl-C may be raised between `__enter__` and the block of a `with`: the lock would stay held.
+    """
+    try:
+        lock.acquire()
+        return call()
+    finally:
+        try:  # noqa: SIM105 - a call before the release could be interrupted
+            lock.release()
+        except RuntimeError:
+            pass  # interrupted before the lock was acquired
