@@ -4,6 +4,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 
 import pytest
 
@@ -51,6 +52,11 @@ def test_an_interrupt_in_the_calling_thread_is_raised():
         side_by_side(call, range(3), 2)
 
 
+def functions_of(thread):
+    """Return the names of the functions that a thread is inside."""
+    return {frame.f_code.co_name for frame, _ in traceback.walk_stack(sys._current_frames()[thread])}
+
+
 def test_ctrl_c_while_the_others_are_waited_for_is_raised_when_they_have_ended():
     begun, ended = threading.Event(), threading.Event()
     caller = threading.get_ident()
@@ -61,7 +67,7 @@ def test_ctrl_c_while_the_others_are_waited_for_is_raised_when_they_have_ended()
         else:
             begun.set()
             # The caller has nothing left to do.
-            wait_until(lambda: sys._current_frames()[caller].f_code.co_name == "wait_for_helpers")
+            wait_until(lambda: "wait_for_helpers" in functions_of(caller))
             signal.pthread_kill(caller, signal.SIGINT)
             time.sleep(0.5)
             ended.set()
@@ -79,7 +85,7 @@ def test_ctrl_c_at_the_moment_at_which_the_others_end_is_raised():
 
         def call(item, check):
             if threading.get_ident() == caller:
-                begun.wait(10)
+                begun.wait(LIMIT)
             else:
                 begun.set()
                 time.sleep(seconds)
