@@ -1,4 +1,4 @@
-"""Turn results into tables, and put them into the project's README between its markers."""
+"""Turn results into tables, and put them into pages of the project between their markers."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -29,6 +29,17 @@ def for_readme(results: Results) -> str:
     rows += [*_of(results, "threads"), *_of(results, "million")]
     parts = [_measured(results), _contest(rows), _growth(results["growth"]), _import(results)]
     return "\n\n".join(part for part in parts if part)
+
+
+def for_auto(results: Results) -> str:
+    """Return the tables of docs/auto.md: `auto` beside MDAV, and how its time and memory grow."""
+    rows = _of(results, "near linear")
+    beside = [row for row in rows if any(_problem(row) == _problem(other) for other in _by(rows, "shoal mdav"))]
+    parts = [_measured(results), _less_loss([*_of(results, "less loss"), *beside])]
+    return "\n\n".join(part for part in [*parts, _near_linear(_by(rows, "shoal auto"), results["growth"])] if part)
+
+
+PAGES = {"README.md": for_readme, "docs/auto.md": for_auto}
 
 
 def everything(results: Results) -> str:
@@ -94,6 +105,42 @@ def _growth(entries: Sequence[Row]) -> str:
     return _table(["data", "method", "records", "time grows as"], lines, right=2)
 
 
+def _less_loss(rows: Sequence[Row]) -> str:
+    """Format the loss and the time of `auto` beside those of MDAV, a line for each data set."""
+    sizes = sorted({row["k"] for row in rows})
+    found: dict[str, dict[int, dict[str, Row]]] = {}
+    for row in rows:
+        records = f"{row['data']}, {row['n']:,} x {row['dims']}"
+        found.setdefault(records, {}).setdefault(row["k"], {})[row["method"]] = row
+    lines = [[records, *(_against_mdav(of_k.get(k)) for k in sizes)] for records, of_k in found.items()]
+    head = ["MDAV's loss -> auto's, and time of auto in times of MDAV's", *(f"k = {k}" for k in sizes)]
+    return _table(head, lines, right=0)
+
+
+def _against_mdav(pair: dict[str, Row] | None) -> str:
+    if pair is None:
+        return ""
+    mdav, auto = pair["shoal mdav"], pair["shoal auto"]
+    change = 100 * (auto["il"] / mdav["il"] - 1)
+    amount = f"{abs(change):.{0 if abs(change) >= 1 else 1}f} % {'less' if change < 0 else 'more'}"
+    return f"{mdav['il']:.3f} -> {auto['il']:.3f} ({amount}), {auto['seconds'] / mdav['seconds']:.1f}x"
+
+
+def _near_linear(rows: Sequence[Row], growth: Sequence[Row]) -> str:
+    """Format the time of `auto` for more and more records, a line for each data set."""
+    numbers = sorted({row["n"] for row in rows})
+    exponents = {entry["data"]: entry["exponent"] for entry in growth if entry["section"] == "near linear"}
+    lines = []
+    for data, exponent in exponents.items():
+        by_size = {row["n"]: row for row in reversed(rows) if row["data"] == data}
+        last = by_size[max(by_size)]
+        times = [f"{by_size[n]['seconds']:.1f}" if n in by_size else "" for n in numbers]
+        memory = f"{last['peak_mb'] / last['matrix_mb']:.1f} matrices"
+        lines.append([f"{data} x {last['dims']}", *times, f"n^{exponent:.2f}", memory])
+    head = ["auto, one thread, k = 10", *(f"seconds for {n:,}" for n in numbers)]
+    return _table([*head, "time grows as", "peak memory at the largest"], lines, right=len(numbers) + 2)
+
+
 def _import(results: Results) -> str:
     if "import" not in results:
         return ""
@@ -130,6 +177,10 @@ def _verdict(claim: Row) -> tuple[str, str]:
 
 def _of(results: Results, section: str) -> list[Row]:
     return [row for row in results["rows"] if row["section"] == section]
+
+
+def _by(rows: Sequence[Row], method: str) -> list[Row]:
+    return [row for row in rows if row["method"] == method]
 
 
 def _largest(rows: Sequence[Row]) -> list[Row]:
@@ -181,18 +232,19 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]], right: int) -> s
     help="Results to show.  [default: benchmarks/results/partition.json]",
 )
 @click.option(
-    "--readme",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    default=ROOT / "README.md",
-    help="Page to fill.  [default: README.md of the project]",
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=ROOT,
+    help="Folder with the pages to fill, README.md and docs/auto.md.  [default: this project]",
 )
-def main(source: Path, readme: Path) -> None:
-    """Write the results of bench_partition.py into the README, and print what was written."""
+def main(source: Path, project: Path) -> None:
+    """Write the results of bench_partition.py into README.md and docs/auto.md, and print what was written."""
     results = json.loads(source.read_text(encoding="utf-8"))
-    content = for_readme(results)
-    page = readme.read_text(encoding="utf-8")
-    readme.write_text(fill(page, content), encoding="utf-8")
-    click.echo(content)
+    contents = {project / page: content_of(results) for page, content_of in PAGES.items()}
+    filled = {page: fill(page.read_text(encoding="utf-8"), content) for page, content in contents.items()}
+    for page, text in filled.items():
+        page.write_text(text, encoding="utf-8")
+        click.echo(contents[page])
 
 
 if __name__ == "__main__":

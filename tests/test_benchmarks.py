@@ -84,28 +84,49 @@ def test_data_that_are_missing_are_named(bench, results):
     assert "left out: covertype" in bench[0].stdout
 
 
-def test_tables_go_between_the_markers_and_nowhere_else(bench, tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text(PAGE, encoding="utf-8")
-    done = run("table.py", "--results", bench[1], "--readme", readme)
-    once = readme.read_text(encoding="utf-8")
-    run("table.py", "--results", bench[1], "--readme", readme)
+@pytest.fixture
+def project(tmp_path):
+    """Return a project with the pages that tables go into."""
+    (tmp_path / "docs").mkdir()
+    for page in ("README.md", "docs/auto.md"):
+        (tmp_path / page).write_text(PAGE, encoding="utf-8")
+    return tmp_path
+
+
+def test_tables_go_between_the_markers_and_nowhere_else(bench, project):
+    done = run("table.py", "--results", bench[1], "--project", project)
+    once = [(project / page).read_text(encoding="utf-8") for page in ("README.md", "docs/auto.md")]
+    run("table.py", "--results", bench[1], "--project", project)
 
     assert done.returncode == 0
-    assert once == PAGE.replace("old\n", done.stdout)
-    assert "| gaussian, 5,000 x 15, k = 10 | NumPy MDAV as commonly written |" in once
-    assert "`import shoal` takes" in once
-    assert readme.read_text(encoding="utf-8") == once
+    assert [PAGE.replace("\nold\n", between_markers(page)) for page in once] == once
+    assert "".join(between_markers(page)[1:] for page in once) == done.stdout
+    assert "| gaussian, 5,000 x 15, k = 10 | NumPy MDAV as commonly written |" in once[0]
+    assert "`import shoal` takes" in once[0]
+    assert [(project / page).read_text(encoding="utf-8") for page in ("README.md", "docs/auto.md")] == once
 
 
-def test_a_page_without_markers_is_left_as_it_is(bench, tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text("# A page\n", encoding="utf-8")
-    done = run("table.py", "--results", bench[1], "--readme", readme)
+def test_the_pages_hold_the_tables_of_the_result_that_is_kept(project):
+    root = BENCHMARKS.parent
+    done = run("table.py", "--project", project)
+
+    assert done.returncode == 0
+    for page in ("README.md", "docs/auto.md"):
+        kept, made = ((folder / page).read_text(encoding="utf-8") for folder in (root, project))
+        assert between_markers(kept) == between_markers(made)
+
+
+def between_markers(page):
+    return page.split("<!-- bench:start -->")[1].split("<!-- bench:end -->")[0]
+
+
+def test_a_page_without_markers_leaves_all_as_they_are(bench, project):
+    (project / "docs" / "auto.md").write_text("# A page\n", encoding="utf-8")
+    done = run("table.py", "--results", bench[1], "--project", project)
 
     assert done.returncode == 1
     assert "bench:start" in done.stderr
-    assert readme.read_text(encoding="utf-8") == "# A page\n"
+    assert (project / "README.md").read_text(encoding="utf-8") == PAGE
 
 
 def from_benchmarks(name, monkeypatch):
