@@ -56,6 +56,30 @@ def test_a_signal_that_an_extension_turns_into_another_error_stops_the_command_a
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
 
 
+def test_the_handler_of_another_library_is_called_as_well():
+    called = []
+
+    def interrupted(number, frame):
+        called.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        assert ended(lambda: signal.raise_signal(signal.SIGINT)) == 130
+        assert signal.getsignal(signal.SIGINT) is interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert called == [signal.SIGINT]
+
+
+def test_an_ignored_signal_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert ended(lambda: signal.raise_signal(signal.SIGINT)) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(("result", "code"), [(None, 0), (0, 0), (1, 1), ("text", 0)])
 def test_what_a_command_returns_is_its_exit_code(result, code):
     assert ended(lambda: result) == code

@@ -69,17 +69,17 @@ def _stopping_at_signals(came: list[int]) -> Iterator[None]:
         yield
         return
 
-    def terminate(*_: object) -> None:
-        came.append(TERMINATED)
-        sys.exit(TERMINATED)
+    def noted(code: int, handler: Callable[..., Any]) -> Callable[..., None]:
+        def note(number: int, frame: object) -> None:
+            came.append(code)
+            handler(number, frame)
 
-    def interrupt(*_: object) -> None:
-        came.append(STOPPED)
-        raise KeyboardInterrupt
+        return note
 
-    handlers: dict[int, Any] = {signal.SIGTERM: terminate}
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        handlers[signal.SIGINT] = interrupt
+    handlers = {signal.SIGTERM: noted(TERMINATED, lambda *_: sys.exit(TERMINATED))}
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    if callable(on_interrupt):  # not if it is ignored
+        handlers[signal.SIGINT] = noted(STOPPED, on_interrupt)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
