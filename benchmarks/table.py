@@ -34,9 +34,11 @@ def for_readme(results: Results) -> str:
 def for_auto(results: Results) -> str:
     """Return the tables of docs/auto.md: `auto` beside MDAV, and how its time and memory grow."""
     rows = _of(results, "near linear")
-    beside = [row for row in rows if any(_problem(row) == _problem(other) for other in _by(rows, "shoal mdav"))]
+    with_mdav = {_problem(row) for row in rows if row["method"] == "shoal mdav"}
+    beside = [row for row in rows if _problem(row) in with_mdav]
+    growing = [row for row in rows if row["method"] == "shoal auto"]
     parts = [_measured(results), _less_loss([*_of(results, "less loss"), *beside])]
-    return "\n\n".join(part for part in [*parts, _near_linear(_by(rows, "shoal auto"), results["growth"])] if part)
+    return "\n\n".join(part for part in [*parts, _near_linear(growing, results["growth"])] if part)
 
 
 PAGES = {"README.md": for_readme, "docs/auto.md": for_auto}
@@ -132,6 +134,7 @@ def _near_linear(rows: Sequence[Row], growth: Sequence[Row]) -> str:
     exponents = {entry["data"]: entry["exponent"] for entry in growth if entry["section"] == "near linear"}
     lines = []
     for data, exponent in exponents.items():
+        # The first of each size; a later one was measured beside MDAV.
         by_size = {row["n"]: row for row in reversed(rows) if row["data"] == data}
         last = by_size[max(by_size)]
         times = [f"{by_size[n]['seconds']:.1f}" if n in by_size else "" for n in numbers]
@@ -177,10 +180,6 @@ def _verdict(claim: Row) -> tuple[str, str]:
 
 def _of(results: Results, section: str) -> list[Row]:
     return [row for row in results["rows"] if row["section"] == section]
-
-
-def _by(rows: Sequence[Row], method: str) -> list[Row]:
-    return [row for row in rows if row["method"] == method]
 
 
 def _largest(rows: Sequence[Row]) -> list[Row]:

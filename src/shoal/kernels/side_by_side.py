@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from shoal import kernels
@@ -24,8 +25,11 @@ def side_by_side(call: Call[Item, Result], items: Iterable[Item], threads: int) 
     are used.
     """
     work = _Work(call, items)
-    work.call_helpers(threads - 1)
-    work.run()
+    try:
+        work.call_helpers(threads - 1)
+        work.run()
+    except BaseException as failure:  # Ctrl-C between items
+        work.stop(failure)
     work.wait_for_helpers()
     if work.failure is not None:
         raise work.failure
@@ -67,14 +71,10 @@ class _Work(Generic[Item, Result]):
 
     def call_helpers(self, n: int) -> None:
         """Start threads, or as many as the system allows."""
-        try:
+        with suppress(RuntimeError):
             for _ in range(n):
                 self._helping.append(threading.RLock())
                 threading.Thread(target=self._help, args=(self._helping[-1],), daemon=True).start()
-        except RuntimeError:
-            return
-        except BaseException as failure:
-            self.stop(failure)
 
     def _help(self, helping: threading.RLock) -> None:
         with helping:
