@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
+_MOST_NAMES = 5  # that are compared with all known ones
+
 
 class ShoalError(Exception):
     """Base class of all errors raised by shoal."""
@@ -58,7 +60,7 @@ def did_you_mean(*names: object, known: Iterable[str]) -> str:
     " Did you mean 'age'?"
     """
     known = list(known)
-    near = [match for name in names for match in get_close_matches(str(name), known, n=1)]
+    near = [match for name in names[:_MOST_NAMES] for match in get_close_matches(str(name), known, n=1)]
     return f" Did you mean {', '.join(map(repr, near))}?" if near else ""
 
 

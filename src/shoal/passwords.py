@@ -9,7 +9,7 @@ REMEDY = (
     "Put the password into the environment (PGPASSWORD), a service (PGSERVICE) or a pass file (~/.pgpass), and leave "
     "it out of the address"
 )
-_USER_AND_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/?#]*(:|%3A)[^@]*@", re.IGNORECASE)
+_USER_AND_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+(?>[^/?#]*?(:|%3A))[^@]*@", re.IGNORECASE)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 

@@ -51,7 +51,7 @@ from shoal.spark.jobs import execute_on_spark, run_on_spark
 from shoal.spark.spark_release import SparkRelease
 from shoal.table import Table, read
 from shoal.table.batches import open_batches
-from shoal.table.clean import has_column, publishable
+from shoal.table.clean import has_column, publishable, with_columns
 from shoal.typing import Labels, Matrix, Names, Progress, Seed, Vector
 from shoal.writing import recount_table, write_release, written_order
 
@@ -352,11 +352,10 @@ def conclude(
 
 def _measured(replaced: pa.Table, schema: Schema, original: pa.Table) -> pa.Table:
     """Return the published quasi-identifiers as plain values, intervals by their middle (`stand_ins`)."""
-    for column in schema.quasi:
-        if column.is_true:
-            plain = stand_ins(replaced[column.name], column, original[column.name])
-            replaced = replaced.set_column(replaced.schema.get_field_index(column.name), column.name, plain)
-    return replaced
+    coarse = [column for column in schema.quasi if column.is_true]
+    return with_columns(
+        replaced, {column.name: stand_ins(replaced[column.name], column, original[column.name]) for column in coarse}
+    )
 
 
 def run(

@@ -106,7 +106,8 @@ def warnings_of(release: Reviewable) -> list[str]:
 
 def _gone(release: Reviewable) -> list[str]:
     """Return warnings about columns that are suppressed or lose more than half of their variation."""
-    varying = [column.name for column in release.schema.quasi if column.name not in release.space.constant]
+    constant = set(release.space.constant)
+    varying = [column.name for column in release.schema.quasi if column.name not in constant]
     wiped = [name for name in varying if release.replaced[name].null_count == len(release.replaced[name])]
     most = [name for name in varying if release.loss.columns[name].il > 50 and name not in wiped]
     listed = ", ".join(f"{name!r} ({release.loss.columns[name].il:.0f} %)" for name in most)

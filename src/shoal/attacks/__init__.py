@@ -26,6 +26,7 @@ from shoal.manifest import manifest_of, read_internal
 from shoal.metrics.risk import linkage, matching
 from shoal.metrics.table_risk import as_floats, numeric_columns
 from shoal.table import Table, read
+from shoal.table.clean import with_columns
 from shoal.typing import Labels, Matrix, Seed
 
 __all__ = ["Attack", "attack", "attacks_on"]
@@ -203,13 +204,13 @@ def _is_file(source: Any) -> bool:
 
 def _plainly(made: pa.Table, records: pa.Table, schema: Schema) -> pa.Table:
     """Return a release with plain values in place of its intervals, sets and periods, as the intruder would guess."""
+    plain = {}
     for column in schema.quasi:
         form = None if form_of(records[column.name]) else form_of(made[column.name])
         if form is not None:
             coarse = replace(column, settings=column.settings.model_copy(update={"aggregate": form}))
-            plain = stand_ins(made[column.name], coarse, records[column.name])
-            made = made.set_column(made.schema.get_field_index(column.name), column.name, plain)
-    return made
+            plain[column.name] = stand_ins(made[column.name], coarse, records[column.name])
+    return with_columns(made, plain)
 
 
 def _encoded(space: Space, table: pa.Table) -> Matrix:

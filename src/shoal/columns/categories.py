@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from shoal import kernels
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Role, Schema
+from shoal.table.clean import with_columns
 from shoal.typing import Labels
 
 
@@ -70,15 +71,15 @@ def is_coded(values: pa.ChunkedArray) -> bool:
 
 def coded(table: pa.Table, schema: Schema) -> pa.Table:
     """Return a prepared table with the texts of its quasi-identifiers as dictionary columns of one list each."""
+    found = {}
     for column in schema.having(Role.QUASI, Role.BY):
-        place = table.schema.get_field_index(column.name)
-        values = table.column(place)
+        values = table[column.name]
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
             values = values.dictionary_encode()
             # What is published as it came stays in its chunks, which some formats store.
-            ordered = values if column.role is Role.BY else _in_order(values.combine_chunks())
-            table = table.set_column(place, column.name, ordered)
-    return table
+            ordered = values if column.role is Role.BY else pa.chunked_array([_in_order(values.combine_chunks())])
+            found[column.name] = ordered
+    return with_columns(table, found)
 
 
 def _in_order(values: pa.DictionaryArray) -> pa.DictionaryArray:
@@ -91,11 +92,9 @@ def _in_order(values: pa.DictionaryArray) -> pa.DictionaryArray:
 
 def declared(table: pa.Table, schema: Schema) -> pa.Table:
     """Return a table with texts in place of the dictionary columns that `coded` made of them."""
-    for column in schema.having(Role.QUASI, Role.BY):
-        place = table.schema.get_field_index(column.name)
-        if place >= 0 and is_coded(table.column(place)) and not pa.types.is_dictionary(column.type):
-            table = table.set_column(place, column.name, decoded(table.column(place)))
-    return table
+    own = {column.name for column in schema.having(Role.QUASI, Role.BY) if not pa.types.is_dictionary(column.type)}
+    coded = [field.name for field in table.schema if field.name in own and pa.types.is_dictionary(field.type)]
+    return with_columns(table, {name: decoded(table[name]) for name in coded})
 
 
 def by_occurrence(codes: Labels, n_codes: int) -> Labels:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.schema import Column, Kind, Role, Schema, is_text
 from shoal.errors import SchemaError
+from shoal.table.clean import with_columns
 
 Missing = Literal["error", "own-value"]
 """What to do with missing values: refuse them, or treat missing as a value of its own."""
@@ -46,9 +47,8 @@ def prepare(table: pa.Table, schema: Schema, missing: Missing = "error", first_r
         If a quasi-identifier has infinities, missing values that `missing` does not allow, or categories that its
         order does not name.
     """
-    for column in schema.having(Role.QUASI, Role.BY):
-        place = table.schema.get_field_index(column.name)
-        table = table.set_column(place, column.name, _prepared(table.column(place), column, first_record))
+    used = schema.having(Role.QUASI, Role.BY)
+    table = with_columns(table, {column.name: _prepared(table[column.name], column, first_record) for column in used})
     if missing == "error":
         refuse_missing({column.name: table[column.name].null_count for column in schema.quasi}, table.num_rows, schema)
     return table

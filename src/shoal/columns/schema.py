@@ -351,8 +351,9 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
 
 
 def _check_known(names: list[str], given: Iterable[str], what: str) -> None:
+    known = set(names)
     for name in given:
-        if name not in names:
+        if name not in known:
             hint = did_you_mean(name, known=names)
             raise SchemaError(
                 f"Column {name!r}, named in {what}, is not in the table.{hint} Columns: {_listed(names)}."

@@ -3,7 +3,7 @@
 All measures are dimensionless, so that columns can be compared; 0 means no change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -131,8 +131,9 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
         raise ParameterError("There are no values to compare. Pass at least one column and one record.")
     w = None if weights is None else as_weights(weights, n_records)
     columns = list(column_by_column(lambda pair: _Column(pair, _unit(pair, w)), pairs, n_records))
-    first, second = _covariances([column for column in columns if column.varies and column.is_left], w)
-    off = np.abs(_correlations(second) - _correlations(first))[np.triu_indices(len(first), 1)]
+    first, second = _spreads([column for column in columns if column.varies and column.is_left], w)
+    changed = np.abs(_correlations(second.covariance) - _correlations(first.covariance))
+    off = changed[np.triu_indices(len(changed), 1)]
     totals = list(column_by_column(lambda column: _total_il1s(column, w), columns, n_records))
     compared = list(zip(columns, totals, strict=True))
     changes = column_by_column(lambda each: _change(each[0], w, _ratio(*each[1])), compared, n_records)
@@ -141,8 +142,8 @@ def numeric_utility(before: Columns, after: Columns, weights: ArrayLike | None =
         il1s=_ratio(*np.array(totals).sum(axis=0)),
         correlation_max=float(off.max(initial=0.0)),
         correlation_mean=float(off.mean()) if len(off) else 0.0,
-        eigenvalues_before=_eigenvalues(first),
-        eigenvalues_after=_eigenvalues(second),
+        eigenvalues_before=first.eigenvalues,
+        eigenvalues_after=second.eigenvalues,
     )
 
 
@@ -204,25 +205,43 @@ def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0 else 0.0
 
 
-def _covariances(columns: list[_Column], weights: Vector | None) -> tuple[Matrix, Matrix]:
-    """Return the covariances before and after of the records that are complete on both sides."""
+class _Spread(NamedTuple):
+    """The covariances of columns, and their eigenvalues, largest first."""
+
+    covariance: Matrix
+    eigenvalues: Vector
+
+    @staticmethod
+    def of(columns: Sequence[Vector], units: Sequence[Moments], weights: Vector | None) -> "_Spread":
+        """Measure columns without NaN, in standard deviations of their units."""
+        found, n_records = covariance(columns, units, weights), len(columns[0])
+        if n_records >= len(columns):
+            return _Spread(found, np.linalg.eigvalsh(found)[::-1])
+        # An eigenvalue takes cubic time. The products of the records have the same ones, but for zeros.
+        shares = np.full(n_records, 1.0 / n_records) if weights is None else weights / weights.sum()
+        Z = np.array([unit.deviations(column) for unit, column in zip(units, columns, strict=True)])
+        Z -= (Z * shares).sum(axis=1, keepdims=True)
+        Z *= np.sqrt(shares)
+        values = np.linalg.eigvalsh(Z.T @ Z)[::-1]
+        return _Spread(found, np.concatenate([values, np.zeros(len(columns) - n_records)]))
+
+
+def _spreads(columns: list[_Column], weights: Vector | None) -> tuple[_Spread, _Spread]:
+    """Return the spreads before and after of the records that are complete on both sides."""
     n_columns = len(columns)
     before, after = ([getattr(column.pair, side) for column in columns] for side in ("before", "after"))
     both, own = present([*before, *after], weights) if columns else ([np.empty(0)], None)
     if not len(both[0]):
-        return np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_columns))
+        nothing = _Spread(np.zeros((n_columns, n_columns)), np.zeros(n_columns))
+        return nothing, nothing
     units = [column.unit for column in columns if column.unit is not None]
-    return covariance(both[:n_columns], units, own), covariance(both[n_columns:], units, own)
+    return _Spread.of(both[:n_columns], units, own), _Spread.of(both[n_columns:], units, own)
 
 
 def _correlations(covariance: Matrix) -> Matrix:
     sd = np.sqrt(np.diag(covariance))
     sd = np.where(sd > 0, sd, 1.0)
     return np.asarray(covariance / np.outer(sd, sd))
-
-
-def _eigenvalues(covariance: Matrix) -> Vector:
-    return np.asarray(np.linalg.eigvalsh(covariance)[::-1], dtype=np.float64)
 
 
 class NominalChange(NamedTuple):

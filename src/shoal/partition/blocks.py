@@ -21,6 +21,11 @@ from shoal.typing import Labels, Matrix, Seed
 BLOCK_NUMBERS = 1_000_000
 BLOCK_RECORDS = 64_000
 
+# Number of records, about, that a principal direction is found from. Above so many dimensions fewer records do, since
+# an eigenvector takes cubic time in the smaller of the two.
+_SAMPLE = 4096
+_WIDE = 1024
+
 
 def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> Labels:
     """Partition blocks of at most `size` records, or 8 `k` if that is more, by MDAV.
@@ -56,7 +61,8 @@ def cut(X: Matrix, size: int) -> list[Labels]:
     def halved(block: Labels, check: Callable[[], None], threads: int) -> tuple[Labels, ...]:
         if len(block) <= size:
             return (block,)
-        direction = main_direction(X[block[:: max(len(block) // 4096, 1)]])
+        step = len(block) // _SAMPLE if X.shape[1] <= _WIDE else -(-len(block) // _WIDE)
+        direction = main_direction(X[block[:: max(step, 1)]])
         return kernels.halves(X, block, direction, scale, threads)
 
     while max(len(block) for block in blocks) > size:
@@ -74,6 +80,12 @@ def main_direction(X: Matrix) -> NDArray[np.float64]:
     if largest == 0:
         return np.asarray(np.eye(X.shape[1])[0])
     centred /= largest
-    direction: NDArray[np.float64] = np.linalg.eigh(centred.T @ centred)[1][:, -1]
+    direction: NDArray[np.float64]
+    if X.shape[1] <= max(len(X), _WIDE):
+        direction = np.linalg.eigh(centred.T @ centred)[1][:, -1]
+    else:
+        # The products of the records have the same largest eigenvalue, and are fewer than those of the dimensions.
+        direction = np.linalg.eigh(centred @ centred.T)[1][:, -1] @ centred
+        direction /= np.linalg.norm(direction)
     # The sign of an eigenvector is arbitrary; the largest entry is made positive.
     return np.asarray(direction * np.sign(direction[np.argmax(np.abs(direction))]))

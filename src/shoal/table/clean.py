@@ -1,7 +1,7 @@
 """Column names, and removal of hidden data before a table is published."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,15 @@ _FLOAT_DIGITS = 15  # that a float keeps of every decimal
 def has_column(table: pa.Table, name: str) -> bool:
     """Return whether a table has a column. Its list of names would be made anew for each question."""
     return bool(table.schema.get_field_index(name) >= 0)
+
+
+def with_columns(table: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    """Return the table with some columns replaced; one by one, each would copy the list of all columns."""
+    if not columns:
+        return table
+    return pa.table(
+        {name: columns.get(name, values) for name, values in zip(table.column_names, table.columns, strict=True)}
+    )
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -128,11 +137,10 @@ def _publishable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def empty_made_missing(table: pa.Table) -> pa.Table:
     """Return the table with empty strings replaced by null, for file formats that do not distinguish them."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            column = table.column(place)
-            table = table.set_column(place, field.name, pc.if_else(pc.equal(column, ""), None, column))
-    return table
+    texts = [
+        field.name for field in table.schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+    ]
+    return with_columns(table, {name: pc.if_else(pc.equal(table[name], ""), None, table[name]) for name in texts})
 
 
 def reordered(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:

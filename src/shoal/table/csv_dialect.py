@@ -22,7 +22,7 @@ from shoal.table.clean import check_names
 DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE = 1 << 20
 _N_RECORDS = 200
-_NUMBER_OR_DATE = re.compile(r"\s*([-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d.*)\s*")
+_NUMBER_OR_DATE = re.compile(r"\s*([-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d.*)\s*", re.DOTALL)
 
 
 def as_utf8(raw: Any, encoding: str, path: str) -> Any:
@@ -78,7 +78,8 @@ def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
         )
     if trusted:
         check_names(names)
-    alike = [i for i, name in enumerate(names, 1) if names.index(name) + 1 != i]
+    first = {name: i for i, name in reversed(list(enumerate(names, 1)))}
+    alike = [i for i, name in enumerate(names, 1) if first[name] != i]
     if alike:
         raise FileError(
             f"The first line of {path!r} gives column(s) {_listed(alike)} the name of an earlier column. Write a "

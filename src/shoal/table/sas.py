@@ -15,7 +15,7 @@ from shoal.table.format import Format, Notes
 from shoal.table.labelled_files import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
 
 _TIME_OF_WRITING = re.compile(rb"\d\d[A-Z]{3}\d\d(:\d\d){3}")
-_WIDTH = re.compile(r"(\d+\.?\d*|\.)$")
+_WIDTH = re.compile(r"(?<!\d)(\d++(\.\d*)?|\.)$")
 _OWN_FORMATS = re.compile(
     r"\$?(|CHAR|BEST|F|D|E|Z|COMMA[X]?|DOLLAR[X]?|PERCENT[N]?|NUMX|HEX|DATE|DATETIME|DTDATE|TIME|TIMEAMPM|TOD|HHMM|"
     r"DDMMYY[BCDNPS]?|MMDDYY[BCDNPS]?|YYMMDD[BCDNPS]?|YYMM[CDNPS]?|MMYY[CDNPS]?|YYMON|MONYY|MONNAME|MONTH|YEAR|YYQ|"

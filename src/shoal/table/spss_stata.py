@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.table.clean import check_finite
+from shoal.table.clean import check_finite, with_columns
 from shoal.table.format import Format, Notes
 from shoal.table.labelled_files import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
 
@@ -66,11 +66,8 @@ def write_dta(table: pa.Table, path: Path, ending: str = ".dta", notes: object =
 
 def _times_rounded(table: pa.Table, microseconds: int) -> pa.Table:
     """Return the table with its timestamps rounded to the nearest multiple of some microseconds."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type):
-            column = pc.round_temporal(table.column(place), microseconds, "microsecond")
-            table = table.set_column(place, field.name, column)
-    return table
+    times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
+    return with_columns(table, {name: pc.round_temporal(table[name], microseconds, "microsecond") for name in times})
 
 
 SPSS = Format(

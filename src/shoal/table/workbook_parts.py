@@ -26,11 +26,11 @@ _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationship
 
 _FAR_COLUMN = re.compile(rb' r="([A-Z]{2,3})\d')
 _ROW = re.compile(rb' r="[A-Z]{0,3}(\d+)"')
-_HIDDEN_ROW = re.compile(rb'<(?:\w+:)?row [^>]*?hidden="(?:1|true)"')
-_COLUMN = re.compile(rb"<(?:\w+:)?col [^>]*>")
+_HIDDEN_ROW = re.compile(rb'<(?:\w+:)?row [^<>]*?hidden="(?:1|true)"')
+_COLUMN = re.compile(rb"<(?:\w+:)?col [^<>]*>")
 _BOUND = re.compile(rb'(min|max)="(\d+)"')
 _UNCOMPUTED = re.compile(
-    rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f [^>]*/>)(?:<(?:\w+:)?v ?/>|<(?:\w+:)?v></(?:\w+:)?v>)?</(?:\w+:)?c>"
+    rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f [^<>]*/>)(?:<(?:\w+:)?v ?/>|<(?:\w+:)?v></(?:\w+:)?v>)?</(?:\w+:)?c>"
 )
 
 

@@ -18,7 +18,7 @@ def as_seconds(text: str) -> float:
     compact = text.strip().lower().replace(" ", "")
     if re.fullmatch(r"\d+(\.\d+)?", compact):
         return float(compact)
-    parts = re.findall(r"(\d+(?:\.\d+)?)([a-z]+)", compact)
+    parts = re.findall(r"(?<!\d)(\d+(?:\.\d+)?)([a-z]+)", compact)
     if (
         not parts
         or "".join(number + unit for number, unit in parts) != compact

@@ -57,19 +57,17 @@ def written_names(names: Sequence[str], schema: Schema, layout: str, replaced: p
 def laid_out(table: pa.Table, schema: Schema, layout: str) -> pa.Table:
     """Return a table as it leaves: texts are texts again, and intervals have the layout."""
     table = declared(table, schema)
-    for column in _laid_out(schema, layout):
-        if not has_column(table, column.name):
-            continue
-        place = table.schema.get_field_index(column.name)
-        parts = _parts(table.column(place), column)
-        table = table.remove_column(place)
-        if layout == "struct":
-            struct = pa.StructArray.from_arrays(list(parts.values()), list(parts))
-            table = table.add_column(place, column.name, struct)
-            continue
-        for offset, (part, values) in enumerate(parts.items()):
-            table = table.add_column(place + offset, f"{column.name}.{part}", values)
-    return table
+    intervals = {column.name: column for column in _laid_out(schema, layout)}
+    if not intervals:
+        return table
+    found: dict[str, pa.ChunkedArray | pa.Array] = {}
+    for name, values in zip(table.column_names, table.columns, strict=True):
+        parts = _parts(values, intervals[name]) if name in intervals else {}
+        if parts and layout == "struct":
+            found[name] = pa.StructArray.from_arrays(list(parts.values()), list(parts))
+        else:
+            found |= {f"{name}.{part}": ends for part, ends in parts.items()} or {name: values}
+    return pa.table(found)
 
 
 def gathered(table: pa.Table, names: Sequence[str]) -> pa.Table:

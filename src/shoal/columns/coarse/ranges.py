@@ -19,7 +19,7 @@ from shoal.columns.prepare import decoded
 from shoal.errors import ParameterError
 from shoal.typing import Seed, Vector
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
+_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
 _INTERVAL = re.compile(rf"([\[(\]])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])\[])")
 _PERIOD = re.compile(r"(\d{4})-(0[1-9]|1[0-2])|(\d{4})-Q([1-4])|(\d{3})0s|(\d{4})")
 

@@ -20,7 +20,8 @@ from shoal.errors import ParameterError
 from shoal.typing import Seed
 
 _SPECIAL = re.compile(r'[,{}"\r\n]')
-_ENTRY = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,{}"]*?))\s*(,|$)')
+# No part can match what follows it, so that a text of any length is read once.
+_ENTRY = re.compile(r'\s*+"((?:[^"]|"")*+)"\s*+(,|\Z)|([^,{}"]*+)(,|\Z)')
 
 
 def written_set(values: Iterable[str], missing: bool = False) -> str:
@@ -56,13 +57,13 @@ def read_set(text: str) -> tuple[tuple[str, ...], bool]:
         found = _ENTRY.match(inner, place)
         if found is None:
             raise _no_set()
-        quoted, plain, comma = found.groups()
+        quoted, plain = found[1], (found[3] or "").strip()
         if quoted is None and plain == MISSING:
             missing = True
         else:
             values.append(plain if quoted is None else quoted.replace('""', '"'))
         place = found.end()
-        if not comma:
+        if not (found[2] or found[4]):
             return tuple(values), missing
 
 

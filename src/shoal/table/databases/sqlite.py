@@ -27,8 +27,10 @@ _BATCH = 65_536
 _ALL = 2**31 - 2  # the largest batch
 _WAIT = 5_000  # milliseconds that another program may hold a lock
 _MAGIC = b"SQLite format 3\0"
-_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]|--[^\n]*|/\*.*?\*/", re.DOTALL)
-"""Strings, names and comments in SQL."""
+_QUOTED = re.compile(
+    r"'(?:[^']|'')*+'?|\"(?:[^\"]|\"\")*+\"?|`[^`]*+`?|\[[^\]]*+\]?|--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL
+)
+"""Strings, names and comments in SQL, up to its end where they have none: what follows them is searched once."""
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _DECLARED = {
     "BOOLEAN": pa.bool_(),
