@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.schema import Column, Kind, Role, Schema, is_text
 from shoal.errors import SchemaError
-from shoal.table.clean import with_columns
+from shoal.table.clean import nulled, with_columns
 
 Missing = Literal["error", "own-value"]
 """What to do with missing values: refuse them, or treat missing as a value of its own."""
@@ -90,7 +90,7 @@ def one_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_floating(values.type):
         return values
     values = decoded(values)
-    return pc.add(pc.if_else(pc.is_nan(values), None, values), pa.scalar(0.0, values.type))
+    return pc.add(nulled(values, pc.is_nan(values)), pa.scalar(0.0, values.type))
 
 
 def as_seen(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -104,7 +104,7 @@ def as_seen(values: pa.ChunkedArray) -> pa.ChunkedArray:
     # Arrow computes on views only after a cast.
     text = values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values
     text = pc.utf8_trim_whitespace(pc.utf8_normalize(text, form="NFC"))
-    return pc.if_else(pc.equal(text, ""), None, text)
+    return nulled(text, pc.equal(text, ""))
 
 
 def _with_plain_categories(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -133,7 +133,7 @@ def _without_codes(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         raise SchemaError(
             f"A missing code of column {column.name!r} cannot be a value of it: the column holds {plain.type}."
         ) from None
-    return pc.if_else(pc.is_in(plain, value_set=codes), None, values)
+    return nulled(values, pc.is_in(plain, value_set=codes))
 
 
 def _as_values(entries: tuple[str | int | float, ...], type_: pa.DataType) -> pa.Array:

@@ -216,7 +216,7 @@ class _Spread(NamedTuple):
         """Measure columns without NaN, in standard deviations of their units."""
         found, n_records = covariance(columns, units, weights), len(columns[0])
         if n_records >= len(columns):
-            return _Spread(found, np.linalg.eigvalsh(found)[::-1])
+            return _Spread(found, np.asarray(np.linalg.eigvalsh(found)[::-1], dtype=np.float64))
         # An eigenvalue takes cubic time. The products of the records have the same ones, but for zeros.
         shares = np.full(n_records, 1.0 / n_records) if weights is None else weights / weights.sum()
         Z = np.array([unit.deviations(column) for unit, column in zip(units, columns, strict=True)])

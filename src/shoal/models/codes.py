@@ -84,13 +84,15 @@ def encode(column: "pa.Array | pa.ChunkedArray", *, ordered: bool, categories: S
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from shoal.table.clean import nulled
+
     values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(values, pa.ChunkedArray):  # a column without chunks stays one
         values = pa.array([], values.type)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+        values = nulled(values, pc.is_nan(values))
     if categories is not None:
         place = pc.index_in(values, pa.array(categories, values.type))
         n_unknown = pc.sum(pc.and_(pc.is_null(place), pc.is_valid(values))).as_py() or 0

@@ -28,6 +28,13 @@ def with_columns(table: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.
     )
 
 
+def nulled(values: pa.ChunkedArray, mask: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values with null where a mask is true or null."""
+    # Beside a scalar, Arrow before 24 takes the wrong texts of a slice, in silence; beside a column it does not.
+    nothing = None if pa.types.is_dictionary(values.type) else pa.nulls(len(values), values.type)
+    return pc.if_else(mask, nothing, values)
+
+
 def check_names(names: Sequence[str]) -> None:
     """Raise if a name occurs twice: roles could not distinguish such columns."""
     twice = [name for name, n in Counter(names).items() if n > 1]
@@ -140,7 +147,7 @@ def empty_made_missing(table: pa.Table) -> pa.Table:
     texts = [
         field.name for field in table.schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
     ]
-    return with_columns(table, {name: pc.if_else(pc.equal(table[name], ""), None, table[name]) for name in texts})
+    return with_columns(table, {name: nulled(table[name], pc.equal(table[name], "")) for name in texts})
 
 
 def reordered(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import ParameterError
-from shoal.table.clean import check_wanted
+from shoal.table.clean import check_wanted, nulled
 
 _BLANKS = " \u00a0\u202f"
 _PARTS = {"d": r"\d{1,2}", "m": r"\d{1,2}", "Y": r"\d{4}", "y": r"\d{2}", "j": r"\d{1,3}"}
@@ -95,7 +95,7 @@ def without_nulls(text: pa.ChunkedArray, null_values: Sequence[str]) -> pa.Chunk
     if not null_values:
         return text
     is_missing = pc.is_in(pc.utf8_trim_whitespace(text), value_set=pa.array([*null_values], pa.string()))
-    return pc.if_else(is_missing, None, text)
+    return nulled(text, is_missing)
 
 
 def grouped_pattern(thousands: str, decimal: str) -> str:
@@ -140,10 +140,10 @@ def as_dates(text: pa.ChunkedArray, date_format: str) -> pa.ChunkedArray:
     """Parse strings as dates, or as timestamps if the format has a time; null where a string does not match."""
     pattern = pattern_of(date_format)
     parts = pc.extract_regex(text, pattern)
-    found = pc.strptime(pc.if_else(pc.is_valid(parts), text, None), format=date_format, unit="s", error_is_null=True)
+    found = pc.strptime(nulled(text, pc.is_null(parts)), format=date_format, unit="s", error_is_null=True)
     if "(?P<d>" in pattern:
         # Arrow parses 30 February as 1 March.
         same_day = pc.equal(pc.struct_field(parts, "d").cast(pa.int64()), pc.day(found))
-        found = pc.if_else(same_day, found, None)
+        found = nulled(found, pc.invert(same_day))
     has_time = any(f"(?P<{letter}>" in pattern for letter in _TIMES)
     return found if has_time else found.cast(pa.date32())

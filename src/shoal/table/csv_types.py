@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from shoal import kernels
 from shoal.errors import FileError
+from shoal.table.clean import nulled
 from shoal.table.csv_fields import FieldReading, as_dates, grouped_pattern, ungrouped, without_nulls
 
 _WHOLE = r"^-?[0-9]+$"
@@ -81,7 +82,7 @@ def with_iso_dates(text: pa.ChunkedArray) -> pa.ChunkedArray:
 def _typed(text: pa.ChunkedArray, how: FieldReading, may_be_empty: bool = True) -> Typed:
     # A quoted empty field is an empty string; among numbers or dates it can only mean a missing value.
     is_empty = pc.equal(text, "") if may_be_empty else None
-    present = text if is_empty is None or not _some(is_empty) else pc.if_else(is_empty, None, text)
+    present = text if is_empty is None or not _some(is_empty) else nulled(text, is_empty)
     first = present.slice(0, _N_FIRST * _N_FIRST).drop_null().slice(0, _N_FIRST)
     if len(first) == 0:
         first = present.drop_null().slice(0, _N_FIRST)

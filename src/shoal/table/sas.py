@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import FileError, ParameterError
-from shoal.table.clean import check_finite
+from shoal.table.clean import check_finite, nulled
 from shoal.table.format import Format, Notes
 from shoal.table.labelled_files import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
 
@@ -70,7 +70,7 @@ def _check_range(table: pa.Table) -> None:
     for name in table.column_names:
         if pa.types.is_floating(table[name].type):
             sizes = pc.abs(table[name].cast(pa.float64()))
-            ends = pc.min_max(pc.if_else(pc.equal(sizes, 0), None, sizes)).as_py()
+            ends = pc.min_max(nulled(sizes, pc.equal(sizes, 0))).as_py()
             if ends["max"] is not None and not (ends["min"] >= _SMALLEST and ends["max"] <= _LARGEST):
                 raise FileError(
                     f"Column {name!r} has numbers above {_LARGEST:g} or closer to zero than {_SMALLEST:g}, which SAS "

@@ -30,6 +30,7 @@ from shoal.columns.categories import is_coded
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.prepare import listed_categories
 from shoal.columns.schema import Aggregation, Column, Kind, Schema
+from shoal.table.clean import nulled
 from shoal.typing import Vector
 
 __all__ = [
@@ -173,10 +174,10 @@ def _published(
         return pa.nulls(len(values), pa.string() if column.is_true else values.type)
     if noise is not None:
         scattered = randomized_values(present, column, members, labels, rho, noise)
-        return pc.if_else(pa.array(missing[labels]), None, scattered) if missing.any() else scattered
+        return nulled(scattered, pa.array(missing[labels])) if missing.any() else scattered
     found = AGGREGATES[column.aggregate].publish(present, column, members)
     if missing.any():
-        found = pc.if_else(pa.array(missing), None, found)
+        found = nulled(found, pa.array(missing))
     if is_coded(values) and not column.is_true:
         found = _as_it_came(found, values)
     return found.take(pa.array(labels))

@@ -17,7 +17,7 @@ from shoal.columns.coarse.missing import OR_MISSING
 from shoal.columns.coarse.ranges import Ranges
 from shoal.columns.schema import Column, Schema
 from shoal.errors import ParameterError, SchemaError
-from shoal.table.clean import has_column
+from shoal.table.clean import has_column, nulled
 
 _ENDS = ("low", "high")
 _PARTS = (*_ENDS, "missing")
@@ -133,4 +133,4 @@ def _texts(parts: dict[str, pa.ChunkedArray]) -> pa.ChunkedArray:
         return found
     some = pc.binary_join_element_wise(found, OR_MISSING, "")
     is_all, is_some = (pc.equal(parts["missing"], word) for word in ("all", "some"))
-    return pc.if_else(is_all, None, pc.if_else(is_some, some, found))
+    return nulled(pc.if_else(is_some, some, found), is_all)

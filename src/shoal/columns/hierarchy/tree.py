@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.prepare import decoded
 from shoal.errors import SchemaError
+from shoal.table.clean import nulled
 from shoal.typing import Labels
 
 Nodes = NDArray[np.int32]
@@ -149,7 +150,7 @@ def leaf_texts(values: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array
     plain = decoded(values)
     if pa.types.is_floating(plain.type):
         whole = pc.and_(pc.equal(plain, pc.floor(plain)), pc.less(pc.abs(plain), 2.0**53))
-        as_whole = pc.if_else(whole, plain, None).cast(pa.int64(), safe=False).cast(pa.large_string())
+        as_whole = nulled(plain, pc.invert(whole)).cast(pa.int64(), safe=False).cast(pa.large_string())
         return pc.coalesce(as_whole, plain.cast(pa.large_string()))
     return plain.cast(pa.large_string())
 
