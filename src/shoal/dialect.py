@@ -5,30 +5,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from shoal.columns.findings import Dialect, QuestionError
+from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import ShoalError
+from shoal.job import Input, Job, Late, Output, RedisSettings, StreamSettings
 from shoal.option_names import option_name
 
-_FLAGS = {
+_MODELS = (Roles, ColumnSettings, Input, Output, StreamSettings, RedisSettings, Late, Job)
+_NOT_GIVEN_ALONE = {"k", "path", "fields", "roles", "columns", "models", "options", "late", "input", "output", "stream"}
+_ONLY_OF_CALLS = ("same_order", "release_reading")
+SETTINGS = {
     "reading": "--encoding, --delimiter, --decimal ...",
-    **{
-        name: option_name(name)
-        for name in (
-            *("null_values", "order", "quasi_identifiers", "identifiers", "missing_codes"),
-            *("header", "names", "encoding", "decimal", "quote", "delimiter", "thousands", "date_format", "missing"),
-            *("confidential", "other", "by", "subject", "household", "weights", "rho", "seed", "accept", "aggregate"),
-            *("kind", "same_order", "release_reading", "top", "bottom", "fold", "scaling", "engine", "memory"),
-            *("fill_keys", "sheet", "header_row", "catalog", "format", "table", "query", "to_table", "manifest"),
-            *("to_format", "outside", "hierarchy", "truthful", "objective", "report"),
-        )
-    },
+    **{name: option_name(name) for model in _MODELS for name in model.model_fields if name not in _NOT_GIVEN_ALONE},
+    **{name: option_name(name) for name in _ONLY_OF_CALLS},
 }
+"""What messages call a setting, and the option that gives it."""
+
 _LISTS = {"order": "COLUMN=A,B,.."}
+# A value is read up to a length, so that none is searched for its end over and over.
 _ARGUMENT = re.compile(
-    rf"\b({'|'.join(_FLAGS)})=(\[\.\.\.\]|\[[^\]]*\]|\"[^\"]*\"|'[^']*'|True|False|\d+|(?=[ .,;)]|$))"
+    rf"(?<![\w-])({'|'.join(sorted(SETTINGS, key=len, reverse=True))})="
+    r"(\[\.\.\.\]|\.\.\.|\[[^\[\]]{0,200}\]|\"[^\"]{0,200}\"|'[^']{0,200}'|True|False|None|-?\d{1,30}(?:\.\d{1,30})?)?"
 )
-_UNUSED = re.compile(r"^[a-z_]+(, [a-z_]+)*(?= (?:cannot|can only) be given for)")
-_KEY_OF_COLUMN = re.compile(r"^columns\.(.+)\.(\w+)(?= cannot be used:)")
-_KEY = re.compile(r"^(?:(?:input|output|roles|stream)\.)?([a-z]\w+)(?= cannot be used:)")
+_NAME = r"'?[a-z][a-z_]+'?"
+_NAMES = re.compile(
+    rf"^{_NAME}(?:, {_NAME})*(?= (?:cannot be given for|can only be given for|is set for|has no effect))"
+)
+_KEY_OF_COLUMN = re.compile(r"^(?:columns|input\.fields)\.(.+)\.(\w+)(?= cannot be used:)")
+_KEY = re.compile(r"^(?:(?:input|output|roles|stream|redis|late)\.){0,2}([a-z]\w+)(?= cannot be used:)")
 
 
 @contextmanager
@@ -65,17 +68,24 @@ def translated(text: str, dialect: Dialect) -> str:
     """
     rephrased = _ARGUMENT.sub(_as_key if dialect == "key" else _as_option, text)
     if dialect == "option":
-        rephrased = _UNUSED.sub(lambda found: ", ".join(map(option_name, found[0].split(", "))), rephrased)
-        rephrased = _KEY_OF_COLUMN.sub(lambda found: f"{option_name(found[2])} {found[1]}", rephrased)
-        rephrased = _KEY.sub(lambda found: option_name(found[1]), rephrased)
+        rephrased = _NAMES.sub(lambda found: ", ".join(map(_option, found[0].split(", "))), rephrased)
+        rephrased = _KEY_OF_COLUMN.sub(lambda found: f"{_option(found[2])} {found[1]}", rephrased)
+        rephrased = _KEY.sub(lambda found: _option(found[1]), rephrased)
     return re.sub(r"(\(|with )force\b", r"\1--force", rephrased)
+
+
+def _option(name: str) -> str:
+    """Return the option of a setting, as it may stand in quotes."""
+    return option_name(name.strip("'"))
 
 
 def _as_option(found: re.Match[str]) -> str:
     name, value = found[1], found[2]
-    flag = _FLAGS[name]
-    if value in ("", "True"):
-        return flag
+    flag = SETTINGS[name]
+    if name == "order" and value and not value.startswith("["):
+        flag = "--order"  # of the records of the release
+    if value in (None, "True"):
+        return flag + _gap(found)
     if value == "False":
         return f"no {flag}"
     if value.startswith("["):
@@ -83,6 +93,12 @@ def _as_option(found: re.Match[str]) -> str:
     return f"{flag} {value[1:-1]}" if value[0] in "\"'" and len(value) > 2 else f"{flag} {value}"
 
 
+def _gap(found: re.Match[str]) -> str:
+    """Return a blank before a value that is shown as it is."""
+    after = found.string[found.end() : found.end() + 1]
+    return " " if found[2] is None and after not in (*" .,;)", "") else ""
+
+
 def _as_key(found: re.Match[str]) -> str:
     value = {"True": "true", "False": "false"}.get(found[2], found[2])
-    return f"{found[1]} = {value}" if value else found[1]
+    return f"{found[1]} = {value}" if value else found[1] + (" = " if _gap(found) else "")

@@ -7,6 +7,13 @@ _OTHERWISE = {
     "null_values": ("--null-value",),
     "missing_codes": ("--missing-code",),
     "order": ("--order-of",),
+    "json_file": ("--json",),
+    "form": ("--internal/--public",),
+    "ranges": ("--range",),
+    "url": ("--redis",),
+    "source": ("--from",),
+    "target": ("--to",),
+    "target_length": ("--to-length",),
 }
 
 

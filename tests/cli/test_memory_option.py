@@ -1,7 +1,11 @@
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from shell import is_one_paragraph, shoal_command
+
+from shoal.job import Input
+from shoal.option_names import option_name
 
 N = 300
 PEOPLE = pa.table({"age": [20 + i % 61 for i in range(N)], "income": [100 * i % 77 for i in range(N)]})
@@ -56,3 +60,49 @@ def test_lists_of_records_need_memory(people):
 
     assert done.exit_code == 2
     assert "--list, --risks and --original need all records in memory" in " ".join(done.stderr.split())
+
+
+READING = {
+    "delimiter": ",",
+    "encoding": "cp1252",
+    "decimal": ".",
+    "quote": "'",
+    "null_values": "NA",
+    "header": None,
+    "names": "years,income",
+    "thousands": ",",
+    "date_format": "%d.%m.%Y",
+    "max_unpacked_gb": 1,
+    "fill_keys": None,
+    "sheet": "People",
+    "header_row": 2,
+    "catalog": "labels.sas7bcat",
+    "format": "csv",
+    "table": "people",
+    "query": "SELECT 1",
+}
+
+
+def test_every_reading_option_is_tried_here():
+    assert READING.keys() == Input.model_fields.keys() - {"path", "fields"}
+
+
+@pytest.mark.parametrize("name", READING)
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_reading_option_works_on_disk_or_is_refused_by_name(people, tmp_path, name, ending):
+    path = people if ending == ".parquet" else tmp_path / "people.csv"
+    if ending == ".csv":
+        pyarrow.csv.write_csv(PEOPLE, path)
+    option, value = option_name(name), READING[name]
+    given = (option, *(() if value is None else (value,)))
+    done = shoal_command(
+        "anonymize", path, *ROLES, "--memory", "500MB", *given, "-o", tmp_path / "r.parquet", "--dry-run"
+    )
+    in_memory = shoal_command("anonymize", path, *ROLES, *given, "-o", tmp_path / "r.parquet", "--dry-run")
+
+    assert done.exit_code in (0, 2)
+    if done.exit_code:
+        assert is_one_paragraph(done.stderr)
+        assert option in done.stderr or "years" in done.stderr or "'age'" in done.stderr
+    if ending == ".csv":
+        assert done.exit_code == in_memory.exit_code

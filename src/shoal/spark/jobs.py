@@ -48,8 +48,8 @@ def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
     """Return a table as a DataFrame."""
     if reading:
         raise ParameterError(
-            f"{', '.join(reading)} has no effect on the engine 'spark', which reads Parquet. Leave it out, or read the "
-            "file with Spark and pass the DataFrame to shoal.spark.anonymize."
+            f"{', '.join(reading)} cannot be given for the engine 'spark', which reads Parquet. Leave it out, or read "
+            "the file with Spark and pass the DataFrame to shoal.spark.anonymize."
         )
     if not isinstance(table, str | os.PathLike):
         return table

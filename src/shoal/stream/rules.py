@@ -56,17 +56,17 @@ class Rules:
                     "before a cell can close. Raise delay or lower k."
                 )
         if self.max_age is not None and not (_is_number(self.max_age) and self.max_age > 0):
-            raise ParameterError(f"max_age is a number of seconds above 0, not {self.max_age!r}.")
+            raise ParameterError(f"max_age={self.max_age!r} is not a number of seconds above 0.")
 
     def _check_numbers(self) -> None:
         if not (_is_number(self.order_weight) and 0 <= self.order_weight < math.inf):
-            raise ParameterError(f"order_weight is a number of at least 0, not {self.order_weight!r}.")
+            raise ParameterError(f"order_weight={self.order_weight!r} is not a number of at least 0.")
         if self.max_cell is not None:
             _whole("max_cell", self.max_cell)
             if self.max_cell < self.k:
                 raise ParameterError(f"max_cell={self.max_cell} is below k={self.k}; a cell holds at least k.")
         if not (_is_number(self.adapt) and 0 <= self.adapt <= 1):
-            raise ParameterError(f"adapt is a share between 0 and 1, not {self.adapt!r}.")
+            raise ParameterError(f"adapt={self.adapt!r} is not a share between 0 and 1.")
         for policy, known in ((self.missing, MISSING_POLICIES), (self.on_error, ERROR_POLICIES)):
             if policy not in known:
                 raise ParameterError(f"{policy!r} is not a policy here. Policies: {', '.join(known)}.")
@@ -223,7 +223,7 @@ def _is_finite(end: object) -> bool:
 
 def _whole(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ParameterError(f"{name} is a whole number, not {value!r}.")
+        raise ParameterError(f"{name}={value!r} is not a whole number.")
 
 
 def _is_number(value: object) -> bool:

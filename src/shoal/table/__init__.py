@@ -46,6 +46,7 @@ __all__ = [
     "inputs_of",
     "output_format_of",
     "read",
+    "refuse_unused",
     "rewrite_parquet",
     "rewrite_parquet_into",
     "shown",
@@ -293,7 +294,7 @@ def read(
     connection = shared(source)
     if connection is not None:
         return _read_connection(*connection, columns, given)
-    _refuse_unused(given, frozenset(), type(source).__name__)
+    refuse_unused(given, frozenset(), type(source).__name__)
     if isinstance(source, Table):
         names = source.names if columns is None else check_wanted(columns, source.names)
         return replace(source, types=pa.schema([source.types.field(name) for name in names]))
@@ -446,7 +447,7 @@ def _read_file(source: str | os.PathLike[str], columns: Sequence[str] | None, gi
 
 def _read_path(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
     ending, kind = format_of(path)
-    _refuse_unused(given, kind.options, f"a {ending} file")
+    refuse_unused(given, kind.options, f"a {ending} file")
     if os.path.isdir(path):
         raise FileError(f"{str(path)!r} is a folder. Give the path of one file.")
     if not os.path.isfile(path):  # unlike that of a Path, also for a name that is too long
@@ -463,14 +464,14 @@ def _read_path(path: Path, columns: Sequence[str] | None, given: dict[str, Any])
 
 
 def _read_place(place: Place, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
-    _refuse_unused(given, place.database.options, f"a {place.database.title} database")
+    refuse_unused(given, place.database.options, f"a {place.database.title} database")
     return _read_connection(place.database, place.connect(), columns, given)
 
 
 def _read_connection(
     database: Database, connection: Connection, columns: Sequence[str] | None, given: dict[str, Any]
 ) -> Table:
-    _refuse_unused(given, database.options, f"a {database.title} connection")
+    refuse_unused(given, database.options, f"a {database.title} connection")
     found = read_database(connection, given.get("table"), given.get("query"), columns)
     labels = ValueLabels(variables=found.comments) if found.comments else None
     return Table.of(found.arrow, database.name, labels=labels, origin=found.origin)
@@ -494,7 +495,8 @@ def _unread_parquet(
     return Table(types, n_records, "parquet", path, stamp=stamp, _load=load)
 
 
-def _refuse_unused(given: dict[str, Any], known: frozenset[str], what: str) -> None:
+def refuse_unused(given: Mapping[str, Any], known: frozenset[str], what: str) -> None:
+    """Raise if a reading option was given that a source does not have."""
     unused = sorted(set(given) - known)
     if unused:
         names = ", ".join(unused)

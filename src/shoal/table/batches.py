@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from shoal.errors import FileError, ParameterError
 from shoal.files import hidden_folder, sha256
-from shoal.table import Reading, Table, format_of, inputs_of, read, shown
+from shoal.table import FORMATS, Reading, Table, format_of, inputs_of, read, refuse_unused, shown
 from shoal.table.clean import check_names, check_wanted, plain
 from shoal.table.csv import csv_names, read_csv
 from shoal.table.databases import place_of
@@ -139,6 +139,7 @@ def open_batches(source: Any, **reading: Any) -> Batches:
         raise ParameterError(
             f'{shown(source)} cannot be read in batches. Copy it to a Parquet file first, or use engine="memory".'
         )
+    reading = {name: value for name, value in reading.items() if value is not None}
     path = Path(source)
     paths = _parquet_files(path) if path.is_dir() else [path]
     if not path.is_dir():
@@ -149,10 +150,11 @@ def open_batches(source: Any, **reading: Any) -> Batches:
             )
         if not path.is_file():
             raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
-        if format_of(path)[1].name == "csv":
+        ending, kind = format_of(path)
+        if kind is FORMATS[".csv"]:
+            refuse_unused(reading, kind.options, f"a {ending} file")
             return _convert(path, reading)
-    if reading:
-        raise ParameterError(f"{', '.join(sorted(reading))} cannot be given here; these options apply to CSV files.")
+    refuse_unused(reading, frozenset(), "Parquet or Arrow files that are read in batches")
     stamps = tuple(Stamp.of(file) for file in paths)
     found = [_types(file) for file in paths]
     types = found[0][0]

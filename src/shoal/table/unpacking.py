@@ -114,7 +114,7 @@ class Limit:
             raise FileError(
                 f"{self.path.name!r} has {os.path.getsize(self.path):,} bytes and unpacks to more than {self.gb:g} GB, "
                 "which may exceed the available memory. If this size is expected, raise the limit with "
-                "max_unpacked_gb= (--max-unpacked-gb)."
+                "max_unpacked_gb=."
             )
 
 
