@@ -17,7 +17,7 @@ from shoal.columns.findings import ColumnView, Finding, ask, check_accepted, fin
 from shoal.columns.grid import grid_of
 from shoal.columns.hierarchy import Hierarchy, hierarchy_of
 from shoal.columns.metadata import described_schema, description_of
-from shoal.columns.prepare import prepare
+from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
 from shoal.columns.schema import TRUE_AGGREGATES, Column, Kind, Role, Schema, natural_kind
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
@@ -53,7 +53,10 @@ def prepared(job: Job, table: Table) -> Prepared:
     check_job(job, schema)
     as_cell_size(job.k, table.n_records)
     needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
-    original = coded(prepare(table.load(list(needed)), schema, job.missing), schema)
+    given = table.load(list(needed))
+    original = prepare(given, schema, job.missing)
+    refuse_without_effect(n_with_named_values(given, original, schema))
+    original = coded(original, schema)
     schema = _with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)

@@ -167,3 +167,9 @@ def test_models_are_kept_beside_steering():
 
 def test_the_primitive_is_public():
     assert shoal.steer(np.zeros((2, 1)), [0, 1], 3).tolist() == [[0.0, 0.0], [0.0, 3.0]]
+
+
+def test_missing_values_of_a_steering_column_are_told_as_such():
+    table = pa.table({"age": list(range(20)), "region": ["a", None] * 10})
+    with pytest.raises(shoal.SchemaError, match=r"Missing values in steering columns: 'region' \(10\)"):
+        shoal.anonymize(table, k=3, quasi_identifiers=["age"], other=["region"], steer={"region": 1.0})

@@ -48,7 +48,7 @@ def anonymize(file, *arguments, roles=ROLES, k=5):
         ((*ROLES, "--report", "report.pdf"), ["'report.pdf'", "HTML", "ends in .html"]),
         ((*ROLES, "--json", "report.html"), ["'report.html'", "JSON", "ends in .json"]),
         ((*ROLES, "--metod", "mdav"), ["Did you mean one of:", "'--top'? See `"]),
-        ((*ROLES, "--top", "diagnosis=3"), ["'top'", "'diagnosis'", "confidential"]),
+        ((*ROLES, "--top", "diagnosis=3"), ["--top", "'diagnosis'", "confidential"]),
         ((*ROLES, "--kind", "zip=nominal", "--kind", "zip=numeric"), ["--kind", "'zip' is given twice"]),
         ((*ROLES, "--kind", "zip"), ["--kind", "COLUMN=VALUE"]),
         ((*ROLES, "--option", "efort=best"), ["'efort'", "effort"]),

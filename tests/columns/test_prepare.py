@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
+import shoal
 from shoal import SchemaError
 from shoal.columns.prepare import categories_in_order, date_units, prepare
 from shoal.columns.schema import Roles, Schema, as_settings
@@ -176,3 +177,28 @@ def test_dates_are_counted_in_the_units_of_their_type(type_):
     values = values if type_.bit_width == 64 else pa.array([0, 3], pa.int32())
 
     assert date_units(pa.chunked_array([values.cast(type_)])).tolist() == values.to_pylist()
+
+
+def settled(engine="memory", **settings):
+    table = pa.table({"age": [20 + i % 30 for i in range(90)], "rent": [float(i % 7) for i in range(90)]})
+    return shoal.anonymize(
+        table, k=3, seed=1, engine=engine, quasi_identifiers=["age", "rent"], columns=settings, missing="own-value"
+    )
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+@pytest.mark.parametrize(
+    ("name", "setting", "given", "fitting"),
+    [
+        ("age", "missing_codes", [-9], [-9, 21]),
+        ("rent", "missing_codes", [99.5], [1]),
+        ("age", "keep_zeros", True, None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::shoal.ShoalWarning")
+def test_a_setting_that_names_values_no_record_has_is_refused(engine, name, setting, given, fitting):
+    with pytest.raises(SchemaError, match=f"^'{setting}' is set for column '{name}', but no record has"):
+        settled(engine, **{name: {setting: given}})
+    column = name if fitting else "rent"
+
+    assert settled(engine, **{column: {setting: fitting or given}}).verdict.holds

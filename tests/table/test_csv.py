@@ -362,3 +362,12 @@ def test_a_bound_on_archives_is_a_number_above_0(tmp_path, most):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n"))
     with pytest.raises(ParameterError, match="max_unpacked_gb"):
         read(tmp_path / "a.csv.gz", max_unpacked_gb=most)
+
+
+@pytest.mark.parametrize("encoding", [None, "cp1252", "utf-8"])
+def test_a_nul_character_is_told_as_such(tmp_path, encoding):
+    (tmp_path / "people.csv").write_bytes(b"age,city\n20,Turin\n30,Ro\0me\n")
+    with pytest.raises(FileError, match=r"holds 1 NUL character\(s\), the first at offset 23, in line 3") as refused:
+        read(tmp_path / "people.csv", encoding=encoding)
+
+    assert "not UTF-8" not in str(refused.value)

@@ -47,9 +47,42 @@ def test_a_column_is_read_as_its_owner_says(file, texts, settings, type_, values
 
 
 def test_what_holds_for_all_columns_is_used_where_it_fits(file):
-    assert column(file("31.12.1980", "text"), date_format="%d.%m.%Y")[0] == pa.string()
     assert column(file("31.12.1980"), date_format="%d.%m.%Y")[0] == pa.date32()
     assert column(file("1.234,5", "7"), thousands=".") == (pa.float64(), [1234.5, 7.0])
+
+
+@pytest.mark.parametrize("texts", [("31.12.1980", "text"), ("1980-12-31", "1999-02-01"), ("5", "7")])
+def test_a_date_format_that_fits_no_column_is_refused(file, texts):
+    with pytest.raises(FileError, match=r"date_format='%d.%m.%Y' has no effect"):
+        read(file(*texts), date_format="%d.%m.%Y")
+    assert read(file(), date_format="%d.%m.%Y").n_records == 0
+    assert read(file(*texts), date_format="%d.%m.%Y", columns=["a"]).n_records == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "settings"),
+    [
+        (["1980-12-31", "1999-02-01"], {"date_format": "%d.%m.%Y"}),
+        (["1980-12-31", "1999-02-01"], {"decimal": ","}),
+        (["1980-12-31", "1999-02-28"], {"date_format": "%Y-%d-%m"}),
+        (["5", "7"], {"date_format": "%d.%m.%Y"}),
+        (["true", "false"], {"thousands": "."}),
+    ],
+)
+def test_a_reading_of_one_column_is_not_ignored_where_its_values_are_of_another_type(file, texts, settings):
+    with pytest.raises(FileError, match=r"Column 'b' is specified to hold.*do not match"):
+        read(file(*texts), fields={"b": settings})
+    lines = file().with_suffix(".ndjson")
+    lines.write_text("".join(f'{{"b": "{text}"}}\n' for text in texts), encoding="utf-8")
+    with pytest.raises(FileError, match=r"Column 'b' is specified to hold.*do not match"):
+        read(lines, fields={"b": settings})
+
+
+def test_a_reading_of_cells_that_are_no_texts_is_refused(tmp_path):
+    (tmp_path / "lines.ndjson").write_text('{"b": 19801231}\n{"b": 19801230}\n', encoding="utf-8")
+
+    with pytest.raises(FileError, match=r"column 'b'.*not texts"):
+        read(tmp_path / "lines.ndjson", fields={"b": {"date_format": "%Y%m%d"}})
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from shoal.blocks.statistics import Statistics, Strata
 from shoal.cells.strata import refuse_small_strata, strata_in_words
 from shoal.columns.distribution import Distributions
 from shoal.columns.findings import Finding, ask
-from shoal.columns.prepare import refuse_missing
+from shoal.columns.prepare import refuse_missing, refuse_without_effect
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import ParameterError
@@ -147,6 +147,7 @@ class Blueprint:
         as_cell_size(job.k, statistics.n_records)
         if job.missing == "error":
             refuse_missing(statistics.missing, statistics.n_records, schema)
+        refuse_without_effect(statistics.named)
         schema = statistics.settled(plain_schema(schema))
         strata = Strata.of(statistics)
         refuse_small_strata(strata.sizes, strata_in_words(schema), job.k)

@@ -18,7 +18,7 @@ from shoal.blocks.value_bytes import value_bytes
 from shoal.cells.strata import strata_columns
 from shoal.columns.axes import Moments, NominalAxis, NumberAxis, Numbers, Scaling, as_numbers, sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
-from shoal.columns.prepare import categories_in_order, decoded, listed_categories, one_missing
+from shoal.columns.prepare import categories_in_order, decoded, listed_categories, n_with_named_values, one_missing
 from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.columns.space import Space
 from shoal.errors import SchemaError
@@ -78,6 +78,8 @@ class Statistics:
         The strata, and how many records each has.
     listed : dict of str to pyarrow.Array
         Ordered categories, as the type of a column lists them.
+    named : dict of (str, str) to int
+        For each setting that names values of a column, the number of records with one.
     """
 
     n_records: int
@@ -87,6 +89,7 @@ class Statistics:
     counts: dict[str, pa.Table]
     strata: pa.Table
     listed: dict[str, pa.Array]
+    named: dict[tuple[str, str], int]
 
     @staticmethod
     def of(batch: pa.Table, records: pa.Table, schema: Schema) -> "Statistics":
@@ -110,6 +113,7 @@ class Statistics:
             counts={c.name: _counted({c.name: one_missing(records[c.name])}) for c in schema.columns if _is_counted(c)},
             strata=_counted(_columns(strata_columns(records, schema)), records.num_rows),
             listed={name: listed_categories(batch[name]) for name in ordered},
+            named=n_with_named_values(batch, records, schema),
         )
 
     @staticmethod
@@ -132,6 +136,7 @@ class Statistics:
             counts={name: _recounted([part.counts[name] for part in parts]) for name in first.counts},
             strata=_recounted([part.strata for part in parts]),
             listed=first.listed,
+            named={place: sum(part.named[place] for part in parts) for place in first.named},
         )
 
     @property

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from shoal import kernels
 from shoal.columns.equivalence import value_codes
-from shoal.columns.prepare import Missing, prepare
+from shoal.columns.prepare import Missing, prepare, refuse_missing
 from shoal.columns.schema import Role, Roles, Schema
 from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError
@@ -43,7 +43,10 @@ def check_steering(steering: Mapping[str, float], schema: Schema, models: Sequen
 def check_values(table: pa.Table, schema: Schema, steering: Mapping[str, float], missing: Missing) -> None:
     """Refuse values of steering columns that have no place in the space, as for quasi-identifiers."""
     for name in steering:
-        prepare(table.select([name]), _alone(schema, name, 1.0), missing)
+        alone = _alone(schema, name, 1.0)
+        n_missing = prepare(table.select([name]), alone, "own-value")[name].null_count
+        if missing == "error":
+            refuse_missing({name: n_missing}, table.num_rows, alone, "steering columns")
 
 
 def with_steering(X: Matrix, table: pa.Table, schema: Schema, steering: Mapping[str, float]) -> Matrix:

@@ -175,17 +175,45 @@ def _limited(values: pa.ChunkedArray, column: Column, limit: float, beyond: obje
     return pc.if_else(beyond(values, bound), bound, values)
 
 
-def refuse_missing(n_missing: Mapping[str, int], n_records: int, schema: Schema) -> None:
-    """Raise if quasi-identifiers have missing values that their file does not declare."""
+def refuse_missing(
+    n_missing: Mapping[str, int], n_records: int, schema: Schema, what: str = "quasi-identifiers"
+) -> None:
+    """Raise if quasi-identifiers, or other columns, have missing values that their file does not declare."""
     found = {column.name: n_missing[column.name] for column in schema.quasi if not column.own_missing}
     found = {name: count for name, count in found.items() if count}
     if found:
         listed = ", ".join(f"{name!r} ({count:,})" for name, count in found.items())
         raise SchemaError(
-            f"Missing values in quasi-identifiers: {listed}, of {n_records:,} records. Say what to do with them: "
+            f"Missing values in {what}: {listed}, of {n_records:,} records. Say what to do with them: "
             'missing="own-value" treats missing as a value of its own; or drop or fill these '
             "records first."
         )
+
+
+def n_with_named_values(table: pa.Table, prepared: pa.Table, schema: Schema) -> dict[tuple[str, str], int]:
+    """Return for each setting that names values of a column how many records have one, before it was prepared."""
+    found = {}
+    for column in schema.quasi:
+        values = prepared[column.name]
+        if column.settings.missing_codes:
+            missing = one_missing(decoded(table[column.name])).null_count
+            found["missing_codes", column.name] = values.null_count - missing
+        if column.settings.keep_zeros:
+            found["keep_zeros", column.name] = pc.sum(pc.equal(values.cast(pa.float64(), safe=False), 0.0)).as_py() or 0
+    return found
+
+
+def refuse_without_effect(n_with_value: Mapping[tuple[str, str], int]) -> None:
+    """Raise for a setting of a column whose values no record has."""
+    for (setting, name), count in n_with_value.items():
+        if not count:
+            raise SchemaError(
+                f"{setting!r} is set for column {name!r}, but no record has {_NAMED[setting]}, so it has no effect. "
+                "Check how the column was read, correct the setting, or leave it out."
+            )
+
+
+_NAMED = {"missing_codes": "one of these values", "keep_zeros": "a zero there"}
 
 
 def decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:

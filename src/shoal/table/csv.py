@@ -81,7 +81,8 @@ def read_csv(
     # A comma-delimited file cannot have decimal commas, so there is nothing to detect.
     found_decimal = "." if decimal is None and delimiter == "," and thousands != "." else decimal
     whole_file = FieldReading((), found_decimal, thousands, date_format)
-    table, mark = infer(texts, whole_file, as_fields(fields, found), path.name, has_quotes=has_quotes)
+    of_columns, is_whole = as_fields(fields, found), len(wanted) == len(found)
+    table, mark = infer(texts, whole_file, of_columns, path.name, has_quotes=has_quotes, is_whole=is_whole)
     return table, Notes(reading=Reading(delimiter, mark, encoding, quote, missing, has_header))
 
 

@@ -144,16 +144,18 @@ def _line_of(data: NDArray[np.uint8], offset: int) -> int:
 
 def _transcoded(raw: Any, encoding: str, path: str) -> bytes:
     try:
-        return bytes(raw).decode(encoding).removeprefix("\ufeff").encode()
+        found = bytes(raw).decode(encoding).removeprefix("\ufeff").encode()
     except UnicodeDecodeError as error:
         raise FileError(
             f"{path!r} is not {encoding}: the byte at offset {error.start} is invalid. Give the encoding of the file "
             "with encoding=."
         ) from None
+    _check_nul(found, path)
+    return found
 
 
 def _check_utf8(raw: Any, path: str) -> None:
-    """Raise at the first byte that is not UTF-8, or is NUL; checked in chunks."""
+    """Raise at the first byte that is not UTF-8, checked in chunks, or at a NUL character."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(raw), _SAMPLE):
         piece = bytes(raw[start : start + _SAMPLE])
@@ -162,8 +164,19 @@ def _check_utf8(raw: Any, path: str) -> None:
             decoder.decode(piece, final=start + _SAMPLE >= len(raw))
         except UnicodeDecodeError as error:
             raise _not_utf8(raw, start - waiting + error.start, path) from None
-        if b"\0" in piece:
-            raise _not_utf8(raw, start + piece.index(b"\0"), path)
+    _check_nul(raw, path)
+
+
+def _check_nul(raw: Any, path: str) -> None:
+    """Raise if a text has a NUL character, which ends a text for some programs."""
+    data = np.frombuffer(raw, dtype=np.uint8)
+    at = _positions(data, "\0")
+    if len(at):
+        raise FileError(
+            f"{path!r} holds {len(at):,} NUL character(s), the first at offset {at[0]}, in line "
+            f"{_line_of(data, int(at[0]))}: it is damaged, or not a text file. Remove them; or, if it is UTF-16, give "
+            'encoding="utf-16".'
+        )
 
 
 def _not_utf8(raw: Any, offset: int, path: str) -> FileError:

@@ -4,7 +4,7 @@ A column gets a type only if every value has that type and the conversion is los
 plus and integers of more than 64 bits stay text.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -24,31 +24,37 @@ _N_FIRST = 100
 
 
 class Typed(NamedTuple):
-    """A typed column, and the decimal mark that its values use ("" if none does)."""
+    """A typed column, the decimal mark that its values use ("" if none does), and whether it took the date format."""
 
     column: pa.ChunkedArray
     mark: str
+    took_format: bool = False
 
 
 Attempt = Callable[[pa.ChunkedArray], Typed | None]
 
 
 def infer(
-    table: pa.Table, whole_file: FieldReading, fields: Mapping[str, FieldReading], path: str, *, has_quotes: bool
+    table: pa.Table,
+    whole_file: FieldReading,
+    fields: Mapping[str, FieldReading],
+    path: str,
+    *,
+    has_quotes: bool,
+    is_whole: bool = True,
 ) -> tuple[pa.Table, str]:
     """Return the table with a type for each column, and the decimal mark, given or detected.
 
-    Without quotes in the file no text is empty: an empty field is a missing value.
+    Without quotes in the file no text is empty: an empty field is a missing value. Whether a format for all columns has
+    an effect is only known if the table is the whole file, and not some of its columns.
     """
 
     def typed_column(name: str) -> Typed:
         own = fields.get(name, FieldReading())
         text = without_nulls(table[name], own.null_values)
-        found = _typed(text, own.over(whole_file), may_be_empty=has_quotes)
         if own.is_typed:
-            _refuse_unread(found.column, own, name)
-            return Typed(found.column, "")
-        return found
+            return Typed(typed_field(name, text, own, own.over(whole_file)), "")
+        return _typed(text, _attempts(own.over(whole_file)), may_be_empty=has_quotes)
 
     # If several columns cannot be read, the first of them is named, whatever the threads.
     with ThreadPoolExecutor(kernels.n_threads()) as pool:
@@ -59,13 +65,26 @@ def infer(
             f"{path!r} has decimal commas in {_listed(by_mark[','])} and decimal points in {_listed(by_mark['.'])}. "
             'Choose one with decimal="," or decimal="."; the other columns then stay text.'
         )
+    if whole_file.date_format and is_whole and table.num_rows and not any(t.took_format for t in typed):
+        raise FileError(
+            f"date_format={whole_file.date_format!r} has no effect: no column of {path!r} without a format of its own "
+            "has only values that match it. Correct it, or leave it out: dates in ISO 8601 need none. If some values "
+            "stand for missing ones, give null_values=[...]."
+        )
     found = whole_file.decimal or ("," if by_mark[","] else ".")
     return pa.table([t.column for t in typed], names=table.column_names), found
 
 
-def typed_field(name: str, text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
-    """Return a column of texts as numbers or dates, as its options specify; raise if a value does not match."""
-    found = _typed(text, how).column
+def typed_field(
+    name: str, text: pa.ChunkedArray, how: FieldReading, completed: FieldReading | None = None
+) -> pa.ChunkedArray:
+    """Return a column of texts as numbers or dates, as its options specify; raise if a value does not match.
+
+    The options may be `completed` by those of the whole file.
+    """
+    wanted = completed or how
+    numbers = _numbers(wanted) if how.thousands or how.decimal else []
+    found = _typed(text, [*([_formatted_dates(how.date_format)] if how.date_format else []), *numbers]).column
     _refuse_unread(found, how, name)
     return found
 
@@ -79,7 +98,7 @@ def with_iso_dates(text: pa.ChunkedArray) -> pa.ChunkedArray:
     return text
 
 
-def _typed(text: pa.ChunkedArray, how: FieldReading, may_be_empty: bool = True) -> Typed:
+def _typed(text: pa.ChunkedArray, attempts: Sequence[Attempt], may_be_empty: bool = True) -> Typed:
     # A quoted empty field is an empty string; among numbers or dates it can only mean a missing value.
     is_empty = pc.equal(text, "") if may_be_empty else None
     present = text if is_empty is None or not _some(is_empty) else nulled(text, is_empty)
@@ -88,7 +107,7 @@ def _typed(text: pa.ChunkedArray, how: FieldReading, may_be_empty: bool = True) 
         first = present.drop_null().slice(0, _N_FIRST)
     if len(first) == 0:
         return Typed(text, "")
-    for attempt in _attempts(how):
+    for attempt in attempts:
         # The first few values rule out most types; only the remaining types are tried on all, where failing is slow.
         if attempt(first) is not None and (found := attempt(present)) is not None:
             return found
@@ -97,11 +116,14 @@ def _typed(text: pa.ChunkedArray, how: FieldReading, may_be_empty: bool = True) 
 
 def _attempts(how: FieldReading) -> list[Attempt]:
     """Return the types to try, those specified by the caller first."""
-    asked = [_formatted_dates(how.date_format)] if how.date_format else []
-    if how.thousands:
-        asked.append(_grouped(how.thousands, how.decimal_mark or "."))
-    marks = how.decimal_mark or ".,"
-    return [*asked, _wholes, *(_reals(mark) for mark in marks), _booleans, _dates, *_TIMESTAMPS]
+    dates = [_formatted_dates(how.date_format)] if how.date_format else []
+    return [*dates, *_numbers(how), _booleans, _dates, *_TIMESTAMPS]
+
+
+def _numbers(how: FieldReading) -> list[Attempt]:
+    """Return the types of numbers to try."""
+    grouped = [_grouped(how.thousands, how.decimal_mark or ".")] if how.thousands else []
+    return [*grouped, _wholes, *(_reals(mark) for mark in how.decimal_mark or ".,")]
 
 
 def _refuse_unread(values: pa.ChunkedArray, how: FieldReading, name: str) -> None:
@@ -130,7 +152,7 @@ def _formatted_dates(date_format: str) -> Attempt:
 
     def attempt(text: pa.ChunkedArray) -> Typed | None:
         found = as_dates(text, date_format)
-        return Typed(found, "") if found.null_count == text.null_count else None
+        return Typed(found, "", True) if found.null_count == text.null_count else None
 
     return attempt
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.errors import FileError
 from shoal.table.csv_fields import FieldReading
 from shoal.table.csv_types import typed_field
 
@@ -53,6 +54,11 @@ def cell_column(name: str, cells: Sequence[Any], how: FieldReading, *, of_sheet:
     column = pa.chunked_array([values])
     if how.is_typed and pa.types.is_string(column.type):
         return CellColumn(typed_field(name, column, how), {})
+    if how.is_typed and not pa.types.is_null(column.type):
+        raise FileError(
+            f"The texts of column {name!r} are to be read by a format of dates or marks of numbers, but its cells are "
+            "not texts and have a type of their own. Leave these settings of the column out."
+        )
     return CellColumn(column, mixed)
 
 

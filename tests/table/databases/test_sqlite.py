@@ -4,6 +4,7 @@ import datetime
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pyarrow as pa
 import pytest
@@ -153,3 +154,21 @@ def test_a_semicolon_in_a_text_or_a_comment_does_not_end_a_query(sqlite):
     query = """SELECT id AS "a;b", ';' AS c FROM people /* ; */ WHERE zip <> 'it''s;' -- ;"""
 
     assert read(sqlite.address, query=query).names == ("a;b", "c")
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("SELECT json_extract(note, '$.a') AS a FROM people", "not JSON"),
+        ('SELECT "malformed" malformed malformed FROM people', "cannot read the query"),
+        ("SELECT malformed FROM people", "no column of a name"),
+    ],
+)
+def test_a_query_that_fails_is_not_blamed_on_the_file(tmp_path, query, words):
+    with closing(sqlite3.connect(tmp_path / "people.db")) as connection, connection:
+        connection.execute("CREATE TABLE people (note TEXT)")
+        connection.execute("INSERT INTO people VALUES ('{a')")
+    with pytest.raises(shoal.DatabaseError, match=words) as refused:
+        read(tmp_path / "people.db", query=query)
+
+    assert "backup" not in str(refused.value)

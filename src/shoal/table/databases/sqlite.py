@@ -41,17 +41,22 @@ _DECLARED = {
     _ZONED: pa.timestamp("us", "UTC"),
 }
 """What columns hold according to their declared type."""
+_DAMAGED = "is damaged. Restore it from a backup."
 _REFUSALS = {
+    # First those that end with a name from the query, which may hold any words.
+    "no such column": "has no column of a name that the query uses. Check the query.",
+    "syntax error": "cannot read the query: it must be one SELECT without errors in its SQL; statements that write are "
+    "refused.",
     "already exists": "already has this table: another program created it in the meantime. Choose another name.",
     "is locked": "is locked by another program. Try again when that has ended.",
     "not a database": "is not a SQLite file, or it is encrypted. Give a file that SQLite can open.",
     "readonly": "was asked to write while it is read, or its file may not be written to. Give a query that only "
     "selects, or ask for the right to write.",
     "disk is full": "has no room left: the disk is full. Make room.",
-    "malformed": "is damaged. Restore it from a backup.",
-    "no such column": "has no column of a name that the query uses. Check the query.",
-    "syntax error": "cannot read the query: it must be one SELECT without errors in its SQL; statements that write are "
-    "refused.",
+    "malformed JSON": "holds a value that is not JSON where the query reads JSON. Leave such values out of the query: "
+    "WHERE json_valid(..).",
+    "disk image is malformed": _DAMAGED,
+    "malformed database schema": _DAMAGED,
     "more than one statement": "cannot use this query: it must be one SELECT.",
 }
 """What became of a statement, by a part of the driver's text."""
