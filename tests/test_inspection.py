@@ -221,10 +221,11 @@ def test_models_are_advised_for_confidential_columns_and_can_be_kept():
 
 def test_every_way_of_reading_a_file_is_kept_in_the_proposed_command(tmp_path):
     path = tmp_path / "people.csv"
-    path.write_text("age;pay\n" + "".join(f"{20 + i};1.{100 + i},5\n" for i in range(60)), encoding="utf-16")
+    rows = "".join(f"{20 + i};1.{100 + i},5;1.2.{1950 + i}\n" for i in range(60))
+    path.write_text(f"age;pay;born\n{rows}", encoding="utf-16")
     reading = {
         **{"delimiter": ";", "encoding": "utf-16", "decimal": ",", "quote": "'", "thousands": ".", "header": True},
-        **{"null_values": ["NA", "a,b"], "max_unpacked_gb": 1.5, "names": ["age", "pay"], "date_format": "%d.%m.%Y"},
+        **{"null_values": ["NA", "a,b"], "max_unpacked_gb": 1.5, "names": ["age", "pay", "born"], "date_format": "%d.%m.%Y"},
         "fields": {"age": {"null_values": ["x"]}},
     }
     words = shlex.split(shoal.inspect(path, **reading).command())

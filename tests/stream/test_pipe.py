@@ -188,7 +188,7 @@ def test_delay_below_k_minus_1_is_refused_with_the_reason(tmp_path):
     code, _, said = here(tmp_path, "-k", "10", "--delay", "5", "--quasi", "x")
 
     assert code == 2
-    assert "delay=5 is too short for k=10" in said
+    assert "--delay 5 is too short for k=10" in said
 
 
 @pytest.mark.parametrize(

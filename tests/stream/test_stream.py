@@ -384,7 +384,7 @@ def test_a_schema_that_changes_in_mid_stream_is_refused_and_the_stream_goes_on(l
     [
         ({"delay": 8}, "delay=8 is too short for k=10"),
         ({}, "Say when a tuple is due"),
-        ({"delay": 2.5}, "delay is a whole number"),
+        ({"delay": 2.5}, "delay=2.5 is not a whole number"),
         ({"max_age": 0}, "max_age"),
         ({"delay": 20, "order_weight": -1}, "order_weight"),
         ({"delay": 20, "order_weight": np.nan}, "order_weight"),
