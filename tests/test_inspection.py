@@ -225,7 +225,12 @@ def test_every_way_of_reading_a_file_is_kept_in_the_proposed_command(tmp_path):
     path.write_text(f"age;pay;born\n{rows}", encoding="utf-16")
     reading = {
         **{"delimiter": ";", "encoding": "utf-16", "decimal": ",", "quote": "'", "thousands": ".", "header": True},
-        **{"null_values": ["NA", "a,b"], "max_unpacked_gb": 1.5, "names": ["age", "pay", "born"], "date_format": "%d.%m.%Y"},
+        **{
+            "null_values": ["NA", "a,b"],
+            "max_unpacked_gb": 1.5,
+            "names": ["age", "pay", "born"],
+            "date_format": "%d.%m.%Y",
+        },
         "fields": {"age": {"null_values": ["x"]}},
     }
     words = shlex.split(shoal.inspect(path, **reading).command())
