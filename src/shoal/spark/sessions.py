@@ -2,20 +2,24 @@
 
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import shoal.errors
 from shoal.errors import OutageError, ParameterError, ShoalError
 from shoal.extras import DISTRIBUTION, install
+
+T = TypeVar("T")
 
 OLDEST_JAVA = 17
 
@@ -27,16 +31,19 @@ SHIPPING = (
 )
 """How Python workers get shoal."""
 
+_DESCRIPTION, _GROUP = "spark.job.description", "spark.jobGroup.id"
+"""Properties of a thread that Spark's user interface shows of its jobs."""
+
 
 def session() -> Any:
-    """Return the active Spark session, or make one from Spark's own configuration."""
+    """Return the session that there is, as it is, or make one from Spark's own configuration."""
     try:
+        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise ParameterError(f"The Spark engine needs PySpark: {install('spark')}.") from error
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
+    with suppress(PySparkException):
+        return SparkSession.active()
     if "SPARK_REMOTE" not in os.environ:
         check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -96,11 +103,72 @@ def java_version() -> int | None:
     return int(found[1]) if found else None
 
 
-def use_this_interpreter(spark: Any) -> None:
+def at_work(spark: Any, work: Callable[[], T]) -> T:
+    """Return what some work with Spark returns; if the wait for it is interrupted, its jobs are cancelled.
+
+    The work has a thread of its own, and with it a connection to Java. PySpark closes one that is interrupted while it
+    waits for an answer: the job behind it goes on, and what should be freed or removed is not.
+    """
+    from pyspark import InheritableThread
+
+    tag, done = f"shoal-{secrets.token_hex(8)}", Future[T]()
+
+    def act() -> None:
+        spark.addTag(tag)
+        try:
+            with speaking(), _this_interpreter(spark):
+                done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    thread = InheritableThread(target=act, session=spark)
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        while thread.is_alive():  # it may be about to start another job
+            spark.interruptTag(tag)
+            thread.join(0.2)
+        raise
+    return done.result()
+
+
+@contextmanager
+def _this_interpreter(spark: Any) -> Iterator[None]:
     """Let the Python workers of a local session use this interpreter, unless the user chose another."""
     context = getattr(spark, "_sc", None)  # a session of Spark Connect has none
-    if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable
+    if context is None or not context.master.startswith("local") or "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    before, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
+
+
+@contextmanager
+def named(spark: Any, stage: str) -> Iterator[None]:
+    """Name the jobs of a stage in Spark's user interface: by their description and group, or by a tag of Spark Connect.
+
+    A group that the user has set stays: it may be there to cancel what belongs to it.
+    """
+    context, name = getattr(spark, "_sc", None), f"shoal: {stage}"
+    if context is None:
+        spark.addTag(name)
+        try:
+            yield
+        finally:
+            spark.removeTag(name)
+        return
+    before = {each: context.getLocalProperty(each) for each in (_DESCRIPTION, _GROUP)}
+    context.setLocalProperty(_DESCRIPTION, name)
+    context.setLocalProperty(_GROUP, before[_GROUP] or "shoal")
+    try:
+        yield
+    finally:
+        for each, value in before.items():
+            context.setLocalProperty(each, value)
 
 
 @contextmanager
