@@ -85,7 +85,7 @@ class CatalogueTable:
     def commit(self, check: Callable[[], None]) -> None:
         """Give the table its name, and check it once more; one that has it is dropped afterwards, or gets it back.
 
-        Partitions do not follow their table in every catalogue: not in the one that Spark has without Hive.
+        What leaves counts, and not every catalogue lets partitions follow their table.
         """
         older = quoted(f"{self._hidden[1:-1]}_older")
         try:
