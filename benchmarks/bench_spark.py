@@ -34,7 +34,6 @@ from shoal.table.published_order import record_hashes
 RESULTS = ROOT / "benchmarks" / "results" / "spark.json"
 N_FILES = 8
 TICKS = os.sysconf("SC_CLK_TCK")
-WHEN = ("date", "commit", "uncommitted")
 JVM_THREADS = {"jvm_compiler": ("C1 Compiler", "C2 Compiler"), "jvm_collector": ("GC ", "G1 ")}
 """Threads of a JVM that work for it and not for Spark, by how their names begin."""
 
@@ -57,10 +56,8 @@ def compare(quick: bool, sizes: str | None, cluster: bool, only: str | None, out
     """Make releases in memory, on disk and on Spark, in turns."""
     asked = (20_000,) if quick else tuple(map(int, (sizes or "327000,3270000").split(",")))
     masters = ("memory", "disk", "local[2]", *(("cluster",) if cluster else ())) if only is None else (only,)
-    before = json.loads(output.read_text()) if output.exists() and not quick else {"releases": []}
-    # Rows of several runs may stand in one file, each with the code that it was measured with.
-    when = {name: before[name] for name in WHEN if name in before}
-    rows = [{**when, **row} for row in before["releases"] if row["n"] not in asked or row["master"] not in masters]
+    before = json.loads(output.read_text())["releases"] if output.exists() and not quick else []
+    rows = [row for row in before if row["n"] not in asked or row["master"] not in masters]
     for n in asked:
         with tempfile.TemporaryDirectory() as folder:
             write_flights(n, Path(folder) / "flights")
@@ -88,8 +85,7 @@ def measured(n: int, master: str, folder: Path) -> dict[str, Any]:
     """Make one release in a process of its own."""
     command = [sys.executable, __file__, "one", master, str(folder)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    now = circumstances(False)
-    row = {"n": n, "master": master, **{name: now[name] for name in WHEN}, **json.loads(done.stdout.splitlines()[-1])}
+    row = {"n": n, "master": master, **json.loads(done.stdout.splitlines()[-1])}
     click.echo(f"{n:>11,} {master:<9}IL {row['il']:.4f} %  {row['wall']:8.1f} s wall {row['cpu']:8.1f} s CPU  {row}")
     return row
 
