@@ -163,7 +163,7 @@ def anonymize(
     missing : {"error", "own-value"}
         Treatment of missing quasi-identifiers.
     method : str
-        One of `shoal.partition.ALGORITHMS`.
+        One of the methods listed in ``docs/methods.md``.
     objective : {"sse", "ncp"}
         What cells are made for: "sse" keeps the means near, "ncp" keeps ranges narrow, sets small and ancestors low.
         Method "auto" has both: ``docs/ncp.md``.
