@@ -2,6 +2,8 @@
 
 import json
 import warnings
+from collections import Counter
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import product
 from pathlib import Path
@@ -13,8 +15,10 @@ import pytest
 
 import shoal
 import shoal.attacks
+from shoal import datasets
 from shoal import release as releasing
 from shoal.batches.collection import begin
+from shoal.columns.grid import Ends
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.table import read, write
 
@@ -265,6 +269,72 @@ def test_the_records_of_one_person_do_not_make_its_value_one_that_many_share():
     release = shoal.anonymize(table, k=3, truthful=True, quasi_identifiers=["age"], subject="person", seed=1)
 
     assert set(release.table["age"].to_pylist()) <= {"[40, 44]", "[40, 49]", "[45, 49]"}
+
+
+def people_at_ends(release, k):
+    """Return how few people have a value in a step at which a published interval of the release ends."""
+    fewest = []
+    for column in release.schema.quasi:
+        own = column.grid.intervals(*[column.grid.units(release.original[column.name])] * 2)
+        steps = [interval[1:-1].split(", ") for interval in own]
+        for place, shown in enumerate(
+            zip(*[text[1:-1].split(", ") for text in release.table[column.name]], strict=True)
+        ):
+            counts = Counter(step[place] for step in steps)
+            fewest += [counts[end] for end in set(shown)]
+    return min(fewest)
+
+
+@pytest.mark.parametrize(("name", "k"), [("census", 5), ("tarragona", 10)])
+def test_k_people_of_a_reference_table_are_where_a_published_interval_ends(name, k):
+    roles = {"quasi_identifiers": list(getattr(datasets, name)().columns)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", shoal.ShoalWarning)
+        release = shoal.anonymize(datasets.path(name), k=k, truthful=True, **roles, method="mdav", seed=1)
+
+    assert people_at_ends(release, k) >= k
+    assert {found.n_exposed for found in release.verdict.truth} == {0}
+
+
+@pytest.mark.parametrize("joined", [lambda number, persons, full, k: np.arange(len(full))])
+@pytest.mark.parametrize("quasi", ["age", "born"])
+def test_an_end_that_shows_fewer_than_k_people_is_not_released(monkeypatch, joined, quasi):
+    monkeypatch.setattr("shoal.columns.grid._joined", joined)
+    table = people().select(["age", "born"]).slice(0, 40)
+
+    with pytest.raises(shoal.GuaranteeError, match="shows where fewer than 4 people are"):
+        shoal.anonymize(table.select([quasi]), k=4, truthful=True, quasi_identifiers=[quasi], seed=1)
+
+
+def test_a_written_end_that_shows_fewer_than_k_people_is_not_released(tmp_path):
+    release = truthful(people())
+    finer = replace(release.schema["age"].grid, ends=Ends.of(np.arange(90), None, 1, 1))
+    columns = [replace(c, grid=finer) if c.name == "age" else c for c in release.schema.columns]
+    release = replace(release, schema=replace(release.schema, columns=tuple(columns)))
+
+    with pytest.raises(shoal.GuaranteeError, match="shows where fewer than 4 people are: read back"):
+        release.write(tmp_path / "release.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_ends_of_a_release_do_not_depend_on_the_order_of_its_records(tmp_path):
+    table = people(missing=True)
+    for number, rows in enumerate([np.arange(120), np.random.default_rng(1).permutation(120)]):
+        release = truthful(table.take(pa.array(rows)), method="mdav", missing="own-value")
+        release.write(tmp_path / f"{number}.csv")
+
+    assert (tmp_path / "0.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
+
+
+def test_a_person_with_many_records_is_one_where_an_interval_ends():
+    table = pa.table(
+        {"person": [*range(60), *[60] * 20], "pay": [*range(1_000, 61_000, 1_000), *range(990_000, 1_010_000, 1_000)]}
+    )
+    release = shoal.anonymize(table, k=4, truthful=True, quasi_identifiers=["pay"], subject="person", seed=1)
+    steps = Counter(release.schema["pay"].grid.ends.places(release.schema["pay"].grid.units(table["pay"])).tolist())
+
+    assert release.verdict.truth[0].n_exposed == 0
+    assert steps[max(steps)] >= 20 + 3  # that of the one person is joined with those of others
 
 
 def test_a_column_with_a_hierarchy_can_be_published_as_sets():

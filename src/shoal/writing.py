@@ -123,6 +123,12 @@ def require_of_written(found: Verdict, job: Job) -> None:
             f"not within the published {false.form} of column {false.column!r}. Nothing was released. Choose another "
             "format."
         )
+    for exposing in found.exposing:
+        raise GuaranteeError(
+            f"The written table shows where fewer than {job.k} people are: read back, {exposing.n_exposed:,} records "
+            f"have such an end in the published {exposing.form} of column {exposing.column!r}. Nothing was released. "
+            "Choose another format."
+        )
 
 
 def _subjects(release: InMemory, rows: NDArray[np.int64] | None) -> pa.ChunkedArray | None:

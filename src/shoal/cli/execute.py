@@ -101,6 +101,9 @@ def verdict_in_words(verdict: Verdict) -> str:
     if verdict.k_holds and verdict.untrue:
         names = " and ".join(found.column for found in verdict.untrue)
         return f"does not hold: some records have values that are not within what is published of {names}"
+    if verdict.k_holds and verdict.exposing:
+        names = " and ".join(found.column for found in verdict.exposing)
+        return f"does not hold: some ends or ancestors in {names} are shared by too few people"
     models = any(found.model.promised for found in verdict.models)
     if verdict.k is None:
         smallest = f"the smallest class has {counted(verdict.smallest, 'record')}"

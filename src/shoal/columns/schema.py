@@ -6,12 +6,14 @@ it silently may ruin the study.
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
@@ -19,7 +21,7 @@ from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.table.clean import check_names
 
 if TYPE_CHECKING:
-    from shoal.columns.grid import Grid
+    from shoal.columns.grid import Calendar, Grid
     from shoal.columns.hierarchy import Hierarchy
 
 
@@ -165,6 +167,8 @@ class Column:
     truthful: bool = False  # whether every published value has to be true of every record of its cell
     hierarchy: "Hierarchy | None" = None  # loaded when the table is prepared, as the grid is chosen then
     grid: "Grid | None" = None  # where intervals end
+    calendar: "Calendar | None" = None  # where periods end
+    shared_nodes: NDArray[np.bool_] | None = field(default=None, compare=False)  # of the hierarchy, those of k persons
 
     @property
     def aggregate(self) -> Aggregation:

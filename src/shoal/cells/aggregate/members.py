@@ -87,6 +87,15 @@ class Members:
         """Return the sum of `numbers` in each cell; without them, the sum of the weights."""
         return np.bincount(self.labels, self.weights if numbers is None else numbers, self.n_cells).astype(np.float64)
 
+    def extremes(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the lowest and the highest of `numbers` in each cell; 0 where a cell has none."""
+        lowest = np.full(self.n_cells, np.iinfo(np.int64).max)
+        highest = np.full(self.n_cells, np.iinfo(np.int64).min)
+        np.minimum.at(lowest, self.labels, numbers)
+        np.maximum.at(highest, self.labels, numbers)
+        empty = self.sizes == 0
+        return np.where(empty, 0, lowest), np.where(empty, 0, highest)
+
     def means(self, numbers: Vector) -> Vector:
         """Return the weighted mean of `numbers` in each cell; exact if all are equal."""
         unit = 0.25 if np.abs(numbers).max() > 1e307 else 1.0  # so that no difference overflows
