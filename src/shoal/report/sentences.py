@@ -211,8 +211,8 @@ def _true(schema: Schema) -> Iterable[str]:
     stepped = [f"{listed([column.name])} {column.grid.step}" for column in schema.quasi if column.grid is not None]
     if stepped:
         yield (
-            f"The ends of intervals are multiples of a step: {', '.join(stepped)}. Steps that fewer people share than a "
-            "group has at least are joined, so that an end does not show the extreme of a single person."
+            f"The ends of intervals are multiples of a step: {', '.join(stepped)}. Steps that fewer people share than "
+            "the smallest group may have are joined, so that an end does not show the extreme of a single person."
         )
     yield (
         "Loss, risk, utility and pictures need plain numbers and categories: where a value is an interval or a period "
