@@ -441,3 +441,29 @@ def test_ranges_of_years_are_not_taken_for_intervals_of_numbers(tmp_path):
     assert any("/" in period for period in release.table["born"].to_pylist())
     assert [(truth.form, truth.n_false) for truth in found] == [("period", 0)]
     assert shoal.read_published(["1951/1953", "1960/1961"]).is_period
+
+
+def test_the_month_of_a_time_is_that_of_its_own_zone(tmp_path):
+    """In UTC it was still December of 2019."""
+    times = [f"2020-01-01T09:{minute}+13:00" for minute in range(10, 40)]
+    (tmp_path / "visits.csv").write_text("\n".join(["at", *times]) + "\n")
+    settings = {"k": 5, "quasi_identifiers": ["at"], "seed": 1}
+    release = shoal.anonymize(tmp_path / "visits.csv", truthful=True, **settings)
+    release.write(tmp_path / "true.csv")
+    for ending in ("csv", "parquet", "xlsx"):
+        shoal.anonymize(tmp_path / "visits.csv", **settings).write(tmp_path / f"close.{ending}")
+
+    assert set(release.table["at"].to_pylist()) == {"2020-01"}
+    assert [
+        found.n_false
+        for found in shoal.audit_truth(tmp_path / "true.csv", tmp_path / "visits.csv", quasi_identifiers="at")
+    ] == [0]
+    assert {time[:10] for time in (tmp_path / "close.csv").read_text().split()[1::2]} == {"2020-01-01"}
+
+
+def test_times_of_several_zones_are_asked_about(tmp_path):
+    times = [f"2020-01-{day}T09:30+{1 + day % 2:02}:00" for day in range(10, 31)]
+    (tmp_path / "visits.csv").write_text("\n".join(["at", *times]) + "\n")
+
+    with pytest.raises(SchemaError, match=r"Column 'at'.* 2 different offsets from UTC.* one zone"):
+        shoal.anonymize(tmp_path / "visits.csv", k=5, truthful=True, quasi_identifiers=["at"], seed=1)

@@ -211,18 +211,29 @@ def _dates(text: pa.ChunkedArray) -> Typed | None:
     return None if found is None else Typed(found, "")
 
 
-def _timestamps(unit: str, zone: str | None) -> Attempt:
-    """Return an attempt to parse ISO 8601 timestamps at this unit, converted to UTC if there is a zone."""
+def _timestamps(unit: str, zoned: bool) -> Attempt:
+    """Return an attempt to parse ISO 8601 timestamps at this unit, in the one zone that all of them have, if any."""
 
     def attempt(text: pa.ChunkedArray) -> Typed | None:
-        found = _cast(text, pa.timestamp(unit, zone))
-        return None if found is None else Typed(found, "")
+        found = _cast(text, pa.timestamp(unit, "UTC" if zoned else None))
+        if found is None or not zoned:
+            return None if found is None else Typed(found, "")
+        zones = offsets(text)
+        # The day and the month of a time are those of its own zone, which a column has only one of.
+        return Typed(found.cast(pa.timestamp(unit, zones.pop())), "") if len(zones) == 1 else None
 
     return attempt
 
 
+def offsets(text: pa.ChunkedArray) -> set[str]:
+    """Return the different offsets from UTC at the end of texts, such as ``+13:00``; one of zero is ``UTC``."""
+    found = pc.struct_field(pc.extract_regex(text, r"(?P<zone>Z|[-+][0-9]{2}(?::?[0-9]{2})?)\s*$"), "zone")
+    plain = {zone.replace(":", "").ljust(5, "0") for zone in pc.unique(found).drop_null().to_pylist()}
+    return {"UTC" if zone[1:] == "0000" else f"{zone[:3]}:{zone[3:]}" for zone in plain}
+
+
 # The coarsest lossless unit is used.
-_TIMESTAMPS = [_timestamps(unit, zone) for zone in (None, "UTC") for unit in ("s", "ms", "us", "ns")]
+_TIMESTAMPS = [_timestamps(unit, zoned) for zoned in (False, True) for unit in ("s", "ms", "us", "ns")]
 
 
 def _cast(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
