@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-import shoal.attacks
 from shoal import datasets
 from shoal import release as releasing
 from shoal.batches.collection import begin
@@ -214,14 +213,6 @@ def test_measures_and_reports_handle_truthful_columns_and_say_so(tmp_path):
     assert [entry["step"] > 0 for entry in facts["codebook"] if "step" in entry] == [True, True]
     assert [found["n_false"] for found in facts["verdict"]["truth"]] == [0] * 5
     assert "interval, true of every record" in (tmp_path / "public.html").read_text()
-
-
-def test_attacks_on_a_truthful_file_guess_the_middle(tmp_path):
-    truthful(people()).write(tmp_path / "release.csv")
-    quasi = ["age", "pay", "status", "born"]
-    found = shoal.attacks.attack(tmp_path / "release.csv", people(), quasi_identifiers=quasi, confidential="illness")
-
-    assert {one.name: one.after for one in found}["nearest"] < 0.5
 
 
 def test_what_is_public_names_hierarchies_without_their_folders(tmp_path):

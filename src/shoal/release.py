@@ -598,7 +598,7 @@ class Release:
         """Attribute disclosure without reidentification: from k - 1 known records, and from the groups."""
         rho = self.job.rho or 0.0
         with kernels.using(self.threads):
-            return attacks_on(self.original, self.plain_columns, self.schema, self.space, self.X, self.labels, rho)
+            return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
         """Return a lower bound on the loss of any release of these records with this k (`shoal.metrics.lower_bound`).
