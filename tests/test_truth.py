@@ -458,3 +458,16 @@ def test_times_of_several_zones_are_asked_about(tmp_path):
 
     with pytest.raises(SchemaError, match=r"Column 'at'.* 2 different offsets from UTC.* one zone"):
         shoal.anonymize(tmp_path / "visits.csv", k=5, truthful=True, quasi_identifiers=["at"], seed=1)
+
+
+def test_an_audit_with_the_originals_finds_ends_that_show_single_people(tmp_path):
+    original, release = people(), truthful(people())
+    release.write(tmp_path / "release.csv", order="keep")
+    own, shown = (np.array(table["age"].to_pylist()) for table in (original, release.table))
+    widest = max(set(shown), key=lambda text: int(text[1:-1].split(", ")[1]))
+    exact = f"[{own[shown == widest].min()}, {own[shown == widest].max()}]"
+    text = (tmp_path / "release.csv").read_text()
+    (tmp_path / "release.csv").write_text(text.replace(widest, exact))
+    found = shoal.audit_truth(tmp_path / "release.csv", original, quasi_identifiers=["age", "zip"])
+
+    assert [(truth.n_false, truth.n_exposed) for truth in found] == [(0, (shown == widest).sum()), (0, 0)]

@@ -138,6 +138,7 @@ def truth_in_words(verdict: Verdict) -> dict[str, str]:
             if found.n_false
             else "true of every record"
         )
+        + (f", {counted(found.n_exposed, 'record')} with ends that too few people share" if found.n_exposed else "")
         for found in verdict.truth
     }
 
