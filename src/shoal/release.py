@@ -565,7 +565,8 @@ class Release:
         """Reidentification risk against an intruder who holds the original values."""
         alike = None if self.verdict.withdrawn else self.labels
         with kernels.using(self.threads):
-            return table_risk(self.original, self.measured, self.schema, self.space, self.X, alike, self.weights)
+            tables = (self.original, self.replaced, self.measured)
+            return table_risk(*tables, self.schema, self.space, self.X, alike, self.weights)
 
     @property
     def said(self) -> tuple[str, ...]:

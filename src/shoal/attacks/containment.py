@@ -1,30 +1,17 @@
-"""Containment: which classes a person may be in, where intervals, sets, ancestors and periods are published.
-
-A coarse value has no distance from a person: it holds the person's value or it does not. An intruder rules out every
-class of which a published value does not hold the person's own, and has nothing to choose between the others by, except
-for columns that are published close to the originals.
-"""
+"""Containment: the classes of a release that may be those of a person (`shoal.metrics.containment`)."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from shoal.attacks.disclosure import Classes
-from shoal.columns.axes import as_numbers
-from shoal.columns.coarse import Coarse, Ranges
-from shoal.columns.hierarchy.calendar import months_of
-from shoal.columns.hierarchy.tree import leaf_texts
-from shoal.columns.prepare import is_present
+from shoal.columns.coarse import Coarse
 from shoal.columns.space import Space
+from shoal.metrics.containment import AT_ONCE, apart, without_coarse
 from shoal.metrics.pairs import one_of_each
-from shoal.typing import Labels, Matrix, Vector
-
-_AT_ONCE = 1 << 24
-"""Number of pairs of a person and a class that are compared at once."""
+from shoal.typing import Labels
 
 
 class Shown(NamedTuple):
@@ -57,45 +44,16 @@ def classes_holding(people: pa.Table, shown: Shown, space: Space) -> Classes:
     space : Space
         The space in which columns that are not coarse are compared.
     """
-    first = one_of_each(shown.classes)
-    plain = Space(tuple(axis for axis in space.axes if axis.column.name not in shown.coarse))
+    plain, first = without_coarse(space, shown.coarse), one_of_each(shown.classes)
     X, Y = (plain.encode(table) for table in (people, shown.table.take(pa.array(first))))
     coarse = {name: values.take(first) for name, values in shown.coarse.items()}
-    step = max(_AT_ONCE // max(len(first), 1), 1)
+    step = max(AT_ONCE // len(first), 1)
     found: list[Labels] = []
     for start in range(0, people.num_rows, step):
-        rows = slice(start, start + step)
-        held = np.ones((len(X[rows]), len(first)), dtype=bool)
-        for name, values in coarse.items():
-            held &= _held(people[name].slice(start, step), values)
-        held |= ~held.any(axis=1, keepdims=True)  # none holds the person: the release says nothing by containment
-        found += [_nearest(np.flatnonzero(row), point, Y) for row, point in zip(held, X[rows], strict=True)]
+        far = apart(people.slice(start, step), X[start : start + step], coarse, Y)
+        # If no class holds a person, all are equally far.
+        found += [np.flatnonzero(row == row.min()) for row in far]
     return _as_classes(found, shown.classes)
-
-
-def _held(own: pa.ChunkedArray, shown: Coarse) -> NDArray[np.bool_]:
-    """Return which published values hold which people's own; shape (n_people, n_values)."""
-    if isinstance(shown, Ranges):
-        numbers = np.full(len(own), np.nan)
-        present = own.drop_null()
-        numbers[is_present(own)] = months_of(present) if shown.is_period else as_numbers(present)
-        inside = (shown.low <= numbers[:, None]) & (numbers[:, None] <= shown.high)
-        return np.where(np.isnan(numbers)[:, None], shown.missing | np.isnan(shown.low), inside)
-    texts = leaf_texts(own)
-    different = pc.unique(texts)
-    number = {text: place for place, text in enumerate(different.to_pylist())}
-    held = np.zeros((len(different), len(shown.members)), dtype=bool)
-    for place, members in enumerate(shown.members):
-        held[[number[text] for text in members if text in number], place] = True
-    if None in number:
-        held[number[None]] = shown.has_missing | np.array([not members for members in shown.members])
-    return held[np.asarray(pc.index_in(texts, value_set=different), dtype=np.int64)][:, shown.codes]
-
-
-def _nearest(candidates: Labels, point: Vector, Y: Matrix) -> Labels:
-    """Return the classes among some that are nearest to a point; all where no column has distances."""
-    apart = np.square(Y[candidates] - point).sum(axis=1)
-    return np.asarray(candidates[apart == apart.min()])
 
 
 def _as_classes(candidates: list[Labels], classes: Labels) -> Classes:
