@@ -10,7 +10,7 @@ no more than that one of k persons is there.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context
 from typing import NamedTuple
 
@@ -184,7 +184,7 @@ class Grid:
     decimals: int
     width: int
     is_exact: bool
-    ends: Ends
+    ends: Ends = field(compare=False)
     shows_values: bool = False
 
     @property
@@ -223,7 +223,7 @@ class Grid:
         return written(int(self.ends.highs[place]) + (not self.is_exact), self.decimals)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Calendar:
     """Where the periods of a column of dates end: for each precision, the steps joined where too few share them."""
 
