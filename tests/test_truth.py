@@ -471,3 +471,19 @@ def test_an_audit_with_the_originals_finds_ends_that_show_single_people(tmp_path
     found = shoal.audit_truth(tmp_path / "release.csv", original, quasi_identifiers=["age", "zip"])
 
     assert [(truth.n_false, truth.n_exposed) for truth in found] == [(0, (shown == widest).sum()), (0, 0)]
+
+
+def test_a_column_in_which_fewer_than_k_people_have_a_value_shows_no_end(tmp_path):
+    table = people().slice(0, 60)
+    rare = {name: pa.array([v if i < 3 else None for i, v in enumerate(table[name].to_pylist())]) for name in QUASI}
+    table = table.drop(["pay", "zip", "born"]).add_column(0, "pay", rare["pay"]).add_column(1, "zip", rare["zip"])
+    release = truthful(table.add_column(2, "born", rare["born"]), missing="own-value")
+    release.write(tmp_path / "release.csv", report=tmp_path / "report.html")
+    found = shoal.audit_truth(
+        tmp_path / "release.csv", table.add_column(2, "born", rare["born"]), quasi_identifiers=QUASI
+    )
+
+    assert set(release.table["pay"].to_pylist()) == {"(-inf, inf) or missing", None}
+    assert set(release.table["zip"].to_pylist()) == {"* or missing", None}
+    assert set(release.table["born"].to_pylist()) == {"../.. or missing", None}
+    assert {(truth.n_false, truth.n_exposed or 0) for truth in found} == {(0, 0)}
