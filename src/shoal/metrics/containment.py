@@ -81,7 +81,7 @@ def _held(own: pa.ChunkedArray, shown: Coarse) -> NDArray[np.bool_]:
 def coarse_linkage(
     people: pa.Table, X: Matrix, coarse: Mapping[str, Coarse], Y: Matrix, labels: Labels, seed: int = 0
 ) -> Linkage:
-    """Link people and published records as `shoal.metrics.linkage.linkage` does, by containment.
+    """Link people and published records as `shoal.metrics.linkage` does by distance, by containment.
 
     Parameters
     ----------
