@@ -1,12 +1,10 @@
 import json
 import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -14,84 +12,15 @@ from click.testing import CliRunner
 
 from shoal import cli
 from shoal.errors import InputError, OutageError, ParameterError
-from shoal.stream import Stream
 from waits import LIMIT, wait_until
 
 redis = pytest.importorskip("redis")
 
-from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker  # noqa: E402 - only where redis is installed
+from redis_streams import NAMES, aside, by_object, fill, use_up, worker_on, written  # noqa: E402 - only with redis
+from shoal.stream.redis_worker import FIELD, Limits, Names  # noqa: E402
 from shoal.stream.redis_worker.replies import FencedError  # noqa: E402
 
-NAMES = Names("in", "out", "aside")
-RULES = {"quasi_identifiers": ["x", "y"], "confidential": ["n"], "delay": 40}
 KILLS = int(os.environ.get("SHOAL_KILLS", "6"))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    if shutil.which("redis-server") is None:
-        pytest.skip("no redis-server on this machine")
-    folder = tmp_path_factory.mktemp("redis")
-    socket = str(folder / "socket")
-    command = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        try:
-            wait_until(lambda: answers(socket))
-            yield socket
-        finally:
-            process.terminate()
-
-
-def answers(socket):
-    with redis.Redis(unix_socket_path=socket) as connection, suppress(redis.exceptions.ConnectionError):
-        return connection.ping()
-
-
-@pytest.fixture
-def connection(server):
-    with redis.Redis(unix_socket_path=server) as connection:
-        connection.flushall()
-        yield connection
-
-
-def fill(connection, n, seed=0):
-    rng = np.random.default_rng(seed)
-    records = [{"x": float(x), "y": float(y), "n": i} for i, (x, y) in enumerate(rng.random((n, 2)).round(4))]
-    with connection.pipeline() as pipeline:
-        for record in records:
-            pipeline.xadd("in", {FIELD: json.dumps(record)})
-        pipeline.execute()
-    return records
-
-
-def written(connection, name="out"):
-    return [json.loads(fields[FIELD]) for _, fields in connection.xrange(name)]
-
-
-def by_object(records, k=5, **rules):
-    import pyarrow as pa
-
-    stream = Stream(k, **{**RULES, **rules})
-    return pa.concat_tables([stream.push(pa.Table.from_pylist(records)), stream.flush()]).to_pylist()
-
-
-def worker_on(connection, k=5, names=NAMES, begin=None, batch=1000, lease=0.05, **rules):
-    limits = {name: rules.pop(name) for name in list(rules) if name in Limits.__dataclass_fields__}
-    stream = Stream(k, tracked=[ID], **{**RULES, **rules})
-    return Worker(connection, stream, names, begin=begin, limits=Limits(batch=batch, lease=lease, **limits))
-
-
-def use_up(worker):
-    """Work until nothing is left, and end the stream; the lease of a worker that was killed is waited for."""
-    wait_until(lambda: worker._token is not None or worker.acquire() is None)
-    while worker.step(0):
-        pass
-    worker.finish()
-    return worker
-
-
-def aside(connection):
-    return [(fields[b"reason"].decode(), fields[b"id"], fields[FIELD]) for _, fields in connection.xrange("aside")]
 
 
 def work_until_empty(socket, batch):

@@ -82,8 +82,11 @@ class Monitor:
         """The port on which it listens."""
         return None if self._server is None else self._server.server_port
 
-    def turn(self, status: Status, stream: Stream, seconds: float | None = None, **gauges: int) -> None:
-        """Record an iteration of the loop: its state, and the seconds that a step took, if there was one."""
+    def turn(self, status: Status, stream: Stream | None, seconds: float | None = None, **gauges: int) -> None:
+        """Record an iteration of the loop: its state, and the seconds that a step took, if there was one.
+
+        A loop that has no stream at present has no figures of one either: they would be old, and jump when it has one.
+        """
         now = time.monotonic()
         self._turned = now
         figures = self.figures
@@ -100,10 +103,10 @@ class Monitor:
             self._logged = now
             log.info("progress", extra={"facts": self.figures.to_dict()})
 
-    def look(self, stream: Stream, **gauges: int) -> None:
+    def look(self, stream: Stream | None, **gauges: int) -> None:
         """Read the figures of a stream."""
-        self.figures.summary = stream.summary()
-        self.figures.oldest = stream.oldest
+        self.figures.summary = None if stream is None else stream.summary()
+        self.figures.oldest = None if stream is None else stream.oldest
         self.figures.gauges = gauges
 
     def close(self) -> None:
