@@ -1,5 +1,6 @@
 """Commits of the worker are all or nothing, whatever Redis refuses, and however large they are."""
 
+import json
 import re
 
 import pytest
@@ -157,8 +158,7 @@ def test_a_step_takes_no_more_than_some_bytes_and_everything_arrives_once(connec
 def test_one_large_entry_among_small_ones_does_not_bring_many_others_with_it(connection, monkeypatch):
     monkeypatch.setattr(worker, "STEP_BYTES", 10_000)
     for i in range(60):
-        text = '{"x": %d, "y": 0, "n": "%s"}' % (i, "n" * (3000 if i >= 20 else 0))
-        connection.xadd("in", {FIELD: text})
+        connection.xadd("in", {FIELD: json.dumps({"x": i, "y": 0, "n": "n" * 3000 * (i >= 20)})})
     one = worker_on(connection)
     one.acquire()
     sizes = []
@@ -172,7 +172,7 @@ def test_one_large_entry_among_small_ones_does_not_bring_many_others_with_it(con
 def test_an_entry_that_is_too_long_goes_aside_by_its_id(connection, monkeypatch):
     monkeypatch.setattr(worker, "STEP_BYTES", 1000)
     records = fill(connection, 50)
-    long = connection.xadd("in", {FIELD: '{"x": 1, "y": 1, "n": "%s"}' % ("n" * 1000)})
+    long = connection.xadd("in", {FIELD: json.dumps({"x": 1, "y": 1, "n": "n" * 1000})})
     records += fill(connection, 50)
     use_up(worker_on(connection, on_error="side"))
 

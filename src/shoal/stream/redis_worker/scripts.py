@@ -82,18 +82,17 @@ local function lines_of(text)
   end
 end
 
-local added, failure = {}, nil
+-- Commands that may fail. After a failure no more are tried; `added` holds the entries of each stream until then.
+local added, failure, pcall = {[target] = {}, [side] = {}}, nil, redis.pcall
 local function attempt(command, key, ...)
   if failure then return nil end
-  local answer = redis.pcall(command, key, ...)
-  if type(answer) == 'table' and answer.err then
-    failure = redis.error_reply('REFUSED ' .. command .. ' ' .. key .. ': ' .. answer.err)
-  end
-  return answer
+  local answer = pcall(command, key, ...)
+  if type(answer) ~= 'table' then return answer end
+  failure = redis.error_reply('REFUSED ' .. command .. ' ' .. key .. ': ' .. answer.err)
 end
 local function add(key, ...)
-  local id = attempt('XADD', key, '*', ...)
-  if not failure then added[#added + 1] = {key, id} end
+  local ids = added[key]
+  ids[#ids + 1] = attempt('XADD', key, '*', ...)
 end
 local function release(text)
   for line in lines_of(text) do add(target, 'data', line) end
@@ -114,7 +113,9 @@ if #ARGV > 12 then
   set_aside(aside)
   attempt('HSET', state, 'step', step + 1, unpack(ARGV, 18, 17 + n_changed))
   if failure then
-    for _, entry in ipairs(added) do call('XDEL', entry[1], entry[2]) end
+    for key, ids in pairs(added) do
+      for _, id in ipairs(ids) do call('XDEL', key, id) end
+    end
     return failure
   end
   -- From here on it is committed; what follows only tidies up.
