@@ -22,7 +22,7 @@ RULES = {"quasi_identifiers": ["x", "y"], "confidential": ["n"], "delay": 40}
 
 @contextmanager
 def running(folder, *options):
-    """Run a Redis without a port; return its socket."""
+    """Run a Redis, without a port if none is given; return its socket."""
     if shutil.which("redis-server") is None:
         pytest.skip("no redis-server on this machine")
     socket = str(folder / "socket")
@@ -40,12 +40,12 @@ def answers(socket):
         return connection.ping()
 
 
-def fill(connection, n, seed=0):
+def fill(connection, n, seed=0, name="in"):
     rng = np.random.default_rng(seed)
     records = [{"x": float(x), "y": float(y), "n": i} for i, (x, y) in enumerate(rng.random((n, 2)).round(4))]
     with connection.pipeline() as pipeline:
         for record in records:
-            pipeline.xadd("in", {FIELD: json.dumps(record)})
+            pipeline.xadd(name, {FIELD: json.dumps(record)})
         pipeline.execute()
     return records
 

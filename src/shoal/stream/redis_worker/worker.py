@@ -5,6 +5,7 @@ import random
 import secrets
 import socket
 import time
+from contextlib import suppress
 from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 from redis.crc import key_slot
 
-from shoal.errors import InputError, OutageError, ParameterError
+from shoal.errors import InputError, OutageError, ParameterError, ShoalError
 from shoal.stream import Stream
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
@@ -432,6 +433,10 @@ class Worker:
                 self._token = None
             except OutageError as error:
                 since = self._wait_out(error, since)
+            except ShoalError:
+                with suppress(ShoalError):  # the next worker need not wait for the lease to end
+                    self.release()
+                raise
         self._monitor.turn(Status.STOPPING, self.stream, **self._gauges())
         if since is None:
             self.release()
