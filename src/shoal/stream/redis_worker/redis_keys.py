@@ -8,8 +8,8 @@ ID = "shoal:id"
 FIELD = b"data"
 """The field of an entry that holds a tuple, as one JSON object."""
 
-STEP_BYTES = 1 << 24
-"""Size from which on a step takes no further entry, of the largest entry, and of what is sent to Redis at once."""
+STEP_BYTES = 1 << 22
+"""Size from which on a step takes no further entry, and of the pieces in which much is sent to Redis."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ STEP = (
     + """
 -- Commit what was done, if anything, and return the entries after the last one, with the counts of the source.
 local group, last, n_read, count, size = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
-local target_length, side_length, trim_before = ARGV[10], ARGV[11], ARGV[12]
+local longest, target_length, side_length, trim_before = tonumber(ARGV[10]), ARGV[11], ARGV[12], ARGV[13]
 for _, key in ipairs({source, target, side}) do
   local kind = redis.call('TYPE', key)['ok']
   if kind ~= 'stream' and kind ~= 'none' then return redis.error_reply('WRONGTYPE ' .. key .. ' is a ' .. kind) end
@@ -104,14 +104,14 @@ local function set_aside(text)
   end
 end
 
-if #ARGV > 12 then
-  local n_released, n_aside, released, aside = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
-  local n_changed = tonumber(ARGV[17])
+if #ARGV > 13 then
+  local n_released, n_aside, released, aside = ARGV[14], ARGV[15], ARGV[16], ARGV[17]
+  local n_changed = tonumber(ARGV[18])
   for i = 1, n_released do release(call('HGET', state, 'released:' .. i)) end
   release(released)
   for i = 1, n_aside do set_aside(call('HGET', state, 'aside:' .. i)) end
   set_aside(aside)
-  attempt('HSET', state, 'step', step + 1, unpack(ARGV, 18, 17 + n_changed))
+  attempt('HSET', state, 'step', step + 1, unpack(ARGV, 19, 18 + n_changed))
   if failure then
     for key, ids in pairs(added) do
       for _, id in ipairs(ids) do call('XDEL', key, id) end
@@ -119,7 +119,7 @@ if #ARGV > 12 then
     return failure
   end
   -- From here on it is committed; what follows only tidies up.
-  for i = 18 + n_changed, #ARGV do call('HDEL', state, ARGV[i]) end
+  for i = 19 + n_changed, #ARGV do call('HDEL', state, ARGV[i]) end
   if target_length ~= '' then call('XTRIM', target, 'MAXLEN', '~', target_length, 'LIMIT', 0) end
   if side_length ~= '' then call('XTRIM', side, 'MAXLEN', '~', side_length, 'LIMIT', 0) end
   -- The group shows how far the worker is. If it was removed, it is created again.
@@ -141,7 +141,7 @@ while left > 0 and #ids < count and at_end == 0 do
   for _, entry in ipairs(entries) do
     local fields, line = entry[2], ''
     for j = 1, #fields, 2 do if fields[j] == 'data' then line = fields[j + 1] end end
-    if #line > size then line = '?too long' end
+    if #line > longest then line = '?too long' end
     left, largest = left - #line, math.max(largest, #line)
     -- One entry becomes one line: outside of JSON strings CR means the same as LF; within them both are forbidden.
     if find(line, '\\n', 1, true) then line = string.gsub(line, '\\n', '\\r') end

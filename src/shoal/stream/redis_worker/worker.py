@@ -19,6 +19,7 @@ from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pieces import as_binary, one_batch
 from shoal.stream.pipe.lines import Bad, Form, LineReason, Read, Reader, Reading, Writer
+from shoal.stream.pipe.loop import LONGEST
 from shoal.stream.redis_worker import scripts
 from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, Limits, Names
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, said
@@ -33,7 +34,7 @@ log = getLogger("shoal.stream.worker")
 OLDEST_REDIS = (7, 0)
 _SCRIPTS = ("ACQUIRE", "RELEASE", "STAGE", "STEP")
 _FIRST = "0-0"
-_TOO_LONG = b"?too long"  # what the script returns of an entry of more than STEP_BYTES
+_TOO_LONG = b"?too long"  # what the script returns of an entry of more than LONGEST bytes
 
 
 class Taken(NamedTuple):
@@ -242,7 +243,7 @@ class Worker:
             self.resume()
         taken = self._next or self._take(wait)
         self._next, self._is_ahead = None, True
-        released = self._push(taken) if taken.ids else b""
+        released = self._push(taken) if taken.ids else []
         if not released:
             released = self._let_time_go_by()
         if taken.ids or released or self._aside:
@@ -262,7 +263,7 @@ class Worker:
 
     def _ask(self, committed: list[Any]) -> Taken:
         """Run the script of a step; count entries that are gone; return those that are there."""
-        where = [self.names.group, self._last, self._n_read, self.limits.batch, STEP_BYTES]
+        where = [self.names.group, self._last, self._n_read, self.limits.batch, STEP_BYTES, LONGEST]
         lengths = [self.limits.target_length or "", self.limits.side_length or ""]
         trim = after(self._last) if self.limits.trim_source and self._last != _FIRST else ""
         found = self._run("STEP", *where, *lengths, trim, *committed)
@@ -310,7 +311,7 @@ class Worker:
             facts = {"source": self.names.source, "entries": n_entries, "after_id": self._last}
             log.error("entries-lost", extra={"facts": facts})
 
-    def _push(self, taken: Taken) -> bytes:
+    def _push(self, taken: Taken) -> list[bytes]:
         """Return the lines released after these entries."""
         read = self._reader.read(taken.lines + b"\n", True, 0)
         read = read._replace(bad=[_named(bad) for bad in read.bad])
@@ -320,9 +321,9 @@ class Worker:
         self.stream.count_side([str(bad.reason) for bad in read.bad])
         for bad in read.bad:
             self._aside.append(b"%s %s %s\n" % (bad.reason.encode(), taken.ids[bad.number - 1], bad.content))
-        return self._push_tuples(read, taken.ids) if read.rows.num_rows else b""
+        return self._push_tuples(read, taken.ids) if read.rows.num_rows else []
 
-    def _push_tuples(self, read: Read, ids: list[bytes]) -> bytes:
+    def _push_tuples(self, read: Read, ids: list[bytes]) -> list[bytes]:
         if len(read.numbers) < len(ids):
             ids = [ids[number - 1] for number in read.numbers]
         try:
@@ -336,17 +337,18 @@ class Worker:
             "committed. Remove it (XDEL), or let such entries go to the side output (--on-error side)."
         )
 
-    def _let_time_go_by(self) -> bytes:
+    def _let_time_go_by(self) -> list[bytes]:
         if self.stream.rules.max_age is None or not len(self.stream):
-            return b""
+            return []
         return self._lines(one_batch(self.stream.advance(self.stream.clock())))
 
-    def _lines(self, released: pa.RecordBatch) -> bytes:
-        if not released.num_rows:
-            return b""
+    def _lines(self, released: pa.RecordBatch) -> list[bytes]:
+        """Return tuples as lines, in pieces: the text of all would take as much memory again."""
         if self._writer is None:
             self._writer = Writer(Form.NDJSON, released.schema.names)
-        return self._writer.write(released)
+        n_rows = max(1, released.num_rows // (1 + released.nbytes // STEP_BYTES))
+        slices = (released.slice(begin, n_rows) for begin in range(0, released.num_rows, n_rows))
+        return [piece for rows in slices for piece in _pieces(self._writer.write(rows))]
 
     def _set_aside(self, table: pa.Table, reasons: list[str]) -> None:
         names = [name for name in table.column_names if name != ID]
@@ -354,7 +356,7 @@ class Worker:
         ids = table.column(ID).to_pylist()
         self._aside += [b"%s %s %s\n" % (r.encode(), i, s) for r, i, s in zip(reasons, ids, lines, strict=False)]
 
-    def _commit(self, taken: Taken, released: bytes, is_end: bool = False) -> None:
+    def _commit(self, taken: Taken, released: list[bytes], is_end: bool = False) -> None:
         """Commit released lines, side output and changed state, all or nothing; return the next entries."""
         before = self._last, self._n_read
         if taken.ids:
@@ -365,7 +367,7 @@ class Worker:
         else:
             changed, gone = self._saved.changes(self.stream, notes)
         fields = [part for pair in changed.items() for part in pair]
-        aside = b"".join(self._aside) if self.names.side is not None else b""
+        aside = _pieces(b"".join(self._aside)) if self.names.side is not None else []
         try:
             n_released, last_released = self._stage("released", released)
             n_aside, last_aside = self._stage("aside", aside)
@@ -378,22 +380,22 @@ class Worker:
         self._aside, self._staged = [], []
         self._next = following if following.ids else None
 
-    def _stage(self, name: str, lines: bytes) -> tuple[int, bytes]:
+    def _stage(self, name: str, pieces: list[bytes]) -> tuple[int, bytes]:
         """Bring all pieces of some lines but the last to Redis, beside the state; return their number, and the last.
 
         A commit then takes less time, and shorter arguments, than Redis allows, however much is released at once.
         """
-        *pieces, last = _pieces(lines)
-        for number, piece in enumerate(pieces, 1):
+        *before, last = pieces or [b""]
+        for number, piece in enumerate(before, 1):
             self._run("STAGE", f"{name}:{number}", piece)
             self._staged.append(f"{name}:{number}")
-        return len(pieces), last
+        return len(before), last
 
     # The loop.
 
     def finish(self) -> None:
         """End the stream: release everything, and keep only the position, where the next stream begins."""
-        released = self._lines(one_batch(self.stream.flush())) if len(self.stream) else b""
+        released = self._lines(one_batch(self.stream.flush())) if len(self.stream) else []
         self._commit(NOTHING, released, is_end=True)
         self.release()
 
