@@ -164,7 +164,7 @@ def test_one_large_entry_among_small_ones_does_not_bring_many_others_with_it(con
     sizes = []
     while (taken := one._next or one._take(0)).ids:
         sizes.append(len(taken.lines))
-        one._commit(taken, [])
+        one._commit(taken, None)
 
     assert max(sizes) < 10_000 + 16 * 3100
 

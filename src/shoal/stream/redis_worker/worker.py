@@ -5,6 +5,7 @@ import random
 import secrets
 import socket
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from logging import getLogger
@@ -243,12 +244,14 @@ class Worker:
             self.resume()
         taken = self._next or self._take(wait)
         self._next, self._is_ahead = None, True
-        released = self._push(taken) if taken.ids else []
+        released = self._push(taken) if taken.ids else None
         if not released:
             released = self._let_time_go_by()
         if taken.ids or released or self._aside:
             self._commit(taken, released)
         self._is_ahead = False
+        if len(taken.lines) > STEP_BYTES // 2:
+            pa.default_memory_pool().release_unused()  # else Arrow keeps several times what large entries take
         return len(taken.ids)
 
     def _take(self, wait: float) -> Taken:
@@ -311,8 +314,8 @@ class Worker:
             facts = {"source": self.names.source, "entries": n_entries, "after_id": self._last}
             log.error("entries-lost", extra={"facts": facts})
 
-    def _push(self, taken: Taken) -> list[bytes]:
-        """Return the lines released after these entries."""
+    def _push(self, taken: Taken) -> pa.RecordBatch | None:
+        """Return the tuples released after these entries."""
         read = self._reader.read(taken.lines + b"\n", True, 0)
         read = read._replace(bad=[_named(bad) for bad in read.bad])
         if read.bad and self.stream.rules.on_error == "fail":
@@ -321,13 +324,13 @@ class Worker:
         self.stream.count_side([str(bad.reason) for bad in read.bad])
         for bad in read.bad:
             self._aside.append(b"%s %s %s\n" % (bad.reason.encode(), taken.ids[bad.number - 1], bad.content))
-        return self._push_tuples(read, taken.ids) if read.rows.num_rows else []
+        return self._push_tuples(read, taken.ids) if read.rows.num_rows else None
 
-    def _push_tuples(self, read: Read, ids: list[bytes]) -> list[bytes]:
+    def _push_tuples(self, read: Read, ids: list[bytes]) -> pa.RecordBatch:
         if len(read.numbers) < len(ids):
             ids = [ids[number - 1] for number in read.numbers]
         try:
-            return self._lines(self.stream.push_rows(read.rows.append_column(ID, as_binary(ids)), self.stream.clock()))
+            return self.stream.push_rows(read.rows.append_column(ID, as_binary(ids)), self.stream.clock())
         except TupleError as error:
             raise self._refusal(ids[error.row], f"column {error.column!r}, {error.reason}") from None
 
@@ -337,18 +340,20 @@ class Worker:
             "committed. Remove it (XDEL), or let such entries go to the side output (--on-error side)."
         )
 
-    def _let_time_go_by(self) -> list[bytes]:
+    def _let_time_go_by(self) -> pa.RecordBatch | None:
         if self.stream.rules.max_age is None or not len(self.stream):
-            return []
-        return self._lines(one_batch(self.stream.advance(self.stream.clock())))
+            return None
+        return one_batch(self.stream.advance(self.stream.clock()))
 
-    def _lines(self, released: pa.RecordBatch) -> list[bytes]:
-        """Return tuples as lines, in pieces: the text of all would take as much memory again."""
+    def _lines(self, released: pa.RecordBatch | None) -> Iterator[bytes]:
+        """Yield tuples as lines, in pieces: the text of all would take as much memory again."""
+        if released is None:
+            return
         if self._writer is None:
             self._writer = Writer(Form.NDJSON, released.schema.names)
         n_rows = max(1, released.num_rows // (1 + released.nbytes // STEP_BYTES))
-        slices = (released.slice(begin, n_rows) for begin in range(0, released.num_rows, n_rows))
-        return [piece for rows in slices for piece in _pieces(self._writer.write(rows))]
+        for begin in range(0, released.num_rows, n_rows):
+            yield from _pieces(self._writer.write(released.slice(begin, n_rows)))
 
     def _set_aside(self, table: pa.Table, reasons: list[str]) -> None:
         names = [name for name in table.column_names if name != ID]
@@ -356,8 +361,8 @@ class Worker:
         ids = table.column(ID).to_pylist()
         self._aside += [b"%s %s %s\n" % (r.encode(), i, s) for r, i, s in zip(reasons, ids, lines, strict=False)]
 
-    def _commit(self, taken: Taken, released: list[bytes], is_end: bool = False) -> None:
-        """Commit released lines, side output and changed state, all or nothing; return the next entries."""
+    def _commit(self, taken: Taken, released: pa.RecordBatch | None, is_end: bool = False) -> None:
+        """Commit released tuples, side output and changed state, all or nothing; return the next entries."""
         before = self._last, self._n_read
         if taken.ids:
             self._last, self._n_read = taken.ids[-1].decode(), self._n_read + len(taken.ids)
@@ -367,10 +372,10 @@ class Worker:
         else:
             changed, gone = self._saved.changes(self.stream, notes)
         fields = [part for pair in changed.items() for part in pair]
-        aside = _pieces(b"".join(self._aside)) if self.names.side is not None else []
+        aside = b"".join(self._aside) if self.names.side is not None else b""
         try:
-            n_released, last_released = self._stage("released", released)
-            n_aside, last_aside = self._stage("aside", aside)
+            n_released, last_released = self._stage("released", self._lines(released))
+            n_aside, last_aside = self._stage("aside", _pieces(aside))
             written = [n_released, n_aside, last_released, last_aside, len(fields), *fields]
             following = self._ask([*written, *gone, *self._staged])
         except BaseException:
@@ -380,22 +385,25 @@ class Worker:
         self._aside, self._staged = [], []
         self._next = following if following.ids else None
 
-    def _stage(self, name: str, pieces: list[bytes]) -> tuple[int, bytes]:
+    def _stage(self, name: str, pieces: Iterable[bytes]) -> tuple[int, bytes]:
         """Bring all pieces of some lines but the last to Redis, beside the state; return their number, and the last.
 
         A commit then takes less time, and shorter arguments, than Redis allows, however much is released at once.
         """
-        *before, last = pieces or [b""]
-        for number, piece in enumerate(before, 1):
-            self._run("STAGE", f"{name}:{number}", piece)
-            self._staged.append(f"{name}:{number}")
-        return len(before), last
+        last, n = b"", 0
+        for piece in pieces:
+            if last:
+                n += 1
+                self._run("STAGE", f"{name}:{n}", last)
+                self._staged.append(f"{name}:{n}")
+            last = piece
+        return n, last
 
     # The loop.
 
     def finish(self) -> None:
         """End the stream: release everything, and keep only the position, where the next stream begins."""
-        released = self._lines(one_batch(self.stream.flush())) if len(self.stream) else []
+        released = one_batch(self.stream.flush()) if len(self.stream) else None
         self._commit(NOTHING, released, is_end=True)
         self.release()
 
@@ -499,11 +507,12 @@ def _named(bad: Bad) -> Bad:
     return bad._replace(reason=LineReason.TOO_LONG) if bad.content == _TOO_LONG else bad
 
 
-def _pieces(lines: bytes) -> list[bytes]:
-    """Cut lines into pieces of about `STEP_BYTES`; there is at least one piece."""
-    pieces, begin = [], 0
-    while len(lines) - begin > STEP_BYTES:
-        end = lines.rfind(b"\n", begin, begin + STEP_BYTES) + 1 or lines.index(b"\n", begin + STEP_BYTES) + 1
-        pieces.append(lines[begin:end])
+def _pieces(lines: bytes) -> Iterator[bytes]:
+    """Cut lines into pieces of about `STEP_BYTES`."""
+    begin = 0
+    while begin < len(lines):
+        end = len(lines)
+        if end - begin > STEP_BYTES:
+            end = lines.rfind(b"\n", begin, begin + STEP_BYTES) + 1 or lines.index(b"\n", begin + STEP_BYTES) + 1
+        yield lines[begin:end]
         begin = end
-    return [*pieces, lines[begin:]]
