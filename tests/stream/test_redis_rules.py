@@ -3,7 +3,7 @@
 import json
 import socket
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 from click.testing import CliRunner
@@ -190,17 +190,27 @@ def test_a_worker_that_stands_by_reports_no_figures_of_the_stream(connection):
 # A cluster.
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+@contextmanager
+def cluster_node(folder, first_slot, last_slot):
+    """Run a node of a cluster that has these slots; return a connection and its address."""
     with closing(socket.socket()) as one, closing(socket.socket()) as bus:
         for each in (one, bus):
             each.bind(("127.0.0.1", 0))
         port, bus_port = (each.getsockname()[1] for each in (one, bus))
     options = ["--port", str(port), "--cluster-port", str(bus_port), "--bind", "127.0.0.1", "--cluster-enabled", "yes"]
-    folder = tmp_path_factory.mktemp("cluster")
     with redis_streams.running(folder, *options) as path, redis.Redis(unix_socket_path=path) as connection:
-        connection.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-        wait_until(lambda: b"cluster_state:ok" in connection.execute_command("CLUSTER", "INFO"))
+        connection.execute_command("CLUSTER", "ADDSLOTSRANGE", first_slot, last_slot)
+        yield connection, ("127.0.0.1", port, bus_port)
+
+
+def wait_for_cluster(connection):
+    wait_until(lambda: b"cluster_state:ok" in connection.execute_command("CLUSTER", "INFO"))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with cluster_node(tmp_path_factory.mktemp("cluster"), 0, 16383) as (connection, _):
+        wait_for_cluster(connection)
         yield connection
 
 
@@ -231,7 +241,28 @@ def test_a_cluster_that_lacks_a_slot_is_an_outage_that_passes(cluster):
             one.step(0)
     finally:
         cluster.execute_command("CLUSTER", "ADDSLOTS", slot)
-        wait_until(lambda: b"cluster_state:ok" in cluster.execute_command("CLUSTER", "INFO"))
+        wait_for_cluster(cluster)
     use_up(one)
 
     assert written(cluster, "{in}-safe") == by_object(records)
+
+
+def test_a_worker_at_the_wrong_node_of_a_cluster_waits_and_names_the_right_one(tmp_path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    with (
+        cluster_node(tmp_path / "a", 0, 8191) as (one, _),
+        cluster_node(tmp_path / "b", 8192, 16383) as (other, address),
+    ):
+        one.execute_command("CLUSTER", "MEET", *address)
+        wait_for_cluster(one)
+        wait_for_cluster(other)
+        slot = one.execute_command("CLUSTER", "KEYSLOT", "{in}")
+        wrong, right = (one, other) if slot > 8191 else (other, one)
+        names = Names("{in}", "{in}-safe", "{in}-aside")
+        records = fill(right, 100, name="{in}")
+        with pytest.raises(OutageError, match=f"another node .*:{address[1]}" if wrong is one else "another node"):
+            worker_on(wrong, names=names).step(0)
+        use_up(worker_on(right, names=names))
+
+        assert written(right, "{in}-safe") == by_object(records)

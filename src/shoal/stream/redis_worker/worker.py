@@ -447,7 +447,8 @@ class Worker:
                 with suppress(ShoalError):  # the next worker need not wait for the lease to end
                     self.release()
                 raise
-        self._monitor.turn(Status.STOPPING, self.stream, **self._gauges())
+        has_stood_by = self._monitor.figures.status in (Status.STANDING_BY, Status.OUTAGE)
+        self._monitor.turn(Status.STOPPING, None if has_stood_by else self.stream, **self._gauges())
         if since is None:
             self.release()
         log.info("stopped", extra={"facts": self._monitor.figures.to_dict()})
@@ -477,7 +478,7 @@ class Worker:
     def _wait_out(self, error: OutageError, since: float | None) -> float:
         """Wait, longer each time; give up after `patience`. Whether a commit went through is found out afterwards."""
         now = time.monotonic()
-        self._monitor.turn(Status.OUTAGE, self.stream, **self._gauges())
+        self._monitor.turn(Status.OUTAGE, None)
         if since is None:
             log.warning("outage", extra={"facts": {"reason": str(error)}})
             self._pause = 0.05
