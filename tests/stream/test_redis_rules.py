@@ -161,6 +161,16 @@ def test_what_a_replaced_source_holds_can_be_skipped(connection, server):
     assert numbers(connection) == [*range(101, 121), *range(1001, 1051)]
 
 
+@pytest.mark.parametrize(("begin", "words"), [("5000-0", "Use --begin 50-0"), ("soon", "the id of an entry")])
+def test_a_beginning_that_would_never_come_is_refused(begin, words, connection, server):
+    refill(connection, range(1, 51))
+    refused = command(server, "--until-empty", "--begin", begin)
+
+    assert refused.exit_code == 2
+    assert words in refused.stderr
+    assert connection.xlen("out") == 0
+
+
 # Two workers.
 
 

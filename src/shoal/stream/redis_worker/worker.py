@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import secrets
 import socket
 import time
@@ -85,6 +86,8 @@ class Worker:
         begin: str | None = None,
         monitor: Monitor | None = None,
     ) -> None:
+        if begin is not None and not re.fullmatch(r"first|group|\d+(-\d+)?", begin):
+            raise ParameterError(f"begin={begin!r} is neither 'first' nor 'group' nor the id of an entry (--begin).")
         if ID not in stream.rules.tracked:
             raise ParameterError(f"The stream of a worker tracks the ids of entries: tracked=[{ID!r}].")
         self.redis = redis
@@ -204,8 +207,14 @@ class Worker:
             about: Any = self.redis.xinfo_stream(self.names.source) if self.redis.exists(self.names.source) else {}
             if not about:
                 return last, 0
-            after = about["length"] if last == _FIRST else self._n_after(last)
-        return last, int(about["entries-added"]) - after
+            newest = _text(about["last-generated-id"])
+            if as_pair(last) > as_pair(newest):
+                raise ParameterError(
+                    f"The worker was to begin after {last} (--begin), but the newest entry of {self.names.source!r} is "
+                    f"{newest}, and those that follow it would not be read. Use --begin {newest}."
+                )
+            n_after = about["length"] if last == _FIRST else self._n_after(last)
+        return last, int(about["entries-added"]) - n_after
 
     def _n_after(self, since: str) -> int:
         """Count the entries after an id, some megabytes at a time."""
