@@ -285,9 +285,7 @@ def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] |
             if older is not None:
                 older.unlink(missing_ok=True)
     for folder in {file.target.parent for file, _ in files}:
-        # Some file systems cannot flush a folder; the files themselves are already on disk.
-        with suppress(OSError):
-            _sync(folder)
+        _sync_names(folder)
 
 
 def _second_name(target: Path) -> Path | None:
@@ -330,6 +328,25 @@ def _claim_without_links(file: _Beside) -> None:
     except FileExistsError:
         raise _exists(file.target) from None
     os.replace(file.temporary, file.target)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush all files of a folder, and their names, to disk."""
+    for path in folder.iterdir():
+        _sync(path)
+    _sync_names(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Flush a file and its name to disk."""
+    _sync(path)
+    _sync_names(path.parent)
+
+
+def _sync_names(folder: Path) -> None:
+    # Some file systems cannot flush a folder; the files themselves are already on disk.
+    with suppress(OSError):
+        _sync(folder)
 
 
 def _sync(path: Path) -> None:

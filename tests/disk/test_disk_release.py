@@ -15,6 +15,7 @@ import pytest
 import shoal
 from block_tables import ROLES, batches, job, multiset, people
 from shoal.blocks.in_process import in_process
+from shoal.checked_files import open_checked
 from shoal.disk import disk_release, engine
 from shoal.disk.scratch import scratch_of
 from shoal.errors import FileError, GuaranteeError, ParameterError
@@ -133,7 +134,7 @@ def killed(folder, asked, place="engine.publish"):
 
 def test_the_same_job_continues_after_a_kill_with_the_seed_that_was_drawn(folder, monkeypatch):
     killed(folder, disk_job(folder, seed=None))
-    (drawn,) = (int((folder / name / "seed").read_text()) for name in hidden(folder))
+    (drawn,) = (open_checked(folder / name / "drawn.seed").note for name in hidden(folder))
 
     assert not (folder / "release.parquet").exists()
 
