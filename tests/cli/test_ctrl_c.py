@@ -25,7 +25,7 @@ def stopped(place, delay, *arguments, by="SIGINT"):
 @pytest.mark.parametrize(
     ("place", "delay"),
     [
-        ("shoal.table.csv.as_utf8", 0),  # reading
+        ("shoal.table.csv.open_csv", 0),  # reading
         ("shoal.table.csv.infer", 0.02),
         ("shoal.job_checks.prepare", 0),
         ("shoal.cells.grouping.partition", 0.02),  # making cells, in the kernels

@@ -29,7 +29,7 @@ def test_batches_together_are_the_table_that_is_read_at_once(tmp_path, monkeypat
     batches = list(source.read(["share", "code"]))
 
     assert (source.n_records, source.kind) == (5, ending)
-    assert len(batches) == 3
+    assert len(batches) >= 3
     assert pa.concat_tables(batches).equals(read(path).arrow.select(["share", "code"]))
     assert source.sha256 == read(path).sha256
 

@@ -1,31 +1,29 @@
 """Batches: a file, a folder of Parquet files or a frame, read a part at a time.
 
 Files are read in the order of their names. A file that changes between two reads is refused. The types of a CSV file
-follow from all values of a column, so that it is first converted, a few columns at a time, in a private temporary
-folder.
+follow from all values of a column, so that it is read once more, when it is opened.
 """
 
 import hashlib
 import os
-import tempfile
-import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from shoal.errors import FileError, ParameterError
-from shoal.files import hidden_folder, sha256
+from shoal.files import sha256
 from shoal.table import Reading, Table, format_of, inputs_of, read, shown
 from shoal.table.clean import check_names, check_wanted, plain
-from shoal.table.csv import csv_names, read_csv
+from shoal.table.csv import open_csv
+from shoal.table.csv_types import Types
 from shoal.table.databases import place_of
-from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types, write_arrow_parts
+from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types
 from shoal.table.source_stamps import Stamp, check_stamp
 from shoal.table.standard_input import DASH
 
@@ -33,7 +31,10 @@ AT_ONCE = 1 << 16
 """Number of records of a batch, at most."""
 
 _PLAIN = (".csv", ".tsv", ".txt")
-_TEXT = 1 << 28  # bytes of a CSV file that are converted at a time, about
+_TEXT = (
+    1 << 23
+)  # bytes of a CSV file that are read at a time, about: with all that is made of them, a part of any budget
+_LONGEST = 1 << 26  # bytes of a record of a CSV file, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class Batches:
     table: Table | None = None
     reading: Reading | None = None
     asked: dict[str, Any] = field(default_factory=dict)
-    converted: "_Converted | None" = None
+    csv: "_TypedCsv | None" = None
     folder: Path | None = None
 
     @property
@@ -90,13 +91,9 @@ class Batches:
         wanted = list(self.names) if columns is None else check_wanted(columns, self.names)
         if self.table is not None:
             yield from _slices(self.table.load(wanted))
-        if self.converted is not None:
-            self.check_unchanged()
-            yield from self.converted.read(wanted)
-            return
         for path, stamp in zip(self.paths, self.stamps, strict=True):
             check_stamp(path, stamp)
-            yield from _BATCHES[format_of(path)[1].name](path, wanted)
+            yield from self.csv.read(wanted) if self.csv else _BATCHES[self.kind](path, wanted)
             check_stamp(path, stamp)
 
     def check_unchanged(self) -> None:
@@ -150,7 +147,7 @@ def open_batches(source: Any, **reading: Any) -> Batches:
         if not path.is_file():
             raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
         if format_of(path)[1].name == "csv":
-            return _convert(path, reading)
+            return _open_csv(path, reading)
     if reading:
         raise ParameterError(f"{', '.join(sorted(reading))} cannot be given here; these options apply to CSV files.")
     stamps = tuple(Stamp.of(file) for file in paths)
@@ -216,7 +213,8 @@ def _types(path: Path) -> tuple[pa.Schema, int]:
     else:
         with _arrow_reader(path) as reader:
             types = reader.schema
-            n_records = sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
+        # From what the file says of its batches, none of which is read.
+        n_records = pa.dataset.dataset(path, format="ipc").count_rows()
     check_names(types.names)
     return plain(types.empty_table()).schema, n_records
 
@@ -257,46 +255,34 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
         yield table.slice(start, AT_ONCE)
 
 
-class _Converted:
-    """A CSV file as Arrow files of a few columns each; removed when this object is."""
+class _TypedCsv:
+    """A CSV file whose types are known, having been read once."""
 
-    def __init__(self, stack: ExitStack, files: dict[Path, list[str]]) -> None:
-        self._files = files
-        self._finalizer = weakref.finalize(self, stack.close)
+    def __init__(self, path: Path, reading: dict[str, Any]) -> None:
+        self._file = open_csv(path, **reading)
+        names = list(self._file.names)
+        self._types = Types(names, self._file.whole_file, self._file.fields)
+        self.n_records = 0
+        for texts in self._texts(names):
+            self._types.see(texts)
+            self.n_records += texts.num_rows
+        self.types, mark = self._types.decide(path.name, self._texts)
+        self.reading = self._file.reading(mark)
+
+    def _texts(self, columns: list[str]) -> Iterator[pa.Table]:
+        return self._file.texts(columns, _TEXT, _LONGEST)
 
     def read(self, columns: list[str]) -> Iterator[pa.Table]:
         """Yield some columns in batches."""
-        wanted = {path: [name for name in columns if name in names] for path, names in self._files.items()}
-        readers = [_arrow_batches(path, names) for path, names in wanted.items() if names]
-        for parts in zip(*readers, strict=True):
-            together = {name: part[name] for part in parts for name in part.column_names}
-            yield pa.table({name: together[name] for name in columns})
+        for texts in self._texts(columns):
+            yield from _slices(self._types.typed(texts))
 
 
-def _convert(path: Path, reading: dict[str, Any]) -> Batches:
-    """Convert a CSV file, as many columns at a time as fit into memory."""
+def _open_csv(path: Path, reading: dict[str, Any]) -> Batches:
     stamp = Stamp.of(path)
-    names = list(csv_names(path, **reading))
-    at_once = max(1, int(len(names) * _TEXT // max(stamp.size, 1)))
-    types: dict[str, pa.DataType] = {}
-    files: dict[Path, list[str]] = {}
-    found: Reading | None = None
-    n_records = 0
-    with ExitStack() as stack:
-        folder = stack.enter_context(hidden_folder(Path(tempfile.gettempdir()) / f"shoal-csv-{os.getuid()}"))
-        for start in range(0, len(names), at_once):
-            some = names[start : start + at_once]
-            table, notes = read_csv(path, some, **reading)
-            check_stamp(path, stamp)
-            table, found = plain(table), notes.reading
-            types |= dict(zip(some, table.schema.types, strict=True))
-            n_records = table.num_rows
-            files[folder / f"{start}.arrow"] = some
-            write_arrow_parts((part.combine_chunks() for part in _slices(table)), folder / f"{start}.arrow")
-        converted = _Converted(stack.pop_all(), files if n_records else {})
-    return Batches(
-        pa.schema(types), n_records, "csv", (path,), (stamp,), reading=found, asked=reading, converted=converted
-    )
+    csv = _TypedCsv(path, reading)
+    check_stamp(path, stamp)
+    return Batches(csv.types, csv.n_records, "csv", (path,), (stamp,), reading=csv.reading, asked=reading, csv=csv)
 
 
 _BATCHES = {"parquet": _parquet_batches, "arrow": _arrow_batches}
