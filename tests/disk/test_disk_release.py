@@ -278,6 +278,16 @@ def test_a_column_has_one_type_also_if_a_block_rounds_to_numbers_beyond_that_of_
     assert written["a"].to_numpy().max() == 130
 
 
+def test_a_column_in_the_names_of_folders_is_one_like_others(folder):
+    table = people(700)
+    pq.write_to_dataset(table, folder / "lake", partition_cols=["region"])
+    pq.write_table(
+        table.select([*(name for name in table.column_names if name != "region"), "region"]), folder / "last.parquet"
+    )
+
+    assert made(folder, "lake").equals(made(folder, "last.parquet", "second.parquet"))
+
+
 def test_a_release_does_not_go_into_the_folder_that_is_read(tmp_path):
     (tmp_path / "parts").mkdir()
     pq.write_table(people(100), tmp_path / "parts" / "a.parquet")

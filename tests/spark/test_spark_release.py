@@ -30,6 +30,7 @@ from shoal.errors import DatabaseError, FileError, GuaranteeError, ParameterErro
 from shoal.spark import catalogue_table, engine, parquet_folder, sessions
 from shoal.spark import spark_release as release_module
 from shoal.spark.spark_release import execute_job
+from shoal.table.batches import open_batches
 from waits import wait_until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -400,6 +401,19 @@ STAGES = (
 def test_a_folder_is_split_by_published_columns_only(release, split, words, tmp_path):
     with pytest.raises(ParameterError, match=words):
         release.write(str(tmp_path / "release"), partition_by=split)
+
+
+def test_names_of_folders_are_read_as_the_engine_disk_reads_them(spark, tmp_path):
+    first = "year=02024/share=1.5/day=2020-01-01/code=a%2Fb"
+    second = "year=__HIVE_DEFAULT_PARTITION__/share=2/day=2021-02-03/code=1"
+    for number, name in enumerate((first, second)):
+        (tmp_path / name).mkdir(parents=True)
+        pq.write_table(pa.table({"number": [number]}), tmp_path / name / "a.parquet")
+    theirs = spark.read.parquet(str(tmp_path)).toArrow().sort_by("number")
+    ours = pa.concat_tables(open_batches(tmp_path).read()).sort_by("number")
+
+    assert ours.to_pydict() == theirs.to_pydict()
+    assert ours.schema.types == theirs.schema.types
 
 
 def test_a_partitioned_lake_becomes_a_partitioned_release(spark, tmp_path, monkeypatch):

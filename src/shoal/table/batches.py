@@ -23,6 +23,7 @@ from shoal.table.clean import check_names, check_wanted, plain
 from shoal.table.csv import open_csv
 from shoal.table.csv_types import Types
 from shoal.table.databases import place_of
+from shoal.table.folder_columns import folder_columns
 from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types
 from shoal.table.source_stamps import Stamp, check_stamp
 from shoal.table.standard_input import DASH
@@ -53,6 +54,8 @@ class Batches:
         The files, in the order in which they are read; empty for a frame.
     folder : Path or None
         The folder that holds them, if a folder was named.
+    of_folders : pyarrow.Table or None
+        The columns that the names of its folders hold, a row for each of the files.
     stamps : tuple of Stamp
         Their state when they were opened.
     table : Table or None
@@ -73,6 +76,7 @@ class Batches:
     asked: dict[str, Any] = field(default_factory=dict)
     csv: "_TypedCsv | None" = None
     folder: Path | None = None
+    of_folders: pa.Table | None = None
 
     @property
     def inputs(self) -> list[Path]:
@@ -91,10 +95,23 @@ class Batches:
         wanted = list(self.names) if columns is None else check_wanted(columns, self.names)
         if self.table is not None:
             yield from _slices(self.table.load(wanted))
-        for path, stamp in zip(self.paths, self.stamps, strict=True):
+        for number, (path, stamp) in enumerate(zip(self.paths, self.stamps, strict=True)):
             check_stamp(path, stamp)
-            yield from self.csv.read(wanted) if self.csv else _BATCHES[self.kind](path, wanted)
+            yield from self._read_file(number, path, wanted)
             check_stamp(path, stamp)
+
+    def _read_file(self, number: int, path: Path, wanted: list[str]) -> Iterator[pa.Table]:
+        if self.csv is not None:
+            yield from self.csv.read(wanted)
+        elif self.of_folders is None:
+            yield from _BATCHES[self.kind](path, wanted)
+        else:
+            values = {name: self.of_folders[name][number] for name in self.of_folders.column_names}
+            stored = [name for name in wanted if name not in values] or [
+                next(name for name in self.names if name not in values)
+            ]
+            for batch in _BATCHES[self.kind](path, stored):
+                yield pa.table({name: _column(name, batch, values) for name in wanted})
 
     def check_unchanged(self) -> None:
         """Raise if a file or folder has changed since it was opened, or the frame since its SHA-256 was computed."""
@@ -115,8 +132,15 @@ class Batches:
         if self.table is not None:
             return self.table.sha256
         found = [sha256(path) for path in self.paths]
+        if self.folder is not None and self.of_folders is not None:  # the names are part of the table
+            names = (path.relative_to(self.folder) for path in self.paths)
+            found = [f"{digest} {name}" for digest, name in zip(found, names, strict=True)]
         self.check_unchanged()
-        return found[0] if len(found) == 1 else hashlib.sha256("\n".join(found).encode()).hexdigest()
+        return (
+            found[0]
+            if len(found) == 1 and self.of_folders is None
+            else hashlib.sha256("\n".join(found).encode()).hexdigest()
+        )
 
 
 def open_batches(source: Any, **reading: Any) -> Batches:
@@ -160,8 +184,27 @@ def open_batches(source: Any, **reading: Any) -> Batches:
                 ". All files of a folder must have the same, in the same order. Convert them, or release them "
                 "separately."
             )
-    n_records, folder = sum(n for _, n in found), path if path.is_dir() else None
-    return Batches(types, n_records, format_of(paths[0])[1].name, tuple(paths), stamps, folder=folder)
+    folder = path if path.is_dir() else None
+    of_folders = None if folder is None else folder_columns(folder, paths)
+    if of_folders is not None:
+        types = _with_columns(types, of_folders.schema, path)
+    n_records, kind = sum(n for _, n in found), format_of(paths[0])[1].name
+    return Batches(types, n_records, kind, tuple(paths), stamps, folder=folder, of_folders=of_folders)
+
+
+def _with_columns(types: pa.Schema, of_folders: pa.Schema, folder: Path) -> pa.Schema:
+    both = [name for name in of_folders.names if name in types.names]
+    if both:
+        raise FileError(
+            f"The folder {str(folder)!r} has column {both[0]!r} twice: in its files, and in the names of its folders. "
+            "Rename the folders, or write the files without the column."
+        )
+    return pa.schema([*types, *of_folders])
+
+
+def _column(name: str, batch: pa.Table, values: dict[str, pa.Scalar]) -> pa.ChunkedArray:
+    """Return a column of a batch, of its file or of the folders that the file is in."""
+    return pa.chunked_array([pa.repeat(values[name], batch.num_rows)]) if name in values else batch[name]
 
 
 def _difference(others: pa.Schema, types: pa.Schema) -> str:
@@ -198,11 +241,6 @@ def _parquet_files(folder: Path) -> list[Path]:
         )
     if not found:
         raise FileError(f"The folder {str(folder)!r} has no Parquet file. Name one file, or a folder of Parquet files.")
-    if any("=" in part for path in found for part in path.relative_to(folder).parts[:-1]):
-        raise FileError(
-            f"The folder {str(folder)!r} holds partitions (folders named COLUMN=VALUE), whose columns are not in the "
-            "files. Write files that hold all columns."
-        )
     return found
 
 

@@ -374,9 +374,10 @@ def _zoned(unit: str) -> Attempt:
 
     def read(text: pa.ChunkedArray) -> Values | None:
         found = _cast(text, pa.timestamp(unit, "UTC"))
-        zones = set() if found is None else offsets(text)
+        if found is None or len(zones := offsets(text)) != 1:
+            return None
         # The day and the month of a time are those of its own zone, which a column has only one of.
-        return Values(found.cast(pa.timestamp(unit, *zones)), frozenset(zones)) if len(zones) == 1 else None
+        return Values(found.cast(pa.timestamp(unit, *zones)), frozenset(zones))
 
     return Attempt(read, lambda seen: len(seen) == 1)
 
