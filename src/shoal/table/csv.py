@@ -29,7 +29,7 @@ from shoal.table.format import Format, Notes
 from shoal.table.unpacking import packed, packed_endings, unpacked
 
 _ROWS_AT_ONCE = 1 << 16
-_AT_ONCE = 1 << 25  # bytes of a file that are read at a time, about
+_AT_ONCE = 1 << 24  # bytes of a file that are read at a time, about
 _SHOWN = 5
 _MOST_BLOCK = (1 << 31) - 1
 
@@ -163,7 +163,7 @@ class CsvFile:
 
     def _split(self, piece: Piece, wanted: list[str], broken: "_Broken") -> pa.Table:
         """Split records on all cores; note those that have too many or too few fields."""
-        block = 1 << 22
+        block = 1 << 20
         while True:
             n_broken = 0
 
