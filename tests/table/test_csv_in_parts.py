@@ -1,5 +1,7 @@
 """A CSV file that is read a part at a time is the table that is read as a whole, in bounded memory."""
 
+import os
+
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -102,6 +104,18 @@ def test_the_place_of_what_is_wrong_does_not_depend_on_the_parts(tmp_path, monke
     assert outcome(lambda: open_batches(path)) == whole
     assert "line" in whole
     assert "SECRET" not in whole
+
+
+def test_values_of_another_type_than_when_the_file_was_opened_are_refused(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n1,2\n3,4\n")
+    state = path.stat()
+    source = open_batches(path)
+    with open(path, "r+") as file:  # the same file, of the same size
+        file.write("a,b\n1,x\n")
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    with pytest.raises(FileError, match="has changed while it was in use"):
+        list(source.read())
 
 
 def test_a_record_that_does_not_end_is_refused_before_it_takes_all_memory(tmp_path, monkeypatch):

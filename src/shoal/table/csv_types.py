@@ -171,9 +171,15 @@ class _ColumnType:
         """Return values with the type that was chosen."""
         if self.attempt is None:
             return text
-        found = self.attempt.read(_without_empty(text))
-        if found is None:  # no value, or others than when they were seen, which the stamp of the file tells
+        text = _without_empty(text)
+        if text.null_count == len(text):
             return pa.chunked_array([pa.nulls(len(text), self.type)])
+        found = self.attempt.read(text)
+        if found is None:
+            raise FileError(
+                "A column has other values than when the file was opened: the file has changed while it was in use. "
+                "Nothing was written. Start again when no other program writes to it, or use a copy."
+            )
         # Of grouped numbers, parts without a decimal mark are integers.
         return found.column.cast(self.type, safe=False)
 
