@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from block_tables import ROLES, job, people
-from shoal.checked_files import DamagedError, keep, open_checked
 from shoal.disk import disk_release, engine
+from shoal.disk.checked_files import DamagedError, keep, open_checked
 from shoal.disk.scratch import scratch_of
 from shoal.errors import FileError
 from shoal.release import run

@@ -15,8 +15,8 @@ import pytest
 import shoal
 from block_tables import ROLES, batches, job, multiset, people
 from shoal.blocks.in_process import in_process
-from shoal.checked_files import open_checked
 from shoal.disk import disk_release, engine
+from shoal.disk.checked_files import open_checked
 from shoal.disk.scratch import scratch_of
 from shoal.errors import FileError, GuaranteeError, ParameterError
 from shoal.job import Job

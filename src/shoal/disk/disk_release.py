@@ -18,8 +18,8 @@ from shoal.auditing import Verdict
 from shoal.blocks.block_records import SUBJECT, check_column_names
 from shoal.blocks.block_release import BlockRelease
 from shoal.blocks.limits import check_limits
-from shoal.checked_files import CheckedWriter, DamagedError, keep, open_checked
 from shoal.columns.schema import Role, Roles, Schema
+from shoal.disk.checked_files import CheckedWriter, DamagedError, keep, open_checked
 from shoal.disk.engine import Made, make
 from shoal.disk.memory import Budget
 from shoal.disk.recounting import Asked, recount_batches

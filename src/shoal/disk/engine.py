@@ -23,8 +23,8 @@ from shoal.blocks.forest import leaves_of_blocks
 from shoal.blocks.publish import Measured, publish
 from shoal.blocks.sample import Sample
 from shoal.blocks.solve import refine_cells, solve
-from shoal.checked_files import DamagedError, keep, open_checked
 from shoal.columns.schema import Schema
+from shoal.disk.checked_files import DamagedError, keep, open_checked
 from shoal.disk.memory import Budget
 from shoal.disk.scratch import check_space
 from shoal.disk.spill import Gathering, Spill, release_memory

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.checked_files import CheckedFile, CheckedWriter, DamagedError, open_checked
+from shoal.disk.checked_files import CheckedFile, CheckedWriter, DamagedError, open_checked
 from shoal.typing import Labels
 
 _SUFFIX = ".piece"
