@@ -35,6 +35,7 @@ COLUMNS = st.lists(st.sampled_from(CELLS), min_size=1, max_size=4).flatmap(
 @given(
     a=COLUMNS, b=COLUMNS, end=st.sampled_from(["\n", "\r\n"]), reading=st.sampled_from(READING), size=st.integers(1, 90)
 )
+@example(a=["1"] * 8, b=["2020-01-01T10:00+01:00"] * 6 + ["2020-07-01T10:00+02"] * 2, end="\n", reading={}, size=30)
 @example(
     a=["nan", "nan", "2.5", *["1"] * 5], b=["99999999999999999999", "1.5", *["1"] * 6], end="\n", reading={}, size=9
 )
