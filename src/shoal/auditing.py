@@ -7,6 +7,7 @@ does not use cells or labels: it counts what an intruder sees, in releases of sh
 import warnings as python_warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -54,7 +55,7 @@ class Diversity:
         (c, 2)-diversity for every c above it. Infinite if a class has a single value.
     t : float
         Largest distance (EMD) between the values in a class and those in the table: t-closeness.
-    mean_t : float
+    exact_mean_t : Fraction
         Mean of that distance over the records.
     """
 
@@ -62,7 +63,12 @@ class Diversity:
     entropy: float
     recursive: float
     t: float
-    mean_t: float
+    exact_mean_t: Fraction
+
+    @property
+    def mean_t(self) -> float:
+        """Mean of that distance over the records: rounded once, so that it does not depend on their order."""
+        return float(self.exact_mean_t)
 
     def or_worse(self, other: "Diversity") -> "Diversity":
         """Return the worse of two in each measure."""
@@ -71,7 +77,7 @@ class Diversity:
             min(self.entropy, other.entropy),
             max(self.recursive, other.recursive),
             max(self.t, other.t),
-            max(self.mean_t, other.mean_t),
+            max(self.exact_mean_t, other.exact_mean_t),
         )
 
 
@@ -453,11 +459,11 @@ def diversity(classes: Labels, column: Codes, seen: Codes) -> Diversity:
     np.maximum.at(most, owners, counts)
     with np.errstate(divide="ignore"):
         recursive = np.where(most == sizes, np.inf, most / (sizes - most))
-    emd = earth_movers_distance(classes, column)
+    emd, mean_emd = earth_movers_distance(classes, column)
     return Diversity(
         distinct=int(np.bincount(owners).min()),
         entropy=float(np.exp(entropy.min())),
         recursive=float(recursive.max()),
         t=float(emd.max()),
-        mean_t=float((emd * sizes).sum() / sizes.sum()),
+        exact_mean_t=mean_emd,
     )
