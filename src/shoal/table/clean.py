@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean
-from shoal.table.bare import bare
+from shoal.table.bare import OrdersDifferError, bare
 
 _FLOAT_DIGITS = 15  # that a float keeps of every decimal
 
@@ -111,7 +111,7 @@ def publishable(table: pa.Table) -> pa.Table:
     Raises
     ------
     SchemaError
-        If a column has a type from which hidden data cannot be removed.
+        If a column has a type from which hidden data cannot be removed, or ordered categories without one order.
     """
     return pa.table({name: _publishable(name, table[name]) for name in table.column_names})
 
@@ -119,6 +119,12 @@ def publishable(table: pa.Table) -> pa.Table:
 def _publishable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return bare(column)
+    except OrdersDifferError:
+        raise SchemaError(
+            f"The ordered categories of column {name!r} are not listed in one order in all parts of the table, so that "
+            "they have none that could be published. List them in the same order everywhere, or convert the column to "
+            "text."
+        ) from None
     except pa.ArrowException:  # its message may contain a value
         raise SchemaError(
             f"Column {name!r} has type {column.type}, from which hidden values cannot be removed, so it is not "
