@@ -119,9 +119,11 @@ def _with_plain_categories(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def listed_categories(values: pa.ChunkedArray) -> pa.Array:
-    """Return the categories of a dictionary column, used or not, in its order."""
-    lists = pa.chunked_array([chunk.dictionary for chunk in values.chunks], values.type.value_type)
-    return pc.unique(one_missing(lists)).drop_null()
+    """Return the categories of a dictionary column, used or not, in its order: of ordered ones in the longest list."""
+    lists = [chunk.dictionary for chunk in values.chunks]
+    if values.type.ordered:
+        lists.sort(key=len, reverse=True)
+    return pc.unique(one_missing(pa.chunked_array(lists, values.type.value_type))).drop_null()
 
 
 def _without_codes(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
