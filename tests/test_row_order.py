@@ -34,11 +34,21 @@ def test_every_format_is_compared():
     assert {FORMATS[ending].name for ending in FLAT} == {kind.name for kind in FORMATS.values()}
 
 
-@pytest.fixture(scope="module", params=["means", "weights", "truthful"])
-def releases(request):
+@pytest.fixture(scope="module")
+def releases():
     """Return two releases of the same people in two orders."""
-    settings = {"means": {}, "weights": {"weights": "weight"}, "truthful": {"truthful": True}}[request.param]
-    return [released(with_categories(table), table.column_names, **settings) for table in (ONE, OTHER)]
+    return [released(with_categories(table), table.column_names) for table in (ONE, OTHER)]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("settings", [{"weights": "weight"}, {"truthful": True}])
+def test_no_digit_and_no_set_follows_from_the_order_of_the_input(tmp_path, settings, ending):
+    found = [
+        public_bytes(released(table, table.column_names, **settings), tmp_path / str(number), ending)
+        for number, table in enumerate((ONE, OTHER))
+    ]
+
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("ending", FLAT)
@@ -50,8 +60,7 @@ def test_the_bytes_of_a_release_do_not_depend_on_the_order_of_the_input(releases
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".arrow"])
-@pytest.mark.parametrize("source", ["frame", "file"])
-@pytest.mark.parametrize("engine", ["memory", "disk"])
+@pytest.mark.parametrize(("source", "engine"), [("frame", "memory"), ("file", "memory"), ("file", "disk")])
 def test_the_bytes_of_nested_categories_do_not_depend_on_the_order_of_the_input(tmp_path, ending, source, engine):
     found = []
     for number, table in enumerate((ONE, OTHER)):
@@ -65,12 +74,11 @@ def test_the_bytes_of_nested_categories_do_not_depend_on_the_order_of_the_input(
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(("name", "columns"), [("r.db", "sql"), ("r.duckdb", "*")])
-def test_a_table_in_a_database_does_not_depend_on_the_order_of_the_input(tmp_path, name, columns):
+@pytest.mark.parametrize("name", ["release.db", "release.duckdb"])
+def test_a_table_in_a_database_does_not_depend_on_the_order_of_the_input(releases, tmp_path, name):
     found = []
-    for number, table in enumerate((ONE, OTHER)):
+    for number, release in enumerate(releases):
         (tmp_path / str(number)).mkdir()
-        release = released(with_categories(table), table.column_names)
         release.write(tmp_path / str(number) / name, to_table="release")
         found.append(stored(tmp_path / str(number) / name))
 
@@ -121,8 +129,21 @@ def test_the_categories_of_a_stream_follow_from_each_batch_that_it_releases():
         assert listed(part["pain"]) == [grade for grade in ORDER if grade in part["pain"].to_pylist()]
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
-def test_a_collection_is_published_without_the_order_in_which_its_records_came(tmp_path, ending):
+def test_a_stream_refuses_ranks_that_would_follow_from_the_arrival_of_tuples():
+    def batch(order):
+        pain = pa.DictionaryArray.from_arrays(range(len(order)), order, ordered=True)
+        return pa.table({"age": pa.array(range(len(order)), pa.float64()), "pain": pain})
+
+    stream = Stream(2, delay=100, quasi_identifiers=["age"], other=["pain"])
+    stream.push(batch(["low", "high"]))
+    stream.push(batch(["low", "high"]))
+    with pytest.raises(SchemaError, match=r"'pain' has ordered categories that are not those of the batch before"):
+        stream.push(batch(["low", "mid", "high"]))
+
+    assert stream.flush()["pain"].to_pylist() == ["low", "low", "high", "high"]
+
+
+def test_a_collection_is_published_without_the_order_in_which_its_records_came(tmp_path):
     table = with_categories(ONE)
     base, late = table.slice(0, 150), table.slice(150)  # late records of other salaries and notes
     found = []
@@ -139,8 +160,8 @@ def test_a_collection_is_published_without_the_order_in_which_its_records_came(t
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             collection.add(parts[1])
-            found.append(public_bytes(collection.finish(), tmp_path / str(number), ending))
-    published = read(tmp_path / "0" / f"release{ending}").arrow
+            found.append(public_bytes(collection.finish(), tmp_path / str(number), ".arrow"))
+    published = read(tmp_path / "0" / "release.arrow").arrow
 
     assert found[0] == found[1]
     assert listed(published["salary"]) == sorted(published["salary"].to_pylist())

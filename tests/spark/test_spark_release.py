@@ -144,22 +144,21 @@ def test_the_written_order_follows_published_values_alone(written):
         assert ages != sorted(ages)
 
 
-def test_the_files_do_not_depend_on_the_order_of_the_input(spark, release, lake, tmp_path):
-    release.write(str(tmp_path / "one"))
+def test_the_files_do_not_depend_on_the_order_of_the_input(spark, written, lake, tmp_path):
     table = pq.read_table(lake)
     order = np.random.default_rng(8).permutation(N)
     pq.write_table(table.take(pa.array(order)), tmp_path / "shuffled.parquet", row_group_size=100)
     with execute_job(VISITS, spark.read.parquet(str(tmp_path / "shuffled.parquet"))) as other:
-        other.write(str(tmp_path / "other"))
+        other.write(str(tmp_path / "other"), partition_by=["region"])
 
-    assert public_content(tmp_path / "one") == public_content(tmp_path / "other")
+    assert public_content(written) == public_content(tmp_path / "other")
 
 
 def public_content(path):
     """Return the bytes of the files of a release, and its public manifest, without the random names of the files."""
     manifest = json.loads(Path(f"{path}.public.json").read_text())
-    files = sorted(path.glob("*.parquet"))
-    assert sorted(manifest.pop("files")) == [file.name for file in files]
+    files = sorted(path.rglob("part-*.parquet"))
+    assert sorted(manifest.pop("files")) == [str(file.relative_to(path)) for file in files]
     del manifest["output_sha256"]
     return [file.read_bytes() for file in files], manifest
 

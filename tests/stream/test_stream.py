@@ -557,7 +557,7 @@ def test_categories_of_tuples_that_wait_do_not_leave_before_them():
     released = stream.push(pa.table({"x": [1.0, 1.0, 9.0], "town": town}))
 
     assert released["town"].to_pylist() == ["Ulm", "Turin"]
-    assert released["town"].chunk(0).dictionary.to_pylist() == ["Ulm", "Turin"]
+    assert released["town"].chunk(0).dictionary.to_pylist() == ["Turin", "Ulm"]
 
 
 @pytest.mark.parametrize("values", [["", None], ["flu", "flu "]])

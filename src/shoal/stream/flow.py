@@ -239,6 +239,8 @@ class Stream:
         """Take in the tuples of an Arrow batch and return those that are released, without conversion of frames."""
         layout = self._layout or Layout.of(rows.schema, self.rules)
         rows = layout.conform(rows)
+        if self._layout is not None:
+            layout.refuse_other_orders(rows, self._waiting.newest)
         times = self._times(now, rows.num_rows)
         read = layout.read(rows)
         faults = _faults(layout, read, self.rules)

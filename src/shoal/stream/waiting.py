@@ -28,6 +28,11 @@ class Waiting:
         return len(self._places)
 
     @property
+    def newest(self) -> pa.RecordBatch:
+        """The rows that came last, whether they still wait or not."""
+        return self._batch
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns of the rows."""
         return self._batch.schema
