@@ -1,4 +1,4 @@
-"""Row order: releases of all kinds of tables from two orders of the people, compared byte by byte until the time is over.
+"""Row order: releases of all kinds of tables from two orders of the people, compared byte by byte.
 
 Each round draws a table with categories that are listed by first occurrence, unused, missing or listed twice, an input,
 an engine, settings and an output, and permutes and cuts the table anew.

@@ -104,7 +104,7 @@ class OrdersDifferError(Exception):
 def _with_one_list(chunks: list[pa.Array]) -> list[pa.Array]:
     """Return chunks that share their lists of categories; the longest list has the order of ordered ones."""
     longest = max(chunks, key=lambda chunk: sum(map(len, _orders(chunk))))
-    _, *united = pa.chunked_array([longest.slice(0, 0), *chunks]).unify_dictionaries().chunks
+    united: list[pa.Array] = pa.chunked_array([longest.slice(0, 0), *chunks]).unify_dictionaries().chunks[1:]
     for chunk, like in zip(chunks, united, strict=True):
         for order, whole in zip(_orders(chunk), _orders(like), strict=True):
             if not np.all(np.diff(pc.index_in(pc.unique(order), value_set=whole)) > 0):
