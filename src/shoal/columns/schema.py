@@ -411,8 +411,19 @@ def is_text(type_: pa.DataType) -> bool:
 
 
 def value_type(type_: pa.DataType) -> pa.DataType:
-    """Return the value type of a dictionary type, or the type itself."""
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
+    """Return a type with the values of dictionaries in their place, also within lists, structs and maps."""
+    if pa.types.is_dictionary(type_):
+        return value_type(type_.value_type)
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(value_type(field.type)) for field in type_])
+    if pa.types.is_map(type_):
+        return pa.map_(value_type(type_.key_type), value_type(type_.item_type), type_.keys_sorted)
+    for is_so, made in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
+        if is_so(type_):
+            return made(type_.value_field.with_type(value_type(type_.value_type)))
+    if pa.types.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field.with_type(value_type(type_.value_type)), type_.list_size)
+    return type_
 
 
 def _check_kind(column: Column, natural: Kind | None) -> None:
