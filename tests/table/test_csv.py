@@ -288,7 +288,9 @@ def check_column(wrote, found):
         assert found.null_count == len(found)
         return
     if pa.types.is_timestamp(wrote.type):
-        assert [v and v.timestamp() for v in found.to_pylist()] == [v and v.timestamp() for v in wrote.to_pylist()]
+        # Summer and winter have different offsets, and such a column stays text, so that no hour is moved.
+        values = [datetime.fromisoformat(v) if isinstance(v, str) else v for v in found.to_pylist()]
+        assert [v and v.timestamp() for v in values] == [v and v.timestamp() for v in wrote.to_pylist()]
     else:
         assert found.to_pylist() == wrote.to_pylist()
 
