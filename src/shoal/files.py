@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import product
@@ -140,10 +141,31 @@ def replacing_all(
             os.close(file.descriptor)
 
 
+def temporary_path(use: str) -> Path:
+    """Return the path beside which `hidden_folder` makes a temporary folder of this user: in TMPDIR, if that is set.
+
+    Raises
+    ------
+    FileError
+        If TMPDIR is set and cannot be written to. Python would take another folder, whose disk may not be encrypted.
+    """
+    variable = next((name for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)), None)
+    folder = None if variable is None else os.path.abspath(os.environ[variable])
+    try:
+        folder = folder or tempfile.gettempdir()
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"shoal")
+    except OSError as error:
+        reason = _REMEDIES.get(error.errno or 0, f"{os.strerror(error.errno or 0).lower()}. Choose another folder.")
+        where = "" if variable is None else f" {folder!r}, which {variable} names,"
+        raise FileError(f"The folder for temporary files{where} cannot be written to: {reason}") from None
+    return Path(folder) / f"shoal-{use}-{os.getuid()}"
+
+
 @contextmanager
 def hidden_folder(target: Path) -> Iterator[Path]:
     """Make a temporary folder beside `target` that only its owner can enter, and remove it at the end."""
-    with locked_folders([target.parent]):
+    with locked_folders([target.parent]), _refusing([target]):
         sweep(target)
         folder = hidden_beside(target)
         folder.mkdir(mode=0o700)

@@ -6,7 +6,6 @@ transaction, which is committed last.
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from shoal.cells.aggregate import Cells
 from shoal.columns.coarse.layout import laid_out, written_names
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
-from shoal.files import check_free, hidden_folder, replacing_all, sha256
+from shoal.files import check_free, hidden_folder, replacing_all, sha256, temporary_path
 from shoal.job import Order
 from shoal.report import Form, ReleaseLike
 from shoal.table import Table, format_of, inputs_of, output_format_of, read, rewrite_parquet_into, write_into
@@ -272,8 +271,8 @@ def _standard_output(
 ) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
     """As `begun`, for standard output: a private file, which is sent when the other files have their names."""
     ending = output.ending(source)
-    with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
-        path = Path(folder) / f"release{ending}"
+    with hidden_folder(temporary_path("release")) as folder:
+        path = folder / f"release{ending}"
         with replacing_all(
             files.paths, force, files.private, inputs_of(source), commit=lambda: output.send(path)
         ) as temporaries:

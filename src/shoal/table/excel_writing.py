@@ -1,6 +1,5 @@
 """Writing an Excel workbook: one sheet, each value as a cell of its type, texts as texts whatever they begin with."""
 
-import tempfile
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from shoal.errors import FileError
 from shoal.extras import install
+from shoal.files import hidden_folder
 from shoal.table.clean import check_finite, check_flat, decimals_as_floats
 
 _SHEET = "release"
@@ -32,7 +32,7 @@ def write_excel(table: pa.Table, path: Path, ending: str = ".xlsx", notes: objec
             f"{table.num_rows:,} of {table.num_columns:,}. Write CSV or Parquet."
         )
     table = pa.table({name: _storable(name, table[name]) for name in table.column_names})
-    with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
+    with hidden_folder(path) as folder:
         book = xlsxwriter.Workbook(path, {"constant_memory": True, "tmpdir": folder})
         # A fixed time of writing, so that the same table gives the same bytes.
         book.set_properties({"created": _NO_TIME})

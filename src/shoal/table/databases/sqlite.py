@@ -72,6 +72,7 @@ class SQLite(AdbcConnection):
     def begin(self, *, write: bool) -> None:
         """Begin the transaction; the driver has begun one, which takes its locks with the first statement."""
         self.rows(f"PRAGMA busy_timeout = {_WAIT}")
+        self.rows("PRAGMA temp_store = MEMORY")  # SQLite would sort records in the folder of its own choice
         if not write:
             self.rows("PRAGMA query_only = ON")
             self.rows("SELECT count(*) FROM sqlite_master")
