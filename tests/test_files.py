@@ -1,5 +1,6 @@
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -222,6 +223,56 @@ def test_what_was_replaced_returns_when_a_later_rename_fails(tmp_path):
 
     assert names(tmp_path) == ["manifest", "table"]
     assert paths[1].read_text() == "old"
+
+
+@pytest.mark.parametrize("older", [["table", "manifest", "report"], ["table"], ["manifest"], []])
+def test_a_kill_between_two_renames_leaves_no_description_beside_another_table(tmp_path, older):
+    paths = [tmp_path / name for name in ("table", "manifest", "report")]
+    for n in range(20):
+        for path in paths:
+            path.unlink(missing_ok=True)
+        for name in older:
+            (tmp_path / name).write_text("old")
+        pid = os.fork()
+        if pid == 0:
+            _killed_at(n, paths)
+        code = os.waitpid(pid, 0)[1]
+        left = {path.name: path.read_text() for path in paths if path.exists()}
+        if "table" in left:
+            assert set(left.values()) == {left["table"]}
+        elif "table" in older:
+            pytest.fail("the table is lost")
+        if code == 0:
+            break
+    with replacing_all(paths, force=True) as temporaries:
+        for temporary in temporaries:
+            temporary.write_text("newer")
+
+    assert (code, set(left.values())) == (0, {"new"})
+    assert n > 3  # three renames at least
+    assert names(tmp_path) == ["manifest", "report", "table"]
+
+
+def _killed_at(n, paths):
+    """Write the files in a process that is killed before its n-th step, and end it."""
+    steps = iter(range(100))
+
+    def killing(step):
+        def killed(*arguments, **settings):
+            if next(steps) == n:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return step(*arguments, **settings)
+
+        return killed
+
+    try:
+        with replacing_all(paths, force=True) as temporaries:
+            for temporary in temporaries:
+                temporary.write_text("new")
+            os.link, os.replace, os.unlink = killing(os.link), killing(os.replace), killing(os.unlink)
+    except BaseException:
+        os._exit(1)
+    os._exit(0)
 
 
 def test_what_a_killed_process_has_left_is_removed_by_the_next_and_nothing_else(tmp_path):

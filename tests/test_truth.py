@@ -167,6 +167,16 @@ def test_a_file_that_does_not_say_what_was_meant_is_not_released(tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_manifest_beside_another_table_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    truthful(people()).write("a.csv")
+    truthful(people(), k=5).write("b.csv")
+    (tmp_path / "b.csv.internal.json").rename("a.csv.internal.json")
+    for tried in (shoal.audit_truth, shoal.attacks.attack):
+        with pytest.raises(shoal.ParameterError, match=r"'a\.csv\.internal\.json' describes another file"):
+            tried("a.csv", people(), quasi_identifiers=QUASI)
+
+
 def test_a_manifest_and_the_same_order_are_refused_together():
     ages = pa.table({"age": [20, 29]})
     given = {"quasi_identifiers": "age", "manifest": "release.internal.json", "same_order": True}

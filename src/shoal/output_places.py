@@ -223,9 +223,14 @@ class TableInTheMaking(Protocol):
 
 
 @contextmanager
-def begun(files: Files, force: bool, source: Table | Batches) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
-    """Yield the table to write and the temporary path of each file; publish all of them at the end, the table last."""
-    inputs = source.inputs if isinstance(source, Batches) else inputs_of(source)
+def begun(
+    files: Files, force: bool, source: Table | Batches, also_read: Sequence[str] = ()
+) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
+    """Yield the table to write and the temporary path of each file; publish all of them at the end.
+
+    None of them may be a file of the source, or one of those that were read beside it.
+    """
+    inputs = [*(source.inputs if isinstance(source, Batches) else inputs_of(source)), *map(Path, also_read)]
     if isinstance(source, Batches) and not isinstance(files.table, Path):
         raise ParameterError('A release made in blocks goes to a file. Name one, or use engine="memory".')
     if isinstance(files.table, Path):
@@ -234,7 +239,7 @@ def begun(files: Files, force: bool, source: Table | Batches) -> Iterator[tuple[
             yield FileTable(beside[files.table]), beside
     elif isinstance(files.table, StandardOutput):
         assert isinstance(source, Table)
-        with _standard_output(files, files.table, force, source) as begun:
+        with _standard_output(files, files.table, force, source, inputs) as begun:
             yield begun
     elif files.table.is_new_file:
         with _new_database(files, files.table, force, inputs) as begun:
@@ -267,15 +272,13 @@ def _new_database(
 
 @contextmanager
 def _standard_output(
-    files: Files, output: StandardOutput, force: bool, source: Table
+    files: Files, output: StandardOutput, force: bool, source: Table, inputs: Sequence[Path]
 ) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
     """As `begun`, for standard output: a private file, which is sent when the other files have their names."""
     ending = output.ending(source)
     with hidden_folder(temporary_path("release")) as folder:
         path = folder / f"release{ending}"
-        with replacing_all(
-            files.paths, force, files.private, inputs_of(source), commit=lambda: output.send(path)
-        ) as temporaries:
+        with replacing_all(files.paths, force, files.private, inputs, commit=lambda: output.send(path)) as temporaries:
             yield FileTable(path), dict(zip(files.paths, temporaries, strict=True))
 
 

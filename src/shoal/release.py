@@ -395,6 +395,7 @@ def run(
     >>> run(job, people).table["age"].to_pylist()
     [20.5, 20.5, 42.0, 42.0]
     """
+    read_too = [] if isinstance(job, Job) else [job]
     if not isinstance(job, Job):
         job = Job.load(job)
     if table is None and job.input is None:
@@ -406,7 +407,7 @@ def run(
     if job.chosen_engine == "spark":
         return run_on_spark(job, given, reading, save_job=save_job, force=force, threads=threads, progress=progress)
     if job.output is not None:
-        inputs = [given] if isinstance(given, str | os.PathLike) else []
+        inputs = [*read_too, *job.files, *([given] if isinstance(given, str | os.PathLike) else [])]
         check_free_files(output_files(job.output, save_job), force, inputs)
     if job.chosen_engine == "disk":
         return _run_on_disk(job, given, reading, save_job, force, threads, progress)

@@ -79,7 +79,8 @@ def audit_truth(
     (Truth(column='age', form='interval', n_values=2, n_false=1, n_exposed=None),)
     """
     names = as_names(quasi_identifiers)
-    rows, job = _mapping(release, manifest, same_order)
+    table = read(release, **(release_reading or {}))
+    rows, job = _mapping(release, table, manifest, same_order)
     if job is not None and columns:
         raise ParameterError(
             "The manifest says how columns were prepared; settings of columns cannot be given with it."
@@ -89,7 +90,7 @@ def audit_truth(
         reading = job.input.reading()
     subject = () if job is None or job.roles.subject is None else (job.roles.subject,)
     source = read(original, columns=[*dict.fromkeys([*names, *subject])], **(reading or {}))
-    published = read(release, **(release_reading or {})).arrow
+    published = table.arrow
     absent = [name for name in names if not {name, f"{name}.low"} & set(published.column_names)]
     if absent:
         raise SchemaError(f"The release has no column {absent[0]!r}. Columns: {', '.join(published.column_names)}.")
@@ -130,12 +131,12 @@ def _uncoded(settings: ColumnSettings) -> dict[str, Any]:
 
 
 def _mapping(
-    release: Any, manifest: str | os.PathLike[str] | None, same_order: bool
+    release: Any, shown: Table, manifest: str | os.PathLike[str] | None, same_order: bool
 ) -> tuple[np.ndarray[Any, np.dtype[np.int64]] | None, Job | None]:
     """Return the original of each published record, None if they are in the same order, and the job if it is known."""
-    manifest = manifest_of(release, manifest, same_order)
-    if manifest is not None:
-        internal = read_internal(manifest)
+    found = manifest_of(release, manifest, same_order)
+    if found is not None:
+        internal = read_internal(found, beside=shown if manifest is None else None)
         return internal.rows, internal.job
     if not same_order:
         raise ParameterError(

@@ -39,7 +39,7 @@ def write_release(
     if order not in get_args(Order):
         raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
     rows = release.rows(order)
-    with begun(files, force, release.source) as (table, beside):
+    with begun(files, force, release.source, release.job.files) as (table, beside):
         release.write_table(table, rows)
         release.recount_table(table, rows)
         facts = gather(release, files.form, **said, file=files.title) if files.reports else {}

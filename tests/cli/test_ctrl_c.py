@@ -46,6 +46,18 @@ def test_ctrl_c_at_any_moment_leaves_nothing(place, delay, large_file, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("place", "by"), [("shoal.files._claim", "SIGINT"), ("shoal.cli.execute.tell", "SIGTERM")])
+def test_a_release_whose_files_get_their_names_is_made_whatever_comes(place, by, csv_file, tmp_path):
+    result = stopped(place, 0, "anonymize", csv_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv", by=by)
+
+    assert result.returncode == 0, result.stderr
+    assert "Stopped" not in result.stderr
+    assert "written           " in result.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("people.csv", "release.csv", "release.csv.public.json", "release.csv.internal.json")
+    }
+
+
 @pytest.mark.parametrize("place", ["shoal.cells.grouping.partition", "shoal.release.aggregate"])
 def test_the_system_may_end_it_too(place, large_file, tmp_path):
     result = stopped(
@@ -110,7 +122,8 @@ def stopped_at(module, *words, tmp_path):
     )
 
 
-@pytest.mark.parametrize("module", ["numpy", "shoal._kernels", "click", "shoal.cli.exit_codes", "pyarrow"])
+# Python tells a module that is written in C of an interrupt in an import of its own by another error.
+@pytest.mark.parametrize("module", ["numpy", "secrets", "shoal._kernels", "click", "shoal.cli.exit_codes", "pyarrow"])
 @pytest.mark.parametrize("way", WAYS)
 def test_ctrl_c_while_modules_are_imported_ends_the_command_alike(way, module, tmp_path):
     result = stopped_at(module, *WAYS[way], "inspect", "people.csv", tmp_path=tmp_path)

@@ -277,10 +277,10 @@ def _encoded(space: Space, table: pa.Table) -> Matrix:
 
 def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, same_order: bool) -> _Known | None:
     """Return the mapping of originals to released records, from the internal manifest or from the order of records."""
-    manifest = manifest_of(release, manifest, same_order)
-    if manifest is None:
+    found = manifest_of(release, manifest, same_order)
+    if found is None:
         return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
-    labels, rows, rho, job = read_internal(manifest)
+    labels, rows, rho, job = read_internal(found, beside=table if manifest is None else None)
     if len(labels) != table.n_records:
         raise ParameterError(
             f"The manifest describes {len(labels):,} records, but the release has {table.n_records:,}. Pass the "

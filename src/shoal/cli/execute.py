@@ -12,6 +12,7 @@ from shoal.cli.progress import showing
 from shoal.columns.schema import Role, Schema
 from shoal.disk.disk_release import DiskRelease, check_disk_job
 from shoal.errors import ParameterError, ShoalWarning
+from shoal.interrupts import report_what_is_written
 from shoal.job import Input, Job
 from shoal.job_checks import prepared
 from shoal.output_places import check_free_files
@@ -26,9 +27,15 @@ from shoal.table.standard_input import DASH
 
 
 def run_and_tell(
-    job: Job, *, force: bool = False, dry_run: bool = False, save_job: str | None = None, threads: int | None = None
+    job: Job,
+    *,
+    file: str | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+    save_job: str | None = None,
+    threads: int | None = None,
 ) -> None:
-    """Make and write the release of a job and report the result, or only say what would be done."""
+    """Make and write the release of a job and report it, or only say what would be done. `file` holds the job."""
     if job.input is None or job.output is None:
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
@@ -39,7 +46,7 @@ def run_and_tell(
         files = output_files(job.output, save_job)
         places = files.places
         if dry_run:
-            check_free_files(files, force, [job.input.path])
+            check_free_files(files, force, [job.input.path, *job.files, *([] if file is None else [file])])
     if dry_run:
         tell_plan(job, places)
         return
@@ -47,7 +54,8 @@ def run_and_tell(
     # The warnings are printed with the rest.
     with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         warnings.simplefilter("ignore", ShoalWarning)
-        release = run(job, force=force, save_job=save_job, threads=threads, progress=meter)
+        report_what_is_written()
+        release = run(file or job, force=force, save_job=save_job, threads=threads, progress=meter)
     tell(release, places, err=_is_taken(job))
 
 

@@ -78,14 +78,17 @@ def _stopping_at_signals(came: list[int]) -> Iterator[None]:
 
     handlers = {signal.SIGTERM: noted(TERMINATED, lambda *_: sys.exit(TERMINATED))}
     on_interrupt = signal.getsignal(signal.SIGINT)
+    is_program = on_interrupt is interrupts.end
     if callable(on_interrupt):  # not if it is ignored
-        handlers[signal.SIGINT] = noted(STOPPED, on_interrupt)
+        handlers[signal.SIGINT] = noted(STOPPED, signal.default_int_handler if is_program else on_interrupt)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
+        interrupts.forget()
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # The exit code is known, and the program ends with it whatever comes.
+            signal.signal(number, signal.SIG_IGN if is_program else handler)
 
 
 def _refuse_usage(error: click.UsageError) -> int:

@@ -153,6 +153,7 @@ def command(**given: Any) -> int:
         given["checkpoint_every"],
         given["force"],
         given["drain"],
+        given["job"],
     )
     with observed(given["log_form"], given["metrics"]) as seen:
         pipe = Pipe(stream, reading, ends, watching if given["stats"] else None, seen.monitor)

@@ -4,10 +4,8 @@ import os
 import re
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -18,6 +16,7 @@ from typing import Any, TypeVar
 import shoal.errors
 from shoal.errors import OutageError, ParameterError, ShoalError
 from shoal.extras import DISTRIBUTION, install
+from shoal.interrupts import held
 
 T = TypeVar("T")
 
@@ -47,33 +46,8 @@ def session() -> Any:
     if "SPARK_REMOTE" not in os.environ:
         check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _signals_held():
+    with held():  # a Java process that PySpark abandons while it starts never ends
         return SparkSession.builder.appName("shoal").getOrCreate()
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait for the end of the block.
-
-    A Java process that PySpark abandons while it starts never ends; one that has started ends with this process.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-
-    def note(number: int, frame: object) -> None:
-        came.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if signal.getsignal(number) is note:  # Spark sets a handler of its own, which cancels its jobs
-                signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
 
 
 def check_java() -> None:

@@ -279,6 +279,7 @@ class SparkRelease(BlockRelease):
         others = [Path(each) for each in (save_job, manifest) if each is not None]
         local = [*reports.values(), *others]
         private = local if form == "internal" else others
+        inputs = [*self.job.files, *([] if self.job.input is None else [self.job.input.path])]
 
         def made_texts(output: str, manifests: dict[str, str]) -> list[str]:
             texts = [FORMATS[name]({**facts, "sha256": output}) for name in reports]
@@ -288,7 +289,7 @@ class SparkRelease(BlockRelease):
         def work() -> list[str]:
             # What stays on this machine appears before the release does, or not at all.
             commit = partial(place.commit, partial(self._read_back, place))
-            with self._writing(place), replacing_all(local, force, private, commit=commit) as beside:
+            with self._writing(place), replacing_all(local, force, private, inputs, commit=commit) as beside:
                 with named(self._spark, "write"):
                     place.write(self._sorted(*split), split, force=force)
                 with named(self._spark, "recount what was written"):

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import shoal
+from shoal import cli
 from shoal.errors import DatabaseError, GuaranteeError
 from shoal.manifest import read_internal
 from shoal.table import read
@@ -80,6 +82,26 @@ def test_nothing_remains_of_a_release_that_fails(store, tmp_path, monkeypatch):
 
     assert store.names() == ["people"]
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_ctrl_c_during_the_commit_comes_too_late(store, tmp_path, monkeypatch):
+    release, commit = released(store.address), NewTable.commit
+
+    def interrupted(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        commit(self)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(NewTable, "commit", interrupted)
+    words = ["--table", "people", "-k", "4", "--quasi", "Age,zip,pay", "--drop", "id", "--to-table", "told"]
+    told = CliRunner().invoke(cli.main, ["anonymize", store.address, "-o", store.address, *words])
+    with pytest.raises(KeyboardInterrupt):
+        release.write(store.address, to_table="release", manifest=tmp_path / "release.internal.json")
+
+    assert told.exit_code == 0, told.stderr
+    assert "written           table told" in told.stdout
+    assert store.names() == ["people", "release", "shoal_manifest", "told"]
+    assert len(list(tmp_path.glob("*.internal.json"))) == 2
 
 
 def test_the_guarantee_is_recounted_on_what_the_database_returns(store, tmp_path, monkeypatch):
