@@ -1,17 +1,16 @@
 """Execute: run a job and report the result, in the same way for every command that makes a release."""
 
-import warnings
 from collections.abc import Iterable
 
 import click
 
 from shoal.auditing import Verdict
 from shoal.cells.constraints import constraints_of
-from shoal.cli.printing import counted, facts
+from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role, Schema
 from shoal.disk.disk_release import DiskRelease, check_disk_job
-from shoal.errors import ParameterError, ShoalWarning
+from shoal.errors import ParameterError
 from shoal.interrupts import report_what_is_written
 from shoal.job import Input, Job
 from shoal.job_checks import prepared
@@ -51,12 +50,13 @@ def run_and_tell(
         tell_plan(job, places)
         return
     name = shown(job.input.path)
-    # The warnings are printed with the rest.
-    with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
-        warnings.simplefilter("ignore", ShoalWarning)
+    with warned() as texts, showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         report_what_is_written()
         release = run(file or job, force=force, save_job=save_job, threads=threads, progress=meter)
     tell(release, places, err=_is_taken(job))
+    for text in texts:
+        if text not in release.warnings:  # which are printed with the rest
+            click.echo(f"Warning: {text}", err=True)
 
 
 def _is_taken(job: Job) -> bool:
