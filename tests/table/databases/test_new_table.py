@@ -216,7 +216,7 @@ def test_nothing_stays_in_the_log_of_sqlite_and_a_reader_that_holds_it_is_told_o
     assert marks(sqlite) == 0
     reader.stdin.write("\n")
     assert [reader.stdout.readline(), reader.stdout.readline()] == ["[]\n", "[(40,)]\n"]
-    with pytest.warns(shoal.ShoalWarning, match=r"is open in another program, so that a table .* ends in -wal"):
+    with pytest.warns(shoal.ShoalWarning, match=r"is open in another program, so that the table .* ends in -wal"):
         with_marks().write(sqlite.address, to_table="release", force=True)
     reader.communicate("\n")
 
