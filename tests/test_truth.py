@@ -95,6 +95,20 @@ def test_what_is_written_is_true_when_read_back_and_against_the_originals(tmp_pa
     )
 
 
+@pytest.mark.parametrize("ending", [".csv", ".sav", ".dta", ".xpt", ".xlsx"])
+def test_a_class_of_missing_values_alone_is_read_back_from_every_format(tmp_path, ending):
+    columns = {"side": [0, 0, 99, 99], "age": [20, 21, None, None], "status": ["a", "b", None, None]}
+    path, table = tmp_path / f"release{ending}", pa.table(columns)
+    roles = {"quasi_identifiers": [*columns], "confidential": (), "other": ()}
+    truthful(table, k=2, columns={}, missing="own-value", method="mdav", **roles).write(path)
+    found = shoal.audit_truth(path, table, quasi_identifiers=["age", "status"])
+    published = read(path).arrow
+
+    assert [(truth.n_values, truth.n_false) for truth in found] == [(2, 0), (2, 0)]
+    assert np.isnan(shoal.read_published(published["age"]).low).sum() == 2
+    assert sorted(map(len, shoal.read_published(published["status"]).members)) == [0, 2]
+
+
 def test_values_beyond_a_top_code_are_compared_as_they_are():
     ages = pa.table({"age": [70, 75, 80, 95]})
 

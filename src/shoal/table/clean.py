@@ -71,6 +71,17 @@ def check_finite(table: pa.Table, title: str) -> None:
         )
 
 
+def beyond_years(column: pa.ChunkedArray, first: int = -719_162) -> bool:
+    """Return whether a column has dates before a day, by default 0001-01-01, or after the year 9999."""
+    if not (pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)):
+        return False
+    per_day = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+    is_short = pa.types.is_date32(column.type)
+    unit = 1 if is_short else per_day[column.type.unit] if pa.types.is_timestamp(column.type) else per_day["ms"]
+    ends = pc.min_max(column.cast(pa.int32() if is_short else pa.int64())).as_py()
+    return ends["min"] is not None and not first * unit <= ends["min"] <= ends["max"] < 2_932_897 * unit
+
+
 def check_texts(table: pa.Table, title: str) -> None:
     """Raise if a text has a NUL character, for file formats that end texts there."""
     for name in table.column_names:

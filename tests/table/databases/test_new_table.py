@@ -338,6 +338,20 @@ def test_columns_that_differ_only_in_case_are_refused_where_the_database_cannot_
         shoal.anonymize(people, k=2, quasi_identifiers=["a", "A"]).write(store.address, to_table="release")
 
 
+def test_times_finer_than_a_database_stores_are_refused_without_a_value(store):
+    times = pa.chunked_array([pa.array([1_000, 12_345_678_901_234] * 2, pa.time64("ns"))])
+    release = shoal.anonymize(pa.table({"a": [1, 1, 2, 2], "t": times}), k=2, quasi_identifiers="a", other="t", seed=1)
+    if Path(store.address).exists():  # SQLite stores them as texts, and DuckDB as they are
+        release.write(store.address, to_table="release", order="keep")
+        assert read(store.address, table="release").arrow["t"].cast(pa.string()).equals(times.cast(pa.string()))
+        return
+    with pytest.raises(shoal.FileError, match="Column 't' has times finer than a microsecond") as refused:
+        release.write(store.address, to_table="release")
+
+    assert "345" not in str(refused.value)
+    assert store.names() == ["people"]
+
+
 def test_the_manifest_table_is_not_written_over(store):
     release = released(store.address)
     with pytest.raises(shoal.ParameterError, match="holds the manifests"):

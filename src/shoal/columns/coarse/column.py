@@ -27,6 +27,8 @@ def read_coarse(published: pa.ChunkedArray | pa.Array, form: Aggregation, hierar
         If a value has another form.
     """
     texts = leaf_texts(published)
+    if hierarchy is None or "" not in hierarchy.labels:  # SPSS, Stata and SAS files do not tell it from a missing value
+        texts = pc.if_else(pc.equal(texts, ""), None, texts)
     distinct = pc.unique(texts)
     codes = np.asarray(pc.index_in(texts, value_set=distinct), dtype=np.int64)
     listed: Sequence[str | None] = distinct.to_pylist()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from shoal.errors import DatabaseError, ParameterError, ShoalWarning
+from shoal.errors import DatabaseError, FileError, ParameterError, ShoalWarning
 from shoal.table.databases import Place
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Origin, Relation, transaction
@@ -90,7 +90,12 @@ class NewTable:
     def write(self, arrow: pa.Table, comments: Mapping[str, str]) -> None:
         """Create the table and fill it; an older table of its name is dropped in the same transaction."""
         connection, name = self._connection, self._name
-        stored = connection.storable(arrow)
+        try:
+            stored = connection.storable(arrow)
+        except pa.ArrowException:  # its message may contain a value
+            raise FileError(
+                f"The table has a column with values that {connection.where} cannot hold. Convert it, or leave it out."
+            ) from None
         older = _replaced(connection, name, self._force, self._source)
         self._replaces = older is not None
         if older is not None:
