@@ -25,7 +25,8 @@ from shoal.columns.schema import Aggregation, Column, ColumnSettings, Roles, as_
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.manifest import manifest_of, read_internal
-from shoal.table import Table, read
+from shoal.table import Table, format_of, read
+from shoal.table.clean import empty_made_missing
 
 
 def audit_truth(
@@ -90,7 +91,8 @@ def audit_truth(
         reading = job.input.reading()
     subject = () if job is None or job.roles.subject is None else (job.roles.subject,)
     source = read(original, columns=[*dict.fromkeys([*names, *subject])], **(reading or {}))
-    published = table.arrow
+    tells_empty = table.path is None or format_of(table.path)[1].tells_empty
+    published = table.arrow if tells_empty else empty_made_missing(table.arrow)
     absent = [name for name in names if not {name, f"{name}.low"} & set(published.column_names)]
     if absent:
         raise SchemaError(f"The release has no column {absent[0]!r}. Columns: {', '.join(published.column_names)}.")
