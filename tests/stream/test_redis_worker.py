@@ -284,6 +284,15 @@ def test_bad_entries_fail_by_their_id_or_go_aside_with_it(connection):
     assert summary.n_in == 63 == summary.n_released + summary.n_side
 
 
+def test_one_person_spelled_in_several_ways_is_one_person(connection):
+    for i, who in enumerate(['{"id":1,"at":"x"}', '{"at": "x", "id": 1.0}', '{"id":1e0,"at":"\\u0078"}'] * 8):
+        connection.xadd("in", {FIELD: f'{{"x":{i},"y":{i},"n":1,"who":{who}}}'})
+    use_up(worker_on(connection, k=2, subject="who", delay=5))
+
+    assert connection.xlen("out") == 0
+    assert {reason for reason, _, _ in aside(connection)} == {"too-few-subjects", "too-few-tuples"}
+
+
 def test_what_the_window_gives_up_goes_aside_with_its_id(connection):
     fill(connection, 3)
     ids = [number for number, _ in connection.xrange("in")]

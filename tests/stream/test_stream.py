@@ -560,7 +560,16 @@ def test_categories_of_tuples_that_wait_do_not_leave_before_them():
     assert released["town"].chunk(0).dictionary.to_pylist() == ["Turin", "Ulm"]
 
 
-@pytest.mark.parametrize("values", [["", None], ["flu", "flu "]])
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["", None],
+        ["flu", "flu "],
+        [{"a": 1.0, "b": "flu"}, {"b": "flu ", "a": 1.0}],
+        [["flu"], ["flu "]],
+        [[0.0], [-0.0]],
+    ],
+)
 def test_values_that_look_alike_do_not_make_a_cell_of_a_stream_diverse(values):
     aside = []
     stream = Stream(

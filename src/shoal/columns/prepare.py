@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.schema import Column, Kind, Role, Schema, is_text
 from shoal.errors import SchemaError
+from shoal.table.nested import text_of
 
 Missing = Literal["error", "own-value"]
 """What to do with missing values: refuse them, or treat missing as a value of its own."""
@@ -96,9 +97,13 @@ def one_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def as_seen(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return texts as a reader sees them: without blanks around them, accents in one form, and an empty one missing.
 
-    Most CSV readers treat `""` as missing; SPSS and Stata have no other missing text and strip blanks.
+    Most CSV readers treat `""` as missing; SPSS and Stata have no other missing text and strip blanks. Lists and
+    structures become texts.
     """
     values = decoded(values)
+    if pa.types.is_nested(values.type):
+        found = (None if value is None else text_of(value, as_seen=True) for value in values.to_pylist())
+        values = pa.chunked_array([pa.array(found, pa.large_string())])
     if not is_text(values.type):
         return values
     # Arrow computes on views only after a cast.
