@@ -74,6 +74,18 @@ def test_the_age_of_the_oldest_tuple_is_that_by_the_clock_of_the_stream():
     assert "shoal_oldest_tuple_age_seconds 30\n" in monitor.exposition(now.figures, 130.0)
 
 
+def test_the_age_grows_also_after_the_clock_was_set_back(watched):
+    now = [5000.0]
+    stream = Stream(3, delay=4, quasi_identifiers=["x"], clock=lambda: now[0])
+    stream.push(pa.table({"x": [1.0]}), now=stream.clock())
+    now[0] = 100.0
+    watched.turn(Status.WORKING, stream)
+    asked(watched, "/metrics")
+    now[0] = 130.0
+
+    assert "shoal_oldest_tuple_age_seconds 30\n" in asked(watched, "/metrics")[1]
+
+
 def test_ready_is_who_works_and_healthy_who_turns(watched, monkeypatch):
     stream = after_some_tuples()
     assert asked(watched, "/ready")[0] == 503

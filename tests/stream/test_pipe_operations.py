@@ -132,9 +132,10 @@ def test_a_bad_first_line_leaves_the_old_output_and_makes_no_new_one(ending, tmp
     assert not new.exists()
 
 
-def test_tuples_grow_old_also_while_blank_and_bad_lines_keep_coming(tmp_path):
+@pytest.mark.parametrize("line", [b"\n", b"nonsense\n", b'{"x":null,"n":0}\n', b'{"n":'])
+def test_tuples_grow_old_also_while_lines_keep_coming_that_are_none(line, tmp_path):
     end, begin = os.pipe()
-    out, clock, left = tmp_path / "out", iter(range(1000)), iter([b"\n", b"nonsense\n"] * 30)
+    out, clock, left = tmp_path / "out", iter(range(1000)), iter([line] * 60)
 
     def keep_busy(summary):
         if not summary.n_in:  # the source has not read yet, however long that takes

@@ -64,12 +64,12 @@ class Monitor:
         Port on the loopback address; 0 takes a free one. Without it nothing is served.
     log_every : float
         Seconds between two ``progress`` log entries.
-    clock : callable
-        The clock of the streams.
+    clock : callable, optional
+        The clock of the ages; by default that of the stream.
     """
 
     def __init__(
-        self, port: int | None = None, *, log_every: float = 60.0, clock: Callable[[], float] = time.time
+        self, port: int | None = None, *, log_every: float = 60.0, clock: Callable[[], float] | None = None
     ) -> None:
         self.figures = Figures()
         self._clock = clock
@@ -105,6 +105,8 @@ class Monitor:
 
     def look(self, stream: Stream | None, **gauges: int) -> None:
         """Read the figures of a stream."""
+        if stream is not None:
+            self._clock = self._clock or stream.clock
         self.figures.summary = None if stream is None else stream.summary()
         self.figures.oldest = None if stream is None else stream.oldest
         self.figures.gauges = gauges
@@ -118,7 +120,8 @@ class Monitor:
     def _answer(self, path: str) -> tuple[int, str, str]:
         """Return status code, content type and text of a response."""
         if path == "/metrics":
-            return 200, "text/plain; version=0.0.4; charset=utf-8", exposition(self.figures, self._clock())
+            now = self._clock() if self._clock else 0.0
+            return 200, "text/plain; version=0.0.4; charset=utf-8", exposition(self.figures, now)
         still = time.monotonic() - self._turned
         said = {"status": str(self.figures.status), "seconds_since_turn": round(still, 1)}
         if path == "/health":

@@ -158,15 +158,13 @@ class Pipe:
             if self._give_up_at is not None:
                 self._source.stop()
             piece = self._source.take(patience)
-            n_before = self.stream.n_in
             if piece is None:
                 self.n_cut = self._finish_text(rest)
                 return Ending.STOPPED if self._source.was_cut else Ending.DONE
             begin = time.monotonic()
             if piece:
                 rest = self._lines(rest + piece)
-            if self.stream.n_in == n_before:
-                self._let_time_go_by()
+            self._let_time_go_by()
             self._turn(time.monotonic() - begin if piece else None)
 
     def _turn(self, seconds: float | None = None) -> None:
