@@ -12,11 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from shoal import Job, ParameterError, cli, run
+from shoal.cli import stream as stream_command
 from shoal.models import LDiversity
 from shoal.stream import Stream, monitor
 from shoal.stream.logs import logging_to_stderr
 from shoal.stream.monitor import Monitor, Status
 from shoal.stream.of_job import stream_of
+from shoal.stream.pipe import Pipe
 
 SAMPLE = re.compile(r'shoal_[a-z_]+(\{[a-z]+="[a-z-]+"\})? -?[0-9.e+-]+')
 
@@ -196,6 +198,48 @@ def test_the_pipe_takes_a_job_file_and_logs_json_without_values(tmp_path):
     refused = CliRunner().invoke(cli.main, list(map(str, [*arguments, "--log", "json"])))
     assert refused.exit_code == 2
     assert json.loads(refused.stderr)["event"] == "failed"
+
+
+@pytest.mark.parametrize("log", [["--log", "json"], ["--log=json"]])
+@pytest.mark.parametrize(
+    ("wrong", "words", "code"),
+    [
+        (["-k", "two"], "'two' is not a valid integer", 2),
+        (["--bogus"], "No such option", 2),
+        (["-k", "3", "--quasi", "x"], "when a tuple is due", 2),
+        (["-k", "3", "--quasi", "x", "--delay", "9", "-i", "absent"], "cannot be read", 2),
+    ],
+)
+def test_a_refusal_is_an_event_where_events_are_json(wrong, words, code, log):
+    done = CliRunner().invoke(cli.main, ["stream", *log, *wrong])
+    event = json.loads(done.stderr)
+
+    assert done.exit_code == event["exit_code"] == code
+    assert (event["event"], event["level"]) == ("failed", "error")
+    assert words in event["reason"]
+
+
+def test_a_fault_is_an_event_where_events_are_json_and_so_is_progress(tmp_path, monkeypatch):
+    (tmp_path / "in").write_text('{"x": 1}\n' * 9)
+    command = ["stream", "-k", "3", "--quasi", "x", "--delay", "9", "-i", str(tmp_path / "in"), "--log", "json"]
+    monkeypatch.setattr(stream_command, "watch_every", lambda _, tell: lambda summary: tell(summary, 1.0))
+    done = CliRunner().invoke(cli.main, [*command, "--stats"])
+
+    assert {json.loads(line)["event"] for line in done.stderr.splitlines()} == {"progress", "ended"}
+    monkeypatch.setattr(Pipe, "run", lambda pipe: 1 / 0)
+    done = CliRunner().invoke(cli.main, command)
+
+    assert done.exit_code == 70
+    assert "ZeroDivisionError" in json.loads(done.stderr)["reason"]
+
+
+def test_every_metric_names_its_stream():
+    names = {"stream": 'a"b\\c\n', "group": "shoal"}
+    one = Monitor(labels=names)
+    one.turn(Status.WORKING, after_some_tuples(), 0.25, lag_entries=7)
+    samples = [line for line in monitor.exposition(one.figures, 0.0).splitlines() if not line.startswith("#")]
+
+    assert all('{stream="a\\"b\\\\c\\n",group="shoal"' in sample for sample in samples)
 
 
 def test_a_job_says_everything_once(tmp_path):

@@ -77,7 +77,7 @@ _ANSWER = 5.0  # seconds without an answer from Redis that count as an outage
     help="Format of the events on stderr, one per line.",
 )
 @rules
-def command(**given: Any) -> int:
+def command(**given: Any) -> None:
     """Make a Redis Stream k-anonymous.
 
     Released tuples, side output and state are committed together, so that a crash at any moment neither loses nor
@@ -101,15 +101,15 @@ def command(**given: Any) -> int:
         raise ParameterError("The job has no table [stream.redis]. Say there which stream is read and which written.")
     limits = Limits(**{name: getattr(places, name) for name in Limits.__dataclass_fields__})
     names = Names(places.source, places.target, places.side, places.group)
-    with observed(given["log_form"], given["metrics"]) as seen, _connection(given["url"] or places.url) as redis:
-        worker = Worker(redis, stream, names, limits=limits, begin=given["begin"], monitor=seen.monitor)
+    observing = observed(given["log_form"], given["metrics"], stream=names.source, group=names.group)
+    with observing as monitor, _connection(given["url"] or places.url) as redis:
+        worker = Worker(redis, stream, names, limits=limits, begin=given["begin"], monitor=monitor)
         before = {number: signal.signal(number, lambda *_: worker.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             worker.run(until_empty=given["until_empty"], finish=given["finish"])
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-    return seen.code
 
 
 def _places(given: dict[str, Any]) -> dict[str, Any]:

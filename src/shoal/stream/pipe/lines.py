@@ -134,7 +134,7 @@ class Reader:
         """Parse the header of a CSV text, if it is complete; return its length in bytes."""
         end = text.find(b"\n") + 1 or (len(text) if is_end else 0)
         if end:
-            line = text[:end].decode("utf-8-sig", errors="replace").rstrip("\r\n")
+            line = text[:end].decode(errors="replace").rstrip("\r\n")
             self._start(next(csv.reader([line], delimiter=self.reading.separator), []))
         return end
 
