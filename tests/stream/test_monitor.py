@@ -3,6 +3,8 @@
 import json
 import logging
 import re
+import shutil
+import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -240,6 +242,16 @@ def test_every_metric_names_its_stream():
     samples = [line for line in monitor.exposition(one.figures, 0.0).splitlines() if not line.startswith("#")]
 
     assert all('{stream="a\\"b\\\\c\\n",group="shoal"' in sample for sample in samples)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool on this machine")
+def test_prometheus_reads_the_metrics():
+    one = Monitor(labels={"stream": 'a "b"\n', "group": "shoal"})
+    one.turn(Status.WORKING, after_some_tuples(), 0.25, lag_entries=7, pending_entries=2, lost_entries_total=0)
+    text = monitor.exposition(one.figures, 130.0)
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_a_job_says_everything_once(tmp_path):
