@@ -4,6 +4,7 @@
 PYTHON_IN_VENV := .venv/bin/python
 KERNELS := $(wildcard src/kernels/*.cpp src/kernels/*.hpp src/kernels/*.h)
 BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard src/kernels/vendored/*.h)
+BUILT_FROM += $(wildcard examples/operations/*)
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize soak wheel clean FORCE
