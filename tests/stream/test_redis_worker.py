@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -12,11 +13,12 @@ from click.testing import CliRunner
 
 from shoal import cli
 from shoal.errors import InputError, OutageError, ParameterError
+from shoal.stream.monitor import Status
 from waits import LIMIT, wait_until
 
 redis = pytest.importorskip("redis")
 
-from redis_streams import NAMES, aside, by_object, fill, use_up, worker_on, written  # noqa: E402 - only with redis
+from redis_streams import NAMES, aside, by_object, fill, running, use_up, worker_on, written  # noqa: E402 - only with redis
 from shoal.stream.redis_worker import FIELD, Limits, Names  # noqa: E402
 from shoal.stream.redis_worker.replies import FencedError  # noqa: E402
 
@@ -357,6 +359,26 @@ def test_a_redis_that_takes_nothing_is_an_outage_that_passes(setting, words, con
     worker.run(until_empty=True)
 
     assert written(connection) == by_object(records)
+
+
+def test_when_the_address_leads_to_a_new_master_the_worker_goes_on_there(connection, server, tmp_path):
+    (tmp_path / "address").symlink_to(server)
+    connection.replicaof("127.0.0.1", 1)  # demoted: it answers, and accepts no writes
+    try:
+        with redis.Redis(unix_socket_path=str(tmp_path / "address")) as moving, running(tmp_path) as promoted:
+            worker = worker_on(moving, patience=LIMIT)
+            running = threading.Thread(target=worker.run, kwargs={"until_empty": True})
+            running.start()
+            wait_until(lambda: worker._monitor.figures.status is Status.OUTAGE)
+            with redis.Redis(unix_socket_path=promoted) as master:
+                records = fill(master, 100)
+                os.symlink(promoted, tmp_path / "new")
+                os.replace(tmp_path / "new", tmp_path / "address")
+                running.join()
+
+                assert written(master) == by_object(records)
+    finally:
+        connection.replicaof("NO", "ONE")
 
 
 def command(socket, *more):

@@ -498,6 +498,8 @@ class Worker:
                 "the worker goes on from what was committed."
             )
         self._token = None
+        # The address may lead to another master by now.
+        self.redis.connection_pool.disconnect()
         self._sleep(self._pause * (0.5 + random.random()))
         self._pause = min(2 * self._pause, 5.0)
         return since
