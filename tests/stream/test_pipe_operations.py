@@ -352,16 +352,14 @@ KILLED = """
 import os, signal, sys
 from shoal.cli import main
 from shoal.stream.pipe import checkpoint, loop
-place = {"before the first state": (checkpoint.Checkpoint, "save"), "after it": (loop.Pipe, "run"),
-         "after the first lines": (loop.Pipe, "_turn")}[sys.argv.pop(1)]
+places = {"before the first state": (checkpoint.Checkpoint, "save"), "after the first lines": (loop.Pipe, "_turn")}
+place = places[sys.argv.pop(1)]
 setattr(*place, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 main(prog_name="shoal")
 """
 
 
-@pytest.mark.parametrize(
-    ("place", "form"), [("before the first state", ()), ("after it", ("--csv",)), ("after the first lines", ())]
-)
+@pytest.mark.parametrize(("place", "form"), [("before the first state", ()), ("after the first lines", ("--csv",))])
 def test_a_run_killed_before_its_first_checkpoint_goes_on_with_the_same_command(place, form, tmp_path):
     (tmp_path / "in").write_bytes(
         b"x,n\n" + b"".join(b"%d,%d\n" % (i % 7, i) for i in range(50)) if form else lines(50)
@@ -401,7 +399,7 @@ def test_a_csv_stopped_before_its_first_tuple_has_its_header_once(tmp_path, monk
     assert (tmp_path / "out").read_bytes().splitlines() == [b"x,n", b"0.5,0", b"0.5,1", b"2.5,2", b"2.5,3"]
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 3, 4, 1 << 20])
+@pytest.mark.parametrize("chunk", [1, 1 << 20])
 @pytest.mark.parametrize("form", Form)
 def test_a_byte_order_mark_is_no_part_of_the_first_line(form, chunk, tmp_path, monkeypatch):
     monkeypatch.setattr(source, "CHUNK", chunk)
