@@ -27,7 +27,9 @@ UNIT = EXAMPLES / "shoal-worker@.service"
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 BLOCKS = [
     (kind, re.sub("^    ", "", text, flags=re.MULTILINE))
-    for kind, text in re.findall(r"^ *```(\w+)\n(.*?)^ *```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    for kind, text in re.findall(
+        r"^ *```(\w+)\n(.*?)^ *```", PAGE.split("## What can be seen")[0], flags=re.MULTILINE | re.DOTALL
+    )
 ]
 CONFIGURATION = next(text for kind, text in BLOCKS if kind == "text")
 NOT_HERE = ("python3 -m venv", "/opt/shoal/bin/pip", "systemctl", "curl", "promtool")
