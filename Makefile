@@ -4,6 +4,7 @@
 PYTHON_IN_VENV := .venv/bin/python
 KERNELS := $(wildcard src/kernels/*.cpp src/kernels/*.hpp src/kernels/*.h)
 BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard src/kernels/vendored/*.h)
+BUILT_FROM += $(wildcard examples/operations/*)
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize soak wheel clean FORCE
@@ -16,7 +17,7 @@ help:
 	@echo "make format     format Python and C++ in place"
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   everything compiled under the address, undefined-behaviour and thread sanitizers (Linux)"
-	@echo "make soak       readers fuzzed, streams under random faults, collections and workers killed; an hour in all"
+	@echo "make soak       readers fuzzed, streams and orders at random, collections and workers killed; over an hour"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
 
@@ -70,6 +71,7 @@ WORKER_KILLS ?= 1000
 soak: .venv/.ready
 	@$(PYTHON_IN_VENV) tests/fuzz/fuzz.py --seconds $(SOAK_SECONDS) --output benchmarks/results/fuzz.json
 	@$(PYTHON_IN_VENV) tests/soak/soak.py --seconds $(SOAK_SECONDS)
+	@$(PYTHON_IN_VENV) tests/soak/order.py --seconds $(SOAK_SECONDS)
 	@$(PYTHON_IN_VENV) tests/soak/evening.py --kills 200
 	@$(PYTHON_IN_VENV) tests/soak/worker.py --seconds $(WORKER_SECONDS) --kills $(WORKER_KILLS) \
 		--out benchmarks/results/soak.json

@@ -34,6 +34,9 @@ from shoal.table.published_order import record_hashes
 RESULTS = ROOT / "benchmarks" / "results" / "spark.json"
 N_FILES = 8
 TICKS = os.sysconf("SC_CLK_TCK")
+JVM_THREADS = {"jvm_compiler": ("C1 Compiler", "C2 Compiler"), "jvm_collector": ("GC ", "G1 ")}
+"""Threads of a JVM that work for it and not for Spark, by how their names begin."""
+
 
 sys.path.insert(0, str(ROOT / "tests" / "spark"))
 
@@ -116,6 +119,7 @@ class Cpu(Thread):
         super().__init__(daemon=True)
         self._spent: dict[int, float] = {}
         self._names: dict[int, str] = {os.getpid(): "driver"}
+        self._threads: dict[tuple[int, str], tuple[str, float]] = {}
         self._watching = 0.0
         self._watch()
         self.start()
@@ -138,6 +142,27 @@ class Cpu(Thread):
                 self._spent[pid] = sum(map(int, fields[11:13])) / TICKS
             if int(fields[1]) in self._names:
                 self._names[pid] = "jvm" if name == "java" else "workers"
+            if self._names.get(pid) == "jvm":
+                self._watch_threads(pid)
+
+    def _watch_threads(self, pid: int) -> None:
+        for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+            try:
+                name, rest = stat.read_text().split("(", 1)[1].rsplit(")", 1)
+            except OSError:
+                continue
+            spent = sum(map(int, rest.split()[11:13])) / TICKS
+            self._threads[pid, stat.parent.name] = (name, spent)
+
+    def jvm_seconds(self) -> dict[str, float]:
+        """Return the CPU seconds so far of what the JVM does for itself: to compile its code, and to free memory."""
+        self._watch()
+        found = dict.fromkeys(JVM_THREADS, 0.0)
+        for name, spent in self._threads.values():
+            for kind, beginnings in JVM_THREADS.items():
+                if name.startswith(beginnings):
+                    found[kind] += spent
+        return found
 
     def seconds(self) -> dict[str, float]:
         """Return the CPU seconds so far of the driver in Python, of the JVMs and of the Python workers."""
@@ -163,11 +188,12 @@ def released(master: str, folder: Path) -> dict[str, Any]:
         source = whole
     if engine == "spark":
         start = started(master, cpu)
-    began, before = time.perf_counter(), cpu.seconds()
+    began, before, jvm = time.perf_counter(), cpu.seconds(), cpu.jvm_seconds()
     release = run(Job.of(**settings, input={"path": str(source)}, output={"path": str(target)}))
     wall = time.perf_counter() - began
     spent = {f"cpu_{name}": total - before.get(name, 0.0) for name, total in cpu.seconds().items()}
-    took = {"wall": wall, "cpu": sum(spent.values()), **spent}
+    shares = {f"cpu_{name}": total - jvm[name] for name, total in cpu.jvm_seconds().items()} if start else {}
+    took = {"wall": wall, "cpu": sum(spent.values()), **spent, **shares}
     memory = {f"{name}_peak_mb": peak_mb(pid) for name, pid in drivers().items()}
     found = {"il": release.loss.il, "classes": release.verdict.n_classes, "smallest": release.verdict.smallest}
     return {**found, "records": records_of(target), **took, **start, **memory}

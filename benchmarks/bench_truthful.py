@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 import shoal
 from bench_partition import ROOT, circumstances
 from shoal import datasets
+from shoal.attacks.differential import differential
 from shoal.typing import Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "truthful.json"
@@ -67,10 +68,42 @@ def measured(k: int) -> dict[str, Any]:
         "true_means": 100 * float((means == before).mean()),
         "false_intervals": sum(found.n_false for found in true.verdict.truth),
         "ncp": 100 * float(np.mean(exact)),
+        **at_plain_steps(true),
         "ncp_published": 100 * float(np.mean(widths)),
+        "exposed": sum(found.n_exposed for found in true.verdict.truth),
+        "known": known(true),
         "mean": kept(before, means),
         "middle": kept(before, np.column_stack([columns_of(true, name) for name in names])),
         "draw": {name: float(np.mean([one[name] for one in drawn])) for name in drawn[0]},
+    }
+
+
+def at_plain_steps(true: shoal.Release) -> dict[str, float]:
+    """Measure what intervals would be if no steps were joined: their width, and who would be alone at an end."""
+    widths, alone = [], np.zeros(len(true.labels), dtype=bool)
+    for column in true.schema.quasi:
+        units, width = column.grid.units(true.original[column.name]), column.grid.width
+        steps, counts = np.unique(units // width, return_counts=True)
+        low, high = (np.full(true.labels.max() + 1, end) for end in (2**62, -(2**62)))
+        np.minimum.at(low, true.labels, units // width)
+        np.maximum.at(high, true.labels, units // width)
+        widths.append((((high - low + 1) * width - column.grid.is_exact)[true.labels] / np.ptp(units)).mean())
+        few = counts[np.searchsorted(steps, units // width)] == 1
+        own = units // width
+        alone |= few & ((own == low[true.labels]) | (own == high[true.labels]))
+    return {"ncp_steps": 100 * float(np.mean(widths)), "alone": 100 * float(alone.mean())}
+
+
+def known(true: shoal.Release) -> dict[str, float]:
+    """Return the share of values that somebody recovers who knows all others of a class: by the middle, by the ends."""
+    numbers = {column.name: np.asarray(true.original[column.name], float) for column in true.schema.quasi}
+    ranges = {name: shoal.read_published(true.table[name]) for name in numbers}
+    middles = {name: shown.midpoint for name, shown in ranges.items()}
+    every = {"most": len(true.labels)}
+    return {
+        "middle": 100 * differential(numbers, middles, true.labels, **every).recovered,
+        "ends": 100 * differential(numbers, numbers, true.labels, coarse=ranges, **every).recovered,
+        "blind": 100 * differential(numbers, numbers, true.labels, coarse=ranges, **every).blind,
     }
 
 

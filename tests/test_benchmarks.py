@@ -188,3 +188,21 @@ def test_mondrian_keeps_k_and_equal_records_together(monkeypatch):
     assert labels.max() > 5
     records = np.column_stack([numbers, codes])
     assert len(np.unique(np.column_stack([records, labels]), axis=0)) == len(np.unique(records, axis=0))
+
+
+def test_the_tables_about_truthful_releases_show_what_was_measured():
+    truthful, attacks = ((BENCHMARKS.parent / "docs" / f"{page}.md").read_text() for page in ("truthful", "attacks"))
+    rows = json.loads((BENCHMARKS / "results" / "truthful.json").read_text())["rows"]
+
+    def listed(row, measure, decimals):
+        return ", ".join(f"{row[way][measure]:.{decimals}f}" for way in ("mean", "middle", "draw"))
+
+    assert [row["k"] for row in rows] == [3, 5, 10, 25]
+    for row in rows:
+        k, known = row["k"], row["known"]
+        kept = f"{listed(row, 'average', 3)} | {listed(row, 'sd', 1)} | {listed(row, 'correlation', 3)}"
+        widths = " | ".join(f"{row[name]:.1f}" for name in ("ncp", "ncp_steps", "ncp_published", "alone"))
+        assert f"| {k} | {kept} |" in truthful
+        assert f"| {k} | {widths} % |" in truthful
+        assert f"| {k} | {known['ends']:.1f} % | {known['middle']:.1f} % | {known['blind']:.1f} % |" in attacks
+        assert (row["exposed"], row["false_intervals"]) == (0, 0)

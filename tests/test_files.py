@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -222,6 +223,66 @@ def test_what_was_replaced_returns_when_a_later_rename_fails(tmp_path):
 
     assert names(tmp_path) == ["manifest", "table"]
     assert paths[1].read_text() == "old"
+
+
+KILLED = """
+import json, os, signal, sys
+from pathlib import Path
+from shoal.files import replacing_all
+
+paths = [Path(name) for name in ("table", "manifest", "report")]
+
+
+def killing(step):
+    def killed(*arguments, **settings):
+        if next(steps) == n:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return step(*arguments, **settings)
+
+    return killed
+
+
+def write():
+    with replacing_all(paths, force=True) as temporaries:
+        for temporary in temporaries:
+            temporary.write_text("new")
+        os.link, os.replace, os.unlink = killing(os.link), killing(os.replace), killing(os.unlink)
+    os._exit(0)
+
+
+for older in (paths, paths[1:]):
+    code = 1
+    for n in range(30):
+        for path in paths:
+            path.unlink(missing_ok=True)
+        for path in older:
+            path.write_text("old")
+        pid = os.fork()
+        if pid == 0:
+            steps = iter(range(100))
+            write()
+        code = os.waitpid(pid, 0)[1]
+        left = {path.name: path.read_text() for path in paths if path.exists()}
+        print(json.dumps([[path.name for path in older], n, code, left]))
+        if code == 0:
+            break
+"""
+
+
+def test_a_kill_between_two_renames_leaves_no_description_beside_another_table(tmp_path):
+    ran = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, capture_output=True, text=True, check=True)
+    kills = [json.loads(line) for line in ran.stdout.splitlines()]
+    with replacing_all([tmp_path / name for name in ("table", "manifest", "report")], force=True):
+        pass
+
+    assert [left for *_, code, left in kills if code == 0] == [
+        dict.fromkeys(("table", "manifest", "report"), "new")
+    ] * 2
+    assert len(kills) > 2 * 4
+    for older, _, _, left in kills:
+        assert len(set(left.values())) <= 1 or "table" not in left
+        assert "table" in left or "table" not in older
+    assert names(tmp_path) == ["manifest", "report", "table"]
 
 
 def test_what_a_killed_process_has_left_is_removed_by_the_next_and_nothing_else(tmp_path):

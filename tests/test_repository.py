@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,23 @@ def imports(file):
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
     return {name.split(".")[1] for name in names if name.startswith("shoal.")}
+
+
+def test_every_name_that_a_docstring_refers_to_exists():
+    """As a reader would reach it: `shoal.partition` is a function, and has nothing of the package that it is in."""
+
+    def resolves(name):
+        found, path = shoal, "shoal"
+        for part in name.split(".")[1:]:
+            path += f".{part}"
+            try:
+                found = getattr(found, part) if hasattr(found, part) else import_module(path)
+            except ImportError:
+                return False
+        return True
+
+    source = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    names = set(re.findall(r"`(shoal(?:\.\w+)+)", source))
+
+    assert len(names) > 50
+    assert [name for name in sorted(names) if not resolves(name)] == []

@@ -2,6 +2,8 @@
 
 import json
 import warnings
+from collections import Counter
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import product
 from pathlib import Path
@@ -12,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-import shoal.attacks
+from shoal import datasets
 from shoal import release as releasing
 from shoal.batches.collection import begin
+from shoal.columns.grid import Ends
 from shoal.errors import GuaranteeError, ParameterError, SchemaError
 from shoal.table import read, write
 
@@ -92,6 +95,20 @@ def test_what_is_written_is_true_when_read_back_and_against_the_originals(tmp_pa
     )
 
 
+@pytest.mark.parametrize("ending", [".csv", ".sav", ".dta", ".xpt", ".xlsx"])
+def test_a_class_of_missing_values_alone_is_read_back_from_every_format(tmp_path, ending):
+    columns = {"side": [0, 0, 99, 99], "age": [20, 21, None, None], "status": ["a", "b", None, None]}
+    path, table = tmp_path / f"release{ending}", pa.table(columns)
+    roles = {"quasi_identifiers": [*columns], "confidential": (), "other": ()}
+    truthful(table, k=2, columns={}, missing="own-value", method="mdav", **roles).write(path)
+    found = shoal.audit_truth(path, table, quasi_identifiers=["age", "status"])
+    published = read(path).arrow
+
+    assert [(truth.n_values, truth.n_false) for truth in found] == [(2, 0), (2, 0)]
+    assert np.isnan(shoal.read_published(published["age"]).low).sum() == 2
+    assert sorted(map(len, shoal.read_published(published["status"]).members)) == [0, 2]
+
+
 def test_values_beyond_a_top_code_are_compared_as_they_are():
     ages = pa.table({"age": [70, 75, 80, 95]})
 
@@ -164,6 +181,16 @@ def test_a_file_that_does_not_say_what_was_meant_is_not_released(tmp_path, monke
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_manifest_beside_another_table_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    truthful(people()).write("a.csv")
+    truthful(people(), k=5).write("b.csv")
+    (tmp_path / "b.csv.internal.json").rename("a.csv.internal.json")
+    for tried in (shoal.audit_truth, shoal.attacks.attack):
+        with pytest.raises(shoal.ParameterError, match=r"'a\.csv\.internal\.json' describes another file"):
+            tried("a.csv", people(), quasi_identifiers=QUASI)
+
+
 def test_a_manifest_and_the_same_order_are_refused_together():
     ages = pa.table({"age": [20, 29]})
     given = {"quasi_identifiers": "age", "manifest": "release.internal.json", "same_order": True}
@@ -212,14 +239,6 @@ def test_measures_and_reports_handle_truthful_columns_and_say_so(tmp_path):
     assert "interval, true of every record" in (tmp_path / "public.html").read_text()
 
 
-def test_attacks_on_a_truthful_file_guess_the_middle(tmp_path):
-    truthful(people()).write(tmp_path / "release.csv")
-    quasi = ["age", "pay", "status", "born"]
-    found = shoal.attacks.attack(tmp_path / "release.csv", people(), quasi_identifiers=quasi, confidential="illness")
-
-    assert {one.name: one.after for one in found}["nearest"] < 0.5
-
-
 def test_what_is_public_names_hierarchies_without_their_folders(tmp_path):
     (tmp_path / "zip.csv").write_text(
         "".join(f"{code};{code[:2]};*\n" for code in ("43001", "43002", "44001", "50001"))
@@ -265,6 +284,70 @@ def test_the_records_of_one_person_do_not_make_its_value_one_that_many_share():
     release = shoal.anonymize(table, k=3, truthful=True, quasi_identifiers=["age"], subject="person", seed=1)
 
     assert set(release.table["age"].to_pylist()) <= {"[40, 44]", "[40, 49]", "[45, 49]"}
+
+
+def people_at_ends(release):
+    """Return how few people have a value in a step at which a published interval of the release ends."""
+    fewest = []
+    for column in release.schema.quasi:
+        units = column.grid.units(release.original[column.name])
+        own, shown = column.grid.intervals(units, units), release.table[column.name].to_pylist()
+        for place in (0, 1):
+            counts = Counter(interval.split(", ")[place] for interval in own)
+            fewest += [counts[interval.split(", ")[place]] for interval in set(shown)]
+    return min(fewest)
+
+
+@pytest.mark.parametrize(("name", "k"), [("census", 5), ("tarragona", 10)])
+def test_k_people_of_a_reference_table_are_where_a_published_interval_ends(name, k):
+    roles = {"quasi_identifiers": list(getattr(datasets, name)().columns)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", shoal.ShoalWarning)
+        release = shoal.anonymize(datasets.path(name), k=k, truthful=True, **roles, method="mdav", seed=1)
+
+    assert people_at_ends(release) >= k
+    assert {found.n_exposed for found in release.verdict.truth} == {0}
+
+
+@pytest.mark.parametrize("joined", [lambda number, persons, full, k: np.arange(len(full))])
+@pytest.mark.parametrize("quasi", ["age", "born"])
+def test_an_end_that_shows_fewer_than_k_people_is_not_released(monkeypatch, joined, quasi):
+    monkeypatch.setattr("shoal.columns.grid._joined", joined)
+    table = people().select(["age", "born"]).slice(0, 40)
+
+    with pytest.raises(shoal.GuaranteeError, match="shows where fewer than 4 people are"):
+        shoal.anonymize(table.select([quasi]), k=4, truthful=True, quasi_identifiers=[quasi], seed=1)
+
+
+def test_a_written_end_that_shows_fewer_than_k_people_is_not_released(tmp_path):
+    release = truthful(people())
+    finer = replace(release.schema["age"].grid, ends=Ends.of(np.arange(90), None, 1, 1))
+    columns = [replace(c, grid=finer) if c.name == "age" else c for c in release.schema.columns]
+    release = replace(release, schema=replace(release.schema, columns=tuple(columns)))
+
+    with pytest.raises(shoal.GuaranteeError, match="shows where fewer than 4 people are: read back"):
+        release.write(tmp_path / "release.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_ends_of_a_release_do_not_depend_on_the_order_of_its_records(tmp_path):
+    table = people(missing=True)
+    for number, rows in enumerate([np.arange(120), np.random.default_rng(1).permutation(120)]):
+        release = truthful(table.take(pa.array(rows)), method="mdav", missing="own-value")
+        release.write(tmp_path / f"{number}.csv")
+
+    assert (tmp_path / "0.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
+
+
+def test_a_person_with_many_records_is_one_where_an_interval_ends():
+    table = pa.table(
+        {"person": [*range(60), *[60] * 20], "pay": [*range(1_000, 61_000, 1_000), *range(990_000, 1_010_000, 1_000)]}
+    )
+    release = shoal.anonymize(table, k=4, truthful=True, quasi_identifiers=["pay"], subject="person", seed=1)
+    steps = Counter(release.schema["pay"].grid.ends.places(release.schema["pay"].grid.units(table["pay"])).tolist())
+
+    assert release.verdict.truth[0].n_exposed == 0
+    assert steps[max(steps)] >= 20 + 3  # that of the one person is joined with those of others
 
 
 def test_a_column_with_a_hierarchy_can_be_published_as_sets():
@@ -373,3 +456,59 @@ def test_ranges_of_years_are_not_taken_for_intervals_of_numbers(tmp_path):
     assert any("/" in period for period in release.table["born"].to_pylist())
     assert [(truth.form, truth.n_false) for truth in found] == [("period", 0)]
     assert shoal.read_published(["1951/1953", "1960/1961"]).is_period
+
+
+def test_the_month_of_a_time_is_that_of_its_own_zone(tmp_path):
+    """In UTC it was still December of 2019."""
+    times = [f"2020-01-01T09:{minute}+13:00" for minute in range(10, 40)]
+    (tmp_path / "visits.csv").write_text("\n".join(["at", *times]) + "\n")
+    settings = {"k": 5, "quasi_identifiers": ["at"], "seed": 1}
+    release = shoal.anonymize(tmp_path / "visits.csv", truthful=True, **settings)
+    release.write(tmp_path / "true.csv")
+    for ending in ("csv", "parquet", "xlsx"):
+        shoal.anonymize(tmp_path / "visits.csv", **settings).write(tmp_path / f"close.{ending}")
+
+    assert set(release.table["at"].to_pylist()) == {"2020-01"}
+    assert [
+        found.n_false
+        for found in shoal.audit_truth(tmp_path / "true.csv", tmp_path / "visits.csv", quasi_identifiers="at")
+    ] == [0]
+    assert {time[:10] for time in (tmp_path / "close.csv").read_text().split()[1::2]} == {"2020-01-01"}
+
+
+def test_times_of_several_zones_are_asked_about(tmp_path):
+    times = [f"2020-01-{day}T09:30+{1 + day % 2:02}:00" for day in range(10, 31)]
+    (tmp_path / "visits.csv").write_text("\n".join(["at", *times]) + "\n")
+
+    with pytest.raises(SchemaError, match=r"Column 'at'.* 2 different offsets from UTC.* one zone"):
+        shoal.anonymize(tmp_path / "visits.csv", k=5, truthful=True, quasi_identifiers=["at"], seed=1)
+
+
+def test_an_audit_with_the_originals_finds_ends_that_show_single_people(tmp_path):
+    original, release = people(), truthful(people())
+    release.write(tmp_path / "release.csv", order="keep")
+    own, shown = (np.array(table["age"].to_pylist()) for table in (original, release.table))
+    widest = max(set(shown), key=lambda text: int(text[1:-1].split(", ")[1]))
+    exact = f"[{own[shown == widest].min()}, {own[shown == widest].max()}]"
+    text = (tmp_path / "release.csv").read_text()
+    (tmp_path / "release.csv").write_text(text.replace(widest, exact))
+    manifest = tmp_path / "release.csv.internal.json"  # one that is named may be that of a file that was changed
+    found = shoal.audit_truth(tmp_path / "release.csv", original, quasi_identifiers=["age", "zip"], manifest=manifest)
+
+    assert [(truth.n_false, truth.n_exposed) for truth in found] == [(0, (shown == widest).sum()), (0, 0)]
+
+
+def test_a_column_in_which_fewer_than_k_people_have_a_value_shows_no_end(tmp_path):
+    table = people().slice(0, 60)
+    rare = {name: pa.array([v if i < 3 else None for i, v in enumerate(table[name].to_pylist())]) for name in QUASI}
+    table = table.drop(["pay", "zip", "born"]).add_column(0, "pay", rare["pay"]).add_column(1, "zip", rare["zip"])
+    release = truthful(table.add_column(2, "born", rare["born"]), missing="own-value")
+    release.write(tmp_path / "release.csv", report=tmp_path / "report.html")
+    found = shoal.audit_truth(
+        tmp_path / "release.csv", table.add_column(2, "born", rare["born"]), quasi_identifiers=QUASI
+    )
+
+    assert set(release.table["pay"].to_pylist()) == {"(-inf, inf) or missing", None}
+    assert set(release.table["zip"].to_pylist()) == {"* or missing", None}
+    assert set(release.table["born"].to_pylist()) == {"../.. or missing", None}
+    assert {(truth.n_false, truth.n_exposed or 0) for truth in found} == {(0, 0)}

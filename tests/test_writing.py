@@ -157,6 +157,58 @@ def test_no_command_writes_over_what_it_reads(files, command, output):
     assert not (files / "r.csv").exists()
 
 
+@pytest.mark.parametrize("output", ["h.csv", "symbolic.csv", "hard.csv"])
+@pytest.mark.parametrize("command", ["anonymize", "run", "compare", "python"])
+def test_no_command_writes_over_a_hierarchy_that_it_reads(files, command, output):
+    (files / "h.csv").write_text("flu;ill;*\ncold;ill;*\n")
+    (files / "symbolic.csv").symlink_to("h.csv")
+    (files / "hard.csv").hardlink_to("h.csv")
+    before = (files / "h.csv").read_bytes()
+    roles = {"quasi_identifiers": ["age", "illness"]}
+    columns = {"illness": {"hierarchy": "h.csv", "aggregate": "ancestor"}}
+    job = Job.of(k=4, roles=roles, columns=columns, input={"path": "people.csv"}, output={"path": output})
+    (files / "job.toml").write_text(job.to_toml())
+    if command == "python":
+        with pytest.raises(FileError, match=r"is the same file as the input 'h\.csv'"):
+            released("people.csv", columns=columns, missing="own-value", confidential=(), **roles).write(
+                output, force=True
+            )
+    else:
+        words = ["-k", "4", "--quasi", "age,illness", "--hierarchy", "illness=h.csv"]
+        asked = ["job.toml"] if command == "run" else ["people.csv", *words, "-o", output]
+        result = shoal_command(command, *asked, "--force")
+
+        assert result.exit_code == 2, result.output
+        assert "is the same file as the input 'h.csv'" in result.stderr.replace("\n", " ")
+    assert (files / "h.csv").read_bytes() == before
+    assert len(list(files.iterdir())) == 6
+
+
+def test_no_command_writes_over_a_job_a_manifest_or_a_collection_that_it_reads(files):
+    released("people.csv").write("r.csv", save_job="saved.toml")
+    job = Job.of(k=4, roles=ROLES, input={"path": "people.csv"}, output={"path": "o.csv", "manifest": "job.toml"})
+    (files / "job.toml").write_text(job.to_toml())
+    (files / "stream.toml").write_text('k = 2\n[roles]\nquasi_identifiers = ["age"]\n[stream]\ndelay = 4\n')
+    (files / "risks.csv").hardlink_to("r.csv.internal.json")
+    shoal_command("collect", "begin", "here", "people.csv", *OPTIONS)
+    inside = sorted(path.name for path in (files / "here").iterdir() if path.suffix == ".arrow")[0]
+    (files / "inside.csv").symlink_to(files / "here" / inside)
+    before = {path: path.read_bytes() for path in files.rglob("*") if path.is_file()}
+    truth = ("--original", "people.csv", "--manifest", "r.csv.internal.json")
+    for words in (
+        ("run", "job.toml", "--force"),
+        ("run", "job.toml", "--force", "--dry-run"),
+        ("audit", "r.csv", "--quasi", "age", *truth, "--risks", "risks.csv", "--force"),
+        ("collect", "finish", "here", "-o", "inside.csv", "--force"),
+        ("stream", "-i", "people.csv", "--csv", "--job", "stream.toml", "-o", "stream.toml", "--force"),
+    ):
+        result = shoal_command(*words)
+
+        assert result.exit_code == 2, result.output
+        assert "the same file" in result.stderr
+    assert {path: path.read_bytes() for path in files.rglob("*") if path.is_file()} == before
+
+
 def test_a_differentially_private_release_does_not_replace_its_input(files):
     release = dp.marginals("people.csv", 1.0, bounds={"age": (0, 100)}, categories={"illness": ["flu", "cold"]})
     with pytest.raises(FileError, match="is the same file as the input"):

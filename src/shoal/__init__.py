@@ -24,10 +24,7 @@ other models guarantee more than k. Modules that handle tables are imported on f
 fast.
 """
 
-# ruff: noqa: E402 - what takes long is imported below
-from shoal.interrupts import end_imports_quietly
-
-end_imports_quietly()
+from shoal import interrupts  # noqa: F401 - catches Ctrl-C while the rest is imported
 
 # isort: split
 from importlib import import_module

@@ -7,6 +7,7 @@ does not use cells or labels: it counts what an intruder sees, in releases of sh
 import warnings as python_warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from shoal.arrays import as_k
 from shoal.columns.coarse import form_of, read_coarse
+from shoal.columns.coarse.exposure import n_exposed
 from shoal.columns.coarse.layout import gathered
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
@@ -53,7 +55,7 @@ class Diversity:
         (c, 2)-diversity for every c above it. Infinite if a class has a single value.
     t : float
         Largest distance (EMD) between the values in a class and those in the table: t-closeness.
-    mean_t : float
+    exact_mean_t : Fraction
         Mean of that distance over the records.
     """
 
@@ -61,7 +63,12 @@ class Diversity:
     entropy: float
     recursive: float
     t: float
-    mean_t: float
+    exact_mean_t: Fraction
+
+    @property
+    def mean_t(self) -> float:
+        """Mean of that distance over the records: rounded once, so that it does not depend on their order."""
+        return float(self.exact_mean_t)
 
     def or_worse(self, other: "Diversity") -> "Diversity":
         """Return the worse of two in each measure."""
@@ -70,7 +77,7 @@ class Diversity:
             min(self.entropy, other.entropy),
             max(self.recursive, other.recursive),
             max(self.t, other.t),
-            max(self.mean_t, other.mean_t),
+            max(self.exact_mean_t, other.exact_mean_t),
         )
 
 
@@ -87,12 +94,16 @@ class Truth:
         Number of different published values.
     n_false : int or None
         Records whose own value is not within the published one; None if the originals are not at hand.
+    n_exposed : int or None
+        Records whose interval or period has an end at a step that fewer than k persons of the table share, or whose
+        ancestor has fewer than k below it; None for sets, and if the originals or k are not at hand.
     """
 
     column: str
     form: str
     n_values: int
     n_false: int | None
+    n_exposed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +155,7 @@ class Verdict:
     @property
     def holds(self) -> bool:
         """Whether all guarantees asked for hold; False if k was withdrawn."""
-        return self.withdrawn is None and self.k_holds and not self.broken and not self.untrue
+        return self.withdrawn is None and self.k_holds and not (self.broken or self.untrue or self.exposing)
 
     @property
     def k_holds(self) -> bool:
@@ -161,6 +172,11 @@ class Verdict:
     def untrue(self) -> tuple[Truth, ...]:
         """The columns with values that are false for some record."""
         return tuple(found for found in self.truth if found.n_false)
+
+    @property
+    def exposing(self) -> tuple[Truth, ...]:
+        """The columns with ends, or ancestors, that fewer than k persons share."""
+        return tuple(found for found in self.truth if found.n_exposed)
 
     def require(self) -> None:
         """Raise `GuaranteeError` unless the verdict holds, or k is not claimed."""
@@ -182,6 +198,11 @@ class Verdict:
             raise GuaranteeError(
                 f"The recount found {false.n_false:,} of {self.n_records:,} records whose own value is not within the "
                 f"published {false.form} of column {false.column!r}. Nothing was released."
+            )
+        for shows in self.exposing:
+            raise GuaranteeError(
+                f"The recount found {shows.n_exposed:,} of {self.n_records:,} records whose published {shows.form} of "
+                f"column {shows.column!r} shows where fewer than {self.k} people are. Nothing was released."
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -378,16 +399,20 @@ def recount(
         subject_asked=subjects is not None or schema.roles.subject is not None,
         confidential={name: counted.diversity(classes) for name, counted in confidential.items()},
         models=tuple(confidential[model.column].measure(model, classes) for model in models),
-        truth=tuple(_truth(table, column, original) for column in schema.quasi if column.is_true),
+        truth=tuple(_truth(table, column, original, k, persons) for column in schema.quasi if column.is_true),
     )
 
 
-def _truth(table: Columns, column: Column, original: Columns | None) -> Truth:
+def _truth(table: Columns, column: Column, original: Columns | None, k: int | None, persons: Labels | None) -> Truth:
     """Recount one column of coarse values."""
     published = table[column.name]
+    truth = Truth(column.name, column.aggregate, len(published.unique()), None)
+    if original is None or k is None:
+        return truth
+    own = original[column.name]
     found = read_coarse(published, column.aggregate, column.hierarchy)
-    n_false = None if original is None else int(np.count_nonzero(~found.holds(original[column.name])))
-    return Truth(column.name, column.aggregate, len(published.unique()), n_false)
+    n_false = int(np.count_nonzero(~found.holds(own)))
+    return replace(truth, n_false=n_false, n_exposed=n_exposed(published, column, own, k, persons))
 
 
 class _Counted(NamedTuple):
@@ -434,11 +459,11 @@ def diversity(classes: Labels, column: Codes, seen: Codes) -> Diversity:
     np.maximum.at(most, owners, counts)
     with np.errstate(divide="ignore"):
         recursive = np.where(most == sizes, np.inf, most / (sizes - most))
-    emd = earth_movers_distance(classes, column)
+    emd, mean_emd = earth_movers_distance(classes, column)
     return Diversity(
         distinct=int(np.bincount(owners).min()),
         entropy=float(np.exp(entropy.min())),
         recursive=float(recursive.max()),
         t=float(emd.max()),
-        mean_t=float((emd * sizes).sum() / sizes.sum()),
+        exact_mean_t=mean_emd,
     )

@@ -37,7 +37,7 @@ class Microaggregator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
     k : int, default 5
         Smallest cell size.
     method : str, default "auto"
-        One of `shoal.partition.ALGORITHMS`.
+        One of the methods listed in ``docs/methods.md``.
     scaling : {"zscore", "minmax", "none"}, default "zscore"
         Scaling of the columns.
     rho : float, default 0.0

@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import product
@@ -17,6 +18,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from shoal.errors import FileError
 from shoal.file_locks import hidden_beside, hold, locked_folders, sweep
+from shoal.interrupts import held
 
 _REMEDIES = {
     errno.ENOSPC: "the disk is full. Make room, or choose another folder.",
@@ -100,12 +102,15 @@ def replacing_all(
 ) -> Iterator[tuple[Path, ...]]:
     """Yield a temporary path for each of `paths`; rename them all when the block succeeds, the first of them last.
 
+    The others describe the first: where that is replaced, they are removed before it and renamed after it, so that a
+    process killed in between leaves none of them beside the wrong one.
+
     Works like `replacing`; those in `private` stay readable by their owner alone, and none may be one of the `inputs`.
     All files are flushed to disk before the first is renamed. Renames happen while the folders are locked, so that if
     several processes write the same set, one complete set remains. If a rename fails (without `force`: because a file
     was created meanwhile), those already done are undone and the replaced files restored. Those in `never` are not
     replaced even with `force`. `commit` is called after the last rename, to publish what is not a file; if it raises,
-    the renames are undone.
+    the renames are undone. Ctrl-C waits meanwhile, and is raised when all files have their names.
 
     Temporary files left beside `paths` by a killed process are removed.
 
@@ -140,10 +145,31 @@ def replacing_all(
             os.close(file.descriptor)
 
 
+def temporary_path(use: str) -> Path:
+    """Return the path beside which `hidden_folder` makes a temporary folder of this user: in TMPDIR, if that is set.
+
+    Raises
+    ------
+    FileError
+        If TMPDIR is set and cannot be written to. Python would take another folder, whose disk may not be encrypted.
+    """
+    variable = next((name for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)), None)
+    folder = None if variable is None else os.path.abspath(os.environ[variable])
+    try:
+        folder = folder or tempfile.gettempdir()
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"shoal")
+    except OSError as error:
+        reason = _REMEDIES.get(error.errno or 0, f"{os.strerror(error.errno or 0).lower()}. Choose another folder.")
+        where = "" if variable is None else f" {folder!r}, which {variable} names,"
+        raise FileError(f"The folder for temporary files{where} cannot be written to: {reason}") from None
+    return Path(folder) / f"shoal-{use}-{os.getuid()}"
+
+
 @contextmanager
 def hidden_folder(target: Path) -> Iterator[Path]:
     """Make a temporary folder beside `target` that only its owner can enter, and remove it at the end."""
-    with locked_folders([target.parent]):
+    with locked_folders([target.parent]), _refusing([target]):
         sweep(target)
         folder = hidden_beside(target)
         folder.mkdir(mode=0o700)
@@ -262,32 +288,42 @@ def _settle(file: _Beside) -> None:
 
 
 def _publish_all(files: list[tuple[_Beside, bool]], commit: Callable[[], None] | None) -> None:
-    """Rename all files or none, the first one last, so that if it exists the others do; each with its own `force`."""
-    kept: list[Path | None] = []
-    done: list[tuple[Path, Path | None]] = []
-    try:
-        for file, force in reversed(files):
-            with _refusing([file.target]):
-                kept.append(_second_name(file.target) if force else None)
-                if force:
-                    os.replace(file.temporary, file.target)
-                else:
-                    _claim(file)
-                done.append((file.target, kept[-1]))
-        if commit is not None:
-            commit()
-    except BaseException:
-        for target, older in done:
-            _take_back(target, older)
-        raise
-    finally:
-        for older in kept:
-            if older is not None:
-                older.unlink(missing_ok=True)
+    """Rename all files or none, each with its own `force`, while Ctrl-C waits.
+
+    The first one is renamed last, so that if it exists the others do. If it replaces an older one, what describes that
+    is removed first and renamed after it, so that no file ever stands beside the description of another.
+    """
+    older: dict[Path, Path | None] = {}
+    changed: dict[Path, Path | None] = {}
+    with held(publishing=True):
+        try:
+            for file, force in files:
+                with _refusing([file.target]):
+                    older[file.target] = _second_name(file.target) if force else None
+            replaces = bool(files) and older[files[0][0].target] is not None
+            for file, _ in files[1:] if replaces else ():
+                if older[file.target] is not None:
+                    file.target.unlink()
+                    changed[file.target] = older[file.target]
+            for file, force in files if replaces else reversed(files):
+                with _refusing([file.target]):
+                    if force:
+                        os.replace(file.temporary, file.target)
+                    else:
+                        _claim(file)
+                changed[file.target] = older[file.target]
+            if commit is not None:
+                commit()
+        except BaseException:
+            for target, second in changed.items():
+                _take_back(target, second)
+            raise
+        finally:
+            for second in older.values():
+                if second is not None:
+                    second.unlink(missing_ok=True)
     for folder in {file.target.parent for file, _ in files}:
-        # Some file systems cannot flush a folder; the files themselves are already on disk.
-        with suppress(OSError):
-            _sync(folder)
+        _sync_names(folder)
 
 
 def _second_name(target: Path) -> Path | None:
@@ -330,6 +366,25 @@ def _claim_without_links(file: _Beside) -> None:
     except FileExistsError:
         raise _exists(file.target) from None
     os.replace(file.temporary, file.target)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush all files of a folder, and their names, to disk."""
+    for path in folder.iterdir():
+        _sync(path)
+    _sync_names(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Flush a file and its name to disk."""
+    _sync(path)
+    _sync_names(path.parent)
+
+
+def _sync_names(folder: Path) -> None:
+    # Some file systems cannot flush a folder; the files themselves are already on disk.
+    with suppress(OSError):
+        _sync(folder)
 
 
 def _sync(path: Path) -> None:

@@ -277,6 +277,13 @@ class Job(Settings):
         """The engine that makes the release; a limit of memory chooses the engine disk."""
         return self.engine or ("memory" if self.memory is None else "disk")
 
+    @property
+    def files(self) -> list[str]:
+        """The files that are read with the table: hierarchies, and a catalogue of labels."""
+        given = [settings.hierarchy for settings in self.columns.values()]
+        catalog = None if self.input is None else self.input.catalog
+        return [path for path in (*given, catalog) if path is not None and Path(path).is_file()]
+
     @staticmethod
     def of(**settings: Any) -> "Job":
         """Return the job with these settings, or raise `ParameterError` naming the invalid ones."""

@@ -1,7 +1,6 @@
 """Job checks: a job is validated against its table, once, before the partition."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +11,12 @@ from shoal.cells.aggregate import check_random_aggregation
 from shoal.cells.certainty import check_objective
 from shoal.cells.steering import check_steering, check_values
 from shoal.columns.categories import coded
+from shoal.columns.coarse.completed import with_coarse_values
 from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.findings import ColumnView, Finding, ask, check_accepted, findings_of
-from shoal.columns.grid import grid_of
-from shoal.columns.hierarchy import Hierarchy, hierarchy_of
 from shoal.columns.metadata import described_schema, description_of
 from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
-from shoal.columns.schema import TRUE_AGGREGATES, Column, Kind, Role, Schema, natural_kind
+from shoal.columns.schema import TRUE_AGGREGATES, Column, Kind, Schema, natural_kind
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.models.table_columns import check_models
@@ -57,7 +55,7 @@ def prepared(job: Job, table: Table) -> Prepared:
     original = prepare(given, schema, job.missing)
     refuse_without_effect(n_with_named_values(given, original, schema))
     original = coded(original, schema)
-    schema = _with_coarse_values(schema, original, job.k)
+    schema = with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
     findings = column_findings(schema, original, table.has_fields, table.labels, table.mixed)
@@ -97,36 +95,6 @@ def check_job(job: Job, schema: Schema) -> None:
     check_models(job.models, schema)
     check_steering(job.steer, schema, job.models)
     check_objective(job.objective, job.method, schema, job.models, job.steer, job.rho)
-
-
-def _with_coarse_values(schema: Schema, original: pa.Table, k: int) -> Schema:
-    """Return the schema with the hierarchies of its columns, and with the grids of those published as intervals."""
-
-    def completed(column: Column) -> Column:
-        settings, values = column.settings, original[column.name] if column.role is Role.QUASI else None
-        if values is None:
-            return column
-        if settings.hierarchy is not None:
-            tree = hierarchy_of(settings.hierarchy, values, column.name, settings.outside)
-            _check_level(column, tree)
-            return replace(column, hierarchy=tree)
-        if column.aggregate != "interval":
-            return column
-        if schema.roles.subject is not None:  # the step hides single persons, however many records they have
-            pairs = pa.table({"person": original[schema.roles.subject], "value": values})
-            values = pairs.group_by(["person", "value"]).aggregate([])["value"]
-        return replace(column, grid=grid_of(values, column, k))
-
-    return replace(schema, columns=tuple(completed(column) for column in schema.columns))
-
-
-def _check_level(column: Column, tree: Hierarchy) -> None:
-    level = column.settings.level
-    if level is not None and level >= tree.n_levels:
-        raise SchemaError(
-            f"Level {level} of the hierarchy of column {column.name!r} was asked for, but its root is level "
-            f"{tree.n_levels - 1}. Levels are counted from the values, which are level 0."
-        )
 
 
 def column_findings(

@@ -21,6 +21,7 @@ from shoal.auditing import Verdict
 from shoal.errors import FileError, ParameterError
 from shoal.extras import versions
 from shoal.job import Job
+from shoal.table import Table
 from shoal.table.clean import as_permutation
 from shoal.typing import Labels
 
@@ -97,8 +98,8 @@ class Internal(NamedTuple):
     job: Job
 
 
-def read_internal(manifest: str | os.PathLike[str]) -> Internal:
-    """Read the internal manifest of a release."""
+def read_internal(manifest: str | os.PathLike[str], *, beside: Table | None = None) -> Internal:
+    """Read the internal manifest of a release; raise if it was found beside a file that it does not describe."""
     try:
         content = json.loads(Path(manifest).read_text(encoding="utf-8"))
         if content["labels"] is None:
@@ -115,6 +116,12 @@ def read_internal(manifest: str | os.PathLike[str]) -> Internal:
         raise FileError(f"The manifest {os.fspath(manifest)!r} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
         raise ParameterError(f"{os.fspath(manifest)!r} is not the internal manifest of a release.") from None
+    if beside is not None and beside.path is not None and beside.sha256 != content.get("output_sha256"):
+        raise ParameterError(
+            f"The manifest {os.fspath(manifest)!r} describes another file: its output_sha256 is not the SHA-256 of "
+            f"{beside.path.name!r}, which was changed, or not replaced by a run that was killed. Give the manifest of "
+            "this file with manifest=, or make the release again."
+        )
     return Internal(labels, rows, job.rho or 0.0, job)
 
 

@@ -6,9 +6,8 @@ transaction, which is committed last.
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,14 +19,15 @@ from numpy.typing import NDArray
 from shoal.cells.aggregate import Cells
 from shoal.columns.coarse.layout import laid_out, written_names
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
-from shoal.files import check_free, hidden_folder, replacing_all, sha256
+from shoal.files import check_free, hidden_folder, is_same_file, replacing_all, sha256, temporary_path
 from shoal.job import Order
 from shoal.report import Form, ReleaseLike
 from shoal.table import Table, format_of, inputs_of, output_format_of, read, rewrite_parquet_into, write_into
 from shoal.table.batches import Batches
 from shoal.table.clean import empty_made_missing, plain, publishable, reordered
 from shoal.table.databases import place_of
-from shoal.table.databases.new_table import NewTable, TableAt, check_free_table, new_table
+from shoal.table.databases.new_table import NewTable, TableAt, check_free_table, new_table, to_copy_without
+from shoal.table.databases.sql_names import Name
 from shoal.table.parquet_arrow import PARQUET, read_back_parquet
 from shoal.table.source_stamps import sha256_of_records
 from shoal.table.standard_input import DASH
@@ -224,9 +224,14 @@ class TableInTheMaking(Protocol):
 
 
 @contextmanager
-def begun(files: Files, force: bool, source: Table | Batches) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
-    """Yield the table to write and the temporary path of each file; publish all of them at the end, the table last."""
-    inputs = source.inputs if isinstance(source, Batches) else inputs_of(source)
+def begun(
+    files: Files, force: bool, source: Table | Batches, also_read: Sequence[str] = ()
+) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
+    """Yield the table to write and the temporary path of each file; publish all of them at the end.
+
+    None of them may be a file of the source, or one of those that were read beside it.
+    """
+    inputs = [*(source.inputs if isinstance(source, Batches) else inputs_of(source)), *map(Path, also_read)]
     if isinstance(source, Batches) and not isinstance(files.table, Path):
         raise ParameterError('A release made in blocks goes to a file. Name one, or use engine="memory".')
     if isinstance(files.table, Path):
@@ -235,48 +240,59 @@ def begun(files: Files, force: bool, source: Table | Batches) -> Iterator[tuple[
             yield FileTable(beside[files.table]), beside
     elif isinstance(files.table, StandardOutput):
         assert isinstance(source, Table)
-        with _standard_output(files, files.table, force, source) as begun:
-            yield begun
-    elif files.table.is_new_file:
-        with _new_database(files, files.table, force, inputs) as begun:
+        with _standard_output(files, files.table, force, source, inputs) as begun:
             yield begun
     else:
         assert isinstance(source, Table)
+        is_new = files.table.is_new_file
+        older = None if is_new else to_copy_without(files.table, source.origin, force)
+        if is_new or older is not None:
+            with _new_database(files, files.table, force, inputs, older) as begun:
+                yield begun
+            return
         with (
             new_table(files.table, source.origin, force) as table,
             replacing_all(files.paths, force, files.private, inputs, commit=table.commit) as temporaries,
         ):
             yield DatabaseTable(table), dict(zip(files.paths, temporaries, strict=True))
+        table.warn()
 
 
 @contextmanager
 def _new_database(
-    files: Files, target: TableAt, force: bool, inputs: Sequence[Path]
+    files: Files, target: TableAt, force: bool, inputs: Sequence[Path], older: Name | None
 ) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
-    """As `begun`, for a file that does not exist: it is written in a hidden folder, and never replaces another."""
+    """As `begun`, for a file that does not exist, and never replaces another; or for one without its `older` table.
+
+    It is written in a hidden folder.
+    """
     assert target.path is not None
+    check_free(files.paths, force, inputs)
     paths = [target.path, *files.paths]
-    with (
-        replacing_all(paths, force, files.private, inputs, never=paths[:1]) as (file, *temporaries),
-        hidden_folder(Path(os.path.realpath(target.path))) as folder,
-    ):
-        with new_table(target.at(folder / target.path.name), None, force) as table:
-            yield DatabaseTable(table), dict(zip(files.paths, temporaries, strict=True))
-            table.commit()
-        shutil.copyfile(folder / target.path.name, file)
+    others = [path for path in inputs if older is None or not is_same_file(path, target.path)]
+    with ExitStack() as held:
+        folder = held.enter_context(hidden_folder(Path(os.path.realpath(target.path))))
+        copy = folder / target.path.name
+        if older is not None:
+            assert target.place.database.copy_without is not None
+            held.enter_context(target.place.database.copy_without(target.place.address, older, copy))
+        never = paths[:1] if older is None else ()
+        with replacing_all(paths, force, files.private, others, never=never) as (file, *temporaries):
+            with new_table(target.at(copy), None, force) as table:
+                yield DatabaseTable(table), dict(zip(files.paths, temporaries, strict=True))
+                table.commit()
+            shutil.copyfile(copy, file)
 
 
 @contextmanager
 def _standard_output(
-    files: Files, output: StandardOutput, force: bool, source: Table
+    files: Files, output: StandardOutput, force: bool, source: Table, inputs: Sequence[Path]
 ) -> Iterator[tuple[TableInTheMaking, dict[Path, Path]]]:
     """As `begun`, for standard output: a private file, which is sent when the other files have their names."""
     ending = output.ending(source)
-    with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
-        path = Path(folder) / f"release{ending}"
-        with replacing_all(
-            files.paths, force, files.private, inputs_of(source), commit=lambda: output.send(path)
-        ) as temporaries:
+    with hidden_folder(temporary_path("release")) as folder:
+        path = folder / f"release{ending}"
+        with replacing_all(files.paths, force, files.private, inputs, commit=lambda: output.send(path)) as temporaries:
             yield FileTable(path), dict(zip(files.paths, temporaries, strict=True))
 
 

@@ -163,7 +163,7 @@ def anonymize(
     missing : {"error", "own-value"}
         Treatment of missing quasi-identifiers.
     method : str
-        One of `shoal.partition.ALGORITHMS`.
+        One of the methods listed in ``docs/methods.md``.
     objective : {"sse", "ncp"}
         What cells are made for: "sse" keeps the means near, "ncp" keeps ranges narrow, sets small and ancestors low.
         Method "auto" has both: ``docs/ncp.md``.
@@ -394,6 +394,7 @@ def run(
     >>> run(job, people).table["age"].to_pylist()
     [20.5, 20.5, 42.0, 42.0]
     """
+    read_too = [] if isinstance(job, Job) else [job]
     if not isinstance(job, Job):
         job = Job.load(job)
     if table is None and job.input is None:
@@ -405,7 +406,7 @@ def run(
     if job.chosen_engine == "spark":
         return run_on_spark(job, given, reading, save_job=save_job, force=force, threads=threads, progress=progress)
     if job.output is not None:
-        inputs = [given] if isinstance(given, str | os.PathLike) else []
+        inputs = [*read_too, *job.files, *([given] if isinstance(given, str | os.PathLike) else [])]
         check_free_files(output_files(job.output, save_job), force, inputs)
     if job.chosen_engine == "disk":
         return _run_on_disk(job, given, reading, save_job, force, threads, progress)
@@ -564,7 +565,8 @@ class Release:
         """Reidentification risk against an intruder who holds the original values."""
         alike = None if self.verdict.withdrawn else self.labels
         with kernels.using(self.threads):
-            return table_risk(self.original, self.measured, self.schema, self.space, self.X, alike, self.weights)
+            tables = (self.original, self.replaced, self.measured)
+            return table_risk(*tables, self.schema, self.space, self.X, alike, self.weights)
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -597,7 +599,7 @@ class Release:
         """Attribute disclosure without reidentification: from k - 1 known records, and from the groups."""
         rho = self.job.rho or 0.0
         with kernels.using(self.threads):
-            return attacks_on(self.original, self.plain_columns, self.schema, self.space, self.X, self.labels, rho)
+            return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
         """Return a lower bound on the loss of any release of these records with this k (`shoal.metrics.lower_bound`).

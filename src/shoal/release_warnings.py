@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from shoal.auditing import Columns, Verdict
 from shoal.cells.contributors import Contribution
-from shoal.columns.equivalence import value_codes
+from shoal.columns.equivalence import value_codes, value_counts
 from shoal.columns.findings import Finding
 from shoal.columns.schema import Role, Schema
 from shoal.columns.space import Space
@@ -33,6 +33,10 @@ class Reviewable(Protocol):
     @property
     def space(self) -> Space:
         """The space in which distances were measured."""
+
+    @property
+    def original(self) -> pa.Table:
+        """The prepared records."""
 
     @property
     def replaced(self) -> pa.Table:
@@ -83,11 +87,12 @@ def warnings_of(release: Reviewable) -> list[str]:
     found += [finding.sentence for finding in release.findings if finding.name != "constant"]
     found += [one.sentence for one in release.contributions if one.is_telling]
     found += [
-        f"The step of column {column.name!r} is as fine as its values: the ends of its intervals are values that fewer "
+        f"The step of column {column.name!r} is as fine as its values: ends of its intervals may be values that fewer "
         f"than {release.job.k} records share. Give a larger step, or leave it out."
         for column in release.schema.quasi
         if column.grid is not None and column.grid.shows_values
     ]
+    found += _rare(release)
     found += _gone(release)
     found += [each.note for each in release.verdict.models if each.note]
     weights = release.schema.roles.weights
@@ -101,6 +106,23 @@ def warnings_of(release: Reviewable) -> list[str]:
             )
         if column.name == weights:
             found.append(f"The survey weights in column {column.name!r} are published: they can reveal rare groups.")
+    return found
+
+
+def _rare(release: Reviewable) -> list[str]:
+    """Return warnings about columns whose sets list values that fewer than k records have."""
+    found = []
+    for column in release.schema.quasi:
+        if column.aggregate != "set":
+            continue
+        counts = value_counts(release.original[column.name].drop_null())[1]
+        rare = np.count_nonzero(counts < release.job.k)
+        if rare:
+            found.append(
+                f"The sets of column {column.name!r} list {rare:,} of {len(counts):,} values that fewer than "
+                f"{release.job.k} records have: everybody sees that somebody in the class has one of them. Where that "
+                "says too much, publish ancestors or intervals, or join rare values first."
+            )
     return found
 
 

@@ -6,6 +6,7 @@ published record is.
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ import pyarrow as pa
 
 from shoal.auditing import Truth
 from shoal.columns.coarse import form_of, read_coarse
+from shoal.columns.coarse.completed import with_coarse_values
+from shoal.columns.coarse.exposure import n_exposed
 from shoal.columns.coarse.layout import gathered
+from shoal.columns.equivalence import identity_codes
 from shoal.columns.hierarchy import hierarchy_of
 from shoal.columns.metadata import described_schema
 from shoal.columns.prepare import prepare
@@ -21,7 +25,8 @@ from shoal.columns.schema import Aggregation, Column, ColumnSettings, Roles, as_
 from shoal.errors import ParameterError, SchemaError
 from shoal.job import Job
 from shoal.manifest import manifest_of, read_internal
-from shoal.table import read
+from shoal.table import Table, format_of, read
+from shoal.table.clean import empty_made_missing
 
 
 def audit_truth(
@@ -57,7 +62,8 @@ def audit_truth(
     Returns
     -------
     tuple of Truth
-        The count of false records for each column.
+        The count of false records for each column; with a manifest, also of those that show where fewer than k people
+        are.
 
     Raises
     ------
@@ -71,10 +77,11 @@ def audit_truth(
     >>> people = pa.table({"age": [31, 38, 52, 57]})
     >>> published = pa.table({"age": ["[30, 39]", "[30, 39]", "[50, 55]", "[50, 55]"]})
     >>> audit_truth(published, people, quasi_identifiers="age", same_order=True)
-    (Truth(column='age', form='interval', n_values=2, n_false=1),)
+    (Truth(column='age', form='interval', n_values=2, n_false=1, n_exposed=None),)
     """
     names = as_names(quasi_identifiers)
-    rows, job = _mapping(release, manifest, same_order)
+    table = read(release, **(release_reading or {}))
+    rows, job = _mapping(release, table, manifest, same_order)
     if job is not None and columns:
         raise ParameterError(
             "The manifest says how columns were prepared; settings of columns cannot be given with it."
@@ -82,8 +89,10 @@ def audit_truth(
     settings = as_settings(columns) if job is None else job.columns
     if reading is None and job is not None and job.input is not None:
         reading = job.input.reading()
-    source = read(original, columns=names, **(reading or {}))
-    published = read(release, **(release_reading or {})).arrow
+    subject = () if job is None or job.roles.subject is None else (job.roles.subject,)
+    source = read(original, columns=[*dict.fromkeys([*names, *subject])], **(reading or {}))
+    tells_empty = table.path is None or format_of(table.path)[1].tells_empty
+    published = table.arrow if tells_empty else empty_made_missing(table.arrow)
     absent = [name for name in names if not {name, f"{name}.low"} & set(published.column_names)]
     if absent:
         raise SchemaError(f"The release has no column {absent[0]!r}. Columns: {', '.join(published.column_names)}.")
@@ -94,11 +103,28 @@ def audit_truth(
         )
     own = as_settings({name: _uncoded(given) for name, given in settings.items() if name in names})
     roles, truthful = Roles(quasi_identifiers=tuple(names)), job is not None and job.truthful
-    schema = described_schema(source.types, roles, own, source.labels, source.load, truthful)
+    types = pa.schema([source.types.field(name) for name in names])
+    schema = described_schema(types, roles, own, source.labels, source.load, truthful)
     people = prepare(source.load(names), schema, "own-value")
     shown = gathered(published, names)
     found = [_truth(column, people[column.name], shown[column.name], rows) for column in schema.quasi]
-    return tuple(truth for truth in found if truth is not None)
+    exposed = {} if job is None else _exposed(job, source, names, shown)
+    return tuple(replace(truth, n_exposed=exposed.get(truth.column)) for truth in found if truth is not None)
+
+
+def _exposed(job: Job, source: Table, names: Sequence[str], shown: pa.Table) -> dict[str, int | None]:
+    """Count for each column the records that show where fewer than k people are, with the steps made once more."""
+    roles = Roles(quasi_identifiers=tuple(names), subject=job.roles.subject)
+    settings = {name: job.columns[name] for name in names if name in job.columns}
+    schema = described_schema(source.types, roles, settings, source.labels, source.load, job.truthful)
+    people = prepare(source.load(list(source.types.names)), schema, "own-value")
+    schema = with_coarse_values(schema, people, job.k)
+    persons = None if roles.subject is None else identity_codes(people[roles.subject])
+    return {
+        column.name: n_exposed(shown[column.name], column, people[column.name], job.k, persons)
+        for column in schema.quasi
+        if column.is_true
+    }
 
 
 def _uncoded(settings: ColumnSettings) -> dict[str, Any]:
@@ -107,12 +133,12 @@ def _uncoded(settings: ColumnSettings) -> dict[str, Any]:
 
 
 def _mapping(
-    release: Any, manifest: str | os.PathLike[str] | None, same_order: bool
+    release: Any, shown: Table, manifest: str | os.PathLike[str] | None, same_order: bool
 ) -> tuple[np.ndarray[Any, np.dtype[np.int64]] | None, Job | None]:
     """Return the original of each published record, None if they are in the same order, and the job if it is known."""
-    manifest = manifest_of(release, manifest, same_order)
-    if manifest is not None:
-        internal = read_internal(manifest)
+    found = manifest_of(release, manifest, same_order)
+    if found is not None:
+        internal = read_internal(found, beside=shown if manifest is None else None)
         return internal.rows, internal.job
     if not same_order:
         raise ParameterError(

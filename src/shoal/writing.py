@@ -39,7 +39,7 @@ def write_release(
     if order not in get_args(Order):
         raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
     rows = release.rows(order)
-    with begun(files, force, release.source) as (table, beside):
+    with begun(files, force, release.source, release.job.files) as (table, beside):
         release.write_table(table, rows)
         release.recount_table(table, rows)
         facts = gather(release, files.form, **said, file=files.title) if files.reports else {}
@@ -122,6 +122,12 @@ def require_of_written(found: Verdict, job: Job) -> None:
             f"The written table is not true of every record: read back, {false.n_false:,} records have values that are "
             f"not within the published {false.form} of column {false.column!r}. Nothing was released. Choose another "
             "format."
+        )
+    for exposing in found.exposing:
+        raise GuaranteeError(
+            f"The written table shows where fewer than {job.k} people are: read back, {exposing.n_exposed:,} records "
+            f"have such an end in the published {exposing.form} of column {exposing.column!r}. Nothing was released. "
+            "Choose another format."
         )
 
 

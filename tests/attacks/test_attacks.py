@@ -133,3 +133,53 @@ def test_what_the_report_shows_is_what_the_attack_finds(people, tmp_path):
     for one in release.attacks:
         assert one.before == pytest.approx(found[one.name, one.column].before)
         assert one.after == pytest.approx(found[one.name, one.column].after)
+
+
+def holding(person, release):
+    """Return the rows whose intervals hold a person."""
+    ends = [[text[1:-1].split(", ") for text in release[name].to_pylist()] for name in ROLES["quasi_identifiers"]]
+    own = [person[name] for name in ROLES["quasi_identifiers"]]
+    return [
+        row
+        for row in range(release.num_rows)
+        if all(float(e[row][0]) <= value <= float(e[row][1]) for e, value in zip(ends, own, strict=True))
+    ]
+
+
+def test_whoever_reads_intervals_picks_among_those_that_hold_a_person(people, tmp_path):
+    unique = people.set_column(2, "disease", pa.array([f"d{i % 60}" for i in range(200)]))
+    one = written(unique, tmp_path / "one.csv", k=4, truthful=True)
+    two = written(unique, tmp_path / "two.csv", k=7, truthful=True, method="mdav")
+    found = by_name(attack(tmp_path / "one.csv", unique, **ROLES, second=tmp_path / "two.csv"))
+    rows = [[holding(person, release.table) for person in unique.to_pylist()] for release in (one, two)]
+    own = unique["disease"].to_pylist()
+    seen = [[{own[row] for row in those} for those in release] for release in rows]
+
+    # Its own record always holds a person, so that all others are what protects it.
+    assert all(i in those for release in rows for i, those in enumerate(release))
+    assert found["nearest", None].after == pytest.approx(np.mean([1 / len(those) for those in rows[0]]))
+    assert found["intersection", "disease"].after == np.mean([len(a & b) == 1 for a, b in zip(*seen, strict=True)])
+    assert "not tried" in found["matching", None].meaning
+    for shown in one.attacks:
+        assert shown.after == pytest.approx(found[shown.name, shown.column].after)
+
+
+def test_missing_values_sets_and_ancestors_are_read_as_they_are_published(tmp_path):
+    rng = np.random.default_rng(3)
+    table = pa.table(
+        {
+            "status": rng.choice(["married", "single", "widowed"], 90).tolist(),
+            "zip": [None if i % 9 == 0 else str(code) for i, code in enumerate(rng.choice([43001, 43002, 50001], 90))],
+            "born": pa.array(rng.integers(0, 9_000, 90), pa.int32()).cast(pa.date32()),
+            "disease": [f"d{i}" for i in range(90)],
+        }
+    )
+    roles = {"quasi_identifiers": ["status", "zip", "born"], "confidential": ["disease"]}
+    settings = {"truthful": True, "missing": "own-value", "columns": {"zip": {"hierarchy": "prefix:2"}}}
+    release = written(table, tmp_path / "r.parquet", **roles, **settings)
+    found = by_name(attack(tmp_path / "r.parquet", table, **roles))
+
+    assert 0 < found["nearest", None].after <= 1 / 5
+    for shown in release.attacks:
+        assert (shown.after is None) == (found[shown.name, shown.column].after is None)
+        assert shown.after is None or shown.after == pytest.approx(found[shown.name, shown.column].after)

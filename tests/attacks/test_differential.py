@@ -5,6 +5,7 @@ import pytest
 
 from shoal.attacks.differential import differential
 from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
+from shoal.columns.coarse import Ranges, Sets
 from shoal.columns.schema import Roles, Schema
 from shoal.partition import partition
 
@@ -67,3 +68,39 @@ def test_a_blind_guess_is_the_value_nearest_to_the_mean_of_the_others_and_the_lo
         right += min(set(x.tolist()), key=lambda value: (abs(value - mean), value)) == x[i]
 
     assert found.blind == pytest.approx(right / 150)
+
+
+def naive_guesses(x, labels, lows, highs):
+    """Guess each value as the lower median of those in the column with which the cell would show the same interval."""
+    shown = sorted(set(lows)), sorted(set(highs))
+    guesses = []
+    for i in range(len(x)):
+        known = [x[j] for j in range(len(x)) if labels[j] == labels[i] and j != i]
+
+        def interval(z, known=known):
+            least, most = min([*known, z]), max([*known, z])
+            return max(low for low in shown[0] if low <= least), min(high for high in shown[1] if high >= most)
+
+        possible = sorted(z for z in x if lows[i] <= z <= highs[i] and interval(z) == (lows[i], highs[i]))
+        guesses.append(possible[(len(possible) - 1) // 2])
+    return np.array(guesses)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ends_of_an_interval_that_the_others_do_not_explain_are_those_of_the_last_record(seed):
+    x = np.random.default_rng(seed).integers(0, 60, 80).astype(float)
+    labels = partition(x[:, None], 4, "mdav") if seed % 2 else np.arange(80) % 20
+    cells = [x[labels == label] for label in labels]
+    lows, highs = np.array([[c.min() // 5 * 5, c.max() // 5 * 5 + 4] for c in cells]).T
+    found = differential(x[:, None], x[:, None], labels, coarse={"0": Ranges(lows, highs, np.zeros(80, dtype=bool))})
+    right = np.abs(naive_guesses(x, labels, lows, highs) - x) <= 0.05 * x.std()
+
+    assert found.recovered == pytest.approx(right.mean())
+    assert found.recovered > differential(x[:, None], ((lows + highs) / 2)[:, None], labels).recovered
+
+
+def test_a_member_of_a_set_that_the_others_do_not_have_is_that_of_the_last_record():
+    x = np.array([1.0, 5.0, 9.0, 2.0, 2.0, 2.0, 7.0, 7.0, 7.0])
+    sets = Sets.of(["{1, 5, 9}", "{2}", "{7}"]).take(np.arange(9) // 3)
+
+    assert differential(x[:, None], x[:, None], np.arange(9) // 3, coarse={"0": sets}).recovered == 1.0

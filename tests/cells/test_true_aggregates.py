@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 from shoal.cells.aggregate import AGGREGATES, Cells, aggregate
-from shoal.columns.grid import grid_of
+from shoal.columns.coarse import read_coarse
+from shoal.columns.coarse.completed import with_coarse_values
+from shoal.columns.coarse.exposure import n_exposed
 from shoal.columns.hierarchy import hierarchy_of
 from shoal.columns.schema import (
     DEFAULT_AGGREGATE,
@@ -23,16 +25,11 @@ from shoal.columns.schema import (
 CELLS = Cells(np.array([0, 0, 0, 1, 1, 1]))
 
 
-def published(values, cells=CELLS, weights=None, **settings):
+def published(values, cells=CELLS, weights=None, k=3, **settings):
     """Return what each cell publishes."""
     table = pa.table({"x": values})
     schema = Schema.of(table.schema, Roles(quasi_identifiers=("x",)), {"x": ColumnSettings(**settings)})
-    column = schema["x"]
-    if column.settings.hierarchy is not None:
-        column = replace(column, hierarchy=hierarchy_of(column.settings.hierarchy, table["x"], "x"))
-    if column.aggregate == "interval":
-        column = replace(column, grid=grid_of(table["x"], column, 3))
-    found = aggregate(table, replace(schema, columns=(column,)), cells, weights)["x"].to_pylist()
+    found = aggregate(table, with_coarse_values(schema, table, k), cells, weights)["x"].to_pylist()
     assert found[0] == found[1] == found[2]
     return [found[0], found[3]]
 
@@ -46,7 +43,7 @@ def test_the_registry_holds_what_a_user_can_ask_for():
 def test_intervals_end_at_multiples_of_the_step():
     assert published([31, 32, 38, 40, 41, 45], aggregate="interval", step=5) == ["[30, 39]", "[40, 49]"]
     assert published([0.31, 0.32, 0.5, 0.7, 0.7, 0.7], aggregate="interval", step=0.1) == [
-        "[0.30, 0.59]",
+        "[0.20, 0.59]",  # two steps from the lowest one hold three records, one does not
         "[0.70, 0.79]",
     ]
     assert published([-7, -3, -1, 0, 1, 2], aggregate="interval", step=5) == ["[-10, -1]", "[0, 4]"]
@@ -55,13 +52,16 @@ def test_intervals_end_at_multiples_of_the_step():
 def test_coded_extremes_leave_intervals_open():
     found = published([20, 20, 23, 70, 90, 90], aggregate="interval", step=10, top=90, bottom=20)
 
-    assert found == ["(-inf, 29]", "[70, inf)"]
+    assert found == ["(-inf, 49]", "[50, inf)"]  # two records beyond a code are too few for an end of their own
+    assert published([20, 20, 20, 70, 90, 90], aggregate="interval", step=10, top=90, bottom=20)[0] == "(-inf, 20]"
 
 
 def test_missing_values_are_part_of_what_is_said():
-    assert published([31, None, 38, None, None, None], aggregate="interval", step=5) == ["[30, 39] or missing", None]
+    ages = {"aggregate": "interval", "step": 5, "k": 2}
+    assert published([31, None, 38, None, None, None], **ages) == ["[30, 39] or missing", None]
     assert published(["a", None, "b", None, None, None], aggregate="set") == ["{a, b, missing}", None]
-    assert published(["43001", None, "43002", "50", None, "50"], aggregate="ancestor", hierarchy="prefix:2") == [
+    zips = {"aggregate": "ancestor", "hierarchy": "prefix:2", "k": 2}
+    assert published(["43001", None, "43002", "50", None, "50"], **zips) == [
         "43* or missing",
         "50 or missing",
     ]
@@ -100,12 +100,43 @@ def test_periods_are_the_finest_that_hold_all_dates_or_the_one_asked_for():
     ]
 
     assert published(days, aggregate="period") == ["2024-05", "2010s"]
-    assert published(apart, aggregate="period") == ["2024-Q2", "2010s/2020s"]
-    assert published(apart, aggregate="period", precision="year") == ["2024", "2015/2022"]
+    assert published(apart, aggregate="period") == ["2024-Q2", "2015-Q1/2022-Q2"]
+    assert published(apart, aggregate="period", precision="year") == ["2024", "2015/2023"]
     assert published(pa.array(days).cast(pa.timestamp("ns")), aggregate="period", precision="quarter") == [
         "2024-Q2",
-        "2012-Q1/2019-Q1",
+        "2010-Q1/2019-Q4",
     ]
+
+
+def test_an_ancestor_that_too_few_have_a_value_below_is_not_published():
+    zips = ["43001", None, None, "43002", "43003", "50001"]
+
+    assert published(zips, aggregate="ancestor", hierarchy="prefix:2", k=3) == ["43*** or missing", "*"]
+    assert published(zips, aggregate="ancestor", hierarchy="prefix:2", k=4) == ["* or missing", "*"]
+
+
+@pytest.mark.parametrize("precision", [None, "month", "quarter", "year", "decade"])
+def test_k_people_have_a_date_in_the_period_at_which_a_range_ends(precision):
+    rng = np.random.default_rng(7)
+    days = [date(1901, 2, 3), *(date(1960 + i % 40, 1 + int(i) % 12, 5) for i in rng.integers(0, 480, 59))]
+    cells, k = rng.permutation(60) // 5, 5
+    settings = {} if precision is None else {"precision": precision}
+    values = pa.chunked_array([days])
+    table = pa.table({"x": values})
+    schema = Schema.of(
+        table.schema, Roles(quasi_identifiers=("x",)), {"x": ColumnSettings(aggregate="period", **settings)}
+    )
+    schema = with_coarse_values(schema, table, k)
+    found = aggregate(table, schema, Cells(cells))["x"]
+    ranges = read_coarse(found, "period")
+
+    assert ranges.holds(values).all()
+    assert n_exposed(found, schema["x"], values, k, None) == 0
+    # Nobody is alone at the century's beginning: the first end holds at least k.
+    months = np.array([day.year * 12 + day.month - 1 for day in days])
+    for low in set(ranges.low):
+        nearest = min((high for high in ranges.high if high >= low), default=np.inf)
+        assert ((low <= months) & (months <= nearest)).sum() >= k
 
 
 def naive_medoid(distances):

@@ -25,7 +25,7 @@ def stopped(place, delay, *arguments, by="SIGINT"):
 @pytest.mark.parametrize(
     ("place", "delay"),
     [
-        ("shoal.table.csv.as_utf8", 0),  # reading
+        ("shoal.table.csv.open_csv", 0),  # reading
         ("shoal.table.csv.infer", 0.02),
         ("shoal.job_checks.prepare", 0),
         ("shoal.cells.grouping.partition", 0.02),  # making cells, in the kernels
@@ -44,6 +44,18 @@ def test_ctrl_c_at_any_moment_leaves_nothing(place, delay, large_file, tmp_path)
     assert "Traceback" not in result.stderr
     assert [secret for secret in SECRETS if secret in result.stderr] == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("place", "by"), [("shoal.files._claim", "SIGINT"), ("shoal.cli.execute.tell", "SIGTERM")])
+def test_a_release_whose_files_get_their_names_is_made_whatever_comes(place, by, csv_file, tmp_path):
+    result = stopped(place, 0, "anonymize", csv_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv", by=by)
+
+    assert result.returncode == 0, result.stderr
+    assert "Stopped" not in result.stderr
+    assert "written           " in result.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("people.csv", "release.csv", "release.csv.public.json", "release.csv.internal.json")
+    }
 
 
 @pytest.mark.parametrize("place", ["shoal.cells.grouping.partition", "shoal.release.aggregate"])
@@ -110,7 +122,8 @@ def stopped_at(module, *words, tmp_path):
     )
 
 
-@pytest.mark.parametrize("module", ["numpy", "shoal._kernels", "click", "shoal.cli.exit_codes", "pyarrow"])
+# Python tells a module that is written in C of an interrupt in an import of its own by another error.
+@pytest.mark.parametrize("module", ["numpy", "secrets", "shoal._kernels", "click", "shoal.cli.exit_codes", "pyarrow"])
 @pytest.mark.parametrize("way", WAYS)
 def test_ctrl_c_while_modules_are_imported_ends_the_command_alike(way, module, tmp_path):
     result = stopped_at(module, *WAYS[way], "inspect", "people.csv", tmp_path=tmp_path)

@@ -187,6 +187,45 @@ def test_the_copy_that_a_killed_process_left_is_removed_by_the_next(csv_file, tm
     assert left == [1, 0]
 
 
+@pytest.mark.parametrize("place", ["absent", "people.csv"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("inspect", "-"),
+        ("anonymize", "people.csv", *RELEASE, "-o", "-", "--manifest", "r.json"),
+        ("audit", "people.csv", *QUASI, "--memory", "1GB"),
+        ("app", "--no-browser"),
+    ],
+)
+def test_a_folder_for_temporary_files_that_cannot_be_used_is_refused(
+    arguments, place, csv_file, in_folder, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", place)
+    result = piped(csv_file.read_bytes(), *arguments)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert is_one_paragraph(result.stderr)
+    assert f"{str(in_folder / place)!r}, which TMPDIR names, cannot be written to" in result.stderr
+    assert [path.name for path in in_folder.iterdir()] == ["people.csv"]
+
+
+def test_a_full_folder_for_temporary_files_is_refused(csv_file, tmp_path):
+    (tmp_path / "full").mkdir()
+    code = (
+        "import resource, shoal.cli\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "shoal.cli.main(['inspect', '-'])"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "full")}
+    command = [sys.executable, "-B", "-c", code]
+    with csv_file.open("rb") as content:
+        done = subprocess.run(command, stdin=content, capture_output=True, text=True, env=environment, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert is_one_paragraph(done.stderr)
+    assert "which TMPDIR names, cannot be written to" in done.stderr
+
+
 def test_a_reader_that_goes_away_leaves_no_manifest(tmp_path):
     write_csv(tmp_path / "people.csv", people())
     command = [

@@ -115,15 +115,54 @@ NUMBERS = st.one_of(
 )
 
 
-@given(NUMBERS, st.integers(1, 6))
-def test_ends_on_the_grid_hold_every_number(numbers, k):
-    values, column = column_of(numbers)
-    grid = grid_of(values, column, k)
-    plain = np.array(numbers, dtype=np.float64)
-    written = [[float(grid.written(int(end))) for end in ends(plain)] for ends in (grid.lows, grid.highs)]
+CODES = st.tuples(st.sampled_from([None, -500, 0]), st.sampled_from([None, 10, 800.5]))
 
-    assert (written[0] <= plain).all()
-    assert (plain <= written[1]).all()
+
+def limited(numbers, bottom, top):
+    """Return numbers as `prepare` leaves them: those beyond a code are the code."""
+    found = numbers if bottom is None else [max(number, bottom) for number in numbers]
+    return found if top is None else [min(number, top) for number in found]
+
+
+@given(NUMBERS, st.integers(1, 6), CODES, st.booleans())
+def test_k_people_are_where_an_interval_ends_and_it_holds_every_number(numbers, k, codes, subjects):
+    bottom, top = (None if code is None else type(numbers[0])(code) for code in codes)
+    numbers = limited(numbers, bottom, top)
+    persons = np.arange(len(numbers)) // 2 if subjects else np.arange(len(numbers))
+    values, column = column_of(numbers, aggregate="interval", bottom=bottom, top=top)
+    grid = grid_of(values, column, k, persons if subjects else None)
+    units = grid.units(values)
+    own = Ranges.of(grid.intervals(units, units))
+
+    assert own.holds(values).all()
+    for low, high in set(zip(own.low, own.high, strict=True)):
+        assert (low, high) == (-np.inf, np.inf) or len(set(persons[(own.low == low) & (own.high == high)])) >= k
+    # Whatever the cell, its interval begins and ends as those of its lowest and highest value alone do.
+    ends = np.sort(units), np.sort(units)[::-1]
+    across = Ranges.of(grid.intervals(np.minimum(*ends), np.maximum(*ends)))
+    assert set(across.low) <= set(own.low)
+    assert set(across.high) <= set(own.high)
+
+
+@given(NUMBERS, st.integers(1, 6), st.randoms())
+def test_ends_do_not_depend_on_the_order_of_records(numbers, k, random):
+    mixed = random.sample(numbers, len(numbers))
+    ends = [grid_of(*column_of(each), k).ends for each in (numbers, mixed)]
+
+    assert repr(ends[0]) == repr(ends[1])
+
+
+def test_an_end_does_not_show_the_outermost_person():
+    """One income of 1,234,567 was published as [4550, 1234599]."""
+    others = [*range(4_560, 90_000, 170)]
+
+    def highest(income):
+        values, column = column_of([*others, income])
+        grid = grid_of(values, column, 5)
+        units = grid.units(values)
+        return grid.intervals(units[:1], units[-1:])[0]
+
+    assert highest(1_234_567) == highest(1_700_000) == "[4000, 1999999]"
 
 
 def test_the_step_follows_the_grain_and_k():
@@ -169,12 +208,12 @@ def test_numbers_that_intervals_cannot_write_are_refused():
 
 def test_a_single_value_is_published_as_it_is_only_if_k_records_share_it():
     def interval(numbers, k):
-        grid = grid_of(*column_of(numbers), k)
-        return int(grid.lows(np.array([7.0]))[0]), int(grid.highs(np.array([7.0]))[0])
+        values, column = column_of(numbers)
+        grid = grid_of(values, column, k)
+        return grid.intervals(*[grid.units(values.drop_null())[:1]] * 2)
 
-    assert interval([7] * 5, 5) == (7, 7)
-    low, high = interval([7] * 4 + [None], 5)
-    assert high > low
+    assert interval([7] * 5, 5) == ["[7, 7]"]
+    assert interval([7] * 4 + [None], 5) == ["(-inf, inf)"]
 
 
 def test_ancestors_of_steps_are_read_as_intervals():

@@ -16,6 +16,7 @@ import shoal
 from block_tables import ROLES, batches, job, multiset, people
 from shoal.blocks.in_process import in_process
 from shoal.disk import disk_release, engine
+from shoal.disk.checked_files import open_checked
 from shoal.disk.scratch import scratch_of
 from shoal.errors import FileError, GuaranteeError, ParameterError
 from shoal.job import Job
@@ -133,7 +134,7 @@ def killed(folder, asked, place="engine.publish"):
 
 def test_the_same_job_continues_after_a_kill_with_the_seed_that_was_drawn(folder, monkeypatch):
     killed(folder, disk_job(folder, seed=None))
-    (drawn,) = (int((folder / name / "seed").read_text()) for name in hidden(folder))
+    (drawn,) = (open_checked(folder / name / "drawn.seed").note for name in hidden(folder))
 
     assert not (folder / "release.parquet").exists()
 
@@ -275,6 +276,16 @@ def test_a_column_has_one_type_also_if_a_block_rounds_to_numbers_beyond_that_of_
 
     assert written.schema.field("a").type == pa.int64()
     assert written["a"].to_numpy().max() == 130
+
+
+def test_a_column_in_the_names_of_folders_is_one_like_others(folder):
+    table = people(700)
+    pq.write_to_dataset(table, folder / "lake", partition_cols=["region"])
+    pq.write_table(
+        table.select([*(name for name in table.column_names if name != "region"), "region"]), folder / "last.parquet"
+    )
+
+    assert made(folder, "lake").equals(made(folder, "last.parquet", "second.parquet"))
 
 
 def test_a_release_does_not_go_into_the_folder_that_is_read(tmp_path):

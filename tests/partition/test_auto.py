@@ -149,3 +149,9 @@ def test_blocks_of_the_largest_numbers_are_cut_as_those_of_small_ones():
     large, small = (cut(Z, 50) for Z in (np.ldexp(X, 1024 - 1) * 1.9, X * 1.9))
 
     assert [block.tolist() for block in large] == [block.tolist() for block in small]
+
+
+@pytest.mark.parametrize("seconds", [1e300, -1, float("inf"), float("nan")])
+def test_a_budget_that_cannot_be_meant_is_refused(seconds):
+    with pytest.raises(ParameterError, match="seconds must be a number from 0 to 1,000,000,000"):
+        partition(np.ones((9, 1)), 3, effort="best", seconds=seconds)

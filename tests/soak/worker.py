@@ -2,8 +2,10 @@
 
 A producer adds entries, bad ones among them. Faults come at random moments: workers are killed, stopped for longer than
 their lease or asked to end; Redis is killed and started again, stopped, out of memory, or drops its connections; the
-consumer group is deleted, and entries that were used are trimmed. In the end every entry must be in the output or the
-side output exactly once, and the output must be, byte for byte, that of a stream to which nothing happened.
+user of the workers loses the right to one command of the scripts after the other; the consumer group is deleted, and
+entries that were used are trimmed. In the end every entry must be in the output or the side output exactly once, and
+the output must be, byte for byte, that of a stream to which nothing happened. Before that, entries of a megabyte have
+to arrive once through the command, with as much memory as the unit of the examples allows.
 
     python tests/soak/worker.py --seconds 1800 --kills 1000 --out benchmarks/results/soak.json
 """
@@ -15,6 +17,8 @@ import multiprocessing
 import os
 import platform
 import random
+import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -31,10 +35,11 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from shoal.errors import ParameterError
 from shoal.stream import Stream
 from shoal.stream.pieces import one_batch
 from shoal.stream.pipe.lines import Form, Reader, Reading, Writer
-from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker
+from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker, scripts
 
 K, LEASE = 5, 0.4
 NAMES = Names("in", "out", "aside")
@@ -51,7 +56,11 @@ FAULTS = {
     "out of memory": 1,
     "group deleted": 1,
     "source trimmed": 2,
+    "right taken": 4,
 }
+RIGHTS = sorted(set(re.findall(r"(?:call|attempt)\('([A-Z]+)'", "".join(map(str, vars(scripts).values())))))
+UNIT = Path(__file__).parents[2] / "examples" / "operations" / "shoal-worker@.service"
+N_LARGE = 600
 
 
 def connected(socket, **options):
@@ -67,14 +76,18 @@ def entry(number):
 
 
 def work(socket, batch, seed):
-    """Be a worker until killed or asked to end."""
+    """Be a worker until killed, asked to end, or denied a command."""
     random.seed(seed)
     logging.disable()
-    with connected(socket) as connection:
+    with connected(socket, username="worker", password="worker") as connection:
         limits = Limits(batch=batch, lease=LEASE, patience=300)
         worker = Worker(connection, Stream(K, **RULES), NAMES, limits=limits)
         signal.signal(signal.SIGTERM, lambda *_: worker.stop())
-        worker.run(0.2)
+        try:
+            worker.run(0.2)
+        except ParameterError as error:
+            if "denied" not in str(error):
+                raise
 
 
 class Server:
@@ -91,10 +104,15 @@ class Server:
     def start(self):
         self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
         while True:
-            with suppress(redis.exceptions.RedisError), connected(self.socket) as connection:
-                connection.ping()
+            with suppress(redis.exceptions.RedisError):
+                self.grant()
                 return
             time.sleep(0.05)
+
+    def grant(self, *less):
+        """Give the user of the workers all rights but these."""
+        with connected(self.socket) as connection:
+            connection.execute_command("ACL", "SETUSER", "worker", "on", ">worker", "~*", "+@all", *less)
 
     def restart(self):
         self.process.kill()
@@ -196,6 +214,11 @@ class Chaos:
             time.sleep(self.rng.uniform(0.1, 0.8))
             connection.config_set("maxmemory", "0")
 
+    def _right_taken(self):
+        self._server.grant(f"-{self.rng.choice(RIGHTS)}")
+        time.sleep(self.rng.uniform(0.1, 0.8))
+        self._server.grant()
+
     def _group_deleted(self):
         with connected(self._server.socket) as connection:
             connection.xgroup_destroy("in", NAMES.group)
@@ -206,6 +229,7 @@ class Chaos:
             connection.xtrim("in", minid=used, approximate=False)
 
     def end(self):
+        self._server.grant()
         with connected(self._server.socket) as connection:
             connection.config_set("maxmemory", "0")
         for process in self.workers:
@@ -252,6 +276,30 @@ def compared(socket, n):
     }
 
 
+def large(n):
+    """Let the command release n entries of a megabyte; return what there is to report."""
+    folder = Path(tempfile.mkdtemp(prefix="soak"))
+    server = Server(folder)
+    roles = ["--quasi", "x,y", "--confidential", "n,text", "-k", str(K), "--delay", "100"]
+    places = ["--redis", f"unix://{server.socket}", "--from", "in", "--to", "out"]
+    try:
+        with connected(server.socket) as connection:
+            for i in range(n):
+                record = {"x": i % 97, "y": i % 31, "n": i, "text": "t" * 1_000_000}
+                connection.xadd("in", {FIELD: json.dumps(record)})
+            subprocess.run([sys.executable, "-m", "shoal.cli", "worker", *places, *roles, "--until-empty"], check=True)
+            numbers, last = Counter(), "-"
+            while page := connection.xrange("out", last, count=10):
+                numbers.update(json.loads(fields[FIELD])["n"] for _, fields in page)
+                last = b"(" + page[-1][0]
+        used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
+        return {"entries": n, "released_once": sum(count == 1 for count in numbers.values()), "megabytes_used": used}
+    finally:
+        server.process.kill()
+        server.process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def soak(seconds, kills, seed, rate):
     """Run until the time is up and there were enough kills, or for twice that time; return what there is to report."""
     folder = Path(tempfile.mkdtemp(prefix="soak"))
@@ -288,7 +336,8 @@ def main():
     parser.add_argument("--rate", type=float, default=300, help="entries per second")
     parser.add_argument("--out", type=Path, help="JSON file for the result")
     given = parser.parse_args()
-    found = soak(given.seconds, given.kills, given.seed, given.rate)
+    megabytes = large(N_LARGE)
+    found = {**soak(given.seconds, given.kills, given.seed, given.rate), "large": megabytes}
     print(json.dumps(found, indent=1))
     if given.out is not None:
         about = {
@@ -299,7 +348,9 @@ def main():
         }
         given.out.write_text(json.dumps({**about, **found}, indent=1) + "\n", encoding="utf-8")
     good = found["as_if_nothing_had_happened"] and not found["lost"] and not found["doubled"]
-    sys.exit(0 if good and found["smallest_cell"] >= K else 1)
+    allowed = 1024 * int(re.search(r"MemoryMax=(\d+)G", UNIT.read_text())[1])
+    fits = megabytes["released_once"] == N_LARGE and megabytes["megabytes_used"] < allowed
+    sys.exit(0 if good and fits and found["smallest_cell"] >= K else 1)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def test_other_errors_of_spark_stay_as_they_are(errors):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_waits_until_java_has_started_since_java_would_be_left_behind(monkeypatch, number):
+def test_a_signal_waits_until_java_has_started_since_java_would_be_left_behind(errors, monkeypatch, number):
     steps = []
 
     class Builder:
@@ -114,7 +114,7 @@ def test_a_signal_waits_until_java_has_started_since_java_would_be_left_behind(m
         steps.append("stopped")
         raise KeyboardInterrupt
 
-    spark = types.SimpleNamespace(getActiveSession=lambda: None, builder=Builder())
+    spark = types.SimpleNamespace(active=lambda: raised("none"), builder=Builder())
     monkeypatch.setitem(sys.modules, "pyspark.sql", types.SimpleNamespace(SparkSession=spark))
     monkeypatch.setattr(sessions, "check_java", lambda: None)
     before = signal.signal(number, stopped)

@@ -3,11 +3,16 @@
 import importlib
 import json
 import os
+import secrets
+import signal
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +26,12 @@ from shoal import LDiversity, TCloseness
 from shoal.blocks import blueprint
 from shoal.blocks.in_process import in_process
 from shoal.disk.recounting import audit_on_disk
-from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError
-from shoal.spark import engine, parquet_folder
+from shoal.errors import DatabaseError, FileError, GuaranteeError, ParameterError, SchemaError
+from shoal.spark import catalogue_table, engine, parquet_folder, sessions
 from shoal.spark import spark_release as release_module
 from shoal.spark.spark_release import execute_job
+from shoal.table.batches import open_batches
+from waits import wait_until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -137,6 +144,25 @@ def test_the_written_order_follows_published_values_alone(written):
         assert ages != sorted(ages)
 
 
+def test_the_files_do_not_depend_on_the_order_of_the_input(spark, written, lake, tmp_path):
+    table = pq.read_table(lake)
+    order = np.random.default_rng(8).permutation(N)
+    pq.write_table(table.take(pa.array(order)), tmp_path / "shuffled.parquet", row_group_size=100)
+    with execute_job(VISITS, spark.read.parquet(str(tmp_path / "shuffled.parquet"))) as other:
+        other.write(str(tmp_path / "other"), partition_by=["region"])
+
+    assert public_content(written) == public_content(tmp_path / "other")
+
+
+def public_content(path):
+    """Return the bytes of the files of a release, and its public manifest, without the random names of the files."""
+    manifest = json.loads(Path(f"{path}.public.json").read_text())
+    files = sorted(path.rglob("part-*.parquet"))
+    assert sorted(manifest.pop("files")) == [str(file.relative_to(path)) for file in files]
+    del manifest["output_sha256"]
+    return [file.read_bytes() for file in files], manifest
+
+
 def test_a_path_that_exists_is_refused_and_left_alone(release, tmp_path):
     (tmp_path / "release").mkdir()
     with pytest.raises(FileError, match=r"exists\. Choose another path, or overwrite it: force=True"):
@@ -160,10 +186,232 @@ def test_force_replaces_a_release_and_nothing_else_does(release, tmp_path):
 def test_files_that_do_not_hold_the_release_are_removed(release, tmp_path, monkeypatch):
     whole = parquet_folder.Folder.read
     monkeypatch.setattr(parquet_folder.Folder, "read", lambda folder, schema: whole(folder, schema).limit(N - 1))
-    with pytest.raises(GuaranteeError, match=r"do not hold the records that were recounted\. They were removed"):
+    with pytest.raises(GuaranteeError, match=r"does not hold the records that were recounted\. It was removed"):
         release.write(str(tmp_path / "release"), report=str(tmp_path / "report.html"))
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_input_is_never_overwritten(release, lake):
+    before = {file.name: file.read_bytes() for file in lake.iterdir()}
+    with pytest.raises(FileError, match=r"holds the input, which would be lost"):
+        release.write(str(lake), force=True)
+
+    assert {file.name: file.read_bytes() for file in lake.iterdir()} == before
+
+
+@pytest.fixture
+def database(spark, tmp_path, monkeypatch):
+    """Return the name of an empty database; files are written beside it."""
+    monkeypatch.chdir(tmp_path)
+    name = f"lake_{secrets.token_hex(4)}"
+    spark.sql(f"CREATE DATABASE {name} LOCATION '{tmp_path / name}'")
+    yield name
+    spark.sql(f"DROP DATABASE {name} CASCADE")
+
+
+def tables_in(spark, database):
+    return [row.tableName for row in spark.sql(f"SHOW TABLES IN {database}").collect()]
+
+
+def manifest_in(spark, table):
+    return json.loads(spark.sql(f"SHOW TBLPROPERTIES {table} ('shoal.manifest')").collect()[0].value)
+
+
+def test_a_release_becomes_a_table_of_the_catalogue_with_its_manifests(spark, release, on_disk, database, tmp_path):
+    paths = release.write(to_table=f"{database}.people", partition_by=["region"], json="report.json")
+    table = spark.table(f"{database}.people")
+    public, internal = manifest_in(spark, f"{database}.people"), json.loads(Path("people.internal.json").read_text())
+
+    assert paths == ["report.json", "people.internal.json"]
+    assert tables_in(spark, database) == ["people"]
+    assert {each.name for each in (tmp_path / database).iterdir()} == {"people"}
+    assert multiset(table.select(*on_disk.column_names).toArrow()) == multiset(on_disk)
+    assert public["verdict"]["holds"] is True
+    assert public["output_sha256"] == internal["output_sha256"] == json.loads(Path("report.json").read_text())["sha256"]
+    assert "seed" not in public["job"]
+    assert internal["job"]["seed"] == 7
+    assert Path("people.internal.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_table_that_exists_is_replaced_when_asked_and_a_view_or_the_input_never(spark, release, lake, database):
+    spark.sql(f"CREATE TABLE {database}.people USING parquet AS SELECT 'old' AS age")
+    spark.sql(f"CREATE VIEW {database}.view AS SELECT 1 AS age")
+    spark.sql(f"CREATE TABLE {database}.visits USING parquet LOCATION '{lake}'")
+    for name, force, words in [
+        ("people", False, r"exists\. Choose another name, or overwrite it: force=True"),
+        ("view", True, "exists as a view"),
+        ("visits", True, "is the input, which would be lost"),
+    ]:
+        with pytest.raises(DatabaseError, match=words):
+            release.write(to_table=f"{database}.{name}", force=force)
+    assert [row.age for row in spark.table(f"{database}.people").collect()] == ["old"]
+    assert not list(Path().glob("*.json"))
+    release.write(to_table=f"{database}.people", force=True)
+
+    assert spark.table(f"{database}.people").count() == N
+    assert sorted(tables_in(spark, database)) == ["people", "view", "visits"]
+
+
+def test_a_table_that_does_not_hold_the_release_is_dropped_and_the_old_one_stays(
+    spark, release, database, tmp_path, monkeypatch
+):
+    spark.sql(f"CREATE TABLE {database}.people USING parquet AS SELECT 'old' AS age")
+    whole = catalogue_table.CatalogueTable.read
+    monkeypatch.setattr(catalogue_table.CatalogueTable, "read", lambda *given: whole(*given).limit(N - 1))
+    with pytest.raises(GuaranteeError, match="does not hold the records that were recounted"):
+        release.write(to_table=f"{database}.people", force=True)
+
+    assert [row.age for row in spark.table(f"{database}.people").collect()] == ["old"]
+    assert [each.name for each in tmp_path.rglob("*") if "shoal" in each.name or each.suffix == ".json"] == []
+
+
+def test_a_rename_that_loses_records_is_undone(spark, database):
+    spark.sql(f"CREATE TABLE {database}.people USING parquet AS SELECT 'old' AS age")
+    table = catalogue_table.CatalogueTable(spark, f"{database}.people")
+    table.write(spark.range(4), [], force=True)
+
+    def check():
+        assert table.read(spark.range(0).schema).count() == 5
+
+    with pytest.raises(AssertionError, match="4 == 5"):
+        table.commit(check)
+    table.remove()
+
+    assert [row.age for row in spark.table(f"{database}.people").collect()] == ["old"]
+    assert tables_in(spark, database) == ["people"]
+
+
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [({}, "Give one of them"), ({"path": "a", "to_table": "b"}, "Give one"), ({"to_table": "a..b"}, "not the name")],
+)
+def test_a_release_goes_to_one_place_that_has_a_name(release, places, words):
+    with pytest.raises(ParameterError, match=words):
+        release.write(**places)
+
+
+def test_a_job_does_not_ignore_what_only_databases_have():
+    asked = job(engine="spark", output={"path": "release", "to_table": "people"})
+    with pytest.raises(ParameterError, match=r"to_table and to_format have no effect.*release\.write"):
+        shoal.run(asked, "nowhere")
+
+
+def persisted(spark):
+    return spark.sparkContext._jsc.sc().getPersistentRDDs().size()
+
+
+def test_a_job_of_which_an_executor_dies_leaves_nothing_persisted(spark, monkeypatch):
+    before = persisted(spark)
+    monkeypatch.setattr(engine, "publish", lambda *_: os._exit(1))
+    with pytest.raises(Exception, match="Python worker exited unexpectedly"):
+        shoal.spark.anonymize(spark.range(9), k=3, quasi_identifiers="id", seed=1)
+
+    assert persisted(spark) == before
+
+
+@pytest.mark.parametrize("place", ["folder", "table"])
+def test_an_executor_that_dies_while_it_writes_leaves_nothing_behind(
+    spark, release, database, tmp_path, monkeypatch, place
+):
+    dying = release.table.mapInArrow(lambda _: os._exit(1), release.table.schema)
+    monkeypatch.setattr(type(release), "_sorted", lambda *_: dying)
+    target = {"path": str(tmp_path / "release")} if place == "folder" else {"to_table": f"{database}.people"}
+    with pytest.raises(Exception, match="Python worker exited unexpectedly"):
+        release.write(**target)
+
+    assert tables_in(spark, database) == []
+    assert [each.name for each in tmp_path.rglob("*") if each.name != database] == []
+
+
+def test_ctrl_c_cancels_the_job_that_writes_and_nothing_is_written_later(spark, release, tmp_path, monkeypatch):
+    slow = release.table.mapInArrow(waiting(tmp_path / "begun"), release.table.schema)
+    monkeypatch.setattr(type(release), "_sorted", lambda *_: slow)
+    with pytest.raises(KeyboardInterrupt), interrupted(tmp_path / "begun"):
+        release.write(str(tmp_path / "release"))
+
+    wait_until(lambda: not running(spark))
+    # A task that was cancelled may leave its own temporary file.
+    files = [each for each in (tmp_path / "release").rglob("*") if each.is_file()]
+    assert [each for each in files if "_temporary" not in each.parts] == []
+
+
+def test_ctrl_c_cancels_the_job_whose_result_is_collected(spark, tmp_path):
+    slow = spark.range(30).mapInArrow(waiting(tmp_path / "begun"), "id long")
+    with pytest.raises(KeyboardInterrupt), interrupted(tmp_path / "begun"):
+        shoal.spark.anonymize(slow, k=2, quasi_identifiers="id")
+
+    wait_until(lambda: not running(spark))
+
+
+def waiting(begun):
+    """Return a function that makes a file when it has begun, and waits for another before it passes on batches."""
+
+    def wait(batches):
+        for batch in batches:
+            begun.touch()
+            while not begun.with_name("ended").exists():
+                time.sleep(0.05)
+            yield batch
+
+    return wait
+
+
+@contextmanager
+def interrupted(begun):
+    """Send Ctrl-C once a file is there, without Spark's own handler, as in a notebook."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt():
+        wait_until(begun.exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = Thread(target=interrupt)
+    sender.start()
+    try:
+        yield
+    finally:
+        sender.join()
+        begun.with_name("ended").touch()  # a task that is cancelled waits for its Python worker
+        signal.signal(signal.SIGINT, before)
+
+
+def running(spark):
+    """Return how many tasks run, those that are cancelled included."""
+    return spark.sparkContext._jsc.sc().statusStore().executorList(True).apply(0).activeTasks()
+
+
+def jobs_of(spark):
+    """Return description and group of the jobs that Spark's user interface shows, the latest first."""
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    found = (jobs.apply(place) for place in range(jobs.size()))
+    return [
+        tuple(value.get() if value.isDefined() else None for value in (j.description(), j.jobGroup())) for j in found
+    ]
+
+
+def test_jobs_carry_the_name_of_their_stage(spark, written):
+    shown = jobs_of(spark)
+    ours = {f"shoal: {stage}" for stage in STAGES}
+
+    assert ours <= {description for description, _ in shown}
+    assert {group for description, group in shown if description in ours} == {"shoal"}
+    assert {spark.sparkContext.getLocalProperty(f"spark.{name}") for name in ("job.description", "jobGroup.id")} == {
+        None
+    }
+
+
+STAGES = (
+    "fit",
+    "assign",
+    "solve",
+    "border round 1",
+    "publish",
+    "recount",
+    "write",
+    "recount what was written",
+    "publish what was written",
+)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +420,19 @@ def test_files_that_do_not_hold_the_release_are_removed(release, tmp_path, monke
 def test_a_folder_is_split_by_published_columns_only(release, split, words, tmp_path):
     with pytest.raises(ParameterError, match=words):
         release.write(str(tmp_path / "release"), partition_by=split)
+
+
+def test_names_of_folders_are_read_as_the_engine_disk_reads_them(spark, tmp_path):
+    first = "year=02024/share=1.5/day=2020-01-01/code=a%2Fb"
+    second = "year=__HIVE_DEFAULT_PARTITION__/share=2/day=2021-02-03/code=1"
+    for number, name in enumerate((first, second)):
+        (tmp_path / name).mkdir(parents=True)
+        pq.write_table(pa.table({"number": [number]}), tmp_path / name / "a.parquet")
+    theirs = spark.read.parquet(str(tmp_path)).toArrow().sort_by("number")
+    ours = pa.concat_tables(open_batches(tmp_path).read()).sort_by("number")
+
+    assert ours.to_pydict() == theirs.to_pydict()
+    assert ours.schema.types == theirs.schema.types
 
 
 def test_a_partitioned_lake_becomes_a_partitioned_release(spark, tmp_path, monkeypatch):
@@ -265,12 +526,28 @@ def test_values_that_a_worker_refuses_are_refused_on_the_driver(spark):
         shoal.spark.anonymize(frame, k=2, quasi_identifiers=["a", "b"])
 
 
+def test_a_session_of_the_user_stays_as_it_is(spark, monkeypatch):
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "of-the-user")
+    before, found = spark.conf.getAll, []
+    finder = Thread(target=lambda: found.append(sessions.session()))
+    finder.start()
+    finder.join()
+    used = sessions.at_work(found[0], lambda: spark.sparkContext.pythonExec)
+
+    assert used == sys.executable
+    assert found[0] is spark
+    assert spark.conf.getAll == before
+    assert spark.sparkContext.pythonExec == "of-the-user"
+
+
 @pytest.mark.parametrize("spark", ["local[1]"], indirect=True)
 def test_one_core_runs_the_same_job_file_and_writes_the_same_records(spark, lake, on_disk, tmp_path):
     file, path = tmp_path / "job.toml", tmp_path / "release.parquet"
     files = {"input": {"path": str(lake)}, "output": {"path": str(path)}, "engine": "spark"}
     file.write_text(shoal.Job.of(**{**VISITS.model_dump(), **files}).to_toml())
     told = []
+    spark.sparkContext.setJobGroup("mine", "my job")
     release = shoal.run(file, save_job=tmp_path / "saved.toml", progress=lambda *done: told.append(done))
     audited = audit_on_disk(path, quasi_identifiers=list(release.verdict.quasi_identifiers), k=5)
 
@@ -280,6 +557,8 @@ def test_one_core_runs_the_same_job_file_and_writes_the_same_records(spark, lake
     assert shoal.Job.load(tmp_path / "saved.toml").seed == 7
     assert told == sorted(told)
     assert (told[0], told[-1]) == ((0, N), (N, N))
+    assert {group for description, group in jobs_of(spark) if description != "my job"} == {"mine"}
+    assert spark.sparkContext.getLocalProperty("spark.job.description") == "my job"
 
 
 @pytest.mark.parametrize("spark", ["cluster"], indirect=True)
@@ -314,19 +593,28 @@ for setting in SETTINGS.items():
 spark = builder.getOrCreate()
 with execute_job(shoal.job.Job.load(job), spark.createDataFrame(pq.read_table(source))) as release:
     release.write(target)
+    release.write(to_table="people", manifest="people.json")
+    print(spark.table("people").count(), spark.getTags())
 spark.stop()
 """
 
 
-def test_spark_connect_publishes_the_same_records(connect_settings, tmp_path):
+def test_spark_connect_publishes_the_same_records_and_tags_its_jobs(connect_settings, tmp_path):
     table, asked = people(N), job()
     pq.write_table(table, tmp_path / "people.parquet")
     (tmp_path / "job.toml").write_text(asked.to_toml())
     paths = [str(tmp_path / name) for name in ("job.toml", "people.parquet", "release")]
-    script = CONNECTED.replace("SETTINGS", repr(connect_settings))
+    (tmp_path / "events").mkdir()
+    log = {"enabled": "true", "dir": str(tmp_path / "events"), "rolling.enabled": "false", "compress": "false"}
+    settings = {**connect_settings, **{f"spark.eventLog.{name}": value for name, value in log.items()}}
+    script = CONNECTED.replace("SETTINGS", repr(settings))
     # Another process: a session of Spark Connect cannot be beside one without it.
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run([sys.executable, "-c", script, *paths], env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-c", script, *paths]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
     assert multiset(pq.read_table(paths[-1])) == multiset(in_process(asked, [table]).published)
+    assert done.stdout.splitlines()[-1] == f"{N} set()"
+    events = "".join(file.read_text() for file in (tmp_path / "events").iterdir())
+    assert [stage for stage in STAGES if f"shoal: {stage}" not in events] == []

@@ -3,6 +3,8 @@
 import json
 import logging
 import re
+import shutil
+import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -12,11 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from shoal import Job, ParameterError, cli, run
+from shoal.cli import stream as stream_command
 from shoal.models import LDiversity
 from shoal.stream import Stream, monitor
 from shoal.stream.logs import logging_to_stderr
 from shoal.stream.monitor import Monitor, Status
 from shoal.stream.of_job import stream_of
+from shoal.stream.pipe import Pipe
 
 SAMPLE = re.compile(r'shoal_[a-z_]+(\{[a-z]+="[a-z-]+"\})? -?[0-9.e+-]+')
 
@@ -72,6 +76,18 @@ def test_the_age_of_the_oldest_tuple_is_that_by_the_clock_of_the_stream():
     now.turn(Status.WORKING, after_some_tuples())
 
     assert "shoal_oldest_tuple_age_seconds 30\n" in monitor.exposition(now.figures, 130.0)
+
+
+def test_the_age_grows_also_after_the_clock_was_set_back(watched):
+    now = [5000.0]
+    stream = Stream(3, delay=4, quasi_identifiers=["x"], clock=lambda: now[0])
+    stream.push(pa.table({"x": [1.0]}), now=stream.clock())
+    now[0] = 100.0
+    watched.turn(Status.WORKING, stream)
+    asked(watched, "/metrics")
+    now[0] = 130.0
+
+    assert "shoal_oldest_tuple_age_seconds 30\n" in asked(watched, "/metrics")[1]
 
 
 def test_ready_is_who_works_and_healthy_who_turns(watched, monkeypatch):
@@ -184,6 +200,58 @@ def test_the_pipe_takes_a_job_file_and_logs_json_without_values(tmp_path):
     refused = CliRunner().invoke(cli.main, list(map(str, [*arguments, "--log", "json"])))
     assert refused.exit_code == 2
     assert json.loads(refused.stderr)["event"] == "failed"
+
+
+@pytest.mark.parametrize("log", [["--log", "json"], ["--log=json"]])
+@pytest.mark.parametrize(
+    ("wrong", "words", "code"),
+    [
+        (["-k", "two"], "'two' is not a valid integer", 2),
+        (["--bogus"], "No such option", 2),
+        (["-k", "3", "--quasi", "x"], "when a tuple is due", 2),
+        (["-k", "3", "--quasi", "x", "--delay", "9", "-i", "absent"], "cannot be read", 2),
+    ],
+)
+def test_a_refusal_is_an_event_where_events_are_json(wrong, words, code, log):
+    done = CliRunner().invoke(cli.main, ["stream", *log, *wrong])
+    event = json.loads(done.stderr)
+
+    assert done.exit_code == event["exit_code"] == code
+    assert (event["event"], event["level"]) == ("failed", "error")
+    assert words in event["reason"]
+
+
+def test_a_fault_is_an_event_where_events_are_json_and_so_is_progress(tmp_path, monkeypatch):
+    (tmp_path / "in").write_text('{"x": 1}\n' * 9)
+    command = ["stream", "-k", "3", "--quasi", "x", "--delay", "9", "-i", str(tmp_path / "in"), "--log", "json"]
+    monkeypatch.setattr(stream_command, "watch_every", lambda _, tell: lambda summary: tell(summary, 1.0))
+    done = CliRunner().invoke(cli.main, [*command, "--stats"])
+
+    assert {json.loads(line)["event"] for line in done.stderr.splitlines()} == {"progress", "ended"}
+    monkeypatch.setattr(Pipe, "run", lambda pipe: 1 / 0)
+    done = CliRunner().invoke(cli.main, command)
+
+    assert done.exit_code == 70
+    assert "ZeroDivisionError" in json.loads(done.stderr)["reason"]
+
+
+def test_every_metric_names_its_stream():
+    names = {"stream": 'a"b\\c\n', "group": "shoal"}
+    one = Monitor(labels=names)
+    one.turn(Status.WORKING, after_some_tuples(), 0.25, lag_entries=7)
+    samples = [line for line in monitor.exposition(one.figures, 0.0).splitlines() if not line.startswith("#")]
+
+    assert all('{stream="a\\"b\\\\c\\n",group="shoal"' in sample for sample in samples)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool on this machine")
+def test_prometheus_reads_the_metrics():
+    one = Monitor(labels={"stream": 'a "b"\n', "group": "shoal"})
+    one.turn(Status.WORKING, after_some_tuples(), 0.25, lag_entries=7, pending_entries=2, lost_entries_total=0)
+    text = monitor.exposition(one.figures, 130.0)
+    checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_a_job_says_everything_once(tmp_path):

@@ -229,6 +229,50 @@ def test_one_subject_spelled_in_several_ways_is_one_subject(tmp_path):
         assert "could not be released" in said
 
 
+SPELLED = [
+    [b'{"x":1,"y":[2]}', b'{"y": [2.0], "x": 1e0}', b'{"x":1,"y":[2],"z":null}'],
+    [b'{"\\u00c4":"a"}', '{"Ä":"a "}'.encode()],
+    [b"1", b"1.0", b'"1"'],
+    [b'"flu"', b'"flu "', b'"fl\\u0075"'],
+    [b'""', b"null", b'" "'],
+    [b"10000000000000001", b"1.0000000000000001e16"],
+]
+
+
+@pytest.mark.parametrize("spellings", SPELLED)
+@pytest.mark.parametrize(
+    "rule", [("--subject", "who", "--other", "d"), ("--confidential", "d", "--l-diversity", "d=2")]
+)
+def test_one_value_spelled_in_several_ways_is_one_value(rule, spellings, tmp_path):
+    roles = rule if "who" in rule else (*rule, "--drop", "who")
+    text = b"".join(b'{"who":%s,"d":%s,"x":%d}\n' % (value, value, i) for i, value in enumerate(spellings * 4))
+    code, out, said = here(tmp_path, "-k", 2, "--delay", 5, "--quasi", "x", *roles, text=text)
+
+    assert (code, out) == (0, b""), said
+
+
+def test_a_value_that_has_to_differ_leaves_as_it_is_spelled(tmp_path):
+    values = [b'{"b": 1.50,"a":"\\u00c4"}', b"1.0", b'"1e0"', b"null"] * 3
+    text = b"".join(b'{"x":%d,"d":%s}\n' % (i, value) for i, value in enumerate(values))
+    options = ("-k", 2, "--delay", 5, "--quasi", "x", "--confidential", "d", "--l-diversity", "d=2")
+    code, out, said = here(tmp_path, *options, text=text)
+
+    assert code == 0, said
+    assert sorted(line.partition(b'"d":')[2][:-1] for line in out.splitlines()) == sorted(values)
+
+
+def test_fields_of_csv_that_look_alike_are_one_value(tmp_path):
+    text = "x,d\n" + "".join(f"{i},{d}\n" for i, d in enumerate(["Zürich", "Zu\u0308rich ", "Zürich"] * 4))
+    options = ("-k", 2, "--delay", 5, "--quasi", "x", "--confidential", "d", "--l-diversity", "d=2", "--csv")
+    code, out, said = here(tmp_path, *options, text=text.encode())
+
+    assert (code, out) == (0, b"x,d\n"), said
+    odd = "x,d\n" + "".join(f"{i},{d}\n" for i, d in enumerate(["null", "01", '"""a"""', "\\u00c4"] * 4))
+    code, out, said = here(tmp_path, *options, text=odd.encode())
+
+    assert (code, len(out.splitlines())) == (0, 17), said
+
+
 def test_every_kind_of_column_goes_through_the_pipe(tmp_path):
     rng = np.random.default_rng(3)
     records = [

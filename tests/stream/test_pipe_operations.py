@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from shoal import cli
 from shoal.errors import InputError, OutageError, ParameterError
 from shoal.stream import Stream
+from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pipe import loop, source
 from shoal.stream.pipe.ends import Ends
 from shoal.stream.pipe.lines import LINE, Form, Reading
@@ -132,9 +133,10 @@ def test_a_bad_first_line_leaves_the_old_output_and_makes_no_new_one(ending, tmp
     assert not new.exists()
 
 
-def test_tuples_grow_old_also_while_blank_and_bad_lines_keep_coming(tmp_path):
+@pytest.mark.parametrize("line", [b"\n", b"nonsense\n", b'{"x":null,"n":0}\n', b'{"n":'])
+def test_tuples_grow_old_also_while_lines_keep_coming_that_are_none(line, tmp_path):
     end, begin = os.pipe()
-    out, clock, left = tmp_path / "out", iter(range(1000)), iter([b"\n", b"nonsense\n"] * 30)
+    out, clock, left = tmp_path / "out", iter(range(1000)), iter([line] * 60)
 
     def keep_busy(summary):
         if not summary.n_in:  # the source has not read yet, however long that takes
@@ -344,6 +346,99 @@ def test_with_a_checkpoint_a_bad_line_can_be_corrected_and_the_stream_goes_on(tm
     pipe(ends=ends, on_error="fail").run()
 
     assert sorted(numbers_in((tmp_path / "out").read_bytes())) == list(range(60))
+
+
+KILLED = """
+import os, signal, sys
+from shoal.cli import main
+from shoal.stream.pipe import checkpoint, loop
+places = {"before the first state": (checkpoint.Checkpoint, "save"), "after the first lines": (loop.Pipe, "_turn")}
+place = places[sys.argv.pop(1)]
+setattr(*place, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+main(prog_name="shoal")
+"""
+
+
+@pytest.mark.parametrize(("place", "form"), [("before the first state", ()), ("after the first lines", ("--csv",))])
+def test_a_run_killed_before_its_first_checkpoint_goes_on_with_the_same_command(place, form, tmp_path):
+    (tmp_path / "in").write_bytes(
+        b"x,n\n" + b"".join(b"%d,%d\n" % (i % 7, i) for i in range(50)) if form else lines(50)
+    )
+    places = [f"{option}={tmp_path / option[2:]}" for option in ("--side", "--output", "--checkpoint")]
+    command = [*OPTIONS, *form, "-i", str(tmp_path / "in"), *places]
+    killed = subprocess.run([sys.executable, "-c", KILLED, place, "stream", *command], check=False)
+    assert killed.returncode == -9
+    assert (tmp_path / "output").exists()
+    done = CliRunner().invoke(cli.main, ["stream", *command])
+    plain = CliRunner().invoke(cli.main, ["stream", *OPTIONS, *form, "-i", str(tmp_path / "in")])
+
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "output").read_bytes() == plain.stdout_bytes
+    assert stat.S_IMODE((tmp_path / "side").stat().st_mode) == 0o600
+    assert not (tmp_path / "checkpoint" / "stream.state").exists()
+
+
+def test_a_run_that_is_refused_leaves_no_checkpoint_behind(tmp_path):
+    (tmp_path / "in").write_bytes(b"x,n\n1,2\n")
+    places = ("-i", tmp_path / "in", "-o", tmp_path / "out", "--checkpoint", tmp_path / "state")
+
+    assert invoke(*places).exit_code == 65
+    assert not (tmp_path / "out").exists()
+    assert invoke(*places, "--csv").exit_code == 0
+
+
+def test_a_csv_stopped_before_its_first_tuple_has_its_header_once(tmp_path, monkeypatch):
+    ends = Ends(str(tmp_path / "in"), str(tmp_path / "out"), checkpoint=tmp_path / "state")
+    for text in (b"x,n\n", b"0,0\n1,1\n2,2\n", b"3,3\n"):
+        with open(tmp_path / "in", "ab") as file:
+            file.write(text)
+        one = pipe(Form.CSV, ends)
+        monkeypatch.setattr(one._source, "was_cut", text != b"3,3\n")  # as where a signal comes after the last byte
+        one.run()
+
+    assert (tmp_path / "out").read_bytes().splitlines() == [b"x,n", b"0.5,0", b"0.5,1", b"2.5,2", b"2.5,3"]
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 20])
+@pytest.mark.parametrize("form", Form)
+def test_a_byte_order_mark_is_no_part_of_the_first_line(form, chunk, tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "CHUNK", chunk)
+    text = lines(9) if form is Form.NDJSON else b"x,n\n" + b"".join(b"%d,%d\n" % (i % 7, i) for i in range(9))
+    outputs = []
+    for mark in (b"", b"\xef\xbb\xbf"):
+        (tmp_path / "in").write_bytes(mark + text)
+        one = pipe(form, Ends(str(tmp_path / "in"), str(tmp_path / "out"), force=True), on_error="fail")
+        one.run()
+        outputs.append((tmp_path / "out").read_bytes())
+
+        assert one._n_bytes == len(mark + text)
+    assert outputs[0] == outputs[1]
+
+
+def test_a_pipe_behind_a_slow_consumer_is_alive(tmp_path, monkeypatch):
+    (tmp_path / "in").write_bytes(lines(20_000))
+    end, begin = os.pipe()
+    watched = Monitor(0)
+    stream = Stream(2, quasi_identifiers=["x"], other=["n"], delay=4, tracked=[LINE])
+    ends = Ends(str(tmp_path / "in"), f"/dev/fd/{begin}", drain=0.0)
+    one = Pipe(stream, Reading(stream.rules, Form.NDJSON), ends, monitor=watched)
+    beats = []
+
+    def look_while_the_consumer_is_stuck():
+        wait_until(lambda: watched.figures.status is Status.BLOCKED)
+        for _ in range(2):
+            last = watched._turned
+            wait_until(lambda last=last: watched._turned > last)
+            beats.append((watched._answer("/health")[0], watched._answer("/ready")[0]))
+        os.close(end)
+
+    threading.Thread(target=look_while_the_consumer_is_stuck).start()
+    ending = one.run()
+    watched.close()
+    os.close(begin)
+
+    assert ending is Ending.CLOSED
+    assert beats == [(200, 503)] * 2
 
 
 @pytest.mark.parametrize("cut", [100, 7, 1 << 20])

@@ -1,12 +1,11 @@
 import json
 import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -14,84 +13,16 @@ from click.testing import CliRunner
 
 from shoal import cli
 from shoal.errors import InputError, OutageError, ParameterError
-from shoal.stream import Stream
+from shoal.stream.monitor import Status
 from waits import LIMIT, wait_until
 
 redis = pytest.importorskip("redis")
 
-from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker  # noqa: E402 - only where redis is installed
+from redis_streams import NAMES, aside, by_object, fill, running, use_up, worker_on, written  # noqa: E402 - only with redis
+from shoal.stream.redis_worker import FIELD, Limits, Names  # noqa: E402
 from shoal.stream.redis_worker.replies import FencedError  # noqa: E402
 
-NAMES = Names("in", "out", "aside")
-RULES = {"quasi_identifiers": ["x", "y"], "confidential": ["n"], "delay": 40}
 KILLS = int(os.environ.get("SHOAL_KILLS", "6"))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    if shutil.which("redis-server") is None:
-        pytest.skip("no redis-server on this machine")
-    folder = tmp_path_factory.mktemp("redis")
-    socket = str(folder / "socket")
-    command = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        try:
-            wait_until(lambda: answers(socket))
-            yield socket
-        finally:
-            process.terminate()
-
-
-def answers(socket):
-    with redis.Redis(unix_socket_path=socket) as connection, suppress(redis.exceptions.ConnectionError):
-        return connection.ping()
-
-
-@pytest.fixture
-def connection(server):
-    with redis.Redis(unix_socket_path=server) as connection:
-        connection.flushall()
-        yield connection
-
-
-def fill(connection, n, seed=0):
-    rng = np.random.default_rng(seed)
-    records = [{"x": float(x), "y": float(y), "n": i} for i, (x, y) in enumerate(rng.random((n, 2)).round(4))]
-    with connection.pipeline() as pipeline:
-        for record in records:
-            pipeline.xadd("in", {FIELD: json.dumps(record)})
-        pipeline.execute()
-    return records
-
-
-def written(connection, name="out"):
-    return [json.loads(fields[FIELD]) for _, fields in connection.xrange(name)]
-
-
-def by_object(records, k=5, **rules):
-    import pyarrow as pa
-
-    stream = Stream(k, **{**RULES, **rules})
-    return pa.concat_tables([stream.push(pa.Table.from_pylist(records)), stream.flush()]).to_pylist()
-
-
-def worker_on(connection, k=5, names=NAMES, begin=None, batch=1000, lease=0.05, **rules):
-    limits = {name: rules.pop(name) for name in list(rules) if name in Limits.__dataclass_fields__}
-    stream = Stream(k, tracked=[ID], **{**RULES, **rules})
-    return Worker(connection, stream, names, begin=begin, limits=Limits(batch=batch, lease=lease, **limits))
-
-
-def use_up(worker):
-    """Work until nothing is left, and end the stream; the lease of a worker that was killed is waited for."""
-    wait_until(lambda: worker._token is not None or worker.acquire() is None)
-    while worker.step(0):
-        pass
-    worker.finish()
-    return worker
-
-
-def aside(connection):
-    return [(fields[b"reason"].decode(), fields[b"id"], fields[FIELD]) for _, fields in connection.xrange("aside")]
 
 
 def work_until_empty(socket, batch):
@@ -355,6 +286,15 @@ def test_bad_entries_fail_by_their_id_or_go_aside_with_it(connection):
     assert summary.n_in == 63 == summary.n_released + summary.n_side
 
 
+def test_one_person_spelled_in_several_ways_is_one_person(connection):
+    for i, who in enumerate(['{"id":1,"at":"x"}', '{"at": "x", "id": 1.0}', '{"id":1e0,"at":"\\u0078"}'] * 8):
+        connection.xadd("in", {FIELD: f'{{"x":{i},"y":{i},"n":1,"who":{who}}}'})
+    use_up(worker_on(connection, k=2, subject="who", delay=5))
+
+    assert connection.xlen("out") == 0
+    assert {reason for reason, _, _ in aside(connection)} == {"too-few-subjects", "too-few-tuples"}
+
+
 def test_what_the_window_gives_up_goes_aside_with_its_id(connection):
     fill(connection, 3)
     ids = [number for number, _ in connection.xrange("in")]
@@ -419,6 +359,30 @@ def test_a_redis_that_takes_nothing_is_an_outage_that_passes(setting, words, con
     worker.run(until_empty=True)
 
     assert written(connection) == by_object(records)
+
+
+def test_when_the_address_leads_to_a_new_master_the_worker_goes_on_there(connection, server, tmp_path):
+    (tmp_path / "address").symlink_to(server)
+    with redis.Redis(unix_socket_path=str(tmp_path / "address")) as moving, running(tmp_path) as promoted:
+        worker = worker_on(moving, lease=1.0, patience=LIMIT)
+        working = threading.Thread(target=worker.run, args=(LIMIT,))
+        working.start()
+        wait_until(lambda: connection.info("clients")["blocked_clients"])
+        connection.replicaof("127.0.0.1", 1)  # demoted: it sends waiting clients away, and accepts no writes
+        try:
+            wait_until(lambda: worker._monitor.figures.status is Status.OUTAGE)
+            with redis.Redis(unix_socket_path=promoted) as master:
+                fill(master, 100)
+                os.symlink(promoted, tmp_path / "new")
+                os.replace(tmp_path / "new", tmp_path / "address")
+                wait_until(lambda: master.xlen("out") or not working.is_alive())
+                worker.stop()
+                fill(master, 1)
+                working.join()
+
+                assert master.xlen("out") >= 60
+        finally:
+            connection.replicaof("NO", "ONE")
 
 
 def command(socket, *more):

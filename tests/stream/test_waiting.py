@@ -40,6 +40,16 @@ def test_rows_that_left_do_not_fill_the_memory(size):
     assert waiting._batch.num_rows <= 1200
 
 
+def test_large_rows_that_left_do_not_fill_the_memory():
+    waiting = Waiting(rows([]))
+    for n in range(60):
+        waiting.add(pa.RecordBatch.from_pydict({"x": pa.array([n], pa.int64()), "text": ["t" * 1_000_000]}))
+        waiting.keep(np.arange(max(0, len(waiting) - 4), len(waiting)))
+
+        assert waiting._batch.nbytes < 40_000_000
+    assert waiting.all()["x"].to_pylist() == [56, 57, 58, 59]
+
+
 def test_lines_go_through_a_stream_without_pandas():
     code = (
         "import sys; from shoal.stream import Stream; from shoal.stream.pipe.lines import *\n"

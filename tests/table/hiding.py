@@ -137,7 +137,7 @@ HIDING = [
 FLAT = HIDING[:2] + HIDING[3:10] + [slice_of_views, slice_of_runs]
 """Those that any file can hold."""
 
-NOT_IN_PARQUET = [categories_of_structures, structure_without_fields, sparse_union, dense_union]
+NOT_IN_PARQUET = [structure_without_fields, sparse_union, dense_union]
 
 
 def alone(array):

@@ -226,6 +226,8 @@ def test_every_type_goes_out_and_comes_back(tmp_path):
         ([2**53 + 1], "integers of more than 15 digits"),
         ([date(1900, 2, 28)], "dates before March 1900"),
         ([datetime(1850, 1, 1)], "dates before March 1900"),
+        (pa.array([2_932_897, 0], pa.date32()), "dates before March 1900 or after the year 9999"),
+        (pa.array([-(2**40), 0], pa.timestamp("s")), "dates before March 1900 or after the year 9999"),
         ([datetime(2020, 1, 1, 0, 0, 0, 1)], "finer than a millisecond"),
         ([timedelta(1)], "durations"),
         (["Zyxwv" * 10_000], "more than 32,767 characters"),

@@ -84,6 +84,54 @@ def test_the_same_input_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
+def test_the_bytes_do_not_depend_on_the_order_and_the_row_groups_of_the_source(tmp_path, monkeypatch):
+    n = 5000
+    table, replaced = records(n)
+    order = np.random.default_rng(1).permutation(n)
+    texts = pa.array([f"person {i:04}" * (i // 1000) for i in range(n)])  # longer at the end: other pieces
+    table = table.append_column("who", texts.dictionary_encode())
+    monkeypatch.setattr(parquet_rewrite, "_BATCH", 300)
+    monkeypatch.setattr(parquet_rewrite, "_BUCKET_BYTES", 100_000)
+    pq.write_table(table, tmp_path / "in.parquet")
+    listed = table.take(order[::-1])  # the categories by first occurrence, as they are in frames
+    for name in ("who", "town"):
+        listed = listed.set_column(
+            listed.column_names.index(name), name, listed[name].cast(pa.string()).dictionary_encode()
+        )
+    pq.write_table(listed, tmp_path / "shuffled.parquet", row_group_size=700)
+    ways = {"in": (replaced, order), "shuffled": (replaced.take(order[::-1]), np.arange(n)[::-1])}
+    columns = [*COLUMNS, "who"]
+    for name, (values, rows) in ways.items():
+        rewrite_parquet(
+            *(tmp_path / f"{name}.parquet", tmp_path / f"{name}.out.parquet"),
+            **{"replaced": values, "columns": columns, "order": rows},
+        )
+    found = pq.ParquetFile(tmp_path / "in.out.parquet")
+
+    assert (tmp_path / "in.out.parquet").read_bytes() == (tmp_path / "shuffled.out.parquet").read_bytes()
+    assert found.num_row_groups > 2
+    assert read(tmp_path / "in.out.parquet").arrow.to_pydict() == in_memory(table, replaced, columns, order).to_pydict()
+
+
+@pytest.mark.parametrize("order", [None, np.arange(3000)[::-1]])
+def test_ordered_categories_keep_their_order_in_a_file_that_is_written_in_pieces(tmp_path, monkeypatch, order):
+    monkeypatch.setattr(parquet_rewrite, "_BATCH", 500)
+    monkeypatch.setattr(parquet_rewrite, "_BUCKET_BYTES", 10_000)
+    codes = np.repeat([0, 2, 1], 1000)  # the first piece lacks a category in the middle
+    grade = pa.DictionaryArray.from_arrays(codes, ["low", "mid", "high", "none"], ordered=True)
+    pq.write_table(pa.table({"grade": grade}), tmp_path / "in.parquet")
+    rewrite_parquet(
+        *(tmp_path / "in.parquet", tmp_path / "out.parquet"),
+        **{"replaced": pa.table({}), "columns": ["grade"], "order": order},
+    )
+    found = pq.read_table(tmp_path / "out.parquet")["grade"]
+
+    assert found.type.ordered
+    assert found.num_chunks > 1
+    assert {tuple(chunk.dictionary.to_pylist()) for chunk in found.chunks} == {("low", "mid", "high")}
+    assert found.to_pylist() == (grade if order is None else grade.take(order)).to_pylist()
+
+
 def test_no_metadata_and_no_unused_category_comes_along(tmp_path):
     town = pa.DictionaryArray.from_arrays(pa.array([1, 1]), ["SECRET", "Ulm"])
     pq.write_table(pa.table({"town": town}).replace_schema_metadata({"author": "SECRET"}), tmp_path / "in.parquet")

@@ -1,6 +1,7 @@
 """The contract of every source: read, inspect, anonymize, write, audit, and recounted by another reader."""
 
 import contextlib
+import os
 from collections import Counter
 from datetime import datetime
 
@@ -9,7 +10,9 @@ import pytest
 from sources import PEOPLE, QUASI, SOURCES
 
 import shoal
-from shoal.table import DATABASES, KINDS, read
+from shoal import FileError
+from shoal.files import replacing
+from shoal.table import DATABASES, KINDS, read, write, write_into
 
 ROLES = {"quasi_identifiers": QUASI, "confidential": ["illness"]}
 TABLES = [name for name, source in SOURCES.items() if "to_table" in source.writing]
@@ -137,3 +140,48 @@ def _kinds(table):
         for field in table.schema
         if not pa.types.is_timestamp(field.type)
     }
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+@pytest.mark.parametrize("ending", [ending for kind in KINDS for ending in kind.written])
+def test_a_full_disk_is_told_as_such_by_every_writer(ending, tmp_path):
+    def write_to_a_full_disk():
+        with replacing(tmp_path / f"release{ending}") as temporary:
+            temporary.unlink()
+            temporary.symlink_to("/dev/full")
+            write_into(pa.table({"name": [f"Zyxwv {i}" for i in range(500)]}), temporary)
+
+    with pytest.raises(FileError, match=r"cannot be written: the disk is full\. Make room"):
+        write_to_a_full_disk()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".sav", ".zsav", ".dta", ".xpt"])
+@pytest.mark.parametrize("column", [pa.array([-800_000, 0], pa.date32()), pa.array([2**59, 0], pa.timestamp("us"))])
+def test_dates_that_a_reader_could_not_return_are_refused(ending, column, tmp_path):
+    with pytest.raises(FileError, match="Column 'born' has dates"):
+        write(pa.table({"born": column}), tmp_path / f"release{ending}")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta", ".xpt"])
+@pytest.mark.parametrize("name", ["age\0low", "", "age low"])
+def test_names_that_a_file_would_change_are_refused_by_name(ending, name, tmp_path):
+    with pytest.raises(FileError, match="The cause may be the names") as refused:
+        write(pa.table({"income": [1.0], name: [1.0]}), tmp_path / f"release{ending}")
+
+    assert repr(name) in str(refused.value)
+    assert "income" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [".dta", ".xpt"])
+def test_intervals_in_columns_are_refused_with_the_way_out(ending, tmp_path):
+    people = pa.table({"age": [1, 2, 3, 4]})
+    release = shoal.anonymize(people, k=2, quasi_identifiers="age", truthful=True, intervals="columns", seed=1)
+    with pytest.raises(FileError, match=r"names 'age\.low', 'age\.high'.* publish intervals as text"):
+        release.write(tmp_path / f"release{ending}")
+
+    assert list(tmp_path.iterdir()) == []

@@ -162,7 +162,8 @@ def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, 
     """Make the release and write its files; then the public report."""
     job = draft.job()
     assert job.output is not None
-    check_free([public], force)
+    assert job.input is not None
+    check_free([public], force, [job.input.path, *job.files])
     lines.stage("reading the file and grouping records")
     release = run(job, force=force, save_job=job_file, progress=lines.progress)
     assert isinstance(release, Release)  # the engine memory, since a draft names no other

@@ -6,27 +6,40 @@ were published unchanged) and after.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from shoal.attacks.containment import Shown, classes_holding, share_linked
 from shoal.attacks.differential import WITHIN, differential
 from shoal.attacks.disclosure import Classes, classes_near, disclosed, intersected, own_classes
 from shoal.auditing import Columns
 from shoal.columns.axes import Scaling
-from shoal.columns.coarse import form_of, stand_ins
+from shoal.columns.coarse import form_of, read_coarse
+from shoal.columns.coarse.layout import gathered
 from shoal.columns.equivalence import class_ids, value_codes
+from shoal.columns.hierarchy import Hierarchy, hierarchy_of
 from shoal.columns.prepare import decoded, prepare
-from shoal.columns.schema import Role, Roles, Schema, as_names, as_settings
+from shoal.columns.schema import (
+    TRUE_AGGREGATES,
+    Aggregation,
+    Column,
+    ColumnSettings,
+    Role,
+    Roles,
+    Schema,
+    as_names,
+    as_settings,
+)
 from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalError
+from shoal.job import Job
 from shoal.manifest import manifest_of, read_internal
 from shoal.metrics.risk import linkage, matching
 from shoal.metrics.table_risk import as_floats, numeric_columns
 from shoal.table import Table, read
-from shoal.table.clean import with_columns
 from shoal.typing import Labels, Matrix, Seed
 
 __all__ = ["Attack", "attack", "attacks_on"]
@@ -65,9 +78,10 @@ class Attack:
 class _Known(NamedTuple):
     """The correspondence between originals and released records."""
 
-    row: Labels | slice  # row of each original in the release
+    row: Labels  # row of each original in the release
     labels: Labels | None
     rho: float
+    job: Job | None = None
 
 
 def attack(
@@ -107,7 +121,7 @@ def attack(
     scaling : {"zscore", "minmax", "none"}
         Scaling of the columns for the intruder's distances.
     seed : int, optional
-        Makes the draw of the records tried in large tables reproducible.
+        Makes the draw of the records tried in large tables reproducible; of people, where values are coarse.
     reading, release_reading : dict, optional
         How to read the file of the original, and the files of the releases; see `shoal.table.read`. A release of shoal
         needs no settings: it is UTF-8, its dates are ISO 8601, and no text stands for a missing value.
@@ -141,15 +155,29 @@ def attack(
     settings = as_settings(columns)
     roles = Roles(quasi_identifiers=tuple(as_names(quasi_identifiers)), confidential=tuple(as_names(confidential)))
     names = [*roles.quasi_identifiers, *roles.confidential]
-    schema = Schema.of(pa.schema([tables[0].types.field(name) for name in names]), roles, settings)
+    known = _known(release, tables[1], manifest, same_order)
+    of_job, truthful = _true_settings(known, roles.quasi_identifiers)
+    types = pa.schema([tables[0].types.field(name) for name in names])
+    for name, own in settings.items():
+        of_job[name] = of_job.get(name, ColumnSettings()).model_copy(update=own.model_dump(exclude_unset=True))
+    schema = Schema.of(types, roles, of_job, truthful)
     records = prepare(tables[0].load(names), schema, "own-value")
     space = Space.fit(records, schema, scaling)
+    made = [gathered(table.arrow, names) for table in tables[1:]]
+    shown = [_shown(table, records, schema) for table in made]
     X = space.encode(records)
-    made = [_plainly(table.load(names), records, schema) for table in tables[1:]]
-    known = _known(release, tables[1], manifest, same_order)
-    published = [_encoded(space, table) for table in made]
-    found = [*_linked(X, published[0], known, seed), _last_one(records, made[0], schema, known, seed)]
-    return found + _disclosures(X, published, records, made, schema)
+    if any(one.coarse for one in shown):
+        people = _people(len(X), seed)
+        own = records.take(pa.array(people))
+        after = [classes_holding(own, one, space) for one in shown]
+        found = _picked(X, after[0], people, known)
+    else:
+        people = np.arange(len(X))
+        published = [_encoded(space, table) for table in made]
+        after = [classes_near(X, Y) for Y in published]
+        found = _linked(X, published[0], known, seed)
+    found.append(_last_one(records, shown[0], schema, known, seed))
+    return found + _disclosures(own_classes(X, people), after, people, records, made, schema)
 
 
 def attacks_on(
@@ -160,12 +188,15 @@ def attacks_on(
     Linkage is reported among the risks. At most `MOST_PEOPLE` people are attacked, so it takes O(n) time in records.
     """
     made = published.select([column.name for column in schema.quasi])
-    found = [_last_one(original, made, schema, _Known(slice(None), labels, rho), 0)]
+    shown = _shown(made, original, schema)
+    found = [_last_one(original, shown, schema, _Known(np.arange(len(labels)), labels, rho), 0)]
     confidential = schema.having(Role.CONFIDENTIAL)
     if confidential:
-        people = np.sort(np.random.default_rng(0).permutation(len(labels))[:MOST_PEOPLE])
-        Y = space.encode(made)
-        before, after = own_classes(X, people), classes_near(X[people], Y)
+        people, before = _people(len(labels), 0), own_classes(X, _people(len(labels), 0))
+        if shown.coarse:
+            after = classes_holding(original.take(pa.array(people)), shown, space)
+        else:
+            after = classes_near(X[people], space.encode(made))
         for column in confidential:
             codes = value_codes(published[column.name])
             found += _about(column.name, before, [after], codes[people], [codes], codes)
@@ -185,7 +216,7 @@ def _read(
     for what, source in sources.items():
         table = read(source, **readings[what])
         for name in names:
-            if name not in table.names:
+            if not {name, f"{name}.low"} & set(table.names):  # an interval may have columns of its own for its ends
                 raise SchemaError(f"Column {name!r} is not in the {what}. Columns: {', '.join(table.names)}.")
         if tables and table.n_records != tables[0].n_records:
             raise ParameterError(
@@ -202,15 +233,39 @@ def _is_file(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def _plainly(made: pa.Table, records: pa.Table, schema: Schema) -> pa.Table:
-    """Return a release with plain values in place of its intervals, sets and periods, as the intruder would guess."""
-    plain = {}
+def _people(n_records: int, seed: Seed) -> Labels:
+    """Return the people attacked where all would take too long."""
+    return np.sort(np.random.default_rng(seed).permutation(n_records)[:MOST_PEOPLE])
+
+
+def _true_settings(known: "_Known | None", names: Sequence[str]) -> tuple[dict[str, ColumnSettings], bool]:
+    """Return the settings of the columns that a job publishes as true of every record, and whether all are to be."""
+    if known is None or known.job is None:
+        return {}, False
+    given = {name: known.job.columns[name] for name in names if name in known.job.columns}
+    true = {name for name, one in given.items() if known.job.truthful or one.aggregate in TRUE_AGGREGATES}
+    return {name: given[name] for name in true}, known.job.truthful
+
+
+def _shown(made: pa.Table, records: pa.Table, schema: Schema) -> Shown:
+    """Read the intervals, sets, ancestors and periods of a release."""
+    coarse = {}
     for column in schema.quasi:
-        form = None if form_of(records[column.name]) else form_of(made[column.name])
+        form: Aggregation | None = column.aggregate
+        if not column.is_true:
+            form = None if form_of(records[column.name]) else form_of(made[column.name])
         if form is not None:
-            coarse = replace(column, settings=column.settings.model_copy(update={"aggregate": form}))
-            plain[column.name] = stand_ins(made[column.name], coarse, records[column.name])
-    return with_columns(made, plain)
+            coarse[column.name] = read_coarse(
+                made[column.name], form, _tree(column, records) if form == "ancestor" else None
+            )
+    quasi = made.select([column.name for column in schema.quasi])
+    return Shown(quasi, coarse, class_ids(quasi))
+
+
+def _tree(column: Column, records: pa.Table) -> Hierarchy:
+    settings = column.settings
+    assert settings.hierarchy is not None
+    return column.hierarchy or hierarchy_of(settings.hierarchy, records[column.name], column.name, settings.outside)
 
 
 def _encoded(space: Space, table: pa.Table) -> Matrix:
@@ -222,10 +277,10 @@ def _encoded(space: Space, table: pa.Table) -> Matrix:
 
 def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, same_order: bool) -> _Known | None:
     """Return the mapping of originals to released records, from the internal manifest or from the order of records."""
-    manifest = manifest_of(release, manifest, same_order)
-    if manifest is None:
-        return _Known(slice(None), None, 0.0) if same_order else None
-    labels, rows, rho, _ = read_internal(manifest)
+    found = manifest_of(release, manifest, same_order)
+    if found is None:
+        return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
+    labels, rows, rho, job = read_internal(found, beside=table if manifest is None else None)
     if len(labels) != table.n_records:
         raise ParameterError(
             f"The manifest describes {len(labels):,} records, but the release has {table.n_records:,}. Pass the "
@@ -234,7 +289,7 @@ def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, 
     row = np.arange(table.n_records)
     if rows is not None:
         row[rows] = np.arange(table.n_records)
-    return _Known(row, labels, rho)
+    return _Known(row, labels, rho, job)
 
 
 _UNKNOWN = "not tried: needs the internal manifest, or records in the original order"
@@ -254,17 +309,29 @@ def _linked(X: Matrix, Y: Matrix, known: _Known | None, seed: Seed) -> list[Atta
         return [*found, Attack("matching", None, None, None, f"not tried: {error}")]
 
 
-def _last_one(records: pa.Table, made: pa.Table, schema: Schema, known: _Known | None, seed: Seed) -> Attack:
+def _picked(X: Matrix, classes: Classes, people: Labels, known: _Known | None) -> list[Attack]:
+    """Link people to one of the records that may be theirs."""
+    unmatched = "intervals and sets hold people or do not, so that there are no distances to match by"
+    found = [Attack("matching", None, None, None, f"not tried: {unmatched}")]
+    if known is None:
+        return [Attack("nearest", None, None, None, _UNKNOWN), *found]
+    meaning = "people who pick their own record among those whose published values hold theirs"
+    after = share_linked(classes, known.row[people])
+    return [Attack("nearest", None, linkage(X, X).linked, after, meaning), *found]
+
+
+def _last_one(records: pa.Table, shown: Shown, schema: Schema, known: _Known | None, seed: Seed) -> Attack:
     """Recover the last record of a cell from all others."""
     name, columns = "k - 1 known", numeric_columns(schema)
     if known is None or not columns:
         return Attack(name, None, None, None, _UNKNOWN if columns else "not tried: no quasi-identifier is a number")
     before = {column: as_floats(records[column]) for column in columns}
-    after = {column: as_floats(made[column])[known.row] for column in columns}
-    labels = class_ids(made.select(schema.quasi_names))[known.row] if known.labels is None else known.labels
+    coarse = {column: shown.coarse[column].take(known.row) for column in columns if column in shown.coarse}
+    after = {c: before[c] if c in coarse else as_floats(shown.table[c])[known.row] for c in columns}
+    labels = shown.classes[known.row] if known.labels is None else known.labels
     if any(np.isnan(values).any() for side in (before, after) for values in side.values()):
         return Attack(name, None, None, None, "not tried: some numbers are missing")
-    found = differential(before, after, labels, known.rho, seed=seed)
+    found = differential(before, after, labels, known.rho, coarse=coarse, seed=seed)
     meaning = (
         f"values of the last record of a cell, recovered to {WITHIN:g} standard deviations by somebody who knows the "
         f"others; without the release {found.blind:.1%}"
@@ -273,15 +340,13 @@ def _last_one(records: pa.Table, made: pa.Table, schema: Schema, known: _Known |
 
 
 def _disclosures(
-    X: Matrix, published: list[Matrix], records: pa.Table, made: list[pa.Table], schema: Schema
+    before: Classes, after: list[Classes], people: Labels, records: pa.Table, made: list[pa.Table], schema: Schema
 ) -> list[Attack]:
     """Read the confidential values of the nearest class, for each confidential column."""
-    before = own_classes(X, np.arange(len(X)))
-    after = [classes_near(X, Y) for Y in published]
     found = []
     for column in schema.having(Role.CONFIDENTIAL):
         own, *codes = _codes([records[column.name], *(table[column.name] for table in made)])
-        found += _about(column.name, before, after, own, codes, own)
+        found += _about(column.name, before, after, own[people], codes, own)
     return found
 
 

@@ -3,13 +3,19 @@
 If the mean of the cell is published this is arithmetic: size times mean, minus the sum of the known records. Random
 aggregation is meant to prevent it. The intruder here also knows rho, which is public, and the distribution of each
 column, and weights every possible value of the last record by the likelihood of the release.
+
+Where an interval or a set is published, an end, or a member, that the known records do not explain is due to the last
+one. If they explain all, it may be anywhere inside.
 """
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.columns.coarse import Coarse, Ranges, Sets
 from shoal.kernels.side_by_side import column_by_column
 from shoal.metrics.pairs import Columns, as_pairs, moments
 from shoal.typing import Labels, Matrix, Seed, Vector
@@ -50,7 +56,14 @@ class Differential(NamedTuple):
 
 
 def differential(
-    before: Columns, after: Columns, labels: Labels, rho: float = 0.0, *, most: int = 1000, seed: Seed = None
+    before: Columns,
+    after: Columns,
+    labels: Labels,
+    rho: float = 0.0,
+    *,
+    coarse: Mapping[str, Coarse] = MappingProxyType({}),
+    most: int = 1000,
+    seed: Seed = None,
 ) -> Differential:
     """Recover the last record of a cell from the others and from the published values.
 
@@ -62,6 +75,9 @@ def differential(
         Cell number of each record.
     rho : float
         As in the job; 0 for microaggregation.
+    coarse : mapping of str to Coarse
+        The columns that are published as intervals, sets or ancestors: what each record shows. Their numbers in
+        `after` are not used.
     most : int
         Maximum number of records tried, drawn at random if there are more.
     seed : int, optional
@@ -97,18 +113,67 @@ def differential(
     quantiles = column_by_column(lambda each: each[1].moved(np.sort(each[0].before)[places]), columns, len(labels))
     values = np.column_stack(list(quantiles))
     errors, blind = np.zeros((2, len(tried), len(columns)))
+    guess = {pair.name: _guesser(pair.before, coarse[pair.name]) for pair, _ in columns if pair.name in coarse}
     for size in np.unique(sizes[labels[tried]]):  # cells of one size at once
         those = np.flatnonzero(sizes[labels[tried]] == size)
         cells = ends[labels[tried[those]], None] - size + np.arange(size)
         own = by_cell[cells] == tried[those, None]
         known = X[cells[~own].reshape(len(those), size - 1)]
-        errors[those] = _guesses(known, Y[cells], rho, values) - X[cells[own]]
+        guesses = _guesses(known, Y[cells], rho, values)
+        for j, (pair, unit) in enumerate(columns):
+            if pair.name in coarse:
+                others = pair.before[by_cell[cells[~own]]].reshape(len(those), size - 1)
+                guessed = [guess[pair.name](*each) for each in zip(tried[those].tolist(), others, strict=True)]
+                guesses[:, j] = unit.moved(np.array(guessed))
+        errors[those] = guesses - X[cells[own]]
         blind[those] = _nearest(values, known.mean(axis=1)) - X[cells[own]]
     sds = [unit.sd for _, unit in columns]
     found = [np.abs(side) / sds if len(side) else np.zeros((1, 1)) for side in (errors, blind)]
     shares = [float((side <= WITHIN).mean()) for side in found]
     roots = [float(np.sqrt(np.square(side).mean())) for side in found]
     return Differential(shares[0], roots[0], shares[1], roots[1], len(tried))
+
+
+Guess = Callable[[int, Vector], float]
+"""Takes a record and the values of the others of its cell; returns a guess of its own."""
+
+
+def _guesser(before: Vector, shown: Coarse) -> Guess:
+    return _from_ranges(before, shown) if isinstance(shown, Ranges) else _from_sets(before, shown)
+
+
+def _from_ranges(before: Vector, shown: Ranges) -> Guess:
+    """Return how the last value is guessed from the ends of intervals, of which the release shows all."""
+    values, lows, highs = np.sort(before), np.unique(shown.low), np.unique(shown.high)
+
+    def guess(record: int, known: Vector) -> float:
+        low, high = shown.low[record], shown.high[record]
+        start, end = np.searchsorted(values, low), np.searchsorted(values, high, side="right")
+        next_low = np.searchsorted(lows, low, side="right")
+        if next_low < len(lows) and known.min() >= lows[next_low]:  # the known ones would have given a higher low end
+            end = min(end, np.searchsorted(values, lows[next_low]))
+        next_high = np.searchsorted(highs, high) - 1
+        if next_high >= 0 and known.max() <= highs[next_high]:
+            start = max(start, np.searchsorted(values, highs[next_high], side="right"))
+        return float(values[min((start + end - 1) // 2, len(values) - 1)])
+
+    return guess
+
+
+def _from_sets(before: Vector, shown: Sets) -> Guess:
+    """Return how the last value is guessed from the members of sets, or from the values below an ancestor."""
+    values = np.sort(before)
+    numbers = [np.array([float(text) for text in members]) for members in shown.members]
+
+    def guess(record: int, known: Vector) -> float:
+        members = numbers[shown.codes[record]]
+        unexplained = np.setdiff1d(members, known)
+        if len(unexplained) == 1:
+            return float(unexplained[0])
+        inside = values[np.isin(values, members)]
+        return float(inside[(len(inside) - 1) // 2])
+
+    return guess
 
 
 def _members(labels: Labels, cells: Labels, sizes: Labels) -> tuple[Labels, Labels]:

@@ -14,10 +14,18 @@ from shoal.typing import Labels, Matrix
 
 
 class Classes(NamedTuple):
-    """The equivalence class of each published record, and the class nearest to each original."""
+    """The equivalence class of each published record, and the class nearest to each original.
+
+    Where classes overlap, a record is in several: then `records` are those that `of_published` is about.
+    """
 
     of_published: Labels
     nearest: Labels
+    records: Labels | None = None
+
+    def of_members(self, published: Labels) -> Labels:
+        """Return the values of the records that `of_published` is about, from those of all published records."""
+        return published if self.records is None else published[self.records]
 
 
 def classes_near(X: Matrix, Y: Matrix) -> Classes:
@@ -75,7 +83,7 @@ def disclosed(classes: Classes, own: Labels, published: Labels) -> Disclosed:
     """
     n_values = int(max(own.max(), published.max())) + 1
     sizes = np.bincount(classes.of_published)
-    pairs, counts = np.unique(classes.of_published * n_values + published, return_counts=True)
+    pairs, counts = np.unique(classes.of_published * n_values + classes.of_members(published), return_counts=True)
     owners, values = np.divmod(pairs, n_values)
     at = np.minimum(np.searchsorted(pairs, classes.nearest * n_values + own), len(pairs) - 1)
     there = np.where(pairs[at] == classes.nearest * n_values + own, counts[at], 0)
@@ -106,7 +114,10 @@ def intersected(first: Classes, second: Classes, own: Labels, published: tuple[L
     published : pair of ndarray
         Codes of the confidential values in the two releases.
     """
-    seen = [_values_of(classes.of_published, codes) for classes, codes in zip((first, second), published, strict=True)]
+    seen = [
+        _values_of(classes.of_published, classes.of_members(codes))
+        for classes, codes in zip((first, second), published, strict=True)
+    ]
     found = 0
     for a, b, value in zip(first.nearest.tolist(), second.nearest.tolist(), own.tolist(), strict=True):
         found += seen[0][a] & seen[1][b] == {value}

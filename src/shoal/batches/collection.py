@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 
 from shoal import kernels
 from shoal.batches import VARIANTS
-from shoal.batches.growth import category_warnings, drift, extended, moved
+from shoal.batches.growth import category_warnings, drift, extended, moved, refuse_new_ranks
 from shoal.batches.repeats import content_of, overlap, record_keys
 from shoal.batches.store import Store
 from shoal.batches.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
 from shoal.cells.aggregate import Cells
 from shoal.cells.constraints import boundaries_of
 from shoal.cells.strata import strata_of
-from shoal.columns.prepare import CAST_ERRORS, prepare
+from shoal.columns.prepare import CAST_ERRORS, listed_categories, prepare
 from shoal.columns.schema import TRUE_AGGREGATES, Role, Roles, Schema
 from shoal.columns.space import Space
 from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
@@ -310,6 +310,9 @@ class Collection:
         """Warn of drift and new categories; raise if the space cannot represent the records."""
         base, space = self._fitted
         extended(space, base, late)
+        for column in schema.published:
+            if pa.types.is_dictionary(column.type) and column.type.ordered:
+                refuse_new_ranks(column, late[column.name], listed_categories(base[column.name]))
         for text in (*drift(space, base, late, self.job.scaling), *category_warnings(space, late)):
             warnings.warn(text, ShoalWarning, stacklevel=3)
 

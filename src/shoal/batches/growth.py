@@ -39,7 +39,7 @@ def _extended(axis: NumberAxis | NominalAxis, base: pa.ChunkedArray, late: pa.Ch
     if isinstance(axis, NominalAxis):
         return _with_categories(axis, late)
     if axis.order is not None:
-        _refuse_new_ranks(axis.column, late, axis.order)
+        refuse_new_ranks(axis.column, late, axis.order)
     if axis.apart or not late.null_count:
         return axis
     # The same distance as if a value had been missing in the base; see `NumberAxis.fit`.
@@ -73,7 +73,8 @@ def new_categories(axis: NominalAxis, late: pa.ChunkedArray) -> pa.Array:
     return found.filter(pc.equal(pc.fill_null(pc.index_in(found, value_set=axis.categories), -1), -1))
 
 
-def _refuse_new_ranks(column: Column, late: pa.ChunkedArray, order: pa.Array) -> None:
+def refuse_new_ranks(column: Column, late: pa.ChunkedArray, order: pa.Array) -> None:
+    """Raise if late records have categories that are not in the order, whose place would be that of their arrival."""
     unknown = pc.and_(pc.is_valid(late), pc.invert(pc.is_in(decoded(late).cast(order.type), value_set=order)))
     count = pc.sum(unknown).as_py() or 0
     if count:

@@ -5,7 +5,6 @@ of the collection is run as a separate process.
 """
 
 import json
-import os
 import resource
 import secrets
 import subprocess
@@ -29,7 +28,7 @@ from shoal.columns.prepare import prepare
 from shoal.columns.schema import Schema
 from shoal.columns.space import Space
 from shoal.errors import GuaranteeError
-from shoal.files import hidden_folder
+from shoal.files import hidden_folder, temporary_path
 from shoal.job import Input, Job, Output
 from shoal.table import read, write
 from shoal.typing import Labels
@@ -79,7 +78,7 @@ def rehearse(
     refuse_few(source.num_rows, k)
     job = job.model_copy(update={"seed": secrets.randbits(63) if job.seed is None else job.seed})
     tables = Tables(source, job)
-    with hidden_folder(Path(tempfile.gettempdir()) / f"shoal-rehearsal-{os.getuid()}") as folder:
+    with hidden_folder(temporary_path("rehearsal")) as folder:
         stage = _Stage(folder, job.model_copy(update={"late": None}), variant, threads)
         return measure(lambda n, share: stage.turn(*tables.batches(n, share)), n_records, k, variant, seconds)
 

@@ -65,7 +65,7 @@ def travelling(batch: pa.Table, schema: Schema, first_record: int | None = None)
         The number of the first record, for messages, if records have numbers.
     """
     table = prepare(batch.select(carried(schema)), schema, "own-value", first_record)
-    columns = {name: decoded(table[name]) for name in table.column_names}
+    columns = {name: decoded(table[name].cast(value_type(table[name].type))) for name in table.column_names}
     hashes = record_hashes(columns.values(), table.num_rows).view(np.int64)
     return pa.table({**columns, **dict(zip(HASHES, map(pa.array, hashes), strict=True))})
 

@@ -7,6 +7,7 @@ records come from. Each part is recounted as a table is, against the distributio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -52,20 +53,21 @@ def _diversity(parts: Sequence[Diversity], sizes: Sequence[int]) -> Diversity:
     worst = parts[0]
     for part in parts[1:]:
         worst = worst.or_worse(part)
-    mean = math.fsum(part.mean_t * size for part, size in zip(parts, sizes, strict=True)) / sum(sizes)
-    return replace(worst, mean_t=mean)
+    total = sum((part.exact_mean_t * size for part, size in zip(parts, sizes, strict=True)), Fraction(0))
+    return replace(worst, exact_mean_t=total / sum(sizes))
 
 
 def _reached(parts: Sequence[Reached]) -> Reached:
     """Return the recount of a model in all parts together."""
     first, n_classes = parts[0], sum(part.n_classes for part in parts)
+    values = np.concatenate([part.values for part in parts])
     best = min if first.model.best == "high" else max
     return replace(
         first,
         value=best(part.value for part in parts),
-        mean=math.fsum(part.mean * part.n_classes for part in parts) / n_classes,
+        mean=math.fsum(values) / n_classes,
         n_classes=n_classes,
         n_failing=sum(part.n_failing for part in parts),
         holds=all(part.holds for part in parts),
-        values=np.concatenate([part.values for part in parts]),
+        values=values,
     )

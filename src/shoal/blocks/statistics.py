@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.blocks.exact_sums import UNIT, Sums, exact_sums
-from shoal.blocks.value_bytes import value_bytes
 from shoal.cells.strata import strata_columns
 from shoal.columns.axes import Moments, NominalAxis, NumberAxis, Numbers, Scaling, as_numbers, sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
@@ -22,6 +21,7 @@ from shoal.columns.prepare import categories_in_order, decoded, listed_categorie
 from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.columns.space import Space
 from shoal.errors import SchemaError
+from shoal.table.value_bytes import value_bytes
 from shoal.typing import Labels
 
 _COUNT = "_shoal_count"

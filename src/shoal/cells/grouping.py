@@ -69,7 +69,7 @@ def group(
     objective : {"sse", "ncp"}
         What cells are made for; `shoal.cells.certainty.check_objective` has accepted it.
     k, method, seed, threads, progress, **options
-        As in `shoal.partition.partition`.
+        As in `shoal.partition`.
 
     Raises
     ------

@@ -54,7 +54,7 @@ class Commands(click.Group):
         run = partial(self._run, super().main, words, prog_name, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
             return run()
-        raise SystemExit(ended(run))
+        raise SystemExit(ended(run, words))
 
     def _run(self, run: Callable[..., Any], words: Sequence[str], *rest: Any, **extra: Any) -> Any:
         """Run a command; an address with a password is refused before anything can repeat it."""

@@ -1,5 +1,6 @@
 """``shoal app``: make a release in the browser, on this machine alone."""
 
+import tempfile
 import webbrowser
 from pathlib import Path
 from threading import Thread
@@ -8,6 +9,7 @@ import click
 
 from shoal.errors import FileError, ParameterError
 from shoal.extras import install
+from shoal.files import temporary_path
 
 
 @click.command(
@@ -38,6 +40,7 @@ def command(file: str | None, folder: str | None, no_browser: bool) -> None:
     root = Path(folder) if folder is not None else _folder_of(file)
     if not root.is_dir():
         raise FileError(f"The folder {str(root)!r} does not exist.")
+    tempfile.tempdir = str(temporary_path("app").parent)  # where the server keeps an upload while it arrives
     with listening() as door:
         keys, port = Keys(), door.getsockname()[1]
         app = application(root, state_folder(), port, keys)

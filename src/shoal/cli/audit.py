@@ -15,6 +15,7 @@ from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.disk.recounting import audit_on_disk
 from shoal.files import check_free, replacing_all
+from shoal.interrupts import report_what_is_written
 from shoal.record_risk import below, record_risk
 from shoal.table import output_format_of, shown, write_into
 from shoal.truth import audit_truth
@@ -72,7 +73,7 @@ def command(
         raise click.UsageError("--manifest and --same-order say which original is which; name them: --original FILE")
     if risks is not None:
         output_format_of(risks)
-        check_free([risks], force)
+        check_free([risks], force, [path for path in (file, given["original"], given["manifest"]) if path is not None])
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
     counted_by = audit if memory is None else partial(audit_on_disk, memory=memory)
@@ -101,6 +102,7 @@ def command(
         for one in listed:
             click.echo(f"record {one['record']:<11,}class of {counted(one['size'], 'record')}")
     if risks is not None and found is not None:
+        report_what_is_written()
         with replacing_all([risks], force, private=[risks]) as (temporary,):
             write_into(found, temporary)
     return 0 if verdict.holds else 1

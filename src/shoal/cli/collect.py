@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -14,6 +15,7 @@ from shoal.cli.execute import tell
 from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.errors import ShoalWarning
+from shoal.interrupts import report_what_is_written
 from shoal.job import Order
 from shoal.output_places import Files, check_free_files
 from shoal.table import shown
@@ -119,11 +121,14 @@ def _finish(folder: str, output: str, k: int | None, threads: int | None, force:
     files = Files.of(
         output, given["report"], given["json_file"], to_table=given["to_table"], manifest=given["manifest"]
     )
-    check_free_files(files, force)
     collection = Collection.open(folder)
+    own = [path for path in Path(folder).iterdir() if path.is_file()]
+    check_free_files(files, force, [*collection.job.files, *own])
     with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
         writing = {name: given[name] for name in ("report", "order", "to_table", "manifest")}
         writing |= {"json": given["json_file"], "force": force}
+        collection.partition_base(threads=threads, progress=meter)
+        report_what_is_written()
         release = collection.finish(k, output=output, threads=threads, progress=meter, **writing)
     tell(release, files.places)
 

@@ -10,6 +10,7 @@ from shoal.cli.parsing import whole_numbers
 from shoal.cli.progress import showing
 from shoal.comparison import compare, map_format
 from shoal.files import check_free
+from shoal.interrupts import report_what_is_written
 from shoal.partition import ALGORITHMS
 from shoal.table import shown
 
@@ -52,7 +53,8 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
     Every column needs a role, as for `shoal anonymize`. Nothing of the table is written.
     """
     if output is not None:
-        check_free([output], given["force"], [file])
+        read = [column["hierarchy"] for column in options.column_settings(given).values() if "hierarchy" in column]
+        check_free([output], given["force"], [file, *read])
         map_format(output)
     with showing(f"reading {shown(file)}", "comparing", "finishing") as meter:
         found = compare(
@@ -77,6 +79,7 @@ def command(file: str, k: list[int], methods: str, output: str | None, **given: 
             **options.method_options(given["options"]),
         )
     if output is not None:
+        report_what_is_written()
         found.write(output, force=given["force"])
     click.echo(found.to_json() if given["as_json"] else str(found), nl=not given["as_json"])
     for text in found.warnings:

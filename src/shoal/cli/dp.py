@@ -10,6 +10,7 @@ from shoal.cli.printing import facts
 from shoal.cli.progress import showing
 from shoal.errors import ParameterError
 from shoal.files import check_free
+from shoal.interrupts import report_what_is_written
 
 _EXAMPLES = """\b
 Examples:
@@ -63,6 +64,7 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
     shares = {name: value[0] for name, value in _per_column(given["share"], "--share").items()}
     if joint and shares:
         raise ParameterError("--share is for marginals; a joint release divides epsilon itself.")
+    report_what_is_written()
     with showing("reading and adding noise", ""):
         release = (
             dp.joint(file, epsilon, **settings) if joint else dp.marginals(file, epsilon, shares=shares, **settings)

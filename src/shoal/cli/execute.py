@@ -1,17 +1,17 @@
 """Execute: run a job and report the result, in the same way for every command that makes a release."""
 
-import warnings
 from collections.abc import Iterable
 
 import click
 
 from shoal.auditing import Verdict
 from shoal.cells.constraints import constraints_of
-from shoal.cli.printing import counted, facts
+from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role, Schema
 from shoal.disk.disk_release import DiskRelease, check_disk_job
-from shoal.errors import ParameterError, ShoalWarning
+from shoal.errors import ParameterError
+from shoal.interrupts import report_what_is_written
 from shoal.job import Input, Job
 from shoal.job_checks import prepared
 from shoal.output_places import check_free_files
@@ -26,9 +26,15 @@ from shoal.table.standard_input import DASH
 
 
 def run_and_tell(
-    job: Job, *, force: bool = False, dry_run: bool = False, save_job: str | None = None, threads: int | None = None
+    job: Job,
+    *,
+    file: str | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+    save_job: str | None = None,
+    threads: int | None = None,
 ) -> None:
-    """Make and write the release of a job and report the result, or only say what would be done."""
+    """Make and write the release of a job and report it, or only say what would be done. `file` holds the job."""
     if job.input is None or job.output is None:
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
@@ -39,16 +45,18 @@ def run_and_tell(
         files = output_files(job.output, save_job)
         places = files.places
         if dry_run:
-            check_free_files(files, force, [job.input.path])
+            check_free_files(files, force, [job.input.path, *job.files, *([] if file is None else [file])])
     if dry_run:
         tell_plan(job, places)
         return
     name = shown(job.input.path)
-    # The warnings are printed with the rest.
-    with warnings.catch_warnings(), showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
-        warnings.simplefilter("ignore", ShoalWarning)
-        release = run(job, force=force, save_job=save_job, threads=threads, progress=meter)
+    with warned() as texts, showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
+        report_what_is_written()
+        release = run(file or job, force=force, save_job=save_job, threads=threads, progress=meter)
     tell(release, places, err=_is_taken(job))
+    for text in texts:
+        if text not in release.warnings:  # which are printed with the rest
+            click.echo(f"Warning: {text}", err=True)
 
 
 def _is_taken(job: Job) -> bool:
@@ -101,6 +109,9 @@ def verdict_in_words(verdict: Verdict) -> str:
     if verdict.k_holds and verdict.untrue:
         names = " and ".join(found.column for found in verdict.untrue)
         return f"does not hold: some records have values that are not within what is published of {names}"
+    if verdict.k_holds and verdict.exposing:
+        names = " and ".join(found.column for found in verdict.exposing)
+        return f"does not hold: some ends or ancestors in {names} are shared by too few people"
     models = any(found.model.promised for found in verdict.models)
     if verdict.k is None:
         smallest = f"the smallest class has {counted(verdict.smallest, 'record')}"
@@ -135,6 +146,7 @@ def truth_in_words(verdict: Verdict) -> dict[str, str]:
             if found.n_false
             else "true of every record"
         )
+        + (f", {counted(found.n_exposed, 'record')} with ends that too few people share" if found.n_exposed else "")
         for found in verdict.truth
     }
 

@@ -16,8 +16,10 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
+from logging import getLogger
 from typing import Any
 
 import click
@@ -29,9 +31,13 @@ REFUSED, INPUT, FAULT, OUTAGE, STOPPED, TERMINATED = 2, 65, 70, 75, interrupts.S
 _CODES = {InputError: INPUT, RecountError: FAULT, OutageError: OUTAGE}
 
 
-def ended(work: Callable[[], Any]) -> int:
-    """Do the work and return the exit code; if it is not 0, print the reason."""
+def ended(work: Callable[[], Any], words: Sequence[str] = ()) -> int:
+    """Do the work and return the exit code; if it is not 0, print the reason.
+
+    If the words of the command line ask for events as JSON (``--log json``), it is one.
+    """
     came: list[int] = []
+    say = _log if "--log=json" in words or ("--log", "json") in pairwise(words) else _say
     try:
         with _stopping_at_signals(came):
             code = work()
@@ -39,21 +45,24 @@ def ended(work: Callable[[], Any]) -> int:
     except ShoalError as error:
         from shoal.dialect import in_options  # imported late: it loads tables, which help does not need
 
-        return _say(in_options(error), code_of(error))
+        return say(in_options(error), _code_of(error))
     except click.UsageError as error:
-        return _refuse_usage(error)
+        if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later: a group without a command shows its help
+            error.show()
+            return REFUSED
+        return say(_usage(error), REFUSED)
     except click.ClickException as error:
-        return _say(error.format_message(), REFUSED)
+        return say(error.format_message(), REFUSED)
     except (click.Abort, KeyboardInterrupt):
         return _stopped(STOPPED)
     except MemoryError:
-        return _say("There is not enough memory for this table. Nothing was written.", REFUSED)
+        return say("There is not enough memory for this table. Nothing was written.", REFUSED)
     except Exception as error:
         # Extension modules may turn an interrupt into another error, such as SystemError while they are imported.
-        return _stopped(came[0]) if came else _say(fault_in_words(error), FAULT)
+        return _stopped(came[0]) if came else say(fault_in_words(error), FAULT)
 
 
-def code_of(error: ShoalError) -> int:
+def _code_of(error: ShoalError) -> int:
     """Return the exit code of a refusal."""
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), REFUSED)
 
@@ -78,26 +87,36 @@ def _stopping_at_signals(came: list[int]) -> Iterator[None]:
 
     handlers = {signal.SIGTERM: noted(TERMINATED, lambda *_: sys.exit(TERMINATED))}
     on_interrupt = signal.getsignal(signal.SIGINT)
+    is_program = on_interrupt is interrupts.end
     if callable(on_interrupt):  # not if it is ignored
-        handlers[signal.SIGINT] = noted(STOPPED, on_interrupt)
+        handlers[signal.SIGINT] = noted(STOPPED, signal.default_int_handler if is_program else on_interrupt)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
+        interrupts.forget()
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # The exit code is known, and the program ends with it whatever comes.
+            signal.signal(number, signal.SIG_IGN if is_program else handler)
 
 
-def _refuse_usage(error: click.UsageError) -> int:
-    if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later: a group without a command shows its help
-        error.show()
-        return REFUSED
+def _usage(error: click.UsageError) -> str:
     command = error.ctx.command_path if error.ctx else "shoal"
     # click puts some of its suggestions in brackets.
     text = re.sub(r"\((Did you mean [^()]*\?)\)", r"\1", error.format_message()).rstrip(".")
-    return _say(f"{text}{'' if text.endswith('?') else '.'} See `{command} --help` for the options.", REFUSED)
+    return f"{text}{'' if text.endswith('?') else '.'} See `{command} --help` for the options."
 
 
 def _say(text: str, code: int, title: str = "Error: ") -> int:
     click.echo(f"{title}{' '.join(text.split())}", err=True)
+    return code
+
+
+def _log(text: str, code: int) -> int:
+    from shoal.stream.logs import logging_to_stderr  # imported late: it loads Arrow
+
+    with logging_to_stderr("json"):
+        getLogger("shoal.stream").error(
+            "failed", extra={"facts": {"reason": " ".join(text.split()), "exit_code": code}}
+        )
     return code

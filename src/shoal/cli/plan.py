@@ -24,6 +24,8 @@ from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.errors import ParameterError
 from shoal.files import replacing
+from shoal.interrupts import report_what_is_written
+from shoal.job import Job
 from shoal.table import shown
 
 _EXAMPLES = """\b
@@ -109,7 +111,9 @@ def command(**given: Any) -> None:
     if given["svg"]:
         from shoal.batches.planning.timeline_svg import timeline
 
-        inputs = [file for file in (given["measure"], given["job"]) if file is not None]
+        report_what_is_written()
+        job = [] if given["job"] is None else [given["job"], *Job.load(given["job"]).files]
+        inputs = [*job, *([] if given["measure"] is None else [given["measure"]])]
         with replacing(given["svg"], given["force"], inputs=inputs) as temporary:
             temporary.write_text(timeline(found), encoding="utf-8")
     click.echo(json.dumps(found.json(), indent=1) if given["as_json"] else "\n".join(_lines(found, ends)))

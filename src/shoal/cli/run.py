@@ -19,4 +19,4 @@ def command(job: str, threads: int | None, force: bool, dry_run: bool) -> None:
     byte. Paths in the file are relative to the current folder.
     """
     with speaking_of_keys():
-        run_and_tell(Job.load(job), force=force, dry_run=dry_run, threads=threads)
+        run_and_tell(Job.load(job), file=job, force=force, dry_run=dry_run, threads=threads)

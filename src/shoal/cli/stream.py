@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from functools import partial
 from logging import getLogger
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,8 +16,7 @@ from click.core import ParameterSource
 
 from shoal.cli import options
 from shoal.cli import parsing as typed
-from shoal.cli.exit_codes import code_of
-from shoal.errors import ParameterError, ShoalError
+from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.stream import Summary
 from shoal.stream.logs import logging_to_stderr
@@ -130,7 +130,7 @@ def _renamed(context: click.Context, parameter: click.Parameter, value: Any) -> 
 )
 @click.option("--stats", is_flag=True, help="Show progress on stderr.")
 @click.option("--log", "log_form", type=click.Choice(["text", "json"]), help="Write events to stderr, one per line.")
-def command(**given: Any) -> int:
+def command(**given: Any) -> None:
     """Make a stream of lines k-anonymous.
 
     Every tuple waits until it is due, and is released with its nearest neighbours in a cell of at least k that look the
@@ -143,8 +143,10 @@ def command(**given: Any) -> int:
     if len(given["delimiter"]) != 1:
         raise ParameterError("The delimiter is one character.")
     reading = Reading(stream.rules, form, given["delimiter"])
-    live = sys.stderr.isatty()
-    watching = watch_every(1.0 if live else 10.0, lambda summary, seconds: _tell(summary, seconds, live))
+    is_json = given["log_form"] == "json"
+    live = sys.stderr.isatty() and not is_json
+    tell = _log_progress if is_json else partial(_tell, live=live)
+    watching = watch_every(1.0 if live else 10.0, tell) if given["stats"] else None
     ends = Ends(
         given["source"],
         given["output"],
@@ -153,14 +155,14 @@ def command(**given: Any) -> int:
         given["checkpoint_every"],
         given["force"],
         given["drain"],
+        given["job"],
     )
-    with observed(given["log_form"], given["metrics"]) as seen:
-        pipe = Pipe(stream, reading, ends, watching if given["stats"] else None, seen.monitor)
+    with observed(given["log_form"], given["metrics"], stream=Path(given["source"] or "stdin").name) as monitor:
+        pipe = Pipe(stream, reading, ends, watching, monitor)
         ending = pipe.run()
         log.info("ended", extra={"facts": {"ending": str(ending), **asdict(pipe.stream.summary())}})
-        if given["log_form"] != "json":
+        if not is_json:
             _conclude(ending, pipe, given["stats"])
-    return seen.code
 
 
 def _refuse_without_effect(given: dict[str, Any]) -> None:
@@ -183,28 +185,15 @@ _FILES = ("source", "output", "side", "checkpoint", "checkpoint_every", "force")
 _OF_A_RUN = (*_FILES, "is_csv", "delimiter", "drain", "stats")
 
 
-class _Seen:
-    """A command with a monitor and an exit code."""
-
-    def __init__(self, monitor: Monitor) -> None:
-        self.monitor = monitor
-        self.code = 0
-
-
 @contextmanager
-def observed(form: Any, port: int | None) -> Iterator[_Seen]:
-    """Write events to stderr, serve the monitor's port and, where events are JSON, report a refusal as an event too."""
+def observed(form: Any, port: int | None, **labels: str) -> Iterator[Monitor]:
+    """Write events to stderr, and serve the figures of a stream, which the labels name."""
     with logging_to_stderr(form) if form else nullcontext():
-        seen = _Seen(Monitor(port))
+        monitor = Monitor(port, labels=labels)
         try:
-            yield seen
-        except ShoalError as error:
-            if form != "json":
-                raise
-            seen.code = code_of(error)
-            log.error("failed", extra={"facts": {"reason": " ".join(str(error).split()), "exit_code": seen.code}})
+            yield monitor
         finally:
-            seen.monitor.close()
+            monitor.close()
 
 
 def job_of(given: dict[str, Any], beside: tuple[str, ...], **further: Any) -> Job:
@@ -238,6 +227,10 @@ def _tell(summary: Summary, seconds: float, live: bool) -> None:
         f"waiting, {rate:,.0f}/s, delay {summary.delay_mean:.0f} (at most {summary.delay_max}){il}"
     )
     click.echo(f"\r\x1b[K{line}" if live else line, err=True, nl=not live)
+
+
+def _log_progress(summary: Summary, seconds: float) -> None:
+    log.info("progress", extra={"facts": asdict(summary)})
 
 
 def _conclude(ending: Ending, pipe: Pipe, stats: bool) -> None:

@@ -38,7 +38,12 @@ _ANSWER = 5.0  # seconds without an answer from Redis that count as an outage
 @click.option("--group", default="shoal", show_default=True, help="Consumer group; one worker at a time serves it.")
 @click.option("--batch", type=click.IntRange(min=1), default=1000, show_default=True, help="Entries per step.")
 @click.option("--until-empty", is_flag=True, help="End when nothing is left: release everything and stop.")
-@click.option("--begin", metavar="first|group|ID", help="Where to begin if the state was lost; see the message.")
+@click.option(
+    "--finish",
+    is_flag=True,
+    help="Read nothing, release what waits and end. The next worker may have other rules, in the same group.",
+)
+@click.option("--begin", metavar="first|group|ID", help="Where to begin if Redis does not say; see the message.")
 @click.option(
     "--lease",
     type=click.FloatRange(min=0.05),
@@ -72,7 +77,7 @@ _ANSWER = 5.0  # seconds without an answer from Redis that count as an outage
     help="Format of the events on stderr, one per line.",
 )
 @rules
-def command(**given: Any) -> int:
+def command(**given: Any) -> None:
     """Make a Redis Stream k-anonymous.
 
     Released tuples, side output and state are committed together, so that a crash at any moment neither loses nor
@@ -87,22 +92,24 @@ def command(**given: Any) -> int:
     lacking = [flag for name, flag in (("source", "--from"), ("target", "--to")) if given[name] is None]
     if given["job"] is None and lacking:
         raise click.UsageError(f"Name the streams of Redis that are read and written; missing: {' and '.join(lacking)}")
-    job = job_of(given, beside=("until_empty", "begin", "url"), redis=_places(given))
+    if given["finish"] and given["until_empty"]:
+        raise click.UsageError("--finish reads nothing, and --until-empty reads everything. Give one of them.")
+    job = job_of(given, beside=("until_empty", "finish", "begin", "url"), redis=_places(given))
     stream = stream_of(job, ID)
     places = None if job.stream is None else job.stream.redis
     if places is None:
         raise ParameterError("The job has no table [stream.redis]. Say there which stream is read and which written.")
     limits = Limits(**{name: getattr(places, name) for name in Limits.__dataclass_fields__})
     names = Names(places.source, places.target, places.side, places.group)
-    with observed(given["log_form"], given["metrics"]) as seen, _connection(given["url"] or places.url) as redis:
-        worker = Worker(redis, stream, names, limits=limits, begin=given["begin"], monitor=seen.monitor)
+    observing = observed(given["log_form"], given["metrics"], stream=names.source, group=names.group)
+    with observing as monitor, _connection(given["url"] or places.url) as redis:
+        worker = Worker(redis, stream, names, limits=limits, begin=given["begin"], monitor=monitor)
         before = {number: signal.signal(number, lambda *_: worker.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
-            worker.run(until_empty=given["until_empty"])
+            worker.run(until_empty=given["until_empty"], finish=given["finish"])
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-    return seen.code
 
 
 def _places(given: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.columns.categories import Listed, by_occurrence, is_coded
 from shoal.columns.prepare import as_seen, decoded, one_missing
+from shoal.table.nested import text_of
 from shoal.typing import Labels
 
 
@@ -71,7 +72,7 @@ def value_codes(values: pa.ChunkedArray) -> Labels:
     if pa.types.is_nested(values.type):
         # Arrow does not number lists and structures.
         seen: dict[str, int] = {}
-        return np.array([seen.setdefault(repr(value), len(seen)) for value in values.to_pylist()], dtype=np.int64)
+        return np.array([seen.setdefault(text_of(value), len(seen)) for value in values.to_pylist()], dtype=np.int64)
     chunks = decoded(values).dictionary_encode(null_encoding="encode").chunks
     # All chunks share one dictionary.
     return np.concatenate([np.zeros(0, np.int64), *(np.asarray(chunk.indices) for chunk in chunks)]).astype(np.int64)

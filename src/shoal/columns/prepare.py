@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from shoal.columns.schema import Column, Kind, Role, Schema, is_text
 from shoal.errors import SchemaError
 from shoal.table.clean import nulled, with_columns
+from shoal.table.nested import text_of
 
 Missing = Literal["error", "own-value"]
 """What to do with missing values: refuse them, or treat missing as a value of its own."""
@@ -96,9 +97,13 @@ def one_missing(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def as_seen(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return texts as a reader sees them: without blanks around them, accents in one form, and an empty one missing.
 
-    Most CSV readers treat `""` as missing; SPSS and Stata have no other missing text and strip blanks.
+    Most CSV readers treat `""` as missing; SPSS and Stata have no other missing text and strip blanks. Lists and
+    structures become texts.
     """
     values = decoded(values)
+    if pa.types.is_nested(values.type):
+        found = (None if value is None else text_of(value, as_seen=True) for value in values.to_pylist())
+        values = pa.chunked_array([pa.array(found, pa.large_string())])
     if not is_text(values.type):
         return values
     # Arrow computes on views only after a cast.
@@ -119,9 +124,11 @@ def _with_plain_categories(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def listed_categories(values: pa.ChunkedArray) -> pa.Array:
-    """Return the categories of a dictionary column, used or not, in its order."""
-    lists = pa.chunked_array([chunk.dictionary for chunk in values.chunks], values.type.value_type)
-    return pc.unique(one_missing(lists)).drop_null()
+    """Return the categories of a dictionary column, used or not, in its order: of ordered ones in the longest list."""
+    lists = [chunk.dictionary for chunk in values.chunks]
+    if values.type.ordered:
+        lists.sort(key=len, reverse=True)
+    return pc.unique(one_missing(pa.chunked_array(lists, values.type.value_type))).drop_null()
 
 
 def _without_codes(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:

@@ -6,12 +6,14 @@ it silently may ruin the study.
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from numbers import Real
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
@@ -19,7 +21,7 @@ from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.table.clean import check_names
 
 if TYPE_CHECKING:
-    from shoal.columns.grid import Grid
+    from shoal.columns.grid import Calendar, Grid
     from shoal.columns.hierarchy import Hierarchy
 
 
@@ -165,6 +167,8 @@ class Column:
     truthful: bool = False  # whether every published value has to be true of every record of its cell
     hierarchy: "Hierarchy | None" = None  # loaded when the table is prepared, as the grid is chosen then
     grid: "Grid | None" = None  # where intervals end
+    calendar: "Calendar | None" = None  # where periods end
+    shared_nodes: NDArray[np.bool_] | None = field(default=None, compare=False)  # of the hierarchy, those of k persons
 
     @property
     def aggregate(self) -> Aggregation:
@@ -408,8 +412,19 @@ def is_text(type_: pa.DataType) -> bool:
 
 
 def value_type(type_: pa.DataType) -> pa.DataType:
-    """Return the value type of a dictionary type, or the type itself."""
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
+    """Return a type with the values of dictionaries in their place, also within lists, structs and maps."""
+    if pa.types.is_dictionary(type_):
+        return value_type(type_.value_type)
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(value_type(field.type)) for field in type_])
+    if pa.types.is_map(type_):
+        return pa.map_(value_type(type_.key_type), value_type(type_.item_type), type_.keys_sorted)
+    for is_so, made in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
+        if is_so(type_):
+            return made(type_.value_field.with_type(value_type(type_.value_type)))
+    if pa.types.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field.with_type(value_type(type_.value_type)), type_.list_size)
+    return type_
 
 
 def _check_kind(column: Column, natural: Kind | None) -> None:

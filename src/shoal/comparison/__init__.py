@@ -343,7 +343,7 @@ def _choice(release: Release) -> Choice:
 def _linked(made: Release) -> float:
     """Link what is published with the originals by distance; the other risks of a release are not needed here."""
     alike = None if made.verdict.withdrawn else made.labels  # records of a cell differ after random aggregation
-    return table_linkage(made.original, made.measured, made.schema, made.space, made.X, alike).dld
+    return table_linkage(made.original, made.replaced, made.schema, made.space, made.X, alike).dld
 
 
 def _marked(choices: Sequence[Choice]) -> Iterator[Choice]:

@@ -19,6 +19,7 @@ from shoal.blocks.block_records import SUBJECT, check_column_names
 from shoal.blocks.block_release import BlockRelease
 from shoal.blocks.limits import check_limits
 from shoal.columns.schema import Role, Roles, Schema
+from shoal.disk.checked_files import CheckedWriter, DamagedError, keep, open_checked
 from shoal.disk.engine import Made, make
 from shoal.disk.memory import Budget
 from shoal.disk.recounting import Asked, recount_batches
@@ -101,10 +102,10 @@ def check_parts(files: Files) -> None:
 
 def _kept_seed(folder: Path) -> int:
     """Return the seed that a killed process drew for the same job, or draw one."""
-    path = folder / "seed"
-    if not path.exists():
-        path.write_text(str(secrets.randbits(63)))
-    return int(path.read_text())
+    path = folder / "drawn.seed"
+    if not any(folder.glob("*.done")) and not path.exists():
+        keep(path, secrets.randbits(63))
+    return int(open_checked(path).note)
 
 
 class DiskRelease(BlockRelease):
@@ -162,11 +163,19 @@ class DiskRelease(BlockRelease):
         """Yield the published records, sorted by the hash of their published values."""
         names = [column.name for column in self.schema.published]
         for bucket in range(self._made.n_buckets):
-            tables = list(self._made.published.batches([bucket]))
+            tables = self._bucket(bucket)
             if tables:
                 table = pa.concat_tables(tables)
                 first, second = record_hashes((table[name] for name in names), table.num_rows)
                 yield table.take(pa.array(np.lexsort((second, first))))
+
+    def _bucket(self, number: int) -> list[pa.Table]:
+        """Return the published records of a bucket, in which damaged pieces are made again."""
+        while True:
+            try:
+                return list(self._made.published.batches([number]))
+            except DamagedError as damage:
+                self._made = self._made.again(damage)
 
     @property
     def _counted(self) -> Schema:
@@ -247,14 +256,14 @@ class DiskRelease(BlockRelease):
         for table in self._sorted():
             if self._subject:
                 if persons is None:
-                    file = stack.enter_context(pa.OSFile(str(self._persons), "wb"))
-                    persons = stack.enter_context(pa.ipc.new_file(file, table.select(self._subject).schema))
-                persons.write_table(table.select(self._subject))
+                    persons = stack.enter_context(CheckedWriter(self._persons))
+                for batch in table.select(self._subject).to_batches():
+                    persons.add(batch)
             yield publishable(table.select(names))
 
     @property
     def _persons(self) -> Path:
-        return self._scratch / "persons.arrow"
+        return self._scratch / "persons.piece"
 
     def recount_table(self, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
         """Recount the guarantees on the written file; raise if they do not hold."""
@@ -272,7 +281,8 @@ class DiskRelease(BlockRelease):
 
     def _with_persons(self, batches: Iterator[pa.Table]) -> Iterator[pa.Table]:
         """Add the persons of the written rows to batches of them."""
-        persons = _Column(open_batches(self._persons).read())
+        written = open_checked(self._persons)
+        persons = _Column(written.read(number) for number in range(len(written.parts)))
         for batch in batches:
             yield batch.append_column(SUBJECT, persons.take(batch.num_rows))
 

@@ -1,16 +1,15 @@
 """Engine: the stages of `shoal.blocks` one after another, on batches of a file and pieces in a scratch folder.
 
-A stage whose pieces are complete is not repeated, so that a job that was killed is continued.
+A stage whose pieces are complete is not repeated, so that a job that was killed is continued. Pieces that are missing
+or damaged are made again, from those of the stage before.
 """
 
-import os
-import pickle
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from threading import Lock, get_ident
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +24,11 @@ from shoal.blocks.publish import Measured, publish
 from shoal.blocks.sample import Sample
 from shoal.blocks.solve import refine_cells, solve
 from shoal.columns.schema import Schema
+from shoal.disk.checked_files import DamagedError, keep, open_checked
 from shoal.disk.memory import Budget
 from shoal.disk.scratch import check_space
 from shoal.disk.spill import Gathering, Spill, release_memory
+from shoal.files import sync_folder
 from shoal.job import Job
 from shoal.kernels.side_by_side import side_by_side
 from shoal.progress import OneTotal
@@ -37,8 +38,6 @@ from shoal.typing import Labels, Progress
 
 _SPACE = 2.5
 """How often the records lie in the scratch folder at a time, at most: two stages and what is being written."""
-
-Found = TypeVar("Found")
 
 _MERGED = 16  # summaries at a time
 _BUCKET = 1 << 26  # bytes of published records that are sorted at a time, about
@@ -71,6 +70,15 @@ class Made(NamedTuple):
     published: Spill
     n_buckets: int
     measured: list[Measured]
+    again: "Callable[[DamagedError], Made]"
+    """Makes damaged pieces again."""
+
+
+class _Done(NamedTuple):
+    """What is kept of a complete stage: the names of its pieces, and what it found out."""
+
+    pieces: list[str]
+    found: Any
 
 
 def make(
@@ -105,51 +113,71 @@ class _Making:
         self.job, self.source, self.schema, self.scratch, self.budget = job, source, schema, scratch, budget
         self._progress = progress
         self._total = OneTotal(progress, max(source.n_records, 1))
-        self._workers = 1
+        self._damaged: set[Path] = set()
+        self._work: dict[str, Callable[[Spill], Any]] = {
+            "fit": self._fitted,
+            "assign": self._assigned,
+            "solve": partial(self._sent, "solve", "assign", solve),
+            "border 1": partial(self._sent, "border 1", "solve", refine_cells),
+            "published": self._published,
+        }
 
     def made(self) -> Made:
-        blueprint = self._kept("fit", self._fitted)
-        check_space(self.scratch, int(_SPACE * blueprint.n_bytes))
-        blueprint = self._kept("assign", partial(self._assigned, blueprint))
-        self._workers = self.budget.workers(blueprint)
-        n_buckets = int(blueprint.n_bytes // _BUCKET) + 1
-        measured = self._kept("published", partial(self._all_published, blueprint, n_buckets))
+        """Run the stages until no piece is missing; one that is damaged twice ends the work."""
+        while True:
+            try:
+                return self._made()
+            except DamagedError as damage:
+                self._discard(damage)
+
+    def again(self, damage: DamagedError) -> Made:
+        """Return what `made` does, with the damaged piece made again."""
+        self._discard(damage)
+        return self.made()
+
+    def _discard(self, damage: DamagedError) -> None:
+        if damage.path in self._damaged:
+            raise damage
+        self._damaged.add(damage.path)
+        if damage.path.is_dir():
+            shutil.rmtree(damage.path)
+        damage.path.unlink(missing_ok=True)
+
+    def _made(self) -> Made:
+        check_space(self.scratch, int(_SPACE * self._found("fit").n_bytes))
+        blueprint = self._found("assign")
+        published, names = self._stage("published")
         for stage in ("assign", *_IN_CELLS):
             shutil.rmtree(self._folder(stage), ignore_errors=True)
-        return Made(blueprint, Spill(self._folder("published")), n_buckets, measured)
+        measured = [published.found(name) for name in names]
+        return Made(blueprint, published, _n_buckets(blueprint), measured, self.again)
 
-    def _all_published(self, blueprint: Blueprint, n_buckets: int) -> list[Measured]:
-        """Make the cells of all blocks, and publish them."""
-        spills = [Spill(self.scratch / "assign")]
-        counts = spills[0].counts(blueprint.n_leaves())
-        counts[[*blueprint.forests[0].deeper, *blueprint.scattered]] = 0
-        groups = [leaves_of_blocks(blueprint.blocks(counts))]
-        for border_round, stage in enumerate(_IN_CELLS, 1):
-            work = solve if stage == "solve" else refine_cells
-            spills.append(
-                self._sent(stage, spills[-1], groups[-1], partial(self._solved, work, blueprint, border_round))
-            )
-            if len(spills) > 2:  # what the stage before the last one left
-                shutil.rmtree(spills[-3].folder, ignore_errors=True)
-            counts = spills[-1].counts(blueprint.n_leaves(border_round))
-            groups.append(leaves_of_blocks(blueprint.blocks(counts, border_round)))
-        return self._published(blueprint, spills, groups[-1], n_buckets)
+    def _stage(self, stage: str) -> tuple[Spill, Any]:
+        """Return the pieces of a stage and what it found out; what is missing is made."""
+        spill, done = Spill(self._folder(stage)), self._done(stage)
+        if done is not None and set(done.pieces) <= set(spill.names):
+            return spill, done.found
+        found = self._work[stage](spill)
+        # After a power failure, what was complete is there.
+        sync_folder(spill.folder)
+        keep(self._note(stage), _Done(spill.names, found))
+        return spill, found
+
+    def _found(self, stage: str) -> Any:
+        """Return what a stage found out, also if its pieces are no longer needed."""
+        done = self._done(stage)
+        return self._stage(stage)[1] if done is None else done.found
+
+    def _done(self, stage: str) -> _Done | None:
+        path = self._note(stage)
+        return open_checked(path).note if path.exists() else None
+
+    def _note(self, stage: str) -> Path:
+        return self._folder(stage).with_suffix(".done")
 
     def _folder(self, stage: str) -> Path:
         """Return the folder of the pieces of a stage."""
         return self.scratch / stage.replace(" ", "-")
-
-    def _kept(self, name: str, work: Callable[[], Found]) -> Found:
-        """Return what a stage found out before, or run it."""
-        path = self.scratch / f"{name}.done"
-        if path.exists():
-            kept: Found = pickle.loads(path.read_bytes())
-            return kept
-        found = work()
-        growing = path.with_suffix(".growing")
-        growing.write_bytes(pickle.dumps(found))
-        os.replace(growing, path)
-        return found
 
     def _begin(self, stage: str) -> Callable[[int, int], None]:
         """Report that a stage begins; return how its progress is reported."""
@@ -174,7 +202,7 @@ class _Making:
 
         side_by_side(counted, items, threads)
 
-    def _fitted(self) -> Blueprint:
+    def _fitted(self, spill: Spill) -> Blueprint:
         gathered: list[Summary] = []
         lock = Lock()
         seed = self.job.seed or 0
@@ -202,9 +230,9 @@ class _Making:
             yield first_record, batch
             first_record += batch.num_rows
 
-    def _assigned(self, blueprint: Blueprint) -> Blueprint:
-        shutil.rmtree(self.scratch / "assign", ignore_errors=True)
-        spill = Spill(self.scratch / "assign")
+    def _assigned(self, spill: Spill) -> Blueprint:
+        blueprint = self._found("fit")
+        spill.clear()
         with Gathering(spill, "input", self.budget.buffer) as gathering:
 
             def send(item: tuple[int, pa.Table]) -> int:
@@ -266,65 +294,42 @@ class _Making:
                 gathering.add(records, leaves)
         return blueprint.scattering(leaf, n_parts)
 
-    def _solved(
-        self,
-        work: Callable[[pa.Table, Blueprint, int, int], pa.Table],
-        blueprint: Blueprint,
-        border_round: int,
-        records: pa.Table,
-        number: int,
-        threads: int,
-    ) -> tuple[pa.Table, Labels]:
-        """Make or refine the cells of a block, and say where they go next."""
-        made = work(records, blueprint, number, threads)
-        with kernels.using(threads=threads):
-            return made, destinations(made, blueprint, border_round)
+    def _blocks(self, blueprint: Blueprint, spill: Spill, border_round: int) -> list[Labels]:
+        """Return the leaves of each block of records, or of cells in a border round."""
+        counts = spill.counts(blueprint.n_leaves(border_round))
+        if border_round == 0:
+            counts[[*blueprint.forests[0].deeper, *blueprint.scattered]] = 0
+        return leaves_of_blocks(blueprint.blocks(counts, border_round))
 
     def _sent(
-        self,
-        stage: str,
-        spill: Spill,
-        blocks: Sequence[Labels],
-        work: Callable[[pa.Table, int, int], tuple[pa.Table, Labels]],
-    ) -> Spill:
-        """Run a stage on all blocks; each leaves one piece."""
-        target = Spill(self._folder(stage))
+        self, stage: str, before: str, work: Callable[[pa.Table, Blueprint, int, int], pa.Table], target: Spill
+    ) -> None:
+        """Make or refine the cells of all blocks, and say where they go next; each block leaves one piece."""
+        blueprint, spill, border_round = self._found("assign"), self._stage(before)[0], _IN_CELLS.index(stage)
+        blocks = self._blocks(blueprint, spill, border_round)
         first = list(STAGES).index(stage) << 20  # numbers that no block of another stage has
-
-        workers, threads = self._shared(len(blocks))
+        workers, threads = self._shared(blueprint, len(blocks))
 
         def block(number: int) -> int:
             name = f"block-{number}"
             if target.has(name):
                 return 0
-            records = spill.read(blocks[number].tolist())
-            target.add(name, *work(records, first + number, threads))
+            made = work(spill.read(blocks[number].tolist()), blueprint, first + number, threads)
+            with kernels.using(threads=threads):
+                target.add(name, made, destinations(made, blueprint, border_round + 1))
             release_memory()
-            return int(records.num_rows)
+            return int(made.num_rows)
 
         self._each(block, range(len(blocks)), stage, workers)
-        return target
 
-    def _published(
-        self, blueprint: Blueprint, spills: Sequence[Spill], blocks: Sequence[Labels], n_buckets: int
-    ) -> list[Measured]:
-        """Refine the last blocks and publish them, and the cells that needed no refinement."""
-        target = Spill(self._folder("published"))
-        workers, threads = self._shared(len(blocks))
-        settled = [(spill, name) for spill in spills[1:] for name in spill.names_with(SETTLED)]
+    def _published(self, target: Spill) -> list[str]:
+        """Refine the last blocks and publish them, and the cells that needed no refinement; return the pieces."""
+        blueprint, spills = self._found("assign"), [self._stage(stage)[0] for stage in _IN_CELLS]
+        shutil.rmtree(self._folder("assign"), ignore_errors=True)
+        blocks, n_buckets = self._blocks(blueprint, spills[-1], len(spills)), _n_buckets(blueprint)
+        workers, threads = self._shared(blueprint, len(blocks))
+        settled = [(spill, name) for spill in spills for name in spill.names_with(SETTLED)]
         first = len(STAGES) << 20
-
-        def publish_part(item: tuple[str, Callable[[], pa.Table]]) -> int:
-            name, cells = item
-            if target.has(name):
-                return 0
-            part = publish(cells(), blueprint)
-            hashes = record_hashes((part.published[column.name] for column in blueprint.schema.published), len(part[0]))
-            measured = target.folder / f"{name}.measured"
-            measured.write_bytes(pickle.dumps(part.measured))
-            target.add(name, part.published, buckets_of(hashes[0], n_buckets))
-            release_memory()
-            return int(part.published.num_rows)
 
         def refined(number: int) -> pa.Table:
             records = spills[-1].read(blocks[number].tolist())
@@ -335,17 +340,30 @@ class _Making:
             *((f"{spill.folder.name}-{name}", partial(spill.read_piece, name, SETTLED)) for spill, name in settled),
         ]
 
-        def unit(item: tuple[str, Callable[[], pa.Table]]) -> int:
+        def publish_unit(unit: tuple[str, Callable[[], pa.Table]]) -> int:
+            name, cells = unit
+            if target.has(name):
+                return 0
             with kernels.using(threads=threads):
-                return publish_part(item)
+                part = publish(cells(), blueprint)
+                columns = (part.published[column.name] for column in blueprint.schema.published)
+                hashes = record_hashes(columns, len(part.published))
+                target.add(name, part.published, buckets_of(hashes[0], n_buckets), part.measured)
+            release_memory()
+            return int(part.published.num_rows)
 
-        self._each(unit, units, "border 2", workers)
-        return [pickle.loads((target.folder / f"{name}.measured").read_bytes()) for name, _ in units]
+        self._each(publish_unit, units, "border 2", workers)
+        return [name for name, _ in units]
 
-    def _shared(self, n_blocks: int) -> tuple[int, int]:
+    def _shared(self, blueprint: Blueprint, n_blocks: int) -> tuple[int, int]:
         """Return how many blocks are processed at a time, and with how many threads each."""
-        blueprint_workers = max(1, min(self._workers, n_blocks))
-        return blueprint_workers, max(1, self.budget.threads // blueprint_workers)
+        workers = max(1, min(self.budget.workers(blueprint), n_blocks))
+        return workers, max(1, self.budget.threads // workers)
+
+
+def _n_buckets(blueprint: Blueprint) -> int:
+    """Return how many parts the published records are sorted in."""
+    return int(blueprint.n_bytes // _BUCKET) + 1
 
 
 def buckets_of(first_halves: NDArray[np.uint64], n_buckets: int) -> Labels:

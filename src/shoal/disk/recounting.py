@@ -3,8 +3,6 @@
 Records are distributed by their class, so that each part holds whole classes and fits into memory.
 """
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +18,7 @@ from shoal.columns.schema import Role, Schema
 from shoal.disk.memory import DEFAULT, Budget
 from shoal.disk.spill import Gathering, Spill, release_memory
 from shoal.errors import ParameterError
-from shoal.files import hidden_folder
+from shoal.files import hidden_folder, temporary_path
 from shoal.models import Model
 from shoal.table.batches import open_batches
 from shoal.table.clean import check_wanted
@@ -119,7 +117,7 @@ def audit_on_disk(
         raise ParameterError("The table has no records, so there is nothing to count.")
     schema = plain_schema(question.schema(source.types))
     asked = Asked(schema, question.k, question.models)
-    with hidden_folder(Path(tempfile.gettempdir()) / f"shoal-audit-{os.getuid()}") as folder:
+    with hidden_folder(temporary_path("audit")) as folder:
         batches = (_counted(batch, schema, subject) for batch in source.read(question.needed))
         return recount_batches(batches, source.n_records, asked, folder / "parts", budget.buffer)
 

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,13 +16,14 @@ from pathlib import Path
 from shoal.errors import FileError
 from shoal.extras import versions
 from shoal.file_locks import lock, locked_folders, sweep
+from shoal.files import temporary_path
 from shoal.job import Job
 from shoal.table.batches import Batches
 
 
 def scratch_of(job: Job, source: Batches, target: Path | None) -> Path:
     """Return the folder for a job; without an output it is among the temporary files of the system."""
-    place = target or Path(tempfile.gettempdir()) / f"shoal-disk-{os.getuid()}"
+    place = target or temporary_path("disk")
     asked = job.model_copy(update={"memory": None, "output": None, "input": None}).to_dict()
     files = [[str(path.resolve()), *stamp] for path, stamp in zip(source.paths, source.stamps, strict=True)]
     read = [files or source.sha256, source.asked]

@@ -1,28 +1,36 @@
-"""Spill: records on disk in pieces, each an Arrow file whose batches are ordered by destination.
+"""Spill: records on disk in pieces, each a checked file whose parts are ordered by destination.
 
-A piece is written under a temporary name and renamed when it is complete. So a folder holds only complete pieces, and a
-stage that was killed is continued with those that are missing.
+A folder holds only complete pieces, so that a stage that was killed is continued with those that are missing.
 """
 
-import json
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from shoal.disk.checked_files import CheckedFile, CheckedWriter, DamagedError, open_checked
 from shoal.typing import Labels
 
-_DESTINATIONS = b"destinations"
-_SUFFIX = ".arrow"
+_SUFFIX = ".piece"
 
 
 class _Batch(NamedTuple):
-    piece: Path
+    piece: str
     number: int
     n_records: int
+
+
+class _Note(NamedTuple):
+    """What is kept of a piece beside its records."""
+
+    sizes: list[tuple[int, int]]
+    """Destination and number of records of each part."""
+
+    found: Any
 
 
 class Spill:
@@ -32,49 +40,65 @@ class Spill:
     ----------
     folder : Path
         Made if it does not exist; pieces that are there are read.
+
+    Raises
+    ------
+    DamagedError
+        Here, or when records are read: a piece is not what was written.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._batches: dict[int, list[_Batch]] = {}
+        self._pieces: dict[str, CheckedFile] = {}
         self._lock = Lock()
-        folder.mkdir(mode=0o700, exist_ok=True)
-        for piece in sorted(folder.glob(f"*{_SUFFIX}")):
-            self._index(piece)
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except FileExistsError:
+            raise DamagedError(folder) from None
+        for path in sorted(folder.glob(f"*{_SUFFIX}")):
+            self._index(open_checked(path))
+
+    def clear(self) -> None:
+        """Remove all pieces."""
+        shutil.rmtree(self.folder)
+        self.folder.mkdir(mode=0o700)
+        self._batches, self._pieces = {}, {}
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the complete pieces, sorted."""
+        return sorted(self._pieces)
 
     def has(self, name: str) -> bool:
         """Return whether a piece is complete."""
-        return (self.folder / f"{name}{_SUFFIX}").exists()
+        return name in self._pieces
 
-    def add(self, name: str, records: pa.Table, destinations: Labels) -> None:
-        """Write a piece: records, and where each goes."""
+    def found(self, name: str) -> Any:
+        """Return what was found out about the records of a piece."""
+        return self._pieces[name].note.found
+
+    def add(self, name: str, records: pa.Table, destinations: Labels, found: Any = None) -> None:
+        """Write a piece: records, where each goes, and what was found out about them."""
         order = np.argsort(destinations, kind="stable")
         ordered = destinations[order]
         starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1)).tolist()
-        ends = [*starts[1:], len(ordered)]
-        sorted_records = records.take(pa.array(order)).combine_chunks()
-        about = {
-            "destinations": [int(ordered[start]) for start in starts],
-            "sizes": [int(end - start) for start, end in zip(starts, ends, strict=True)],
-        }
-        schema = sorted_records.schema.with_metadata({_DESTINATIONS: json.dumps(about).encode()})
-        piece = self.folder / f"{name}{_SUFFIX}"
-        growing = piece.with_suffix(".growing")
-        with pa.OSFile(str(growing), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-            for start, end in zip(starts, ends, strict=True):
-                part = sorted_records.slice(start, end - start).combine_chunks()
-                for batch in part.replace_schema_metadata(schema.metadata).to_batches(max_chunksize=end - start):
-                    writer.write_batch(batch)
-        growing.rename(piece)
+        sorted_records = records.take(pa.array(order)).replace_schema_metadata(None).combine_chunks()
+        note = _Note([], found)
+        path = self.folder / f"{name}{_SUFFIX}"
+        with CheckedWriter(path, note) as writer:
+            for start, end in zip(starts, [*starts[1:], len(ordered)], strict=True):
+                for batch in sorted_records.slice(start, end - start).to_batches():
+                    writer.add(batch)
+                    note.sizes.append((int(ordered[start]), batch.num_rows))
         with self._lock:
-            self._index(piece, about)
+            self._index(open_checked(path))
 
-    def _index(self, piece: Path, about: dict[str, list[int]] | None = None) -> None:
-        if about is None:
-            with pa.OSFile(str(piece)) as file, pa.ipc.open_file(file) as reader:
-                about = json.loads(reader.schema.metadata[_DESTINATIONS])
-        for number, (destination, size) in enumerate(zip(about["destinations"], about["sizes"], strict=True)):
-            self._batches.setdefault(destination, []).append(_Batch(piece, number, size))
+    def _index(self, piece: CheckedFile) -> None:
+        name = piece.path.stem
+        self._pieces[name] = piece
+        for number, (destination, size) in enumerate(piece.note.sizes):
+            self._batches.setdefault(destination, []).append(_Batch(name, number, size))
 
     def counts(self, n_destinations: int) -> Labels:
         """Return the number of records of each destination from 0, shape (n_destinations,)."""
@@ -92,26 +116,21 @@ class Spill:
         """Yield the records of some destinations, a batch at a time."""
         for destination in destinations:
             for batch in sorted(self._batches.get(int(destination), ())):
-                yield _read(batch)
+                yield self._pieces[batch.piece].read(batch.number)
 
     def names_with(self, destination: int) -> list[str]:
         """Return the names of the pieces that hold records of a destination, sorted."""
-        return [batch.piece.stem for batch in sorted(self._batches.get(destination, ()))]
+        return sorted({batch.piece for batch in self._batches.get(destination, ())})
 
     def read_piece(self, name: str, destination: int) -> pa.Table:
         """Return the records of a destination in one piece."""
-        return next(_read(batch) for batch in self._batches[destination] if batch.piece.stem == name)
+        batches = sorted(batch for batch in self._batches[destination] if batch.piece == name)
+        return pa.concat_tables(self._pieces[name].read(batch.number) for batch in batches)
 
     @property
     def destinations(self) -> list[int]:
         """The destinations that have records, ascending."""
         return sorted(self._batches)
-
-
-def _read(batch: _Batch) -> pa.Table:
-    # Not mapped: mapped pages would count as memory of the process.
-    with pa.OSFile(str(batch.piece)) as file, pa.ipc.open_file(file) as reader:
-        return pa.Table.from_batches([reader.get_batch(batch.number)]).replace_schema_metadata(None)
 
 
 def release_memory() -> None:

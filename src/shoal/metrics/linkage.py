@@ -136,8 +136,11 @@ def cell_linkage(
 
 
 def _linked(originals: Matrix, release: "Released", asked: Labels | None) -> Linkage:
-    n_records = len(originals)
-    from_released, from_original = kernels.linkage(originals, release.points, release.labels, asked)
+    return linkage_of(*kernels.linkage(originals, release.points, release.labels, asked), len(originals))
+
+
+def linkage_of(from_released: kernels.Ranks, from_original: kernels.Ranks, n_records: int) -> Linkage:
+    """Return the shares linked, from the ranks of own records among all others in both directions."""
     nearer, as_near = from_original
     ranks = sorted({2, 10, max(n_records // 100, 1)})
     return Linkage(

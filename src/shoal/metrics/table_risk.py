@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.columns.coarse import read_coarse
 from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import date_units, decoded
 from shoal.columns.schema import Kind, Role, Schema
 from shoal.columns.space import Space
 from shoal.kernels.side_by_side import column_by_column
+from shoal.metrics.containment import coarse_linkage, without_coarse
 from shoal.metrics.interval import Interval, interval_of
 from shoal.metrics.linkage import Linkage, cell_linkage
 from shoal.metrics.pairs import one_of_each
@@ -28,6 +30,7 @@ SAMPLE = 5_000
 def table_risk(
     original: pa.Table,
     replaced: pa.Table,
+    measured: pa.Table,
     schema: Schema,
     space: Space,
     X: Matrix,
@@ -40,6 +43,8 @@ def table_risk(
     ----------
     original, replaced : pyarrow.Table
         The prepared records, and the published values of their quasi-identifiers, in the same order.
+    measured : pyarrow.Table
+        The published values with plain ones in place of coarse ones.
     schema, space : Schema and Space
         Roles and kinds of the columns, and the space in which distances are measured.
     X : ndarray of shape (n_records, n_dims)
@@ -55,7 +60,7 @@ def table_risk(
         linkage=table_linkage(original, replaced, schema, space, X, labels),
         classes=class_risk(_published_classes(original, replaced, schema, labels), weights),
         uniqueness=uniqueness(class_ids(original.select(schema.quasi_names)), weights),
-        intervals=table_intervals(original, replaced, schema, labels),
+        intervals=table_intervals(original, measured, schema, labels),
     )
 
 
@@ -96,18 +101,26 @@ def table_linkage(
 ) -> Linkage:
     """Link all records of a small table, a fixed sample of a large one, or the records `asked` for.
 
-    Columns of `by` are published unchanged, so an intruder searches only the records of the right stratum.
+    Columns of `by` are published unchanged, so an intruder searches only the records of the right stratum. Intervals,
+    sets, ancestors and periods in `replaced` are linked by what they hold.
     """
     if labels is None:
         labels = np.arange(original.num_rows)  # every record has published values of its own
     first = one_of_each(labels)
-    points = space.encode(replaced.take(pa.array(first)))
+    shown = replaced.take(pa.array(first))
+    coarse = {c.name: read_coarse(shown[c.name], c.aggregate, c.hierarchy) for c in schema.quasi if c.is_true}
+    if coarse:
+        space = without_coarse(space, coarse)
+        X = space.encode(original)
+    points = space.encode(shown)
     by = [column.name for column in schema.having(Role.BY)]
     if by:
         strata = class_ids(original.select(by))
         # An extra coordinate, in which strata are farther apart than any two records in all others.
         far = 2 * np.sqrt(X.shape[1]) * (1 + np.abs(X).max(initial=0.0))
         X, points = (np.column_stack([Z, far * s]) for Z, s in ((X, strata), (points, strata[first])))
+    if coarse:
+        return coarse_linkage(original, X, coarse, points, labels)
     sample = None if X.size <= MOST_NUMBERS else SAMPLE
     return cell_linkage(X, points, labels, sample=sample, seed=0, asked=asked)
 

@@ -1,5 +1,6 @@
 """The interface of a privacy model: a condition on each class of a release, its recount, and its veto in searches."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -123,7 +124,7 @@ class Model(ABC):
 def reached(model: Model, values: NDArray[np.float64], kept: NDArray[np.bool_], *, note: str = "") -> Reached:
     """Summarize the recounts of all classes."""
     worst = float(values.max() if model.best == "low" else values.min()) if len(values) else 0.0
-    mean = float(values.mean()) if len(values) else 0.0
+    mean = math.fsum(values) / len(values) if len(values) else 0.0  # the same in whatever order the classes are
     failing = int(np.count_nonzero(~kept))
     return Reached(model, worst, mean, len(values), failing, failing == 0, note, values)
 

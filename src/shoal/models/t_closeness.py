@@ -6,6 +6,7 @@ Li, Li, Venkatasubramanian (2007), "t-Closeness: privacy beyond k-anonymity and 
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -99,9 +100,14 @@ Work = tuple[list[int], list[int]]
 """The distance of each class, as numerators and denominators."""
 
 
-def earth_movers_distance(class_ids: Labels, column: Codes) -> Vector:
-    """Return the distance of each class from all records: over the ranks, or with values equally far apart."""
-    return _divided(*_work(class_ids, column))
+def earth_movers_distance(class_ids: Labels, column: Codes) -> tuple[Vector, Fraction]:
+    """Return the distance of each class from all records, and its mean over them.
+
+    It is measured over the ranks, or with values equally far apart. A denominator is a multiple of the size of its
+    class, the same for all, so that the mean over the records needs no further weights.
+    """
+    work, whole = _work(class_ids, column)
+    return _divided(work, whole), Fraction(sum(work), sum(whole) or 1)
 
 
 def _work(class_ids: Labels, column: Codes) -> Work:

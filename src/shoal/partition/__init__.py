@@ -69,7 +69,7 @@ def partition(
     k : int
         Smallest cell size, at least 2 and at most n_records.
     method : str
-        One of ``shoal.partition.ALGORITHMS``.
+        One of the methods listed in ``docs/methods.md``.
     seed : int, optional
         Makes the result of a randomised method reproducible. Accepted by deterministic methods too.
     threads : int, optional

@@ -20,6 +20,7 @@ SHORT_SEARCH = 1_000
 LONG_SEARCH = 4_000
 # The budget is counted in steps, not in time, so that a seed gives the same result on any machine.
 STEPS_PER_SECOND = 6_000_000
+MOST_SECONDS = 1_000_000_000
 
 
 def auto(
@@ -71,8 +72,8 @@ def check_effort(effort: str, seconds: float | None, interrupt: str) -> None:
         raise ParameterError(f"effort must be 'normal' or 'best'; got {effort!r}.")
     if seconds is not None and effort != "best":
         raise ParameterError("seconds is the budget of effort='best' and has no effect otherwise. Leave it out.")
-    if seconds is not None and not (np.isfinite(seconds) and seconds >= 0):
-        raise ParameterError(f"seconds must be a number of at least 0; got {seconds!r}.")
+    if seconds is not None and not 0 <= seconds <= MOST_SECONDS:
+        raise ParameterError(f"seconds must be a number from 0 to {MOST_SECONDS:,}; got {seconds!r}.")
     if interrupt not in ("raise", "keep"):
         raise ParameterError(f"interrupt must be 'raise' or 'keep'; got {interrupt!r}.")
 

@@ -120,7 +120,7 @@ def _bars(column: Column, sides: dict[str, pa.ChunkedArray], k: int) -> dict[str
         counts = {side: _value_counts(values) for side, values in sides.items()}
     except CAST_ERRORS:
         return {"figure": None, "note": "Values of this type are not drawn."}
-    names = list(dict.fromkeys(name for found in counts.values() for name in found))
+    names = sorted({name for found in counts.values() for name in found})  # of equally many, the first are drawn
     if column.kind is Kind.ORDINAL:
         rank = {name: i for i, name in enumerate(_order(column, next(iter(sides.values()))))}
         names.sort(key=lambda name: rank.get(name, len(rank)))

@@ -211,13 +211,14 @@ def _true(schema: Schema) -> Iterable[str]:
     stepped = [f"{listed([column.name])} {column.grid.step}" for column in schema.quasi if column.grid is not None]
     if stepped:
         yield (
-            f"The ends of intervals are multiples of a step, so that they do not show the extremes of single people: "
-            f"{', '.join(stepped)}."
+            f"The ends of intervals are multiples of a step: {', '.join(stepped)}. Steps that fewer people share than "
+            "the smallest group may have are joined, so that an end does not show the extreme of a single person."
         )
     yield (
-        "Loss, risk, utility and pictures need plain numbers and categories: where a value is an interval or a period "
-        "they use its middle; where it is a set or a group of a hierarchy, the middle of its values or, without an "
-        "order, the one that most records of the release may have."
+        "People are linked to the records whose published values hold theirs. Loss, utility and pictures need plain "
+        "numbers and categories: where a value is an interval or a period they use its middle; where it is a set or a "
+        "group of a hierarchy, the middle of its values or, without an order, the one that most records of the release "
+        "may have."
     )
 
 

@@ -27,6 +27,7 @@ from shoal.columns.schema import Role, Schema
 from shoal.errors import ParameterError
 from shoal.extras import versions
 from shoal.job import Job
+from shoal.spark.sessions import named
 from shoal.spark.spark_frames import (
     Frame,
     Held,
@@ -78,7 +79,8 @@ def fitted(frame: Frame, job: Job, schema: Schema) -> Blueprint:
     def merge(parts: list[tuple[frozenset[str], Summary]]) -> tuple[frozenset[str], Summary]:
         return frozenset().union(*(part[0] for part in parts)), Summary.merged([part[1] for part in parts])
 
-    parts = gathered(frame, measure, merge)
+    with named(frame.sparkSession, "fit"):
+        parts = gathered(frame, measure, merge)
     if not parts:
         raise ParameterError("The DataFrame has no records, so there is nothing to release.")
     theirs, summary = merge(parts)
@@ -95,20 +97,26 @@ def made(frame: Frame, blueprint: Blueprint) -> Made:
 
     A frame is freed as soon as the next one is complete: if executors are lost, Spark makes it again.
     """
-    types = travelling(types_of(frame).empty_table(), blueprint.schema).schema
+    spark, types = frame.sparkSession, travelling(types_of(frame).empty_table(), blueprint.schema).schema
     with Held() as held:
-        records, counts, blueprint = _in_leaves(frame, types, blueprint, held)
-        content = fingerprint(records, list(HASHES))
-        cells = held(_solved(records, counts, types, blueprint))
-        counts = counted(cells, LEAF)
-        held.free(records)
-        for border_round in range(1, BORDER_ROUNDS):
-            before, cells = cells, held(_refined(cells, counts, types, blueprint, border_round))
+        with named(spark, "assign"):
+            records, counts, blueprint = _in_leaves(frame, types, blueprint, held)
+            content = fingerprint(records, list(HASHES))
+        with named(spark, "solve"):
+            cells = held(_solved(records, counts, types, blueprint))
             counts = counted(cells, LEAF)
-            held.free(before)
-        published = _published(cells, counts, types, blueprint).persist()
-        packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
-    return Made(blueprint, published, [pickle.loads(each) for each in packed[MEASURED].to_pylist()], content)
+            held.free(records)
+        for border_round in range(1, BORDER_ROUNDS):
+            with named(spark, f"border round {border_round}"):
+                before, cells = cells, held(_refined(cells, counts, types, blueprint, border_round))
+                counts = counted(cells, LEAF)
+                held.free(before)
+        with named(spark, "publish"):
+            published = held(_published(cells, counts, types, blueprint))
+            packed = published.filter(f"{MEASURED} IS NOT NULL").select(BLOCK, MEASURED).toArrow().sort_by(BLOCK)
+            measured = [pickle.loads(each) for each in packed[MEASURED].to_pylist()]
+        held.keep(published)
+    return Made(blueprint, published, measured, content)
 
 
 def _in_leaves(
@@ -191,9 +199,10 @@ def _refined(cells: Frame, counts: dict[int, int], types: pa.Schema, blueprint: 
     def of_block(block: int, group: pa.Table) -> pa.Table:
         return _sent(refine_cells(group.drop([LEAF, BLOCK]), blueprint, block), blueprint, border_round + 1)
 
-    settled, moving = cells.filter(f"{LEAF} = {SETTLED}"), cells.filter(f"{LEAF} <> {SETTLED}")
+    moving = cells.filter(f"{LEAF} <> {SETTLED}")
     refined = _each_block(moving, counts, blueprint, border_round, of_block, pa.schema([*types, *_IN_CELLS]))
-    return refined.unionByName(settled)
+    # Without settled cells, a union would only read all others once more.
+    return refined.unionByName(cells.filter(f"{LEAF} = {SETTLED}")) if SETTLED in counts else refined
 
 
 def _published(cells: Frame, counts: dict[int, int], types: pa.Schema, blueprint: Blueprint) -> Frame:
@@ -281,5 +290,6 @@ def recounted(published: Frame, blueprint: Blueprint) -> Verdict:
 
     n_parts = 1 + blueprint.n_records // blueprint.size
     parts = hashed(published.select(*map(quoted, dict.fromkeys(wanted))), schema.quasi_names, n_parts, PART)
-    found = grouped(parts, PART, of_part, pa.schema([pa.field("verdict", pa.binary())]), n_parts).toArrow()
+    with named(published.sparkSession, "recount"):
+        found = grouped(parts, PART, of_part, pa.schema([pa.field("verdict", pa.binary())]), n_parts).toArrow()
     return merged_verdicts([pickle.loads(each) for each in found["verdict"].to_pylist()])

@@ -8,7 +8,7 @@ from shoal.columns.schema import Schema
 from shoal.errors import FileError, ParameterError
 from shoal.job import Job, Output
 from shoal.output_places import check_reports
-from shoal.spark.sessions import session, speaking
+from shoal.spark.sessions import named, session, speaking
 from shoal.spark.spark_frames import Frame
 from shoal.spark.spark_release import SparkRelease, check_spark_job, execute_job
 from shoal.typing import Progress
@@ -64,7 +64,7 @@ def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
 
     spark = session()
     try:
-        with speaking():
+        with speaking(), named(spark, "read"):
             return spark.read.parquet(path)
     except AnalysisException as error:
         raise FileError(f"The table {path!r} cannot be read: {error.getCondition()}.") from None
@@ -81,21 +81,35 @@ def run_on_spark(
     progress: Progress | None,
 ) -> SparkRelease:
     """Make the release of a job and write it where the job says; it is closed if it was written."""
+    if job.output is not None:
+        spark_files(job.output, save_job)
     release = execute_on_spark(job, table, reading, threads=threads, progress=progress)
     out = job.output
     if out is not None:
         with release:
-            told = {"report": out.report, "form": out.form, "json": out.json_file, **out.said()}
+            told = {
+                "manifest": out.manifest,
+                "report": out.report,
+                "form": out.form,
+                "json": out.json_file,
+                **out.said(),
+            }
             release.write(out.path, **told, save_job=save_job, force=force)
     return release
 
 
 def spark_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> list[str]:
     """Return the paths that a job writes."""
+    if output.to_table is not None or output.to_format is not None:
+        raise ParameterError(
+            "A job on the engine 'spark' writes a folder of Parquet files, so that to_table and to_format have no "
+            "effect. Leave them out. A table of Spark's catalogue is written in Python: "
+            'release.write(to_table="db.people").'
+        )
     check_reports(output.report, output.json_file, output.form, **output.said())
     path = output.path.rstrip("/")
-    local = [output.report, output.json_file, save_job]
-    return [path, f"{path}.public.json", f"{path}.internal.json", *(str(each) for each in local if each is not None)]
+    local = [output.manifest or f"{path}.internal.json", output.report, output.json_file, save_job]
+    return [path, f"{path}.public.json", *(str(each) for each in local if each is not None)]
 
 
 def planned(job: Job, table: Any, reading: Mapping[str, Any]) -> tuple[Schema, Frame]:

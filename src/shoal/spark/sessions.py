@@ -2,20 +2,23 @@
 
 import os
 import re
+import secrets
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import shoal.errors
 from shoal.errors import OutageError, ParameterError, ShoalError
 from shoal.extras import DISTRIBUTION, install
+from shoal.interrupts import held
+
+T = TypeVar("T")
 
 OLDEST_JAVA = 17
 
@@ -27,46 +30,24 @@ SHIPPING = (
 )
 """How Python workers get shoal."""
 
+_DESCRIPTION, _GROUP = "spark.job.description", "spark.jobGroup.id"
+"""Properties of a thread that Spark's user interface shows of its jobs."""
+
 
 def session() -> Any:
-    """Return the active Spark session, or make one from Spark's own configuration."""
+    """Return the session that there is, as it is, or make one from Spark's own configuration."""
     try:
+        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise ParameterError(f"The Spark engine needs PySpark: {install('spark')}.") from error
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
+    with suppress(PySparkException):
+        return SparkSession.active()
     if "SPARK_REMOTE" not in os.environ:
         check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    with _signals_held():
+    with held():  # a Java process that PySpark abandons while it starts never ends
         return SparkSession.builder.appName("shoal").getOrCreate()
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait for the end of the block.
-
-    A Java process that PySpark abandons while it starts never ends; one that has started ends with this process.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-
-    def note(number: int, frame: object) -> None:
-        came.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if signal.getsignal(number) is note:  # Spark sets a handler of its own, which cancels its jobs
-                signal.signal(number, handler)
-        if came:
-            signal.raise_signal(came[0])
 
 
 def check_java() -> None:
@@ -96,11 +77,72 @@ def java_version() -> int | None:
     return int(found[1]) if found else None
 
 
-def use_this_interpreter(spark: Any) -> None:
+def at_work(spark: Any, work: Callable[[], T]) -> T:
+    """Return what some work with Spark returns; if the wait for it is interrupted, its jobs are cancelled.
+
+    The work has a thread of its own, and with it a connection to Java. PySpark closes one that is interrupted while it
+    waits for an answer: the job behind it goes on, and what should be freed or removed is not.
+    """
+    from pyspark import InheritableThread
+
+    tag, done = f"shoal-{secrets.token_hex(8)}", Future[T]()
+
+    def act() -> None:
+        spark.addTag(tag)
+        try:
+            with speaking(), _this_interpreter(spark):
+                done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    thread = InheritableThread(target=act, session=spark)
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        while thread.is_alive():  # it may be about to start another job
+            spark.interruptTag(tag)
+            thread.join(0.2)
+        raise
+    return done.result()
+
+
+@contextmanager
+def _this_interpreter(spark: Any) -> Iterator[None]:
     """Let the Python workers of a local session use this interpreter, unless the user chose another."""
     context = getattr(spark, "_sc", None)  # a session of Spark Connect has none
-    if context is not None and context.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable
+    if context is None or not context.master.startswith("local") or "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    before, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
+
+
+@contextmanager
+def named(spark: Any, stage: str) -> Iterator[None]:
+    """Name the jobs of a stage in Spark's user interface: by their description and group, or by a tag of Spark Connect.
+
+    A group that the user has set stays: it may be there to cancel what belongs to it.
+    """
+    context, name = getattr(spark, "_sc", None), f"shoal: {stage}"
+    if context is None:
+        spark.addTag(name)
+        try:
+            yield
+        finally:
+            spark.removeTag(name)
+        return
+    before = {each: context.getLocalProperty(each) for each in (_DESCRIPTION, _GROUP)}
+    context.setLocalProperty(_DESCRIPTION, name)
+    context.setLocalProperty(_GROUP, before[_GROUP] or "shoal")
+    try:
+        yield
+    finally:
+        for each, value in before.items():
+            context.setLocalProperty(each, value)
 
 
 @contextmanager

@@ -6,8 +6,8 @@ do not matter, or whole groups.
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from typing import Any
+from hashlib import sha256
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -23,19 +23,32 @@ _STATE = "state binary"
 _FAN_IN = (64, 8)
 
 
-class Held(ExitStack):
+class Held:
     """Frames that are persisted until the end of a ``with`` statement, whatever the end is."""
+
+    def __init__(self) -> None:
+        self._frames: list[Frame] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for frame in self._frames:
+            frame.unpersist()
 
     def __call__(self, frame: Frame) -> Frame:
         """Persist a frame."""
-        persisted = frame.persist()
-        self.callback(self.free, persisted)
-        return persisted
+        self._frames.append(frame)
+        return frame.persist()
 
-    @staticmethod
-    def free(frame: Frame) -> None:
+    def free(self, frame: Frame) -> None:
         """Free a frame before the end."""
+        self.keep(frame)
         frame.unpersist()
+
+    def keep(self, frame: Frame) -> None:
+        """Leave a frame persisted after the end."""
+        self._frames = [each for each in self._frames if each is not frame]
 
 
 def types_of(frame: Frame) -> pa.Schema:
@@ -106,6 +119,11 @@ def fingerprint(frame: Frame, names: list[str]) -> tuple[Any, ...]:
     return tuple(hashed.selectExpr("count(*) AS n", *parts).toArrow().to_pylist()[0].values())
 
 
+def digest_of_records(fingerprint: tuple[Any, ...]) -> str:
+    """Return a SHA-256 of the fingerprint of records."""
+    return sha256(repr(fingerprint).encode()).hexdigest()
+
+
 def gathered(frame: Frame, measure: Callable[[pa.Table], Any], merge: Callable[[list[Any]], Any]) -> list[Any]:
     """Measure batches of records where they are, merge on the workers, and return what is left: at most eight parts.
 
@@ -122,6 +140,8 @@ def gathered(frame: Frame, measure: Callable[[pa.Table], Any], merge: Callable[[
             yield _packed(state)
 
     def of_states(table: pa.Table) -> pa.Table:
+        if len(table) == 1:  # often, since few partitions make many groups
+            return table
         return pa.Table.from_batches([_packed(merge(_unpacked(table)))])
 
     states = frame.mapInArrow(of_batches, _STATE)

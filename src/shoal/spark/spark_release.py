@@ -6,8 +6,9 @@ DataFrame -> checks -> blueprint -> cells and published records -> recount -> Sp
 import os
 import secrets
 import warnings as python_warnings
-from collections.abc import Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,10 +25,11 @@ from shoal.manifest import as_text, internal_manifest, public_manifest
 from shoal.models import Model
 from shoal.output_places import check_reports
 from shoal.report import FORMATS, Form, gather
+from shoal.spark.catalogue_table import CatalogueTable
 from shoal.spark.engine import ORDER, Made, fitted, made, recounted
-from shoal.spark.parquet_folder import Folder, digest_of
-from shoal.spark.sessions import speaking, use_this_interpreter
-from shoal.spark.spark_frames import Frame, fingerprint, quoted, types_of
+from shoal.spark.parquet_folder import INTERNAL, PUBLIC, Folder, digest_of
+from shoal.spark.sessions import at_work, named
+from shoal.spark.spark_frames import Frame, digest_of_records, fingerprint, quoted, types_of
 from shoal.typing import Names, Progress, Seed
 
 
@@ -104,30 +106,33 @@ def execute_job(job: Job, frame: Frame, progress: Progress | None = None) -> "Sp
     """Make the release that a job describes from a DataFrame.
 
     Progress is reported once all records were counted, once their cells are made, and once these were recounted: Spark
-    itself shows how far a stage is.
+    itself shows how far a stage is. It is reported from the thread that works, not from that of the caller.
     """
     schema = check_spark_job(job, frame)
-    use_this_interpreter(frame.sparkSession)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
-    with speaking():
-        wanted = frame.select(*map(quoted, carried(schema)))
-        blueprint = fitted(wanted, job, schema)
-        n_records = blueprint.n_records
-        report = progress or (lambda done, total: None)
-        report(0, n_records)
-        parts = made(wanted, blueprint)
-        report(n_records * 9 // 10, n_records)
-        try:
-            release = SparkRelease(parts, recounted(parts.published, parts.blueprint))
-            report(n_records, n_records)
-            release.verdict.require()
-            release.review()
-        except BaseException:
-            parts.published.unpersist()
-            raise
+    release = at_work(frame.sparkSession, lambda: _released(job, frame, schema, progress))
     for text in release.warnings:
         python_warnings.warn(text, ShoalWarning, stacklevel=3)
+    return release
+
+
+def _released(job: Job, frame: Frame, schema: Schema, progress: Progress | None) -> "SparkRelease":
+    wanted = frame.select(*map(quoted, carried(schema)))
+    blueprint = fitted(wanted, job, schema)
+    n_records = blueprint.n_records
+    report = progress or (lambda done, total: None)
+    report(0, n_records)
+    parts = made(wanted, blueprint)
+    try:
+        report(n_records * 9 // 10, n_records)
+        release = SparkRelease(frame, parts, recounted(parts.published, parts.blueprint))
+        report(n_records, n_records)
+        release.verdict.require()
+        release.review()
+    except BaseException:
+        parts.published.unpersist()
+        raise
     return release
 
 
@@ -174,9 +179,9 @@ class SparkRelease(BlockRelease):
     Loss, classes and uniqueness are those of all records; linkage and utility are measured on a sample.
     """
 
-    def __init__(self, parts: Made, verdict: Verdict) -> None:
+    def __init__(self, source: Frame, parts: Made, verdict: Verdict) -> None:
         super().__init__(parts.blueprint, parts.measured)
-        self._parts, self._verdict = parts, verdict
+        self._source, self._parts, self._verdict = source, parts, verdict
 
     def __repr__(self) -> str:
         verdict = self.verdict
@@ -213,8 +218,10 @@ class SparkRelease(BlockRelease):
 
     def write(
         self,
-        path: str,
+        path: str | None = None,
         *,
+        to_table: str | None = None,
+        manifest: str | os.PathLike[str] | None = None,
         partition_by: Names = (),
         report: str | os.PathLike[str] | None = None,
         form: Form = "internal",
@@ -225,21 +232,28 @@ class SparkRelease(BlockRelease):
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
     ) -> list[str]:
-        """Write the release as a folder of Parquet files, with its two manifests and, optionally, its report.
+        """Write the release as a folder of Parquet files or a table, with its manifests and, optionally, its report.
 
         Parameters
         ----------
-        path : str
+        path : str, optional
             The folder, on any file system that Spark can write to. Beside it are ``PATH.public.json``, which may be
             published with the data, and ``PATH.internal.json``, which must be kept private.
+        to_table : str, optional
+            In place of a folder, a new table of Spark's catalogue, such as ``"db.people"``. Its property
+            ``shoal.manifest`` holds the public manifest.
+        manifest : path, optional
+            JSON file for the internal manifest on the machine of the driver; by default beside the folder, and for a
+            table ``TABLE.internal.json`` in the current folder.
         partition_by : sequence of str
-            Published columns that split the folder.
+            Published columns that split the folder or the table.
         report, json, save_job : path, optional
             HTML and JSON file for the report, and TOML file for the job with its seed, on the machine of the driver.
         form, title, author, date
             As in `shoal.Release.write`.
         force : bool
-            Overwrite an existing release; Spark removes it first.
+            Overwrite an existing release. Spark removes a folder before it writes; a table is replaced at the end. What
+            Spark knows to be the input is never overwritten.
 
         Returns
         -------
@@ -248,37 +262,69 @@ class SparkRelease(BlockRelease):
 
         Raises
         ------
-        FileError
+        FileError, DatabaseError
             If something exists already or cannot be written.
         GuaranteeError
-            If the files, read back, do not hold the records that were recounted. They are removed.
+            If the files or the table, read back, do not hold the records that were recounted. They are removed.
         """
         split = as_names(partition_by)
         self._check_split(split)
         check_reports(report, json, form, title=title, author=author, date=date)
+        place = self._place(path, to_table)
+        place.check_free(self._source, force)
+        if manifest is None and to_table is not None:
+            manifest = f"{place.title.replace(os.sep, '_')}.internal.json"
         reports = {name: Path(each) for name, each in (("html", report), ("json", json)) if each is not None}
-        facts = (
-            gather(self, form, title=title, author=author, date=date, file=path.rsplit("/", 1)[-1]) if reports else {}
+        facts = gather(self, form, title=title, author=author, date=date, file=place.title) if reports else {}
+        others = [Path(each) for each in (save_job, manifest) if each is not None]
+        local = [*reports.values(), *others]
+        private = local if form == "internal" else others
+        inputs = [*self.job.files, *([] if self.job.input is None else [self.job.input.path])]
+
+        def made_texts(output: str, manifests: dict[str, str]) -> list[str]:
+            texts = [FORMATS[name]({**facts, "sha256": output}) for name in reports]
+            texts += [self.job.to_toml()] if save_job is not None else []
+            return texts + ([manifests.pop(INTERNAL)] if manifest is not None else [])
+
+        def work() -> list[str]:
+            # What stays on this machine appears before the release does, or not at all.
+            commit = partial(place.commit, partial(self._read_back, place))
+            with self._writing(place), replacing_all(local, force, private, inputs, commit=commit) as beside:
+                with named(self._spark, "write"):
+                    place.write(self._sorted(*split), split, force=force)
+                with named(self._spark, "recount what was written"):
+                    output, manifests = self._recounted(place)
+                    for temporary, text in zip(beside, made_texts(output, manifests), strict=True):
+                        temporary.write_text(text, encoding="utf-8")
+                    return place.describe(manifests, force=force)
+
+        written = at_work(self._spark, work)
+        return [*([] if path is None else [path]), *written, *map(str, local)]
+
+    @property
+    def _spark(self) -> Any:
+        return self._parts.published.sparkSession
+
+    def _place(self, path: str | None, to_table: str | None) -> Folder | CatalogueTable:
+        if path is None and to_table is not None:
+            return CatalogueTable(self._spark, to_table)
+        if path is not None and to_table is None:
+            return Folder(self._spark, path)
+        raise ParameterError(
+            "A release on Spark goes either to a folder, write(PATH), or to a table of the catalogue, "
+            'write(to_table="db.people"). Give one of them.'
         )
-        local = [*reports.values(), *([] if save_job is None else [Path(save_job)])]
-        folder = Folder(self._parts.published.sparkSession, path)
-        # What stays on this machine appears with the manifests, or not at all.
-        private = local if form == "internal" else local[len(reports) :]
-        with speaking(), replacing_all(local, force, private) as beside:
-            folder.write(self._sorted(*split), split, force=force)
+
+    @contextmanager
+    def _writing(self, place: Folder | CatalogueTable) -> Iterator[None]:
+        """Let Spark write; unless all goes well, nothing stays."""
+        with named(self._spark, "publish what was written"):
             try:
-                self._recount(folder)
-                digests = folder.digests()
-                output = digest_of(digests)
-                texts = [FORMATS[name]({**facts, "sha256": output}) for name in reports]
-                for temporary, text in zip(beside, [*texts, self.job.to_toml()], strict=False):
-                    temporary.write_text(text, encoding="utf-8")
-                written = folder.write_beside(self._manifests(output, digests), [".internal.json"], force=force)
+                yield
             except BaseException:
-                folder.remove()
+                self._spark.clearTags()  # by which jobs are cancelled
+                place.remove()
                 raise
-            folder.mark()
-        return [path, *written, *map(str, local)]
 
     def _check_split(self, split: list[str]) -> None:
         published = [column.name for column in self.schema.published]
@@ -291,23 +337,34 @@ class SparkRelease(BlockRelease):
         if len(split) == len(published):
             raise ParameterError("The folder is to be split by all columns, so that no column is left for its files.")
 
-    def _recount(self, folder: Folder) -> None:
-        """Raise unless the files, read back, hold the records of the release and keep every guarantee."""
-        names = [column.name for column in self.schema.published]
-        written = folder.read(self._parts.published.select(*map(quoted, names)).schema)
-        if fingerprint(written, names) != fingerprint(self._parts.published, names):
-            raise GuaranteeError(
-                "The written files, read back, do not hold the records that were recounted. They were removed, and "
-                "nothing was released. Check the storage, and that the input gives the same records each time that it "
-                "is read."
-            )
-        # The same records belong to the same persons, which the files do not name.
-        recounted(written, self._blueprint).require()
+    @cached_property
+    def _fingerprint(self) -> tuple[Any, ...]:
+        return fingerprint(self._parts.published, [column.name for column in self.schema.published])
 
-    def _manifests(self, output: str, digests: Mapping[str, str]) -> dict[str, str]:
-        """Return the texts of both manifests, by the ends of their names."""
-        files = {"files": dict(digests)}
+    def _read_back(self, place: Folder | CatalogueTable) -> Frame:
+        """Return what was written; raise unless it holds the records of the release."""
+        names = [column.name for column in self.schema.published]
+        written = place.read(self._parts.published.select(*map(quoted, names)).schema)
+        if fingerprint(written, names) != self._fingerprint:
+            raise GuaranteeError(
+                "What was written, read back, does not hold the records that were recounted. It was removed, and "
+                "nothing was released. Check the storage, that the input gives the same records each time that it is "
+                "read, and, for a table with partition_by, that the catalogue keeps partitions when a table is renamed."
+            )
+        return written
+
+    def _recounted(self, place: Folder | CatalogueTable) -> tuple[str, dict[str, str]]:
+        """Return a SHA-256 of what was written, and the texts of both manifests by the ends of their names.
+
+        Raise unless what was written, read back, holds the records of the release and keeps every guarantee.
+        """
+        written = self._read_back(place)
+        # The same records belong to the same persons, which are not named there.
+        recounted(written, self._blueprint).require()
+        digests = place.digests()
+        output = digest_of(digests) if digests else digest_of_records(self._fingerprint)
+        files = {"files": digests} if digests else {}
         public = public_manifest(self.job, output, self.verdict, self.codebook)
-        source = sha256(repr(self._parts.content).encode()).hexdigest()
+        source = digest_of_records(self._parts.content)
         internal = internal_manifest(self.job, source, output, None, None, self.verdict, self.measures)
-        return {".public.json": as_text(public | files), ".internal.json": as_text(internal | files)}
+        return output, {PUBLIC: as_text(public | files), INTERNAL: as_text(internal | files)}

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import wraps
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -23,6 +24,7 @@ from shoal.errors import InputError, ParameterError, RecountError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
+from shoal.stream.clock import Clock
 from shoal.stream.keys import MISSING, Keys, keys_of, tags_of
 from shoal.stream.pieces import floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.quasi_identifiers import Encoded, Ordinal
@@ -124,7 +126,8 @@ class Stream:
         Called with tuples that could not be released, in the kind of frame that was pushed, and their reasons. They
         are unprotected. Without it they are counted only.
     clock : callable
-        The source of the time where `push` is called without `now`.
+        The source of the time where `push` is called without `now`. Where it is set back, time goes on from the latest
+        reading.
     seed : int, optional
         Accepted as everywhere in shoal; nothing here is random.
 
@@ -181,7 +184,7 @@ class Stream:
         self._lock = threading.RLock()
         self.rules = rules
         self.on_side = on_side
-        self.clock = clock
+        self.clock = clock if isinstance(clock, Clock) else Clock(clock)
         self.notes: dict[str, Any] = {}
         self._back: Back = lambda table: table
         self._n_in = 0
@@ -239,6 +242,8 @@ class Stream:
         """Take in the tuples of an Arrow batch and return those that are released, without conversion of frames."""
         layout = self._layout or Layout.of(rows.schema, self.rules)
         rows = layout.conform(rows)
+        if self._layout is not None:
+            layout.refuse_other_orders(rows, self._waiting.newest)
         times = self._times(now, rows.num_rows)
         read = layout.read(rows)
         faults = _faults(layout, read, self.rules)
@@ -247,7 +252,7 @@ class Stream:
             self._settle(layout)
         self._n_in += rows.num_rows
         if faults:
-            return self._take_in(_Batch(*self._set_aside(rows, times, faults)))
+            return self._take_in_the_usable(rows, times, faults)
         return self._take_in(_Batch(rows, times, read))
 
     @_one_at_a_time
@@ -257,12 +262,7 @@ class Stream:
             raise ParameterError("Nothing has been pushed yet, so nothing can be due.")
         if not np.isfinite(now):
             raise ParameterError("now is a finite number of seconds.")
-        released = []
-        if self._learning and len(self) and _is_old(self._early[0], self.rules.max_age, now):
-            released.append(self._learn(len(self)))
-        if not self._learning:
-            released.append(self._leave(self._window.advance(float(now))))
-        return self._back(_as_table(together([self._layout.nothing, *released])))
+        return self._back(_as_table(self._let_time_go_by(float(now))))
 
     @_one_at_a_time
     def flush(self) -> Any:
@@ -360,6 +360,7 @@ class Stream:
         self._n_entered = progress["n_entered"]
         self._outside[:] = progress["outside"]
         self._ranges.take_lists(progress["ranges"])
+        self.clock.resume(max([progress["tally"]["clock"], *times]))
         rows = one_batch(waiting)
         self._waiting = Waiting(rows)
         if self._learning:
@@ -402,14 +403,30 @@ class Stream:
                 first.reason,
             )
 
-    def _set_aside(self, rows: pa.RecordBatch, times: Vector, faults: "list[_Fault]") -> tuple[pa.RecordBatch, Vector]:
-        """Send tuples that cannot be used to the side output; return the others."""
+    def _take_in_the_usable(self, rows: pa.RecordBatch, times: Vector, faults: "list[_Fault]") -> pa.RecordBatch:
+        """Send tuples that cannot be used to the side output, and take in the others; time goes by with all of them."""
         reasons = np.full(rows.num_rows, "", dtype=object)
         for fault in reversed(faults):
             reasons[fault.where] = str(fault.reason)
         unfit = reasons != ""
         self._to_side(rows.filter(pa.array(unfit)), list(reasons[unfit]))
-        return rows.filter(pa.array(~unfit)), times[~unfit]
+        if self.rules.max_age is None:
+            return self._take_in(_Batch(rows.filter(pa.array(~unfit)), times[~unfit]))
+        whole, released = _Batch(rows, times), []
+        for begin, end in pairwise([0, *(np.flatnonzero(np.diff(unfit)) + 1), len(times)]):
+            part = whole.cut(begin, end)
+            released.append(self._let_time_go_by(float(part.times.max())) if unfit[begin] else self._take_in(part))
+        return together(released)
+
+    def _let_time_go_by(self, now: float) -> pa.RecordBatch:
+        """Advance the time and return the tuples due by then."""
+        assert self._layout is not None
+        released = [self._layout.nothing]
+        if self._learning and len(self) and _is_old(self._early[0], self.rules.max_age, now):
+            released.append(self._learn(len(self)))
+        if not self._learning:
+            released.append(self._leave(self._window.advance(now)))
+        return together(released)
 
     def _to_side(self, rows: pa.RecordBatch, reasons: list[str]) -> None:
         if reasons:

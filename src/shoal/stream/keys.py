@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.columns.prepare import as_seen
+from shoal.stream.pieces import whole
+from shoal.table.clean import nulled
+from shoal.table.nested import text_of_json
 
 Keys = NDArray[np.uint64]
 
@@ -19,11 +22,14 @@ MISSING = np.uint64(0x6D697373696E6721)
 def keys_of(column: pa.Array) -> Keys:
     """Return a key for each value: equal values have equal keys, in every batch, process and machine.
 
+    Values written as JSON, which a reader of lines returns as bytes, are compared as values.
+
     Texts that share a key by chance count as one value. A cell then seems to hold fewer different values than it
     does, so a guarantee counted by keys holds for the values.
     """
     if pa.types.is_dictionary(column.type):
         return _of_dictionary(column)
+    column = _values_of(column)
     keys = _of_values(column)
     if column.null_count:
         keys = np.where(_is_null(column), MISSING, keys)
@@ -32,8 +38,31 @@ def keys_of(column: pa.Array) -> Keys:
 
 def tags_of(column: pa.Array) -> Keys:
     """Return keys for values that have to differ within a cell: values that look alike get the same key."""
-    seen = as_seen(pa.chunked_array([column])).combine_chunks()
-    return keys_of(seen.chunk(0) if isinstance(seen, pa.ChunkedArray) else seen)
+    seen = as_seen(pa.chunked_array([_values_of(column)]))
+    return keys_of(whole(seen))
+
+
+_SPELLED = r"\\|^[\[{]|^-?\d+[.eE]|^-0"
+"""What JSON spells in several ways: escapes, lists and objects, numbers with a fraction or a power."""
+
+
+def _values_of(column: pa.Array) -> pa.Array:
+    """Return values written as JSON, and nested ones, as texts that are equal where the values are."""
+    if pa.types.is_nested(column.type):
+        return whole(as_seen(pa.chunked_array([column])))
+    if not pa.types.is_large_binary(column.type):
+        return column
+    try:
+        written = column.cast(pa.large_string())
+    except pa.ArrowInvalid:  # bytes of another kind
+        return column
+    texts = nulled(pc.utf8_trim(written, characters='"'), pc.equal(written, "null"))
+    several = pc.fill_null(pc.match_substring_regex(written, _SPELLED), False)
+    if not pc.any(several).as_py():
+        return texts
+    coded = written.filter(several).dictionary_encode()
+    one_of_each = pa.array(map(text_of_json, coded.dictionary.to_pylist()), pa.large_string())
+    return pc.replace_with_mask(texts, several, one_of_each.take(coded.indices))
 
 
 def _of_dictionary(column: pa.DictionaryArray) -> Keys:

@@ -6,7 +6,7 @@ are counts, sizes and seconds, never values. Only this machine can connect.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,6 +32,8 @@ class Status(StrEnum):
     WORKING = "working"
     STANDING_BY = "standing-by"
     OUTAGE = "outage"
+    BLOCKED = "blocked"
+    """The reader of the output takes nothing."""
     STOPPING = "stopping"
 
 
@@ -46,6 +48,8 @@ class Figures:
     n_steps: int = 0
     step_seconds: float = 0.0
     longest_step: float = 0.0
+    labels: dict[str, str] = field(default_factory=dict)
+    """What names the stream in each metric."""
     gauges: dict[str, int] = field(default_factory=dict)
     """Further figures by name: the lag of a worker, the entries that were lost."""
 
@@ -62,16 +66,23 @@ class Monitor:
     ----------
     port : int, optional
         Port on the loopback address; 0 takes a free one. Without it nothing is served.
+    labels : mapping of str to str, optional
+        Labels of every metric, which tell one stream from another.
     log_every : float
         Seconds between two ``progress`` log entries.
-    clock : callable
-        The clock of the streams.
+    clock : callable, optional
+        The clock of the ages; by default that of the stream.
     """
 
     def __init__(
-        self, port: int | None = None, *, log_every: float = 60.0, clock: Callable[[], float] = time.time
+        self,
+        port: int | None = None,
+        *,
+        labels: Mapping[str, str] | None = None,
+        log_every: float = 60.0,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self.figures = Figures()
+        self.figures = Figures(labels=dict(labels or {}))
         self._clock = clock
         self._log_every = log_every
         self._turned = self._looked = self._logged = time.monotonic()
@@ -82,13 +93,14 @@ class Monitor:
         """The port on which it listens."""
         return None if self._server is None else self._server.server_port
 
-    def turn(self, status: Status, stream: Stream, seconds: float | None = None, **gauges: int) -> None:
-        """Record an iteration of the loop: its state, and the seconds that a step took, if there was one."""
-        now = time.monotonic()
-        self._turned = now
+    def turn(self, status: Status, stream: Stream | None, seconds: float | None = None, **gauges: int) -> None:
+        """Record an iteration of the loop: its state, and the seconds that a step took, if there was one.
+
+        A loop that has no stream at present has no figures of one either: they would be old, and jump when it has one.
+        """
         figures = self.figures
         changed = figures.status is not status
-        figures.status = status
+        now = self.beat(status)
         if seconds is not None:
             figures.n_steps += 1
             figures.step_seconds += seconds
@@ -100,10 +112,18 @@ class Monitor:
             self._logged = now
             log.info("progress", extra={"facts": self.figures.to_dict()})
 
-    def look(self, stream: Stream, **gauges: int) -> None:
+    def beat(self, status: Status) -> float:
+        """Record that the loop is alive, and its state; return the time."""
+        self.figures.status = status
+        self._turned = time.monotonic()
+        return self._turned
+
+    def look(self, stream: Stream | None, **gauges: int) -> None:
         """Read the figures of a stream."""
-        self.figures.summary = stream.summary()
-        self.figures.oldest = stream.oldest
+        if stream is not None:
+            self._clock = self._clock or stream.clock
+        self.figures.summary = None if stream is None else stream.summary()
+        self.figures.oldest = None if stream is None else stream.oldest
         self.figures.gauges = gauges
 
     def close(self) -> None:
@@ -115,7 +135,8 @@ class Monitor:
     def _answer(self, path: str) -> tuple[int, str, str]:
         """Return status code, content type and text of a response."""
         if path == "/metrics":
-            return 200, "text/plain; version=0.0.4; charset=utf-8", exposition(self.figures, self._clock())
+            now = self._clock() if self._clock else 0.0
+            return 200, "text/plain; version=0.0.4; charset=utf-8", exposition(self.figures, now)
         still = time.monotonic() - self._turned
         said = {"status": str(self.figures.status), "seconds_since_turn": round(still, 1)}
         if path == "/health":
@@ -130,18 +151,22 @@ def exposition(figures: Figures, now: float) -> str:
     """Return figures in the text format 0.0.4 of Prometheus."""
     lines: list[str] = []
 
-    def say(name: str, kind: str, text: str, *values: tuple[str, float | None]) -> None:
+    def say(name: str, kind: str, text: str, value: float | Mapping[str, float] | None, by: str = "") -> None:
         lines.extend((f"# HELP shoal_{name} {text}", f"# TYPE shoal_{name} {kind}"))
-        lines.extend(f"shoal_{name}{labels} {value:.10g}" for labels, value in values if value is not None)
+        values = {by: value} if not isinstance(value, Mapping) else value
+        for label, number in values.items():
+            if number is not None:
+                labels = _labels(figures.labels | ({by: label} if by else {}))
+                lines.append(f"shoal_{name}{labels} {number:.10g}")
 
-    statuses = [(f'{{status="{status}"}}', float(figures.status is status)) for status in Status]
-    say("status", "gauge", "State of the loop: 1 for the current one.", *statuses)
-    say("steps_total", "counter", "Steps committed, or batches written.", ("", figures.n_steps))
-    say("step_seconds_total", "counter", "Total seconds of all steps.", ("", figures.step_seconds))
-    say("step_seconds_max", "gauge", "Seconds of the longest step.", ("", figures.longest_step))
+    statuses = {str(status): float(figures.status is status) for status in Status}
+    say("status", "gauge", "State of the loop: 1 for the current one.", statuses, by="status")
+    say("steps_total", "counter", "Steps committed, or batches written.", figures.n_steps)
+    say("step_seconds_total", "counter", "Total seconds of all steps.", figures.step_seconds)
+    say("step_seconds_max", "gauge", "Seconds of the longest step.", figures.longest_step)
     for name, (text, kind) in _GAUGES.items():
         if name in figures.gauges:
-            say(name, kind, text, ("", figures.gauges[name]))
+            say(name, kind, text, figures.gauges[name])
     if figures.summary is not None:
         _say_summary(say, figures.summary, None if figures.oldest is None else max(0.0, now - figures.oldest))
     return "\n".join(lines) + "\n"
@@ -154,16 +179,23 @@ _GAUGES = {
 }
 
 
+def _labels(labels: Mapping[str, str]) -> str:
+    """Return labels as Prometheus spells them."""
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    spelled = (f'{name}="{value.translate(escapes)}"' for name, value in labels.items())
+    return f"{{{','.join(spelled)}}}" if labels else ""
+
+
 def _say_summary(say: Callable[..., None], summary: Summary, age: float | None) -> None:
-    say("tuples_in_total", "counter", "Tuples received.", ("", summary.n_in))
-    say("tuples_released_total", "counter", "Tuples released.", ("", summary.n_released))
-    reasons = [(f'{{reason="{reason}"}}', count) for reason, count in sorted(summary.reasons.items())]
-    say("tuples_side_total", "counter", "Tuples sent to the side output, by reason.", *reasons)
-    say("tuples_waiting", "gauge", "Tuples that wait in the window.", ("", summary.n_buffered))
-    say("oldest_tuple_age_seconds", "gauge", "Age of the tuple that has waited longest.", ("", age or 0.0))
-    say("cells_total", "counter", "Cells released.", ("", summary.n_cells))
-    say("smallest_cell", "gauge", "Size of the smallest released cell, in tuples.", ("", summary.smallest_cell))
-    say("information_loss_percent", "gauge", "Information loss so far.", ("", summary.il))
+    say("tuples_in_total", "counter", "Tuples received.", summary.n_in)
+    say("tuples_released_total", "counter", "Tuples released.", summary.n_released)
+    reasons = dict(sorted(summary.reasons.items()))
+    say("tuples_side_total", "counter", "Tuples sent to the side output, by reason.", reasons, by="reason")
+    say("tuples_waiting", "gauge", "Tuples that wait in the window.", summary.n_buffered)
+    say("oldest_tuple_age_seconds", "gauge", "Age of the tuple that has waited longest.", age or 0.0)
+    say("cells_total", "counter", "Cells released.", summary.n_cells)
+    say("smallest_cell", "gauge", "Size of the smallest released cell, in tuples.", summary.smallest_cell)
+    say("information_loss_percent", "gauge", "Information loss so far.", summary.il)
 
 
 def _server(port: int, answer: Callable[[str], tuple[int, str, str]]) -> ThreadingHTTPServer:

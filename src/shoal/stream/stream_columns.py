@@ -99,6 +99,22 @@ class Layout:
         columns = [_as_typed(field, rows.column(field.name)) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
+    def refuse_other_orders(self, rows: pa.RecordBatch, before: pa.RecordBatch) -> None:
+        """Refuse ordered categories in another order, since that of a cell would follow from the arrival of tuples."""
+        for name in self._ordered:
+            known = before.column(name).dictionary
+            if len(known) and not rows.column(name).dictionary.equals(known):
+                raise SchemaError(
+                    f"Column {name!r} has ordered categories that are not those of the batch before: the schema has "
+                    "changed. List the same categories in every batch, or start a new stream for the new schema."
+                )
+
+    @cached_property
+    def _ordered(self) -> tuple[str, ...]:
+        """The columns that are published with ordered categories."""
+        kinds = {field.name: field.type for field in self.released}
+        return tuple(name for name, kind in kinds.items() if pa.types.is_dictionary(kind) and kind.ordered)
+
     def read(self, rows: pa.RecordBatch) -> dict[str, Encoded]:
         """Read the quasi-identifiers of some tuples."""
         return {column.name: column.read(rows.column(column.name)) for column in self.quasi}

@@ -1,7 +1,7 @@
 """Waiting: the rows of a stream that have not been released yet, in order of arrival.
 
-New rows are appended to one batch; rows that leave stay in it until they are more than those that wait, so that a small
-push does not copy the columns of every row.
+New rows are appended to one batch; rows that leave stay in it until they are more than those that wait, or take more
+memory, so that a small push does not copy the columns of every row.
 """
 
 import numpy as np
@@ -12,6 +12,8 @@ from shoal.typing import Labels
 
 _SURPLUS = 1000
 """Number of rows that may stay in the batch after they have left, in addition to as many as wait."""
+_SURPLUS_BYTES = 1 << 24
+"""Size to which the batch may grow, in addition to twice that of the rows that waited when it was last copied."""
 
 
 class Waiting:
@@ -19,10 +21,16 @@ class Waiting:
 
     def __init__(self, rows: pa.RecordBatch) -> None:
         self._batch = rows
+        self._size = rows.nbytes  # when it held nothing but rows that wait
         self._places: Labels = np.arange(rows.num_rows)  # in the batch, of each row
 
     def __len__(self) -> int:
         return len(self._places)
+
+    @property
+    def newest(self) -> pa.RecordBatch:
+        """The rows that came last, whether they still wait or not."""
+        return self._batch
 
     @property
     def schema(self) -> pa.Schema:
@@ -42,8 +50,10 @@ class Waiting:
     def keep(self, rows: Labels) -> None:
         """Remove all rows but these; they are renumbered."""
         self._places = self._places[rows]
-        if self._batch.num_rows > 2 * len(rows) + _SURPLUS:
+        n_rows, size = self._batch.num_rows, self._batch.nbytes
+        if n_rows > 2 * len(rows) + _SURPLUS or (n_rows > len(rows) and size > 2 * self._size + _SURPLUS_BYTES):
             self._batch = self.all()
+            self._size = self._batch.nbytes
             self._places = np.arange(len(rows))
 
     def last(self, n_rows: int) -> pa.RecordBatch:

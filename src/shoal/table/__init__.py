@@ -446,10 +446,13 @@ def _read_file(source: str | os.PathLike[str], columns: Sequence[str] | None, gi
 
 
 def _read_path(path: Path, columns: Sequence[str] | None, given: dict[str, Any]) -> Table:
+    if os.path.isdir(path):
+        raise FileError(
+            f"{str(path)!r} is a folder. Give the path of one file. A folder of Parquet files is released or audited "
+            'with a limit of memory, memory="2GB".'
+        )
     ending, kind = format_of(path)
     refuse_unused(given, kind.options, f"a {ending} file")
-    if os.path.isdir(path):
-        raise FileError(f"{str(path)!r} is a folder. Give the path of one file.")
     if not os.path.isfile(path):  # unlike that of a Path, also for a name that is too long
         raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
     stamp = Stamp.of(path)

@@ -3,9 +3,13 @@
 An Arrow array can carry hidden data: the bytes under a null, the values before and after a slice, unused dictionary
 entries, the branches of a union that were not selected, metadata on the fields of a struct. Anyone who opens an Arrow
 or Parquet file can read them, so a column is rebuilt from its values before it is published.
+
+The list of categories is hidden data too: Arrow, pandas and polars list them by first occurrence, which is the order of
+the records that the published order replaces. Categories are listed in ascending order, unless they have an order of
+their own, and each once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +28,14 @@ def bare(column: pa.ChunkedArray) -> pa.ChunkedArray:
     ------
     pyarrow.ArrowException
         If the column has a type that cannot be rebuilt.
+    OrdersDifferError
+        If its chunks do not list ordered categories in one order.
     """
     kind = bare_type(column.type)
     chunks = [chunk for chunk in column.chunks if len(chunk)]
-    if _has_categories(kind) and len(chunks) > 1:
-        # Which categories are used, and their order, depends on the whole column.
-        chunks = [pa.concat_arrays(column.unify_dictionaries().chunks)]
+    if has_categories(kind) and len(chunks) > 1:
+        # Which categories are used depends on the whole column.
+        chunks = [pa.concat_arrays(_with_one_list(chunks))]
     if _types.is_dictionary(kind) and not chunks:
         chunks = [pa.array([], kind)]  # without a chunk there would be no dictionary, not even an empty one
     return pa.chunked_array(map(_bare, chunks), kind)
@@ -46,7 +52,8 @@ def bare_type(kind: pa.DataType) -> pa.DataType:
     if _types.is_run_end_encoded(kind):
         return bare_type(kind.value_type)
     if _types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, bare_type(kind.value_type), kind.ordered)
+        values = bare_type(kind.value_type)
+        return pa.dictionary(kind.index_type, values, kind.ordered) if _can_be_listed(values) else values
     if _types.is_map(kind):
         return pa.map_(bare_type(kind.key_type), bare_type(kind.item_type), kind.keys_sorted)
     if any(is_so(kind) for is_so in _LISTS):
@@ -73,10 +80,52 @@ def _bare_field(field: pa.Field) -> pa.Field:
     return pa.field(field.name, bare_type(field.type))
 
 
-def _has_categories(kind: pa.DataType) -> bool:
+def _can_be_listed(kind: pa.DataType) -> bool:
+    """Return whether values have an order and can be found in a list; others, such as structs, are no categories."""
+    if kind.num_fields:
+        return False
+    try:
+        return len(pc.sort_indices(pa.array([], kind))) == len(pc.index_in(pa.array([], kind), pa.array([], kind)))
+    except pa.ArrowNotImplementedError:
+        return False
+
+
+def has_categories(kind: pa.DataType) -> bool:
+    """Return whether a type is a dictionary or contains one."""
     if isinstance(kind, pa.BaseExtensionType):
-        return _has_categories(kind.storage_type)
-    return _types.is_dictionary(kind) or any(_has_categories(kind.field(i).type) for i in range(kind.num_fields))
+        return has_categories(kind.storage_type)
+    return _types.is_dictionary(kind) or any(has_categories(kind.field(i).type) for i in range(kind.num_fields))
+
+
+class OrdersDifferError(Exception):
+    """The chunks of a column do not list its ordered categories in one order."""
+
+
+def _with_one_list(chunks: list[pa.Array]) -> list[pa.Array]:
+    """Return chunks that share their lists of categories; the longest list has the order of ordered ones."""
+    longest = max(chunks, key=lambda chunk: sum(map(len, _orders(chunk))))
+    united: list[pa.Array] = pa.chunked_array([longest.slice(0, 0), *chunks]).unify_dictionaries().chunks[1:]
+    for chunk, like in zip(chunks, united, strict=True):
+        for order, whole in zip(_orders(chunk), _orders(like), strict=True):
+            if not np.all(np.diff(pc.index_in(pc.unique(order), value_set=whole)) > 0):
+                raise OrdersDifferError
+    return united
+
+
+def _orders(array: pa.Array) -> Iterator[pa.Array]:
+    """Yield the lists of the ordered categories of an array, at every level."""
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        yield from _orders(array.storage)
+    elif _types.is_dictionary(kind):
+        yield from [array.dictionary] if kind.ordered else []
+    elif _types.is_struct(kind) or _types.is_union(kind):
+        for place in range(kind.num_fields):
+            yield from _orders(array.field(place))
+    elif _types.is_map(kind):
+        yield from (*_orders(array.keys), *_orders(array.items))
+    elif kind.num_fields and not _types.is_run_end_encoded(kind):
+        yield from _orders(array.values)
 
 
 def _bare(array: pa.Array) -> pa.Array:
@@ -87,7 +136,8 @@ def _bare(array: pa.Array) -> pa.Array:
     if _types.is_run_end_encoded(kind):
         return _bare(pc.run_end_decode(array))
     if _types.is_dictionary(kind):
-        return _bare_dictionary(array)
+        is_listed = _types.is_dictionary(bare_type(kind))
+        return _bare_dictionary(array) if is_listed else _bare(array.dictionary.take(array.indices))
     if _types.is_struct(kind) and kind.num_fields:
         parts = [_bare(part) for part in array.flatten()]
         return pa.StructArray.from_arrays(parts, fields=list(bare_type(kind)), mask=array.is_null())
@@ -132,13 +182,21 @@ def _holds_only_values(array: pa.Array) -> bool:
 
 
 def _bare_dictionary(array: pa.DictionaryArray) -> pa.DictionaryArray:
-    """Drop unused categories and keep the order of the others."""
-    used = pc.unique(array.indices.drop_null()).sort()
-    indices = pc.index_in(array.indices, used).cast(array.type.index_type)
-    categories = _bare(array.dictionary)
-    if len(used) < len(categories):
-        categories = _bare(categories.take(used))
-    return pa.DictionaryArray.from_arrays(_bare_flat(indices), categories, ordered=array.type.ordered)
+    """List each category that occurs once: in their order if they are ordered, else ascending."""
+    listed = _bare(array.dictionary)
+    used = listed.take(pc.unique(array.indices.drop_null()).sort()).drop_null()
+    categories = _bare(pc.unique(used if array.type.ordered else _ascending(used)))
+    codes = pc.index_in(listed, value_set=categories).take(array.indices).cast(array.type.index_type)
+    return pa.DictionaryArray.from_arrays(_bare_flat(codes), categories, ordered=array.type.ordered)
+
+
+def _ascending(values: pa.Array) -> pa.Array:
+    """Return values, none missing, in an order that depends on nothing else."""
+    if _types.is_floating(values.type):
+        # A sort takes 0 for -0, and one NaN for another.
+        bits = np.asarray(values).view(f"i{values.type.bit_width // 8}")
+        values = values.take(np.argsort(bits))
+    return values.take(pc.sort_indices(values))
 
 
 def _bare_lists(array: pa.Array) -> pa.Array:

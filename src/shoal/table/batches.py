@@ -1,31 +1,30 @@
 """Batches: a file, a folder of Parquet files or a frame, read a part at a time.
 
 Files are read in the order of their names. A file that changes between two reads is refused. The types of a CSV file
-follow from all values of a column, so that it is first converted, a few columns at a time, in a private temporary
-folder.
+follow from all values of a column, so that it is read once more, when it is opened.
 """
 
 import hashlib
 import os
-import tempfile
-import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from shoal.errors import FileError, ParameterError
-from shoal.files import hidden_folder, sha256
-from shoal.table import FORMATS, Reading, Table, format_of, inputs_of, read, refuse_unused, shown
+from shoal.files import sha256
+from shoal.table import Reading, Table, format_of, inputs_of, read, refuse_unused, shown
 from shoal.table.clean import check_names, check_wanted, plain
-from shoal.table.csv import csv_names, read_csv
+from shoal.table.csv import open_csv
+from shoal.table.csv_types import Types
 from shoal.table.databases import place_of
-from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types, write_arrow_parts
+from shoal.table.folder_columns import folder_columns
+from shoal.table.parquet_arrow import UNREADABLE, damaged, parquet_types
 from shoal.table.source_stamps import Stamp, check_stamp
 from shoal.table.standard_input import DASH
 
@@ -33,7 +32,10 @@ AT_ONCE = 1 << 16
 """Number of records of a batch, at most."""
 
 _PLAIN = (".csv", ".tsv", ".txt")
-_TEXT = 1 << 28  # bytes of a CSV file that are converted at a time, about
+_TEXT = (
+    1 << 23
+)  # bytes of a CSV file that are read at a time, about: with all that is made of them, a part of any budget
+_LONGEST = 1 << 26  # bytes of a record of a CSV file, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,8 @@ class Batches:
         The files, in the order in which they are read; empty for a frame.
     folder : Path or None
         The folder that holds them, if a folder was named.
+    of_folders : pyarrow.Table or None
+        The columns that the names of its folders hold, a row for each of the files.
     stamps : tuple of Stamp
         Their state when they were opened.
     table : Table or None
@@ -70,8 +74,9 @@ class Batches:
     table: Table | None = None
     reading: Reading | None = None
     asked: dict[str, Any] = field(default_factory=dict)
-    converted: "_Converted | None" = None
+    csv: "_TypedCsv | None" = None
     folder: Path | None = None
+    of_folders: pa.Table | None = None
 
     @property
     def inputs(self) -> list[Path]:
@@ -90,14 +95,23 @@ class Batches:
         wanted = list(self.names) if columns is None else check_wanted(columns, self.names)
         if self.table is not None:
             yield from _slices(self.table.load(wanted))
-        if self.converted is not None:
-            self.check_unchanged()
-            yield from self.converted.read(wanted)
-            return
-        for path, stamp in zip(self.paths, self.stamps, strict=True):
+        for number, (path, stamp) in enumerate(zip(self.paths, self.stamps, strict=True)):
             check_stamp(path, stamp)
-            yield from _BATCHES[format_of(path)[1].name](path, wanted)
+            yield from self._read_file(number, path, wanted)
             check_stamp(path, stamp)
+
+    def _read_file(self, number: int, path: Path, wanted: list[str]) -> Iterator[pa.Table]:
+        if self.csv is not None:
+            yield from self.csv.read(wanted)
+        elif self.of_folders is None:
+            yield from _BATCHES[self.kind](path, wanted)
+        else:
+            values = {name: self.of_folders[name][number] for name in self.of_folders.column_names}
+            stored = [name for name in wanted if name not in values] or [
+                next(name for name in self.names if name not in values)
+            ]
+            for batch in _BATCHES[self.kind](path, stored):
+                yield pa.table({name: _column(name, batch, values) for name in wanted})
 
     def check_unchanged(self) -> None:
         """Raise if a file or folder has changed since it was opened, or the frame since its SHA-256 was computed."""
@@ -118,8 +132,15 @@ class Batches:
         if self.table is not None:
             return self.table.sha256
         found = [sha256(path) for path in self.paths]
+        if self.folder is not None and self.of_folders is not None:  # the names are part of the table
+            names = (path.relative_to(self.folder) for path in self.paths)
+            found = [f"{digest} {name}" for digest, name in zip(found, names, strict=True)]
         self.check_unchanged()
-        return found[0] if len(found) == 1 else hashlib.sha256("\n".join(found).encode()).hexdigest()
+        return (
+            found[0]
+            if len(found) == 1 and self.of_folders is None
+            else hashlib.sha256("\n".join(found).encode()).hexdigest()
+        )
 
 
 def open_batches(source: Any, **reading: Any) -> Batches:
@@ -151,9 +172,9 @@ def open_batches(source: Any, **reading: Any) -> Batches:
         if not path.is_file():
             raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
         ending, kind = format_of(path)
-        if kind is FORMATS[".csv"]:
+        if kind.name == "csv":
             refuse_unused(reading, kind.options, f"a {ending} file")
-            return _convert(path, reading)
+            return _open_csv(path, reading)
     refuse_unused(reading, frozenset(), "Parquet or Arrow files that are read in batches")
     stamps = tuple(Stamp.of(file) for file in paths)
     found = [_types(file) for file in paths]
@@ -165,8 +186,27 @@ def open_batches(source: Any, **reading: Any) -> Batches:
                 ". All files of a folder must have the same, in the same order. Convert them, or release them "
                 "separately."
             )
-    n_records, folder = sum(n for _, n in found), path if path.is_dir() else None
-    return Batches(types, n_records, format_of(paths[0])[1].name, tuple(paths), stamps, folder=folder)
+    folder = path if path.is_dir() else None
+    of_folders = None if folder is None else folder_columns(folder, paths)
+    if of_folders is not None:
+        types = _with_columns(types, of_folders.schema, path)
+    n_records, kind = sum(n for _, n in found), format_of(paths[0])[1].name
+    return Batches(types, n_records, kind, tuple(paths), stamps, folder=folder, of_folders=of_folders)
+
+
+def _with_columns(types: pa.Schema, of_folders: pa.Schema, folder: Path) -> pa.Schema:
+    both = [name for name in of_folders.names if name in types.names]
+    if both:
+        raise FileError(
+            f"The folder {str(folder)!r} has column {both[0]!r} twice: in its files, and in the names of its folders. "
+            "Rename the folders, or write the files without the column."
+        )
+    return pa.schema([*types, *of_folders])
+
+
+def _column(name: str, batch: pa.Table, values: dict[str, pa.Scalar]) -> pa.ChunkedArray:
+    """Return a column of a batch, of its file or of the folders that the file is in."""
+    return pa.chunked_array([pa.repeat(values[name], batch.num_rows)]) if name in values else batch[name]
 
 
 def _difference(others: pa.Schema, types: pa.Schema) -> str:
@@ -203,11 +243,6 @@ def _parquet_files(folder: Path) -> list[Path]:
         )
     if not found:
         raise FileError(f"The folder {str(folder)!r} has no Parquet file. Name one file, or a folder of Parquet files.")
-    if any("=" in part for path in found for part in path.relative_to(folder).parts[:-1]):
-        raise FileError(
-            f"The folder {str(folder)!r} holds partitions (folders named COLUMN=VALUE), whose columns are not in the "
-            "files. Write files that hold all columns."
-        )
     return found
 
 
@@ -218,7 +253,8 @@ def _types(path: Path) -> tuple[pa.Schema, int]:
     else:
         with _arrow_reader(path) as reader:
             types = reader.schema
-            n_records = sum(reader.get_batch(i).num_rows for i in range(reader.num_record_batches))
+        # From what the file says of its batches, none of which is read.
+        n_records = pa.dataset.dataset(path, format="ipc").count_rows()
     check_names(types.names)
     return plain(types.empty_table()).schema, n_records
 
@@ -259,46 +295,34 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
         yield table.slice(start, AT_ONCE)
 
 
-class _Converted:
-    """A CSV file as Arrow files of a few columns each; removed when this object is."""
+class _TypedCsv:
+    """A CSV file whose types are known, having been read once."""
 
-    def __init__(self, stack: ExitStack, files: dict[Path, list[str]]) -> None:
-        self._files = files
-        self._finalizer = weakref.finalize(self, stack.close)
+    def __init__(self, path: Path, reading: dict[str, Any]) -> None:
+        self._file = open_csv(path, **reading)
+        names = list(self._file.names)
+        self._types = Types(names, self._file.whole_file, self._file.fields)
+        self.n_records = 0
+        for texts in self._texts(names):
+            self._types.see(texts)
+            self.n_records += texts.num_rows
+        self.types, mark = self._types.decide(path.name, self._texts)
+        self.reading = self._file.reading(mark)
+
+    def _texts(self, columns: list[str]) -> Iterator[pa.Table]:
+        return self._file.texts(columns, _TEXT, _LONGEST)
 
     def read(self, columns: list[str]) -> Iterator[pa.Table]:
         """Yield some columns in batches."""
-        wanted = {path: [name for name in columns if name in names] for path, names in self._files.items()}
-        readers = [_arrow_batches(path, names) for path, names in wanted.items() if names]
-        for parts in zip(*readers, strict=True):
-            together = {name: part[name] for part in parts for name in part.column_names}
-            yield pa.table({name: together[name] for name in columns})
+        for texts in self._texts(columns):
+            yield from _slices(self._types.typed(texts))
 
 
-def _convert(path: Path, reading: dict[str, Any]) -> Batches:
-    """Convert a CSV file, as many columns at a time as fit into memory."""
+def _open_csv(path: Path, reading: dict[str, Any]) -> Batches:
     stamp = Stamp.of(path)
-    names = list(csv_names(path, **reading))
-    at_once = max(1, int(len(names) * _TEXT // max(stamp.size, 1)))
-    types: dict[str, pa.DataType] = {}
-    files: dict[Path, list[str]] = {}
-    found: Reading | None = None
-    n_records = 0
-    with ExitStack() as stack:
-        folder = stack.enter_context(hidden_folder(Path(tempfile.gettempdir()) / f"shoal-csv-{os.getuid()}"))
-        for start in range(0, len(names), at_once):
-            some = names[start : start + at_once]
-            table, notes = read_csv(path, some, **reading)
-            check_stamp(path, stamp)
-            table, found = plain(table), notes.reading
-            types |= dict(zip(some, table.schema.types, strict=True))
-            n_records = table.num_rows
-            files[folder / f"{start}.arrow"] = some
-            write_arrow_parts((part.combine_chunks() for part in _slices(table)), folder / f"{start}.arrow")
-        converted = _Converted(stack.pop_all(), files if n_records else {})
-    return Batches(
-        pa.schema(types), n_records, "csv", (path,), (stamp,), reading=found, asked=reading, converted=converted
-    )
+    csv = _TypedCsv(path, reading)
+    check_stamp(path, stamp)
+    return Batches(csv.types, csv.n_records, "csv", (path,), (stamp,), reading=csv.reading, asked=reading, csv=csv)
 
 
 _BATCHES = {"parquet": _parquet_batches, "arrow": _arrow_batches}

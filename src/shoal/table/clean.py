@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean
-from shoal.table.bare import bare
+from shoal.table.bare import OrdersDifferError, bare
 
 _FLOAT_DIGITS = 15  # that a float keeps of every decimal
 
@@ -87,6 +87,17 @@ def check_finite(table: pa.Table, title: str) -> None:
         )
 
 
+def beyond_years(column: pa.ChunkedArray, first: int = -719_162) -> bool:
+    """Return whether a column has dates before a day, by default 0001-01-01, or after the year 9999."""
+    if not (pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)):
+        return False
+    per_day = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+    is_short = pa.types.is_date32(column.type)
+    unit = 1 if is_short else per_day[column.type.unit] if pa.types.is_timestamp(column.type) else per_day["ms"]
+    ends = pc.min_max(column.cast(pa.int32() if is_short else pa.int64())).as_py()
+    return ends["min"] is not None and not first * unit <= ends["min"] <= ends["max"] < 2_932_897 * unit
+
+
 def check_texts(table: pa.Table, title: str) -> None:
     """Raise if a text has a NUL character, for file formats that end texts there."""
     for name in table.column_names:
@@ -127,7 +138,7 @@ def publishable(table: pa.Table) -> pa.Table:
     Raises
     ------
     SchemaError
-        If a column has a type from which hidden data cannot be removed.
+        If a column has a type from which hidden data cannot be removed, or ordered categories without one order.
     """
     return pa.table({name: _publishable(name, table[name]) for name in table.column_names})
 
@@ -135,6 +146,12 @@ def publishable(table: pa.Table) -> pa.Table:
 def _publishable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return bare(column)
+    except OrdersDifferError:
+        raise SchemaError(
+            f"The ordered categories of column {name!r} are not listed in one order in all parts of the table, so that "
+            "they have none that could be published. List them in the same order everywhere, or convert the column to "
+            "text."
+        ) from None
     except pa.ArrowException:  # its message may contain a value
         raise SchemaError(
             f"Column {name!r} has type {column.type}, from which hidden values cannot be removed, so it is not "

@@ -1,10 +1,8 @@
 """CSV: delimited text files, parsed by pyarrow on all cores once the dialect is known, and written in that dialect."""
 
-import mmap
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce, update_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,12 @@ from shoal.errors import FileError, ParameterError
 from shoal.table.clean import check_flat, check_names, check_texts, check_wanted
 from shoal.table.csv_dialect import (
     DELIMITERS,
+    Piece,
     as_utf8,
     check_header,
-    check_quotes,
     find_delimiter,
     lines_of_records,
+    pieces,
     records,
     sample,
 )
@@ -30,7 +29,8 @@ from shoal.table.format import Format, Notes
 from shoal.table.unpacking import packed, packed_endings, unpacked
 
 _ROWS_AT_ONCE = 1 << 16
-_BEGINNING = 1 << 22  # bytes in which the header of a file is looked for
+_AT_ONCE = 1 << 24  # bytes of a file that are read at a time, about
+_SHOWN = 5
 _MOST_BLOCK = (1 << 31) - 1
 
 
@@ -46,9 +46,17 @@ class Reading:
     header: bool
 
 
-def read_csv(
+def read_csv(path: Path, columns: Sequence[str] | None = None, **options: Any) -> tuple[pa.Table, Notes]:
+    """Read a delimited text file; see `shoal.table.read` for the options."""
+    file = open_csv(path, **options)
+    wanted = list(file.names) if columns is None else check_wanted(columns, file.names)
+    texts, is_whole = pa.concat_tables(file.texts(wanted)), len(wanted) == len(file.names)
+    table, mark = infer(texts, file.whole_file, file.fields, path.name, is_whole=is_whole)
+    return table, Notes(reading=file.reading(mark))
+
+
+def open_csv(
     path: Path,
-    columns: Sequence[str] | None = None,
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
@@ -61,12 +69,11 @@ def read_csv(
     date_format: str | None = None,
     fields: Mapping[str, Any] | None = None,
     max_unpacked_gb: float | None = None,
-) -> tuple[pa.Table, Notes]:
-    """Read a delimited text file; see `shoal.table.read` for the options."""
+) -> "CsvFile":
+    """Return a file whose dialect is known, from its beginning; see `shoal.table.read` for the options."""
     quote = _one_character("quote", quote, '"', or_none=True)
     encoding = encoding or "utf-8"
-    raw = as_utf8(content_of(path, max_unpacked_gb), encoding, path.name)
-    text = sample(raw)
+    text = sample(next(as_utf8(unpacked(path, max_unpacked_gb), encoding, path.name), b""))
     if not text.strip():
         raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
     delimiter = _one_character("delimiter", delimiter, find_delimiter(text, quote))
@@ -75,33 +82,13 @@ def read_csv(
     missing, given_names = several("null_values", null_values), several("names", names)
     has_header = _has_header(header, names)
     found = _names(text, delimiter, quote, path.name, header, given_names)
-    has_quotes = check_quotes(raw, quote, delimiter, path.name)
-    wanted = list(found) if columns is None else check_wanted(columns, found)
-    texts = _Texts(raw, delimiter, quote, missing, found, has_header, has_quotes, path.name).read(wanted)
     # A comma-delimited file cannot have decimal commas, so there is nothing to detect.
     found_decimal = "." if decimal is None and delimiter == "," and thousands != "." else decimal
     whole_file = FieldReading((), found_decimal, thousands, date_format)
-    of_columns, is_whole = as_fields(fields, found), len(wanted) == len(found)
-    table, mark = infer(texts, whole_file, of_columns, path.name, has_quotes=has_quotes, is_whole=is_whole)
-    return table, Notes(reading=Reading(delimiter, mark, encoding, quote, missing, has_header))
-
-
-def csv_names(path: Path, **reading: Any) -> tuple[str, ...]:
-    """Return the names of the columns, from the beginning of a file; `reading` as in `read_csv`."""
-    with open(path, "rb") as file:
-        text = sample(as_utf8(_whole_lines(file.read(_BEGINNING)), reading.get("encoding") or "utf-8", path.name))
-    if not text.strip():
-        raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
-    quote = _one_character("quote", reading.get("quote"), '"', or_none=True)
-    delimiter = _one_character("delimiter", reading.get("delimiter"), find_delimiter(text, quote))
-    header, names = reading.get("header"), reading.get("names")
-    _has_header(header, names)
-    return _names(text, delimiter, quote, path.name, header, several("names", names))
-
-
-def _whole_lines(raw: bytes) -> bytes:
-    """Return the beginning of a file without a line that is not complete, unless it is the only one."""
-    return raw[: raw.rindex(b"\n") + 1] if len(raw) == _BEGINNING and b"\n" in raw else raw
+    return CsvFile(
+        *(path, delimiter, encoding, quote, missing, found, has_header, max_unpacked_gb),
+        *(whole_file, as_fields(fields, found)),
+    )
 
 
 def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
@@ -129,22 +116,55 @@ def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, notes: 
                 out.write(piece)
 
 
-@dataclass(frozen=True)
-class _Texts:
-    """Input for pyarrow to split a file into columns of text."""
+# The reading options of the format are those of `open_csv`.
+update_wrapper(read_csv, open_csv, assigned=(), updated=())
 
-    raw: Any
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A file whose dialect is known, which is read a piece at a time."""
+
+    path: Path
     delimiter: str
+    encoding: str
     quote: str
     null_values: tuple[str, ...]
     names: tuple[str, ...]
     has_header: bool
-    has_quotes: bool
-    path: str
+    max_unpacked_gb: float | None
+    whole_file: FieldReading
+    fields: dict[str, FieldReading]
 
-    def read(self, wanted: list[str]) -> pa.Table:
-        """Split the file on all cores; raise if a record has too many or too few fields."""
-        block = 1 << 22
+    def reading(self, decimal: str) -> Reading:
+        """Return the options with which the file was read, with the decimal mark that was found."""
+        return Reading(self.delimiter, decimal, self.encoding, self.quote, self.null_values, self.has_header)
+
+    def texts(self, wanted: list[str], at_once: int = _AT_ONCE, longest: int | None = None) -> Iterator[pa.Table]:
+        """Yield columns of text, of about `at_once` bytes of the file at a time.
+
+        Raises
+        ------
+        FileError
+            If a record has too many or too few fields, at the end of the file; if a quote is misplaced, bytes do not
+            match the encoding or a record has more than `longest` bytes, when this is met.
+        """
+        blocks = as_utf8(unpacked(self.path, self.max_unpacked_gb, at_once), self.encoding, self.path.name)
+        broken, is_first = _Broken(), True
+        for piece in pieces(blocks, self.quote, self.delimiter, self.path.name, longest):
+            if is_first:
+                piece = piece.without_empty_lines()
+            if not piece.raw:
+                continue
+            table = self._split(piece, wanted, broken)
+            if not broken.n_records:
+                yield table.slice(1 if self.has_header and is_first else 0)
+            is_first = False
+        if broken.n_records:
+            raise broken.error(self.path.name, len(self.names))
+
+    def _split(self, piece: Piece, wanted: list[str], broken: "_Broken") -> pa.Table:
+        """Split records on all cores; note those that have too many or too few fields."""
+        block = 1 << 20
         while True:
             n_broken = 0
 
@@ -154,28 +174,30 @@ class _Texts:
                 return "skip"
 
             try:
-                table = self._parse(wanted, block, count, threads=True)
+                table = self._parse(piece, wanted, block, count, threads=True)
             except pa.ArrowInvalid:
                 # The only remaining cause of failure is a record larger than a block.
-                if block >= min(len(self.raw), _MOST_BLOCK):
+                if block >= min(len(piece.raw), _MOST_BLOCK):
                     raise FileError(
-                        f"{self.path!r} cannot be read as CSV. Check its delimiter and its quotes."
+                        f"{self.path.name!r} cannot be read as CSV. Check its delimiter and its quotes."
                     ) from None
                 block = min(block * 8, _MOST_BLOCK)
                 continue
-            if n_broken:
-                raise self._broken(wanted, block)
+            if n_broken:  # read again on one thread to find which they are
+                rows: list[tuple[int, int]] = []
+                self._parse(piece, wanted, block, partial(_note_row, rows), threads=False)
+                broken.add(piece, self.quote, rows)
             return table
 
-    def _parse(self, wanted: list[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
+    def _parse(self, piece: Piece, wanted: list[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
         return pyarrow.csv.read_csv(
-            pa.BufferReader(pa.py_buffer(self.raw).slice(self._n_empty_lines())),
+            pa.BufferReader(piece.raw),
             # The header is parsed as a record too, so that its number of fields is checked.
             pyarrow.csv.ReadOptions(use_threads=threads, block_size=block, column_names=list(self.names)),
             pyarrow.csv.ParseOptions(
                 delimiter=self.delimiter,
                 quote_char=self.quote or False,
-                newlines_in_values=self.has_quotes,
+                newlines_in_values=piece.has_quotes,
                 # In a file of one column an empty line is a missing value.
                 ignore_empty_lines=len(self.names) > 1,
                 invalid_row_handler=invalid,
@@ -188,38 +210,37 @@ class _Texts:
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
             ),
-        ).slice(1 if self.has_header else 0)
-
-    def _n_empty_lines(self) -> int:
-        """Count the line ends before the header, which do not stand for missing values."""
-        return next(i for i in range(len(self.raw)) if self.raw[i] not in b"\r\n")
-
-    def _broken(self, wanted: list[str], block: int) -> FileError:
-        """Read again on one thread to find which records are malformed."""
-        numbers, widths = [], set()
-
-        def note(row: Any) -> str:
-            numbers.append(row.number)
-            widths.add(row.actual_columns)
-            return "skip"
-
-        self._parse(wanted, block, note, threads=False)
-        lines = lines_of_records(self.raw, self.quote, numbers[:5])
-        more = f" and {len(numbers) - len(lines)} more" if len(numbers) > len(lines) else ""
-        return FileError(
-            f"{len(numbers)} records of {self.path!r} do not have {len(self.names)} fields, as the first line has, but "
-            f"{' or '.join(map(str, sorted(widths)[:5]))}: line(s) {', '.join(map(str, lines))}{more}. Correct these "
-            "lines (a delimiter within a field needs quotes), or give delimiter= or quote=."
         )
 
 
-def content_of(path: Path, max_unpacked_gb: float | None = None) -> Any:
-    """Return the bytes of a file without copying them, or the decompressed bytes of a compressed file."""
-    content = unpacked(path, max_unpacked_gb)
-    if content is not None or os.path.getsize(path) == 0:
-        return content or b""
-    with open(path, "rb") as file:
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+def _note_row(rows: list[tuple[int, int]], row: Any) -> str:
+    rows.append((row.number, row.actual_columns))
+    return "skip"
+
+
+class _Broken:
+    """Records that do not have as many fields as the first line."""
+
+    def __init__(self) -> None:
+        self.n_records = 0
+        self._lines: list[int] = []
+        self._widths: set[int] = set()
+
+    def add(self, piece: Piece, quote: str, rows: list[tuple[int, int]]) -> None:
+        """Take the numbers and widths of such records of a piece."""
+        self.n_records += len(rows)
+        self._widths.update(width for _, width in rows)
+        numbers = [number for number, _ in rows[: _SHOWN - len(self._lines)]]
+        self._lines += [piece.line + line for line in lines_of_records(piece.raw, quote, numbers)]
+
+    def error(self, path: str, n_fields: int) -> FileError:
+        """Return the error that names them."""
+        more = f" and {self.n_records - len(self._lines)} more" if self.n_records > len(self._lines) else ""
+        return FileError(
+            f"{self.n_records} records of {path!r} do not have {n_fields} fields, as the first line has, but "
+            f"{' or '.join(map(str, sorted(self._widths)[:_SHOWN]))}: line(s) {', '.join(map(str, self._lines))}{more}"
+            ". Correct these lines (a delimiter within a field needs quotes), or give delimiter= or quote=."
+        )
 
 
 def _one_character(option: str, given: str | None, found: str, or_none: bool = False) -> str:

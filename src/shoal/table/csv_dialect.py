@@ -8,10 +8,10 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,23 +25,45 @@ _N_RECORDS = 200
 _NUMBER_OR_DATE = re.compile(r"\s*([-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d.*)\s*", re.DOTALL)
 
 
-def as_utf8(raw: Any, encoding: str, path: str) -> Any:
-    """Return the bytes of a text file as UTF-8 without a byte order mark; raise if they do not match the encoding."""
+def as_utf8(blocks: Iterable[bytes], encoding: str, path: str) -> Iterator[bytes]:
+    """Yield the blocks of a text file as UTF-8 without a byte order mark; raise if they do not match the encoding."""
     try:
-        name = codecs.lookup(encoding).name
+        b"".decode(encoding)
+        is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+        decoder = codecs.getincrementaldecoder("utf-8" if is_utf8 else encoding)()
     except LookupError:
         raise ParameterError(
             f"encoding={encoding!r} is not known to Python. Use a name such as utf-8 or cp1252."
         ) from None
-    if name not in ("utf-8", "utf-8-sig"):
-        return _transcoded(raw, encoding, path)
-    _check_utf8(raw, path)
-    return raw[3:] if bytes(raw[:3]) == codecs.BOM_UTF8 else raw
+    offset, line, start = 0, 1, b""
+    for block in chain(blocks, [b""]):
+        start = start or block[:2]
+        waiting = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            at = error.start - waiting
+            if is_utf8:
+                raise _not_utf8(offset + at, line + block.count(b"\n", 0, max(at, 0)), start, path) from None
+            raise FileError(
+                f"{path!r} is not {encoding}: the byte at offset {offset + at} is invalid. Give the encoding of the "
+                "file with encoding=."
+            ) from None
+        found = block if is_utf8 else text.encode()
+        if b"\0" in found:
+            at = found.index(b"\0")
+            raise FileError(
+                f"{path!r} holds a NUL character, in line {line + found[:at].count(10)}: it is damaged, or not a "
+                'text file. Remove it; or, if the file is UTF-16, give encoding="utf-16".'
+            )
+        if found := found.removeprefix(codecs.BOM_UTF8) if offset == 0 else found:
+            yield found
+        offset, line = offset + len(block), line + block.count(b"\n")
 
 
-def sample(raw: Any) -> str:
+def sample(raw: bytes) -> str:
     """Return the beginning of a text, up to the last complete line of the first megabyte."""
-    start = bytes(raw[:_SAMPLE])
+    start = raw[:_SAMPLE]
     if len(raw) > _SAMPLE and b"\n" in start:
         start = start[: start.rindex(b"\n") + 1]
     return start.decode("utf-8", errors="ignore")
@@ -94,94 +116,105 @@ def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
         )
 
 
-def check_quotes(raw: Any, quote: str, delimiter: str, path: str) -> bool:
-    """Return whether any field is quoted; raise if a quote opens or closes in the middle of a field.
+class Piece(NamedTuple):
+    """Whole records of a file, as UTF-8."""
 
-    Otherwise a stray quote would silently merge the records that follow into one field.
+    raw: bytes
+    line: int
+    """Number of lines before it."""
+
+    has_quotes: bool
+
+    def without_empty_lines(self) -> "Piece":
+        """Return the piece without line ends at its beginning: before a header they do not stand for missing values."""
+        raw = self.raw.lstrip(b"\r\n")
+        return Piece(raw, self.line + self.raw.count(b"\n", 0, len(self.raw) - len(raw)), self.has_quotes)
+
+
+def pieces(
+    blocks: Iterable[bytes], quote: str, delimiter: str, path: str, longest: int | None = None
+) -> Iterator[Piece]:
+    """Yield the records of a file, as many at a time as end in a block.
+
+    Raises
+    ------
+    FileError
+        If a quote opens or closes in the middle of a field: it would silently merge the records that follow into one
+        field. Or if a record has more than `longest` bytes.
     """
-    if not quote:
-        return False
-    data = np.frombuffer(raw, dtype=np.uint8)
-    at = _positions(data, quote)
+    rest, line = b"", 0
+    for block in chain(blocks, [b""]):
+        raw = rest + block
+        quotes = _positions(raw, quote)
+        end = _end_of_records(raw, quotes) if block else len(raw)
+        # Also of a record that goes on: reading on until it ends could take the whole file.
+        whole, n_whole = (raw[:end], int(np.searchsorted(quotes, end))) if end else (raw, len(quotes) // 2 * 2)
+        bad = _misplaced(whole, quotes[:n_whole], delimiter, quote)
+        if bad is not None:
+            raise FileError(
+                f"{path!r} has a quote that neither begins nor ends a field, first in line "
+                f'{line + _line_of(raw, bad)}. Double it and quote the field, or give quote="" if the file does not '
+                "use quoting."
+            )
+        if end:
+            yield Piece(whole, line, n_whole > 0)
+            line += whole.count(b"\n")
+        rest = raw[end:]
+        if longest is not None and len(rest) > longest:
+            raise FileError(
+                f"The record in line {line + 1} of {path!r} has more than {longest:,} bytes, which is too many to read "
+                'the file in batches. If its first quote is none, give quote=""; otherwise shorten the field.'
+            )
+
+
+def _end_of_records(raw: bytes, quotes: NDArray[np.int64]) -> int:
+    """Return where the last line ends that does not end within quotes, 0 if there is none."""
+    # A line end in two blocks is none yet.
+    mark, stop = (b"\n", len(raw)) if b"\n" in raw else (b"\r", len(raw) - 1)
+    end = raw.rfind(mark, 0, stop)
+    while end >= 0 and (n_before := int(np.searchsorted(quotes, end))) % 2:
+        end = raw.rfind(mark, 0, int(quotes[n_before - 1]))
+    return end + 1
+
+
+def _misplaced(raw: bytes, at: NDArray[np.int64], delimiter: str, quote: str) -> int | None:
+    """Return the position of the first quote that opens or closes in the middle of a field, None if there is none."""
     if len(at) == 0:
-        return False
+        return None
+    data = np.frombuffer(raw, dtype=np.uint8)
     ends = np.frombuffer(f"{delimiter}\n\r{quote}".encode(), dtype=np.uint8)
     opening, closing = at[0::2], at[1::2]
     opens_badly = (opening > 0) & ~np.isin(data[opening - 1], ends)
     closes_badly = (closing < len(data) - 1) & ~np.isin(data[np.minimum(closing + 1, len(data) - 1)], ends)
-    bad = np.sort(np.concatenate([opening[opens_badly], closing[closes_badly], at[-1:] if len(at) % 2 else at[:0]]))
-    if len(bad):
-        raise FileError(
-            f"{path!r} has a quote that neither begins nor ends a field, first in line {_line_of(data, int(bad[0]))}. "
-            'Double it and quote the field, or give quote="" if the file does not use quoting.'
-        )
-    return True
+    bad = np.concatenate([opening[opens_badly], closing[closes_badly], at[-1:] if len(at) % 2 else at[:0]])
+    return int(bad.min()) if len(bad) else None
 
 
-def lines_of_records(raw: Any, quote: str, numbers: Sequence[int]) -> list[int]:
+def lines_of_records(raw: bytes, quote: str, numbers: Sequence[int]) -> list[int]:
     """Return the line where each given record begins; records are numbered from 1, ignoring empty lines."""
     data = np.frombuffer(raw, dtype=np.uint8)
-    ends = _positions(data, "\n")
-    if quote:
-        ends = ends[np.searchsorted(_positions(data, quote), ends) % 2 == 0]
+    ends = _positions(raw, "\n")
+    ends = ends[np.searchsorted(_positions(raw, quote), ends) % 2 == 0]
     starts = np.concatenate([[0], ends + 1])
     ends = np.concatenate([ends, [len(data)]])
     returns = (ends > starts) & (data[np.maximum(ends - 1, 0)] == ord("\r"))
     starts = starts[ends - returns > starts]
-    return [_line_of(data, int(starts[number - 1])) for number in numbers if number <= len(starts)]
+    return [_line_of(raw, int(starts[number - 1])) for number in numbers if number <= len(starts)]
 
 
-def _positions(data: NDArray[np.uint8], character: str) -> NDArray[np.int64]:
-    """Return the positions of a character, in chunks, to avoid a mask as long as the file."""
-    step = 1 << 24
-    pieces = [np.flatnonzero(data[i : i + step] == ord(character)) + i for i in range(0, len(data), step)]
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+def _positions(raw: bytes, character: str) -> NDArray[np.int64]:
+    """Return the positions of a character."""
+    if not character or character.encode() not in raw:
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == ord(character))
 
 
-def _line_of(data: NDArray[np.uint8], offset: int) -> int:
-    return 1 + int(np.count_nonzero(data[:offset] == ord("\n")))
+def _line_of(raw: bytes, offset: int) -> int:
+    return 1 + raw.count(b"\n", 0, offset)
 
 
-def _transcoded(raw: Any, encoding: str, path: str) -> bytes:
-    try:
-        found = bytes(raw).decode(encoding).removeprefix("\ufeff").encode()
-    except UnicodeDecodeError as error:
-        raise FileError(
-            f"{path!r} is not {encoding}: the byte at offset {error.start} is invalid. Give the encoding of the file "
-            "with encoding=."
-        ) from None
-    _check_nul(found, path)
-    return found
-
-
-def _check_utf8(raw: Any, path: str) -> None:
-    """Raise at the first byte that is not UTF-8, checked in chunks, or at a NUL character."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for start in range(0, len(raw), _SAMPLE):
-        piece = bytes(raw[start : start + _SAMPLE])
-        waiting = len(decoder.getstate()[0])
-        try:
-            decoder.decode(piece, final=start + _SAMPLE >= len(raw))
-        except UnicodeDecodeError as error:
-            raise _not_utf8(raw, start - waiting + error.start, path) from None
-    _check_nul(raw, path)
-
-
-def _check_nul(raw: Any, path: str) -> None:
-    """Raise if a text has a NUL character, which ends a text for some programs."""
-    data = np.frombuffer(raw, dtype=np.uint8)
-    at = _positions(data, "\0")
-    if len(at):
-        raise FileError(
-            f"{path!r} holds {len(at):,} NUL character(s), the first at offset {at[0]}, in line "
-            f"{_line_of(data, int(at[0]))}: it is damaged, or not a text file. Remove them; or, if it is UTF-16, give "
-            'encoding="utf-16".'
-        )
-
-
-def _not_utf8(raw: Any, offset: int, path: str) -> FileError:
-    line = _line_of(np.frombuffer(raw, dtype=np.uint8), offset)
-    guess = "utf-16" if bytes(raw[:2]) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "cp1252"
+def _not_utf8(offset: int, line: int, start: bytes, path: str) -> FileError:
+    guess = "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "cp1252"
     return FileError(
         f"{path!r} is not UTF-8: the byte at offset {offset}, in line {line}, is invalid. Give the encoding of the "
         f'file, for instance encoding="{guess}".'

@@ -1,8 +1,8 @@
 """Writing an Excel workbook: one sheet, each value as a cell of its type, texts as texts whatever they begin with."""
 
-import tempfile
+import io
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 
 from shoal.errors import FileError
 from shoal.extras import install
-from shoal.table.clean import check_finite, check_flat, decimals_as_floats
+from shoal.files import hidden_folder
+from shoal.table.clean import beyond_years, check_finite, check_flat, decimals_as_floats
 
 _SHEET = "release"
 _ROWS_AT_ONCE = 1 << 14
 _MOST_ROWS, _MOST_COLUMNS, _MOST_TEXT = 1_048_575, 16_384, 32_767
-_FIRST_DATE = date(1900, 3, 1)  # Excel counts 29 February 1900, which never was
+_FIRST_DAY = -25_508  # 1900-03-01: Excel counts 29 February 1900, which never was
 _NO_TIME = datetime(1980, 1, 1)
 _FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss.000", "time": "hh:mm:ss.000"}
 
@@ -32,21 +33,44 @@ def write_excel(table: pa.Table, path: Path, ending: str = ".xlsx", notes: objec
             f"{table.num_rows:,} of {table.num_columns:,}. Write CSV or Parquet."
         )
     table = pa.table({name: _storable(name, table[name]) for name in table.column_names})
-    with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
-        book = xlsxwriter.Workbook(path, {"constant_memory": True, "tmpdir": folder})
-        # A fixed time of writing, so that the same table gives the same bytes.
-        book.set_properties({"created": _NO_TIME})
-        sheet = book.add_worksheet(_SHEET, worksheet_class=_exact_worksheet(xlsxwriter))
-        for place, name in enumerate(table.column_names):
-            sheet.write_string(0, place, name)
-        writers = [_writer(book, sheet, field.type) for field in table.schema]
-        for start in range(0, table.num_rows, _ROWS_AT_ONCE):
-            columns = [column.to_pylist() for column in table.slice(start, _ROWS_AT_ONCE).columns]
-            for row, record in enumerate(zip(*columns, strict=True), start + 1):
-                for place, value in enumerate(record):
-                    if value is not None:
-                        writers[place](row, place, value)
+    with hidden_folder(path) as folder, _Archive(path, "wb") as archive:
+        book = xlsxwriter.Workbook(archive, {"constant_memory": True, "tmpdir": folder})
+        _fill(book, table, _exact_worksheet(xlsxwriter))
         book.close()
+        if archive.error is not None:
+            raise archive.error
+
+
+class _Archive(io.FileIO):
+    """A file that keeps its first error: an archive that fails tries again when it is deleted, with a traceback."""
+
+    error: OSError | None = None
+
+    def write(self, content: Any) -> int:
+        """Write all bytes, or none after an error."""
+        rest = memoryview(content)
+        while rest and self.error is None:
+            try:
+                rest = rest[super().write(rest) :]
+            except OSError as error:
+                self.error = error
+        return len(content)
+
+
+def _fill(book: Any, table: pa.Table, kind: Any) -> None:
+    """Write the records to the only sheet."""
+    # A fixed time of writing, so that the same table gives the same bytes.
+    book.set_properties({"created": _NO_TIME})
+    sheet = book.add_worksheet(_SHEET, worksheet_class=kind)
+    for place, name in enumerate(table.column_names):
+        sheet.write_string(0, place, name)
+    writers = [_writer(book, sheet, field.type) for field in table.schema]
+    for start in range(0, table.num_rows, _ROWS_AT_ONCE):
+        columns = [column.to_pylist() for column in table.slice(start, _ROWS_AT_ONCE).columns]
+        for row, record in enumerate(zip(*columns, strict=True), start + 1):
+            for place, value in enumerate(record):
+                if value is not None:
+                    writers[place](row, place, value)
 
 
 def _xlsxwriter() -> Any:
@@ -98,14 +122,12 @@ def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(pa.float64())
     if pa.types.is_integer(kind) and _beyond(column, -(2**53), 2**53):
         raise _refused(name, "integers of more than 15 digits", "Convert it to text")
+    if beyond_years(column, _FIRST_DAY):
+        raise _refused(name, "dates before March 1900 or after the year 9999", "Convert it to text")
     if pa.types.is_date(kind):
         column = column.cast(pa.date32())
-        if _beyond(column, _FIRST_DATE, date.max):
-            raise _refused(name, "dates before March 1900", "Convert it to text")
     if pa.types.is_timestamp(kind):
         column = _in_milliseconds(name, pc.local_timestamp(column) if kind.tz else column, pa.timestamp("ms"))
-        if _beyond(column, datetime(1900, 3, 1), datetime.max):
-            raise _refused(name, "dates before March 1900", "Convert it to text")
     if pa.types.is_time(kind):
         column = _in_milliseconds(name, column, pa.time32("ms"))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):

@@ -1,5 +1,6 @@
 """Labelled files: what SPSS, Stata and SAS files have in common, read and written by pyreadstat (extra `spss`)."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -11,10 +12,12 @@ import pyarrow.compute as pc
 
 from shoal.errors import FileError, ShoalError
 from shoal.extras import install
-from shoal.table.clean import check_flat, check_names, check_texts, check_wanted, decimals_as_floats
+from shoal.table.clean import beyond_years, check_flat, check_names, check_texts, check_wanted, decimals_as_floats
 from shoal.table.unpacking import Limit
 
 _INTEGERS = ("int8", "int16", "int32")
+_READERS = {".sav": "read_sav", ".zsav": "read_sav", ".dta": "read_dta", ".xpt": "read_xport"}
+_NAME = re.compile(r"[^\W\d_]\w{0,31}")
 
 
 @dataclass(frozen=True)
@@ -151,17 +154,32 @@ def write_labelled(
     check_texts(table, "SPSS, Stata and SAS files")
     frame = _frame(table)
     column_labels = {name: labels.variables.get(name) for name in table.column_names}
+    reader = getattr(pyreadstat_for(path), _READERS[path.suffix.lower()])
     try:
         writer(frame, path, column_labels=column_labels, **{key: value for key, value in options.items() if value})
+        kept = list(reader(path, metadataonly=True)[1].column_names)
     except (OSError, MemoryError):
         raise
     except Exception:  # the message of the error may contain a value
         _check_room(path)
-        raise FileError(
-            "The table cannot be written as SPSS, Stata or SAS: names must be short and without spaces, and columns "
-            "must hold numbers, text or dates. Rename or convert columns, or write Parquet."
-        ) from None
+        raise _unwritable(path, table.column_names) from None
     _check_room(path)
+    if kept != table.column_names:
+        raise _unwritable(path, table.column_names)
+
+
+def _unwritable(path: Path, names: Sequence[str]) -> FileError:
+    """Return the error for a table that cannot be written, or whose names would be others in the file."""
+    odd = [name for name in names if not _NAME.fullmatch(name)]
+    split = any(name.endswith(".low") for name in odd)
+    advice = 'publish intervals as text (intervals="text"), ' if split else ""
+    return FileError(
+        f"The table cannot be written to a {path.suffix} file. "
+        + (f"The cause may be the names {', '.join(map(repr, odd))}. " if odd else "")
+        + "Names must begin with a letter, have no more than 32 letters, digits and underscores, differ not in case "
+        "alone and be no keywords; columns must hold numbers, short text or dates. Rename or convert columns, "
+        f"{advice}or write Parquet."
+    )
 
 
 def _check_room(path: Path) -> None:
@@ -192,6 +210,11 @@ def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _storable(name, column.cast(kind.value_type))
+    if beyond_years(column):
+        raise FileError(
+            f"Column {name!r} has dates outside the years 1 to 9999, which SPSS, Stata and SAS files cannot store. "
+            "Convert it to text, or write Parquet."
+        )
     if pa.types.is_timestamp(kind) and kind.tz:
         column = pc.local_timestamp(column)
     if pa.types.is_integer(kind):

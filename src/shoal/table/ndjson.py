@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from shoal.errors import FileError
 from shoal.table.clean import check_finite, check_flat, check_wanted
-from shoal.table.csv import content_of, several
+from shoal.table.csv import several
 from shoal.table.csv_dialect import as_utf8
 from shoal.table.csv_fields import FieldReading, as_fields
 from shoal.table.csv_types import with_iso_dates
 from shoal.table.format import Format, Notes
 from shoal.table.python_values import cell_column
-from shoal.table.unpacking import packed, packed_endings
+from shoal.table.unpacking import packed, packed_endings, unpacked
 
 _ROWS_AT_ONCE = 1 << 14
 _SHOWN = 5
@@ -38,7 +38,8 @@ def read_ndjson(
     max_unpacked_gb: float | None = None,
 ) -> tuple[pa.Table, Notes]:
     """Read JSON objects, one a line; see `shoal.table.read` for the options."""
-    records = list(_records(as_utf8(content_of(path, max_unpacked_gb), encoding or "utf-8", path.name), path.name))
+    content = b"".join(as_utf8(unpacked(path, max_unpacked_gb), encoding or "utf-8", path.name))
+    records = list(_records(content, path.name))
     if not records:
         raise FileError(f"{path.name!r} is empty: it has no records.")
     names = list(dict.fromkeys(key for record in records for key in record))
@@ -74,9 +75,9 @@ def write_ndjson(table: pa.Table, path: Path, ending: str, notes: object = None)
             out.write("".join(f"{line}\n" for line in lines).encode())
 
 
-def _records(content: Any, path: str) -> Iterator[dict[str, Any]]:
+def _records(content: bytes, path: str) -> Iterator[dict[str, Any]]:
     """Yield the object of each line; empty lines are skipped."""
-    for number, line in enumerate(bytes(content).split(b"\n"), 1):
+    for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             yield _record(line, number, path)
 

@@ -2,7 +2,8 @@
 
 Unchanged columns are copied from file to file in batches. A new order takes two passes: records are first distributed
 to temporary files by their target position, then each of these is sorted and appended. So a column that is published
-unchanged never has to fit into memory.
+unchanged never has to fit into memory. Its categories, if it has any, are listed first, since their list is that of the
+whole column.
 """
 
 import os
@@ -17,13 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import FileError, ParameterError
 from shoal.files import hidden_folder, replacing
+from shoal.table.bare import has_categories
 from shoal.table.clean import as_permutation, check_names, check_wanted, has_column, plain, publishable
 from shoal.table.parquet_arrow import PARQUET_OPTIONS, UNREADABLE, damaged
+from shoal.table.value_bytes import value_bytes
 
 _BATCH = 1 << 16
 _FIRST = 1000
 _BUCKET_BYTES = 64 << 20
 _MOST_BUCKETS = 256
+_MOST_IN_GROUP = 1 << 20
 _PLACE = "place"
 
 
@@ -64,9 +68,10 @@ def rewrite_parquet(
 
     Notes
     -----
-    Memory holds `replaced`, `order` and about 64 MB of records (more only if the file has more than 16 GB, since there
-    are at most 256 temporary files). With an order, the unchanged columns are written to disk a second time, in a
-    folder beside `path` that only its owner can access and that is removed at the end.
+    Memory holds `replaced`, `order`, the categories and about 128 MB of records (more only if the file has more than
+    16 GB, since there are at most 256 temporary files); at the start, one column with categories at a time. With an
+    order, the unchanged columns are written to disk a second time, in a folder beside `path` that only its owner can
+    access and that is removed at the end.
 
     Examples
     --------
@@ -104,7 +109,7 @@ def rewrite_parquet_into(
         check_names(file.schema_arrow.names)
         check_wanted(columns, [*dict.fromkeys([*file.schema_arrow.names, *replaced.column_names])])
         untouched = [name for name in columns if not has_column(replaced, name)]
-        replaced = plain(replaced.select([name for name in columns if has_column(replaced, name)]))
+        replaced = publishable(plain(replaced.select([name for name in columns if has_column(replaced, name)])))
         permutation = None if order is None else as_permutation(order, n)
         if not untouched:
             pieces = _without_file(replaced, permutation)
@@ -112,7 +117,7 @@ def rewrite_parquet_into(
             pieces = _in_order(file, untouched, replaced)
         else:
             pieces = _in_new_order(file, untouched, replaced, permutation, path)
-        _append(pieces, _schema(file, replaced, columns), path)
+        _append(pieces, _with_categories(file, untouched, replaced, columns), path)
 
 
 @contextmanager
@@ -129,15 +134,44 @@ def _opened(source: Path) -> Iterator[pq.ParquetFile]:
         yield file
 
 
-def _schema(file: pq.ParquetFile, replaced: pa.Table, columns: Sequence[str]) -> pa.Schema:
-    published = publishable(file.schema_arrow.empty_table()).schema, publishable(replaced.slice(0, 0)).schema
-    return pa.schema([published[has_column(replaced, name)].field(name) for name in columns])
+def _with_categories(
+    file: pq.ParquetFile, untouched: list[str], replaced: pa.Table, columns: Sequence[str]
+) -> pa.Table:
+    """Return the published columns without records; those of the file with all their categories."""
+    empty = _empty(file, untouched)
+    for name in untouched:
+        if has_categories(empty[name].type):
+            whole = publishable(_read_whole(file, name)).column(0)
+            empty = empty.set_column(empty.schema.get_field_index(name), name, whole.take(pa.array([], pa.int64())))
+    return _joined(empty, replaced.slice(0, 0)).select(columns)
 
 
-def _append(pieces: Iterator[pa.Table], schema: pa.Schema, path: Path) -> None:
-    with pq.ParquetWriter(path, schema, **PARQUET_OPTIONS) as writer:
-        for piece in pieces:
-            writer.write_table(publishable(piece.select(schema.names)))
+def _empty(file: pq.ParquetFile, untouched: list[str]) -> pa.Table:
+    return publishable(plain(file.schema_arrow.empty_table().select(untouched)))
+
+
+def _append(pieces: Iterator[pa.Table], empty: pa.Table, path: Path) -> None:
+    with pq.ParquetWriter(path, empty.schema, **PARQUET_OPTIONS) as writer:
+        for group in _row_groups(pieces, empty):
+            writer.write_table(group.unify_dictionaries().combine_chunks())
+
+
+def _row_groups(pieces: Iterator[pa.Table], empty: pa.Table) -> Iterator[pa.Table]:
+    """Yield the records in row groups, whose size follows from the first published records and not from the source.
+
+    The first chunk of each is `empty`, whose lists of categories are the ones to use.
+    """
+    size, rest = 0, empty
+    for piece in pieces:
+        rest = pa.concat_tables([rest, piece.select(empty.column_names)])
+        if not size and rest.num_rows >= _FIRST:
+            n_bytes = sum(map(value_bytes, rest.slice(0, _FIRST).columns))
+            size = min(max(_BUCKET_BYTES * _FIRST // max(n_bytes, 1), 1), _MOST_IN_GROUP)
+        while size and rest.num_rows >= size:
+            yield pa.concat_tables([empty, rest.slice(0, size)])
+            rest = rest.slice(size)
+    if rest.num_rows:
+        yield pa.concat_tables([empty, rest])
 
 
 def _without_file(replaced: pa.Table, order: NDArray[np.int64] | None) -> Iterator[pa.Table]:
@@ -173,7 +207,7 @@ def _scatter(file: pq.ParquetFile, untouched: list[str], places: NDArray[np.int6
     """Write each record, with its target position, to the temporary file that covers that position."""
     # Numbered names, so that none clashes with the position column.
     names = [*map(str, range(len(untouched))), _PLACE]
-    kinds = [*plain(file.schema_arrow.empty_table()).select(untouched).schema.types, pa.int64()]
+    kinds = [*_empty(file, untouched).schema.types, pa.int64()]
     schema = pa.schema(list(zip(names, kinds, strict=True)))
     with ExitStack() as stack:
         writers = []
@@ -198,14 +232,25 @@ def _batches(file: pq.ParquetFile, untouched: list[str], size: int) -> Iterator[
         try:
             batch = next(batches, None)
         except UNREADABLE:
-            raise FileError("The Parquet file is damaged: it cannot be read completely. Write it again.") from None
+            raise _incomplete() from None
         if batch is None:
             return
-        yield plain(pa.Table.from_batches([batch]).select(untouched))
+        yield publishable(plain(pa.Table.from_batches([batch]).select(untouched)))
 
 
-def _joined(untouched: pa.Table, replaced: pa.Table) -> pa.Table:
-    return pa.table([*untouched.columns, *replaced.columns], names=[*untouched.column_names, *replaced.column_names])
+def _read_whole(file: pq.ParquetFile, name: str) -> pa.Table:
+    try:
+        return plain(file.read(columns=[name]).select([name]))
+    except UNREADABLE:
+        raise _incomplete() from None
+
+
+def _incomplete() -> FileError:
+    return FileError("The Parquet file is damaged: it cannot be read completely. Write it again.")
+
+
+def _joined(one: pa.Table, other: pa.Table) -> pa.Table:
+    return pa.table([*one.columns, *other.columns], names=[*one.column_names, *other.column_names])
 
 
 def _bucket_size(file: pq.ParquetFile, untouched: list[str]) -> int:

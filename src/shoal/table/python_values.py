@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shoal.errors import FileError
 from shoal.table.csv_fields import FieldReading
 from shoal.table.csv_types import typed_field
+from shoal.table.nested import text_of
 
 _EXACT = 2**53
 _WORDS = {
@@ -116,4 +117,6 @@ def _as_text(cell: Any) -> str:
         return str(cell).lower()
     if isinstance(cell, float) and cell.is_integer() and abs(cell) <= _EXACT:
         return str(int(cell))
+    if isinstance(cell, dict | list):
+        return text_of(cell)
     return cell.isoformat() if isinstance(cell, date | time) else str(cell)

@@ -5,17 +5,15 @@ is removed when the program ends; that of a program that was killed, when the ne
 """
 
 import atexit
-import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from shoal.errors import FileError, ParameterError
-from shoal.files import hidden_folder
+from shoal.files import hidden_folder, temporary_path
 from shoal.table.unpacking import PACKINGS
 
 DASH = "-"
@@ -74,15 +72,15 @@ def _copied() -> _Copy:
         return _copies[-1]
     if sys.stdin is None or sys.stdin.isatty():
         raise FileError("The table is to be read from standard input (-), which is a terminal. Pipe a file into it.")
-    place, stack = Path(tempfile.gettempdir()), ExitStack()
+    place, stack = temporary_path("stdin"), ExitStack()
     atexit.register(stack.close)
     try:
-        folder = stack.enter_context(hidden_folder(place / f"shoal-stdin-{os.getuid()}"))
+        folder = stack.enter_context(hidden_folder(place))
         copy = _Copy(sys.stdin, folder / "bytes")
         with open(copy.path, "xb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
     except OSError as error:
-        raise FileError(f"Standard input cannot be copied to {str(place)!r}: {error.strerror}.") from None
+        raise FileError(f"Standard input cannot be copied to {str(place.parent)!r}: {error.strerror}.") from None
     _copies.append(copy)
     return copy
 

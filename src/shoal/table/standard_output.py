@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.errors import FileError, OutageError, ParameterError
+from shoal.interrupts import free
 from shoal.table import FORMATS, Table, format_of, output_format_of
 
 _AS_TEXT = ("csv", "ndjson")
@@ -52,7 +53,7 @@ class StandardOutput:
     def send(self, path: Path) -> None:
         """Copy a file to standard output."""
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb") as file, free():
                 shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
             sys.stdout.buffer.flush()
         except OSError as error:

@@ -8,8 +8,9 @@ import gzip
 import lzma
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -118,23 +119,25 @@ class Limit:
             )
 
 
-def unpacked(path: Path, max_unpacked_gb: float | None = None) -> bytearray | None:
-    """Return the decompressed content of a file, None if its extension is that of no compression."""
+def unpacked(path: Path, max_unpacked_gb: float | None = None, size: int = _PIECE) -> Iterator[bytes]:
+    """Yield the content of a file in blocks of at most `size` bytes, decompressed if its extension asks for it."""
     packing = PACKINGS.get(path.suffix.lower())
     limit = Limit(path, max_unpacked_gb)
     if packing is None:
-        return None
-    content = bytearray()
+        with open(path, "rb") as file:
+            yield from iter(partial(file.read, size), b"")
+        return
+    n_bytes = 0
     try:
         with packing.reading(path) as file:
-            while piece := file.read(_PIECE):
-                content += piece
-                limit.check(len(content))
+            while piece := file.read(size):
+                n_bytes += len(piece)
+                limit.check(n_bytes)
+                yield piece
     except (PermissionError, FileError):
         raise
     except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException):
         raise FileError(f"{path.name!r} is not a complete {packing.name} file. Download or write it again.") from None
-    return content
 
 
 def packed(file: BinaryIO, ending: str) -> AbstractContextManager[Any]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,11 +10,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
+import postgres_server
 import shoal
+from shoal import cli
 from shoal.errors import DatabaseError, GuaranteeError
 from shoal.manifest import read_internal
 from shoal.table import read
+from shoal.table.databases import sqlite as sqlite_module
 from shoal.table.databases.new_table import NewTable
 from waits import LIMIT
 
@@ -82,6 +87,26 @@ def test_nothing_remains_of_a_release_that_fails(store, tmp_path, monkeypatch):
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_ctrl_c_during_the_commit_comes_too_late(store, tmp_path, monkeypatch):
+    release, commit = released(store.address), NewTable.commit
+
+    def interrupted(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        commit(self)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(NewTable, "commit", interrupted)
+    words = ["--table", "people", "-k", "4", "--quasi", "Age,zip,pay", "--drop", "id", "--to-table", "told"]
+    told = CliRunner().invoke(cli.main, ["anonymize", store.address, "-o", store.address, *words])
+    with pytest.raises(KeyboardInterrupt):
+        release.write(store.address, to_table="release", manifest=tmp_path / "release.internal.json")
+
+    assert told.exit_code == 0, told.stderr
+    assert "written           table told" in told.stdout
+    assert store.names() == ["people", "release", "shoal_manifest", "told"]
+    assert len(list(tmp_path.glob("*.internal.json"))) == 2
+
+
 def test_the_guarantee_is_recounted_on_what_the_database_returns(store, tmp_path, monkeypatch):
     release = released(store.address)
     returned = NewTable.read
@@ -113,6 +138,103 @@ def test_an_existing_table_is_replaced_only_with_force_and_atomically(store, mon
         release.write(store.address, to_table="release", force=True)
     assert store.rows('SELECT count("Age") FROM release') == [("40",)]
     assert store.rows("SELECT count(*) FROM shoal_manifest") == [("1",)]
+
+
+def with_marks(*published):
+    """Return a release of 400 people, some of whose columns are published; four share a word."""
+    own = {name: [f"{name}-marked-{i % 100:04}" for i in range(400)] for name in ("kept", "withdrawn")}
+    people = pa.table({"age": [i // 4 for i in range(400)], **own})
+    dropped = [name for name in own if name not in published]
+    return shoal.anonymize(people, k=4, quasi_identifiers="age", other=published, identifiers=dropped, seed=1)
+
+
+def marks(store, word="withdrawn-marked"):
+    """Count a word in the files of a database, as long as they exist."""
+    if Path(store.address).exists():
+        files = Path(store.address).parent.glob(f"{Path(store.address).name}*")
+    else:
+        store.run("CHECKPOINT")
+        ((oid,),) = store.rows("SELECT oid FROM pg_database WHERE datname = current_database()")
+        files = (postgres_server.folder() / "data" / "base" / oid).iterdir()
+    return sum(path.read_bytes().count(word.encode()) for path in files)
+
+
+MORE = [
+    "CREATE SCHEMA further",
+    "CREATE TYPE mood AS ENUM ('sad', 'glad')",
+    "CREATE SEQUENCE numbers START 5",
+    "CREATE TABLE further.parent (id integer PRIMARY KEY, mood mood, n integer DEFAULT nextval('numbers'))",
+    "INSERT INTO further.parent SELECT range, 'glad', 5 FROM range(3)",
+    "CREATE TABLE further.another (of_parent integer REFERENCES further.parent (id), twice integer AS (of_parent * 2))",
+    "INSERT INTO further.another VALUES (2), (1)",
+    "CREATE INDEX found ON further.another (of_parent)",
+    "COMMENT ON TABLE further.another IS 'theirs'",
+]
+"""What else a DuckDB file can hold."""
+
+
+def test_nothing_of_a_release_that_was_replaced_stays_in_the_files(store, tmp_path):
+    store.run("CREATE VIEW theirs AS SELECT * FROM people WHERE id > 3", *(MORE if "duck" in store.address else ()))
+    before = store.rows("SELECT * FROM theirs ORDER BY id")
+    with_marks("kept", "withdrawn").write(store.address, to_table="release")
+    withdrawn = marks(store)
+    with_marks("kept").write(store.address, to_table="release", force=True)
+
+    assert withdrawn >= 100
+    assert marks(store) == 0
+    assert marks(store, "kept-marked") >= 100
+    assert store.rows("SELECT * FROM theirs ORDER BY id") == before
+    assert store.rows("SELECT count(*) FROM shoal_manifest") == [("1",)]
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    if "duck" in store.address:
+        store.run("INSERT INTO further.parent (id) VALUES (9)")
+        assert store.rows("SELECT mood, n FROM further.parent WHERE id IN (0, 9)") == [("glad", "5"), ("", "5")]
+        assert store.rows("SELECT * FROM further.another") == [("2", "4"), ("1", "2")]
+        assert store.rows("SELECT comment FROM duckdb_tables() WHERE comment IS NOT NULL") == [("theirs",)]
+
+
+READER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+for statement in ("SELECT count(*) FROM people", "BEGIN", "SELECT count(*) FROM people"):
+    print(connection.execute(statement).fetchall(), flush=True)
+    if statement != "BEGIN": input()
+"""
+
+
+def test_nothing_stays_in_the_log_of_sqlite_and_a_reader_that_holds_it_is_told_of(sqlite, monkeypatch):
+    monkeypatch.setattr(sqlite_module, "_WAIT", 50)
+    sqlite.run("PRAGMA journal_mode = WAL")
+    # In another process: locks of one process do not hold each other up.
+    reader = subprocess.Popen([sys.executable, "-c", READER, sqlite.address], stdin=-1, stdout=-1, text=True, bufsize=1)
+    reader.stdout.readline()
+    with_marks("kept", "withdrawn").write(sqlite.address, to_table="release")
+    withdrawn = marks(sqlite)
+    with_marks("kept").write(sqlite.address, to_table="release", force=True)
+
+    assert withdrawn >= 100
+    assert marks(sqlite) == 0
+    reader.stdin.write("\n")
+    assert [reader.stdout.readline(), reader.stdout.readline()] == ["[]\n", "[(40,)]\n"]
+    with pytest.warns(shoal.ShoalWarning, match=r"is open in another program, so that the table .* ends in -wal"):
+        with_marks().write(sqlite.address, to_table="release", force=True)
+    reader.communicate("\n")
+
+
+def test_a_duckdb_file_that_changes_meanwhile_is_not_replaced(duck, monkeypatch):
+    with_marks().write(duck.address, to_table="release")
+    copied = shutil.copyfile
+
+    def changing(source, target):
+        monkeypatch.undo()
+        copied(source, target)
+        duck.run("CREATE TABLE theirs (a integer)")
+
+    monkeypatch.setattr(shutil, "copyfile", changing)
+    with pytest.raises(shoal.FileError, match="has changed while it was in use"):
+        with_marks("kept").write(duck.address, to_table="release", force=True)
+
+    assert duck.names() == ["people", "release", "shoal_manifest", "theirs"]
 
 
 def test_the_source_is_never_replaced_under_any_spelling(store):
@@ -214,6 +336,20 @@ def test_columns_that_differ_only_in_case_are_refused_where_the_database_cannot_
     people = pa.table({"a": [1, 1, 2, 2], "A": [1, 1, 2, 2]})
     with pytest.raises(shoal.SchemaError, match="differ only in case"):
         shoal.anonymize(people, k=2, quasi_identifiers=["a", "A"]).write(store.address, to_table="release")
+
+
+def test_times_finer_than_a_database_stores_are_refused_without_a_value(store):
+    times = pa.chunked_array([pa.array([1_000, 12_345_678_901_234] * 2, pa.time64("ns"))])
+    release = shoal.anonymize(pa.table({"a": [1, 1, 2, 2], "t": times}), k=2, quasi_identifiers="a", other="t", seed=1)
+    if Path(store.address).exists():  # SQLite stores them as texts, and DuckDB as they are
+        release.write(store.address, to_table="release", order="keep")
+        assert read(store.address, table="release").arrow["t"].cast(pa.string()).equals(times.cast(pa.string()))
+        return
+    with pytest.raises(shoal.FileError, match="Column 't' has times finer than a microsecond") as refused:
+        release.write(store.address, to_table="release")
+
+    assert "345" not in str(refused.value)
+    assert store.names() == ["people"]
 
 
 def test_the_manifest_table_is_not_written_over(store):

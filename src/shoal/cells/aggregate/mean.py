@@ -3,7 +3,6 @@
 import numpy as np
 import pyarrow as pa
 
-from shoal import kernels
 from shoal.cells.aggregate.centred import Centred, as_dates, rounded
 from shoal.cells.aggregate.members import Members
 from shoal.columns.schema import Column, Kind
@@ -28,10 +27,10 @@ def _plain_means(values: pa.ChunkedArray, members: Members) -> Vector | None:
         return None
     if pa.types.is_integer(values.type) and largest * len(numbers) < 2.0**53:
         # Sums of whole numbers of this size do not round, and their quotients stay within the range of the cell.
-        return members.totals(numbers) / np.maximum(members.sizes, 1)
-    sums = kernels.cell_sums(numbers.reshape(-1, 1), members.labels, len(members.sizes))[:, 0]
-    lowest, highest = np.full(len(sums), np.inf), np.full(len(sums), -np.inf)
+        return np.bincount(members.labels, numbers, members.n_cells) / np.maximum(members.sizes, 1)
+    totals = members.totals(numbers)
+    lowest, highest = np.full(len(totals), np.inf), np.full(len(totals), -np.inf)
     np.minimum.at(lowest, members.labels, numbers)
     np.maximum.at(highest, members.labels, numbers)
     # Clipped to the range of the cell, which a rounded quotient may leave by a bit: equal values stay unchanged.
-    return np.clip(sums / np.maximum(members.sizes, 1), lowest, np.maximum(highest, lowest))
+    return np.clip(totals / np.maximum(members.sizes, 1), lowest, np.maximum(highest, lowest))

@@ -10,6 +10,9 @@ from shoal.cells.aggregate.mode import categories_of
 from shoal.columns.axes import category_codes
 from shoal.columns.schema import Column, Kind
 
+_UNITS = 2.0**24
+"""Units of a weight, which is at most 2: sums of 2^37 records fit into 64 bits."""
+
 
 def medians(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array:
     """Return the median of each cell; of ordinal columns and dates the lower of two middle ones."""
@@ -32,10 +35,11 @@ def _middles(members: Members, order: NDArray[np.int64]) -> tuple[NDArray[np.int
     starts = np.cumsum(members.sizes) - members.sizes
     if members.weights is None:
         return starts + np.maximum(members.sizes - 1, 0) // 2, starts + members.sizes // 2
-    running = np.cumsum(members.weights[order])
-    before = np.concatenate([[0.0], running])[starts]
-    half = before + members.totals() / 2
-    # Rounding may move the search past the cell; its last record is then taken.
+    # In whole units, whose sums are exact: halves are equal or not whatever was summed before.
+    running = np.cumsum(np.rint(members.weights[order] * _UNITS).astype(np.int64))
+    ends = np.concatenate([[0], running])
+    twice = ends[starts] + ends[starts + members.sizes]
+    # A cell without values is searched past its end.
     last = starts + np.maximum(members.sizes - 1, 0)
-    reached, passed = (np.searchsorted(running, half, side) for side in ("left", "right"))
+    reached, passed = (np.searchsorted(2 * running, twice, side) for side in ("left", "right"))
     return np.clip(reached, starts, last), np.clip(passed, starts, last)

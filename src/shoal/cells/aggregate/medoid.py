@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.cells.aggregate.centred import Centred
-from shoal.cells.aggregate.members import Members
+from shoal.cells.aggregate.members import Members, sums
 from shoal.cells.aggregate.mode import categories_of, modes
 from shoal.columns.axes import Codes, category_codes
 from shoal.columns.schema import Column, Kind
@@ -50,7 +50,7 @@ def _tree_distances(codes: Codes, categories: pa.Array, column: Column, members:
     for nodes, weights in tree_levels(categories, column, shares):
         node = nodes[codes]
         pairs = np.unique(members.labels * len(weights) + node, return_inverse=True)[1]
-        alike = np.bincount(pairs, own)[pairs]
+        alike = sums(own, pairs, int(pairs.max()) + 1)[pairs]
         # Of two records that differ, the weights of both nodes count; those of the others of the cell are the same
         # for each of its records, but for the records in its own node.
         weight = weights[node]

@@ -1,4 +1,8 @@
-"""Members: the cell of each record, and the records of each cell that have a value."""
+"""Members: the cell of each record, and the records of each cell that have a value.
+
+Sums are correctly rounded, so that they do not depend on the order of the records: the last digit of a mean, and which
+of two values has more weight, would otherwise reveal something of it.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal import kernels
 from shoal.columns.distribution import Distribution
 from shoal.columns.schema import Column
 from shoal.typing import Labels, Vector
@@ -85,18 +90,33 @@ class Members:
 
     def totals(self, numbers: Vector | None = None) -> Vector:
         """Return the sum of `numbers` in each cell; without them, the sum of the weights."""
-        return np.bincount(self.labels, self.weights if numbers is None else numbers, self.n_cells).astype(np.float64)
+        numbers = self.weights if numbers is None else numbers
+        return self.sizes.astype(np.float64) if numbers is None else sums(numbers, self.labels, self.n_cells)
+
+    def extremes(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the lowest and the highest of `numbers` in each cell; 0 where a cell has none."""
+        lowest = np.full(self.n_cells, np.iinfo(np.int64).max)
+        highest = np.full(self.n_cells, np.iinfo(np.int64).min)
+        np.minimum.at(lowest, self.labels, numbers)
+        np.maximum.at(highest, self.labels, numbers)
+        empty = self.sizes == 0
+        return np.where(empty, 0, lowest), np.where(empty, 0, highest)
 
     def means(self, numbers: Vector) -> Vector:
         """Return the weighted mean of `numbers` in each cell; exact if all are equal."""
         unit = 0.25 if np.abs(numbers).max() > 1e307 else 1.0  # so that no difference overflows
         numbers = numbers * unit
-        one = np.zeros(self.n_cells, dtype=np.int64)
-        one[self.labels] = np.arange(len(numbers))
-        # Relative to a record of the cell: the digits that all its records share cancel before anything is summed.
-        pivots = numbers[one]
+        # Relative to the lowest of the cell: the digits that all its records share cancel before anything is summed.
+        pivots = np.full(self.n_cells, np.inf)
+        np.minimum.at(pivots, self.labels, numbers)
+        pivots[self.sizes == 0] = 0.0
         shares = (1.0 if self.weights is None else self.weights) / self.totals()[self.labels]
         return np.asarray((pivots + self.totals((numbers - pivots[self.labels]) * shares)) / unit)
+
+
+def sums(numbers: Vector, groups: Labels, n_groups: int) -> Vector:
+    """Return the sum of the numbers of each group, correctly rounded."""
+    return kernels.cell_sums(np.ascontiguousarray(numbers).reshape(-1, 1), groups, n_groups)[:, 0]
 
 
 def _relative(weights: Vector, labels: Labels, n_cells: int) -> Vector:

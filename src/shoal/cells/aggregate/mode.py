@@ -5,7 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.cells.aggregate.centred import Centred, rounded
-from shoal.cells.aggregate.members import Members
+from shoal.cells.aggregate.members import Members, sums
 from shoal.columns.axes import category_codes, sorted_categories
 from shoal.columns.categories import code_counts
 from shoal.columns.prepare import categories_in_order
@@ -27,7 +27,7 @@ def modes(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array
         counts: NDArray[np.generic] = n_records
     else:
         found, where, n_records = np.unique(pairs, return_inverse=True, return_counts=True)
-        counts = np.bincount(where, members.weights)
+        counts = sums(members.weights, where, len(found))
     cells = found // len(categories)
     codes = found - cells * len(categories)
     in_table = (

@@ -14,6 +14,7 @@ from shoal.columns.hierarchy.tree import leaf_texts
 from shoal.columns.prepare import categories_in_order
 from shoal.columns.schema import Aggregation, Column, Kind
 from shoal.errors import ParameterError
+from shoal.table.clean import nulled
 
 Coarse = Ranges | Sets
 
@@ -27,6 +28,8 @@ def read_coarse(published: pa.ChunkedArray | pa.Array, form: Aggregation, hierar
         If a value has another form.
     """
     texts = leaf_texts(published)
+    if hierarchy is None or "" not in hierarchy.labels:  # SPSS, Stata and SAS files do not tell it from a missing value
+        texts = nulled(texts, pc.equal(texts, ""))
     distinct = pc.unique(texts)
     codes = np.asarray(pc.index_in(texts, value_set=distinct), dtype=np.int64)
     listed: Sequence[str | None] = distinct.to_pylist()

@@ -1,12 +1,15 @@
 """Ranges: intervals of numbers and periods of dates, as low and high ends.
 
 ``[30, 39]`` holds both ends; ``[90, inf)`` and ``(-inf, 20]`` are open. ``2024-05``, ``2024-Q2``, ``2024`` and
-``2020s`` are periods, ``2019/2021`` a range of them. `` or missing`` follows where some records have no value.
+``2020s`` are periods, ``2019/2021`` a range of them, ``../..`` one without ends. `` or missing`` follows where some
+records have no value.
 """
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +27,11 @@ _INTERVAL = re.compile(rf"([\[(\]])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])\[
 _PERIOD = re.compile(r"(\d{4})-(0[1-9]|1[0-2])|(\d{4})-Q([1-4])|(\d{3})0s|(\d{4})")
 
 
+_DIGITS = Context(prec=100)  # decimals have at most 76 digits
+
+Decimals = NDArray[np.object_]
+
+
 @dataclass(frozen=True, eq=False)
 class Ranges:
     """A column of intervals or periods, one for each record.
@@ -37,6 +45,8 @@ class Ranges:
         Whether some records of the class have no value.
     is_period : bool
         Whether the ends are months.
+    exact : pair of ndarray of shape (n_records,), optional
+        The ends of intervals with all their digits, as `decimal.Decimal`.
 
     Examples
     --------
@@ -52,6 +62,7 @@ class Ranges:
     high: Vector
     missing: NDArray[np.bool_]
     is_period: bool = False
+    exact: tuple[Decimals, Decimals] | None = field(default=None, repr=False)
 
     @staticmethod
     def of(texts: Sequence[str | None]) -> "Ranges":
@@ -63,20 +74,23 @@ class Ranges:
             If a text is neither an interval nor a period, both occur, or a range ends before it starts.
         """
         found = [_read(text) for text in texts]
-        ends = [entry[:2] for entry in found]
-        is_period = any(entry[3] for entry in found)
-        low, high = np.array(ends, dtype=np.float64).reshape(-1, 2).T
-        if is_period and not all(entry[3] for entry, text in zip(found, texts, strict=True) if text is not None):
+        low, high = np.array([entry.ends for entry in found], dtype=np.float64).reshape(-1, 2).T
+        is_period = any(entry.is_period for entry in found)
+        if is_period and not all(entry.is_period for entry, text in zip(found, texts, strict=True) if text is not None):
             raise ParameterError("The column holds both intervals and periods. Name one that was published as either.")
         if (low > high).any():
             raise ParameterError(
                 "The column holds a range that ends before it starts. Correct it, or leave the column out."
             )
-        return Ranges(low, high, np.array([entry[2] for entry in found], dtype=bool), is_period)
+        exact = np.array([entry.exact for entry in found], dtype=object).reshape(-1, 2).T
+        return Ranges(
+            low, high, np.array([entry.missing for entry in found], dtype=bool), is_period, (exact[0], exact[1])
+        )
 
     def take(self, codes: NDArray[np.int64]) -> "Ranges":
         """Return the ranges of records, given the number of each record's range."""
-        return Ranges(self.low[codes], self.high[codes], self.missing[codes], self.is_period)
+        exact = self.exact and (self.exact[0][codes], self.exact[1][codes])
+        return Ranges(self.low[codes], self.high[codes], self.missing[codes], self.is_period, exact)
 
     @property
     def midpoint(self) -> Vector:
@@ -94,8 +108,12 @@ class Ranges:
         there = np.asarray(values.is_valid())
         found = np.where(there, False, self.missing | np.isnan(self.low))
         present = decoded(values.drop_null())
-        numbers = months_of(present) if self.is_period else as_numbers(present)
-        found[there] = (self.low[there] <= numbers) & (numbers <= self.high[there])
+        low, high = self.low[there], self.high[there]
+        if self.exact is not None and _has_more_digits(present):
+            low, high, numbers = self.exact[0][there], self.exact[1][there], np.array(present.to_pylist(), dtype=object)
+        else:
+            numbers = months_of(present) if self.is_period else as_numbers(present)
+        found[there] = (low <= numbers) & (numbers <= high)
         return np.asarray(found)
 
     @property
@@ -128,24 +146,44 @@ def _days(months: Vector) -> NDArray[np.datetime64]:
     return np.asarray(found)
 
 
-def _read(text: str | None) -> tuple[float, float, bool, bool]:
-    """Return low, high, whether some are missing, and whether it is a period."""
+def _has_more_digits(values: pa.ChunkedArray) -> bool:
+    """Return whether values have digits that a float would round."""
+    if not pa.types.is_integer(values.type):
+        return bool(pa.types.is_decimal(values.type))
+    return bool(np.abs(as_numbers(values).astype(np.float64)).max(initial=0.0) >= 2.0**53)
+
+
+class _Read(NamedTuple):
+    """A text that was read: its ends as floats, whether some are missing, and, of an interval, its exact ends."""
+
+    ends: tuple[float, float]
+    missing: bool
+    is_period: bool
+    exact: tuple[Decimal, Decimal] = (Decimal("nan"), Decimal("nan"))
+
+
+def _read(text: str | None) -> _Read:
     if text is None:
-        return np.nan, np.nan, False, False
+        return _Read((np.nan, np.nan), False, False)
     plain, missing = without_missing(text)
     interval = _INTERVAL.fullmatch(plain)
     if interval is not None:
         low, high = float(interval[2]), float(interval[3])
+        exact = Decimal(interval[2]), Decimal(interval[3])
         # An end that does not belong to the range, as other tools write it: the next number does.
-        low = float(np.nextafter(low, np.inf)) if interval[1] in "(]" and np.isfinite(low) else low
-        high = float(np.nextafter(high, -np.inf)) if interval[4] in ")[" and np.isfinite(high) else high
-        return low, high, missing, False
+        if interval[1] in "(]" and np.isfinite(low):
+            low, exact = float(np.nextafter(low, np.inf)), (exact[0].next_plus(_DIGITS), exact[1])
+        if interval[4] in ")[" and np.isfinite(high):
+            high, exact = float(np.nextafter(high, -np.inf)), (exact[0], exact[1].next_minus(_DIGITS))
+        return _Read((low, high), missing, False, exact)
     first, _, last = plain.partition("/")
-    return _months(first)[0], _months(last or first)[1], missing, True
+    return _Read((_months(first)[0], _months(last or first)[1]), missing, True)
 
 
-def _months(text: str) -> tuple[int, int]:
+def _months(text: str) -> tuple[float, float]:
     """Return the first and the last month of a period."""
+    if text == "..":
+        return -np.inf, np.inf
     found = _PERIOD.fullmatch(text)
     if found is None:
         raise ParameterError(

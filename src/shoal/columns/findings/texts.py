@@ -11,6 +11,7 @@ from shoal.columns.findings.column_view import ColumnView
 from shoal.columns.findings.finding import HIDDEN, Finding, Remedy
 from shoal.columns.name_topics import is_code
 from shoal.table.csv_fields import as_dates, grouped_pattern, pattern_of
+from shoal.table.csv_types import offsets
 
 _SAMPLE = 500  # different texts that decide whether all are examined
 _MOST = 0.5
@@ -24,6 +25,7 @@ _DATES = [
     *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S"),
     *("%m/%d/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
 ]
+_ZONED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(Z|[-+][0-9]{2}(:?[0-9]{2})?)$"
 _CODE = r"^[-+]?0[0-9]|^\+[0-9]|^[-+]?[0-9]{17}"
 _ERROR = r"^#[A-Z]+/0!$"  # the one error of Excel that has a digit
 _OPEN = r"^[<>]=? ?[0-9.,]+$|^[0-9.,]+ ?\+$"
@@ -64,6 +66,8 @@ def numbers_as_text(view: ColumnView) -> Finding | None:
 def dates_as_text(view: ColumnView) -> Finding | None:
     """Find a column of texts that are dates, except for a few."""
     texts = pc.utf8_trim_whitespace(view.texts)
+    if _may_be(texts, _ZONED):
+        return _times_of_several_zones(view, texts)
     if not _may_be(texts, r"^[0-9]{1,4}[-./ ]?[0-9A-Za-z]{1,9}[-./ ]|^[A-Z][a-z]{2,8} [0-9]{1,2},"):
         return None
     likely = [form for form in _DATES if _may_be(texts, pattern_of(form))]
@@ -78,6 +82,20 @@ def dates_as_text(view: ColumnView) -> Finding | None:
     what = f"{view.share(covered.n_records)} of the records hold {order}{_in_the_way(view, covered)}"
     remedies = _remedies(view, covered, *({"date_format": each} for each in (form, *alike)))
     return Finding("dates-as-text", view.name, what, _WHY, remedies, question=True)
+
+
+def _times_of_several_zones(view: ColumnView, texts: pa.Array) -> Finding | None:
+    covered = _covered(view, pc.match_substring_regex(texts, _ZONED))
+    n_zones = len(offsets(texts))
+    if n_zones < 2 or not _mostly(view, covered):
+        return None
+    what = f"{view.share(covered.n_records)} of the records hold a time, with {n_zones} different offsets from UTC"
+    why = (
+        "On which day or in which month it is depends on the offset, and a column has one. Write all times in one "
+        "zone, or each as local time without an offset; read as text, they are categories"
+    )
+    remedy = Remedy("column", view.name, {"kind": "nominal"})
+    return Finding("dates-as-text", view.name, what, why, (remedy,), question=True)
 
 
 def near_unique_text(view: ColumnView) -> Finding | None:

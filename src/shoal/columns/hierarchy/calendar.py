@@ -14,6 +14,12 @@ from shoal.errors import SchemaError
 MONTHS: dict[Precision, int] = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 """Number of months in a period of each precision."""
 
+LAST_MONTH = 12 * 10_000 - 1
+"""The last month since the year 0 that has a name."""
+
+EVER = "../.."
+"""The period without ends, as ISO 8601-2 writes it."""
+
 Periods = NDArray[np.int64]
 
 

@@ -109,7 +109,19 @@ class Hierarchy:
         """Return for pairs of leaf and node whether the leaf lies below the node, or is it."""
         return np.asarray((self.nodes[leaf] == node[:, None]).any(axis=1))
 
-    def common(self, leaf: Labels, cells: Labels, n_cells: int, lowest: int = 0) -> Labels:
+    def shared(self, leaf: Labels, k: int, persons: Labels | None = None) -> NDArray[np.bool_]:
+        """Return for each node whether k persons have a leaf below it; by default every record is a person."""
+        persons = np.arange(len(leaf)) if persons is None else persons
+        found = np.zeros(len(self.labels), dtype=bool)
+        for level in self.nodes.T.astype(np.int64):
+            pairs = np.unique(np.column_stack([level[leaf], persons]), axis=0)
+            found |= np.bincount(pairs[:, 0], minlength=len(found)) >= k
+        found[self.root] = True  # it says nothing
+        return found
+
+    def common(
+        self, leaf: Labels, cells: Labels, n_cells: int, lowest: int = 0, shown: NDArray[np.bool_] | None = None
+    ) -> Labels:
         """Return the lowest node above all leaves of each cell; shape (n_cells,).
 
         Parameters
@@ -122,6 +134,8 @@ class Hierarchy:
             Number of cells; a cell without records gets the root.
         lowest : int
             Level below which no node is taken.
+        shown : ndarray of shape (n_nodes,), optional
+            Which nodes may be taken; the root always, and with a node all above it.
         """
         found = np.full(n_cells, self.root, dtype=np.int64)
         for level in reversed(range(lowest, self.n_levels)):
@@ -130,7 +144,8 @@ class Hierarchy:
             one[cells] = at_level
             mixed = np.zeros(n_cells, dtype=bool)
             mixed[cells[at_level != one[cells]]] = True
-            found = np.where(mixed | (one < 0), found, one)
+            hidden = False if shown is None else ~shown[one]
+            found = np.where(mixed | (one < 0) | hidden, found, one)
         return found
 
     def with_leaves(self, texts: Sequence[str]) -> "Hierarchy":

@@ -27,6 +27,8 @@ class Ends:
     """Replace existing files."""
     drain: float = 10.0
     """Seconds after a stop within which what was read has to be delivered."""
+    job: str | None = None
+    """The file that describes the stream."""
 
     def check(self) -> None:
         """Refuse ends that are the same file, and files that cannot be resumed from a checkpoint."""
@@ -35,6 +37,7 @@ class Ends:
         state = None if self.checkpoint is None else str(self.checkpoint / STATE)
         places = [
             (f"input {self.input or 'stdin'!r}", _place(self.input, sys.stdin)),
+            (f"job {self.job!r}", _place(self.job, None)),
             (f"output {self.output or 'stdout'!r}", _place(self.output, sys.stdout)),
             (f"side output {self.side!r}", _place(self.side, None)),
             (f"checkpoint {state!r}", _place(state, None)),

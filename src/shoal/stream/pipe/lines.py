@@ -99,9 +99,7 @@ class Reading:
         if name in quasi:
             is_number = name not in (*self.dates, *self.rules.of_kind(Kind.NOMINAL), *self.rules.ordinal)
             return NUMBER if is_number else TEXT
-        if name == self.rules.subject or name in self.rules.diverse:
-            return TEXT
-        return PASSED if name in (*self.rules.confidential, *self.rules.other) else NOTHING
+        return PASSED if name in (*self.rules.confidential, *self.rules.other, self.rules.subject) else NOTHING
 
     @property
     def names(self) -> list[str]:
@@ -136,7 +134,7 @@ class Reader:
         """Parse the header of a CSV text, if it is complete; return its length in bytes."""
         end = text.find(b"\n") + 1 or (len(text) if is_end else 0)
         if end:
-            line = text[:end].decode("utf-8-sig", errors="replace").rstrip("\r\n")
+            line = text[:end].decode(errors="replace").rstrip("\r\n")
             self._start(next(csv.reader([line], delimiter=self.reading.separator), []))
         return end
 
@@ -147,7 +145,7 @@ class Reader:
         n_bytes, n_lines, lines, columns, bad, begins = parsed
         faults = [Bad(n_before + line + 1, _REASONS[fault], text[begin:end], begin) for line, fault, begin, end in bad]
         arrays = {
-            name: as_array(column) if how == NUMBER else _as_texts(column)
+            name: as_array(column) if how == NUMBER else self._as_texts(column)
             for name, how, column in zip(self.columns, self._how, columns, strict=True)
             if how != NOTHING
         }
@@ -160,6 +158,13 @@ class Reader:
         for name in self.reading.dates:
             read = self._with_dates(read, name, text)
         return read
+
+    def _as_texts(self, column: tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]) -> pa.Array:
+        """Return the fields of CSV as texts, and values of JSON as the bytes that spell them."""
+        offsets, content, there = column
+        mask = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+        kind = pa.large_string() if self.reading.form is Form.CSV else pa.large_binary()
+        return pa.Array.from_buffers(kind, len(there), [mask, pa.py_buffer(offsets), pa.py_buffer(content)])
 
     def _with_dates(self, read: Read, name: str, text: bytes) -> Read:
         """Parse a column of texts as dates or times; where that fails, the line is not a tuple."""
@@ -206,13 +211,6 @@ def _as_dates(texts: pa.Array, unit: pa.DataType) -> tuple[pa.Array, NDArray[np.
                 failed[row] = True
                 dates.append(None)
     return pa.array(dates, unit), failed
-
-
-def _as_texts(column: tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]) -> pa.Array:
-    offsets, content, there = column
-    mask = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
-    buffers = [mask, pa.py_buffer(offsets), pa.py_buffer(content)]
-    return pa.Array.from_buffers(pa.large_binary(), len(there), buffers)
 
 
 def _misfit(twice: list[str], absent: list[str], extra: list[str]) -> str:
@@ -267,6 +265,8 @@ class Writer:
 
     def _spelled(self, array: pa.Array) -> pa.Array:
         """Return integers, dates and plain texts as they are written."""
+        if self.form is Form.CSV and pa.types.is_large_string(array.type):
+            return array.cast(pa.large_binary())
         texts = array.cast(pa.string())
         if self.form is Form.NDJSON and not pa.types.is_integer(array.type):
             texts = pc.binary_join_element_wise('"', texts, '"', "")

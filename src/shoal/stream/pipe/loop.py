@@ -8,6 +8,7 @@ import json
 import signal
 import time
 from base64 import b64encode
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -88,11 +89,19 @@ class Pipe:
         self._side = None if self.ends.side is None else self._sink(self.ends.side, notes.get("side"), private=True)
         self._n_bytes, self._n_lines = notes.get("bytes", 0), notes.get("lines", 0)
         self._n_saved = self.stream.n_in
+        if self._checkpoint is not None and not notes:
+            # From now on the output belongs to this run and those that resume it.
+            self._save()
 
     def _sink(self, path: str | None, resume_at: int | None, private: bool = False) -> Sink:
-        sink = Sink(path, resume_at, force=self.ends.force, private=private, give_up_at=lambda: self._give_up_at)
+        sink = Sink(path, resume_at, force=self.ends.force, private=private, gives_up=self._gives_up)
         self._sinks.append(sink)
         return sink
+
+    def _gives_up(self) -> bool:
+        """Return whether not to wait any longer for a reader; as long as the pipe waits, it is alive."""
+        self._monitor.beat(Status.BLOCKED if self._give_up_at is None else Status.STOPPING)
+        return self._give_up_at is not None and time.monotonic() >= self._give_up_at
 
     def _resumed(self, stream: Stream) -> Stream:
         """Return the stream of the checkpoint, if there is one; refuse one with other rules."""
@@ -118,6 +127,8 @@ class Pipe:
         except BrokenPipeError:
             return Ending.CLOSED
         except ShoalError as error:
+            if self._checkpoint is not None and not self.stream.n_in:
+                self._checkpoint.remove()  # nothing was begun: the next run may have other options
             if len(self.stream) and self._checkpoint is None:
                 raise type(error)(f"{error} {len(self.stream):,} tuples that waited were not released.") from error
             raise
@@ -158,15 +169,13 @@ class Pipe:
             if self._give_up_at is not None:
                 self._source.stop()
             piece = self._source.take(patience)
-            n_before = self.stream.n_in
             if piece is None:
                 self.n_cut = self._finish_text(rest)
                 return Ending.STOPPED if self._source.was_cut else Ending.DONE
             begin = time.monotonic()
             if piece:
                 rest = self._lines(rest + piece)
-            if self.stream.n_in == n_before:
-                self._let_time_go_by()
+            self._let_time_go_by()
             self._turn(time.monotonic() - begin if piece else None)
 
     def _turn(self, seconds: float | None = None) -> None:
@@ -182,6 +191,8 @@ class Pipe:
 
     def _lines(self, text: bytes) -> bytes:
         """Process the complete lines of a text; return the rest."""
+        if not self._n_bytes and text.startswith(BOM_UTF8):
+            self._n_bytes, text = len(BOM_UTF8), text[len(BOM_UTF8) :]
         if self._overlong:
             text = self._skip_overlong(text)
         if self._reader.columns is None:
@@ -310,7 +321,7 @@ class Pipe:
     def _write(self, released: pa.RecordBatch) -> None:
         if self._writer is None:
             self._writer = Writer(self.reading.form, released.schema.names, self.reading.separator)
-            if "output" not in self.stream.notes:
+            if not self._out.n_bytes:
                 self._out.write(self._writer.header())
         self._out.write(self._writer.write(released))
 

@@ -9,7 +9,6 @@ import os
 import select
 import stat
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from shoal.errors import FileError, OutageError, ParameterError
 
-_GLANCE = 0.2  # seconds between two checks of the time limit, while the reader is blocked
+_GLANCE = 0.2  # seconds between two questions whether to give up, while the reader takes nothing
 
 
 class Sink:
@@ -33,11 +32,12 @@ class Sink:
     resume_at : int, optional
         Position at which an earlier run stopped; the rest of the file is cut off.
     force : bool
-        Replace an existing file.
+        Replace an existing file. An empty one is written in any case: it holds nothing, and a run that is killed
+        before it has written anything leaves one.
     private : bool
         Let only the owner read the file.
-    give_up_at : callable, optional
-        Returns when to stop waiting for a reader, in seconds of the monotonic clock; None means never.
+    gives_up : callable, optional
+        Called now and then while the reader takes nothing; returns whether to stop waiting for it.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class Sink:
         *,
         force: bool = False,
         private: bool = False,
-        give_up_at: Callable[[], float | None] = lambda: None,
+        gives_up: Callable[[], bool] = lambda: False,
     ) -> None:
         self.path = path
-        self.n_bytes = 0
+        self.n_bytes = resume_at or 0
         self._private = private
-        self._give_up_at = give_up_at
+        self._gives_up = gives_up
         self._is_new = self._is_finished = False
         self._replaces = False
         try:
@@ -76,7 +76,7 @@ class Sink:
         elif resume_at is not None:
             self._reopen(resume_at)
         elif os.path.lexists(self.path) and not _is_special(self.path):
-            if not force:
+            if not force and os.path.getsize(self.path):
                 raise FileError(f"{self.name} exists already. Choose another name, or replace it with --force.")
             self._descriptor = os.open(self.path, os.O_WRONLY)
             self._replaces = True
@@ -95,9 +95,11 @@ class Sink:
         self._descriptor = os.open(self.path, os.O_RDWR)
         if os.fstat(self._descriptor).st_size < resume_at:
             raise ParameterError(f"{self.name} is shorter than it was at the checkpoint; it is another file.")
+        if not resume_at:
+            self._replaces = True
+            return
         os.ftruncate(self._descriptor, resume_at)
         os.lseek(self._descriptor, resume_at, os.SEEK_SET)
-        self.n_bytes = resume_at
 
     def write(self, content: bytes) -> None:
         """Write all bytes, waiting until there is room."""
@@ -130,8 +132,7 @@ class Sink:
 
     def _wait_for_room(self, rest: memoryview) -> None:
         while not select.select([], [self._descriptor], [], _GLANCE)[1]:
-            limit = self._give_up_at()
-            if limit is not None and time.monotonic() >= limit:
+            if self._gives_up():
                 n_lines = bytes(rest).count(b"\n")
                 raise OutageError(
                     f"{self.name} takes nothing any more: {n_lines:,} released lines ({len(rest):,} bytes) were not "

@@ -8,10 +8,13 @@ ID = "shoal:id"
 FIELD = b"data"
 """The field of an entry that holds a tuple, as one JSON object."""
 
+STEP_BYTES = 1 << 22
+"""Size from which on a step takes no further entry, and of the pieces in which much is sent to Redis."""
+
 
 @dataclass(frozen=True)
 class Names:
-    """The keys of a worker in Redis."""
+    """The keys of a worker in Redis. A cluster needs all in one slot: names with a tag, as in ``{visits}-safe``."""
 
     source: str
     target: str

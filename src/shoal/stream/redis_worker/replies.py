@@ -7,8 +7,15 @@ from redis import exceptions
 
 from shoal.errors import OutageError, ParameterError, ShoalError
 
-_PASSING = ("OOM", "NOREPLICAS", "MISCONF", "READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY")
-_REFUSED = ("WRONGTYPE", "NOAUTH", "WRONGPASS", "NOPERM")
+_PASSING = ("NOREPLICAS", "MISCONF", "BUSY", "UNBLOCKED")
+_PASSING_ERRORS = (
+    exceptions.OutOfMemoryError,
+    exceptions.ReadOnlyError,
+    exceptions.TryAgainError,
+    exceptions.ClusterDownError,
+)
+_REFUSED = ("WRONGTYPE", "REFUSED")
+_DENIED = "The user executing the script can't"  # as Redis 7.0 says it of a command within a script
 
 
 class FencedError(ShoalError):
@@ -25,10 +32,15 @@ def said() -> Iterator[None]:
     try:
         yield
     except (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError) as error:
-        raise ParameterError(f"Redis denied access to the worker: {_words(error)}. Check user and password.") from None
+        raise _denied(error) from None
     except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
         raise OutageError(f"Redis cannot be reached or does not answer: {_words(error)}.") from None
-    except (exceptions.OutOfMemoryError, exceptions.ReadOnlyError) as error:
+    except exceptions.AskError as error:
+        raise OutageError(
+            f"The keys of the worker are on another node of the Redis cluster, {error.host}:{error.port}. Give the "
+            "worker the address of that node, or one that follows it."
+        ) from None
+    except _PASSING_ERRORS as error:
         raise OutageError(f"Redis does not accept writes: {_words(error)}.") from None
     except exceptions.ResponseError as error:
         raise _of_response(error) from None
@@ -44,8 +56,15 @@ def _of_response(error: exceptions.ResponseError) -> Exception:
     if code in _PASSING:
         return OutageError(f"Redis does not accept writes: {words}.")
     if code in _REFUSED:
-        return ParameterError(f"Redis refuses a command: {words}.")
-    return error
+        return ParameterError(f"Redis refuses a command: {words}. Nothing was committed.")
+    return _denied(error) if words.startswith(_DENIED) else error
+
+
+def _denied(error: Exception) -> ParameterError:
+    return ParameterError(
+        f"Redis denied a command to the user of the worker: {_words(error)}. Nothing was committed. Check user and "
+        "password, and grant the commands that docs/operations.md lists (ACL SETUSER)."
+    )
 
 
 def _words(error: Exception) -> str:

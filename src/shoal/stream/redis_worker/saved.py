@@ -88,11 +88,14 @@ def _schema_of(meta: bytes, rules: Rules) -> pa.Schema:
     content = json.loads(meta)
     if content["format"] != FORMAT:
         raise ParameterError(
-            "The state in Redis was written by another version of shoal; finish that stream with that one."
+            "The state in Redis was written by another version of shoal. End that stream with that one "
+            "(--until-empty), and go on in the same group."
         )
     if as_rules(**content["rules"]) != rules:
         raise ParameterError(
-            "The state in Redis was made with other rules than these. Use the same, or another group for new ones."
+            "The state in Redis was made with other rules than these. Use the same. For new ones, end the stream with "
+            "the old ones first (shoal worker --finish releases what waits), and go on in the same group; another "
+            "group would release every tuple a second time."
         )
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(content["columns"])))
 
@@ -142,4 +145,7 @@ def _intact(content: bytes) -> bytes:
 
 
 def _damaged() -> FileError:
-    return FileError("The state in Redis is damaged. Restore it from a copy, or begin anew with another group.")
+    return FileError(
+        "The state in Redis is damaged. Restore it from a copy; or remove it, and the worker says where it can go on "
+        "(--begin). Another group would release every tuple a second time."
+    )

@@ -2,24 +2,31 @@
 
 import os
 import random
+import re
 import secrets
 import socket
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+from redis.crc import key_slot
 
-from shoal.errors import InputError, OutageError, ParameterError
+from shoal.errors import InputError, OutageError, ParameterError, ShoalError
 from shoal.stream import Stream
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pieces import as_binary, one_batch
-from shoal.stream.pipe.lines import Form, Read, Reader, Reading, Writer
+from shoal.stream.pipe.lines import Bad, Form, LineReason, Read, Reader, Reading, Writer
+from shoal.stream.pipe.loop import LONGEST
 from shoal.stream.redis_worker import scripts
-from shoal.stream.redis_worker.redis_keys import ID, Limits, Names
+from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, Limits, Names
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, said
 from shoal.stream.redis_worker.saved import Saved
+from shoal.stream.redis_worker.source import Source, after, as_pair
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -27,7 +34,9 @@ if TYPE_CHECKING:
 log = getLogger("shoal.stream.worker")
 
 OLDEST_REDIS = (7, 0)
+_SCRIPTS = ("ACQUIRE", "RELEASE", "STAGE", "STEP")
 _FIRST = "0-0"
+_TOO_LONG = b"?too long"  # what the script returns of an entry of more than LONGEST bytes
 
 
 class Taken(NamedTuple):
@@ -77,6 +86,8 @@ class Worker:
         begin: str | None = None,
         monitor: Monitor | None = None,
     ) -> None:
+        if begin is not None and not re.fullmatch(r"first|group|\d+(-\d+)?", begin):
+            raise ParameterError(f"begin={begin!r} is neither 'first' nor 'group' nor the id of an entry (--begin).")
         if ID not in stream.rules.tracked:
             raise ParameterError(f"The stream of a worker tracks the ids of entries: tracked=[{ID!r}].")
         self.redis = redis
@@ -91,7 +102,7 @@ class Worker:
         self._fresh = stream.dump()
         self._reader = Reader(Reading(stream.rules, Form.NDJSON))
         self._writer: Writer | None = None
-        self._scripts = {name: redis.register_script(getattr(scripts, name)) for name in ("ACQUIRE", "RELEASE", "STEP")}
+        self._scripts = {name: redis.register_script(getattr(scripts, name)) for name in _SCRIPTS}
         self._token: int | None = None
         self._next: Taken | None = None
         self._stopping = False
@@ -127,7 +138,9 @@ class Worker:
     def _check(self) -> None:
         """Refuse a Redis that is too old, and keys that hold something else."""
         with said():
-            version = str(self.redis.info("server")["redis_version"])
+            server: Any = self.redis.info("server")
+            version = str(server["redis_version"])
+            self._check_slots(server.get("redis_mode"))
             kinds = {key: _text(self.redis.type(key)) for key in self.names.keys}
         if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS:
             raise ParameterError(f"Redis is of version {version}; the worker needs {OLDEST_REDIS[0]} or newer.")
@@ -142,6 +155,16 @@ class Worker:
         if len(set(self.names.keys[2:])) < 2 + (self.names.side is not None):
             raise ParameterError("Source, target and side output are different streams. Give each a name of its own.")
 
+    def _check_slots(self, mode: str | None) -> None:
+        """Refuse a cluster that may keep the keys on several nodes, since no script can use them together."""
+        if mode == "cluster" and len({key_slot(key.encode()) for key in self.names.keys}) > 1:
+            tag = self.names.source.replace("{", "").replace("}", "")
+            raise ParameterError(
+                f"Redis is a cluster, where a worker commits to several keys at once only if they are in the same "
+                f"slot; {', '.join(self.names.keys)} are not. Give the names of the streams the same tag in braces, as "
+                f"in {{{tag}}} and {{{tag}}}-safe."
+            )
+
     # The state.
 
     def resume(self) -> None:
@@ -155,7 +178,9 @@ class Worker:
         self._aside: list[bytes] = []
         self._next = None
         self._is_ahead = False  # of what was committed: then the next step begins from that
+        self._n_added = 0  # to the source, when it was read last
         self._step = int(fields.get("step", b"0"))
+        self._staged = [name for name in fields if name.startswith(("released:", "aside:"))]
         if "head" in fields:
             notes = self._saved.load(fields, self.stream)
             self._last, self._n_read, self.n_lost = notes["last"], notes["n_read"], notes["n_lost"]
@@ -175,18 +200,48 @@ class Worker:
                 f"state under {self.names.state!r}: the tuples that waited are not known. Restore the state; or say "
                 f"where to begin: --begin first takes all entries again, --begin group goes on after {stands}."
             )
+        if self._begin is None:
+            self._refuse_second_release([_text(group["name"]) for group in groups])
         last = {None: _FIRST, "first": _FIRST, "group": stands}.get(self._begin, self._begin or _FIRST)
         with said():
             about: Any = self.redis.xinfo_stream(self.names.source) if self.redis.exists(self.names.source) else {}
-            after, since = 0, last
-            while about and last != _FIRST and (page := self._page(since)):
-                after, since = after + len(page), _text(page[-1][0])
-        if not about:
-            return last, 0
-        return last, int(about["entries-added"]) - (about["length"] if last == _FIRST else after)
+            if not about:
+                return last, 0
+            newest = _text(about["last-generated-id"])
+            if as_pair(last) > as_pair(newest):
+                raise ParameterError(
+                    f"The worker was to begin after {last} (--begin), but the newest entry of {self.names.source!r} is "
+                    f"{newest}, and those that follow it would not be read. Use --begin {newest}."
+                )
+            n_after = about["length"] if last == _FIRST else self._n_after(last)
+        return last, int(about["entries-added"]) - n_after
 
-    def _page(self, since: str) -> Any:
-        return self.redis.xrange(self.names.source, f"({since}", count=10_000)
+    def _n_after(self, since: str) -> int:
+        """Count the entries after an id, some megabytes at a time."""
+        n, count = 0, 16
+        while page := self._page(since, count):
+            n, since = n + len(page), _text(page[-1][0])
+            size = sum(len(content) for _, fields in page for content in fields.values())
+            count = min(10_000, max(1, STEP_BYTES * len(page) // max(1, size)))
+        return n
+
+    def _page(self, since: str, count: int) -> Any:
+        return self.redis.xrange(self.names.source, f"({since}", count=count)
+
+    def _refuse_second_release(self, groups: list[str]) -> None:
+        """Refuse to begin where the worker of another group has released the tuples of this source before."""
+        for group in groups:
+            state = replace(self.names, group=group).state
+            with said():
+                is_another = group != self.names.group and self.redis.hexists(state, "head")
+            if is_another:
+                raise ParameterError(
+                    f"A worker of the group {group!r} has released tuples of {self.names.source!r} before, and another "
+                    f"group would release them a second time; two releases of a tuple can be intersected. For new "
+                    f"rules, end the stream with the old ones (shoal worker --finish), and go on in the same group. Or "
+                    f"say where {self.names.group!r} begins: --begin first takes all entries again, --begin ID those "
+                    "after an id."
+                )
 
     # A step.
 
@@ -198,12 +253,14 @@ class Worker:
             self.resume()
         taken = self._next or self._take(wait)
         self._next, self._is_ahead = None, True
-        released = self._push(taken) if taken.ids else b""
+        released = self._push(taken) if taken.ids else None
         if not released:
             released = self._let_time_go_by()
         if taken.ids or released or self._aside:
             self._commit(taken, released)
         self._is_ahead = False
+        if len(taken.lines) > STEP_BYTES // 2:
+            pa.default_memory_pool().release_unused()  # else Arrow keeps several times what large entries take
         return len(taken.ids)
 
     def _take(self, wait: float) -> Taken:
@@ -218,49 +275,71 @@ class Worker:
 
     def _ask(self, committed: list[Any]) -> Taken:
         """Run the script of a step; count entries that are gone; return those that are there."""
-        assert self._token is not None
-        who: list[Any] = [self.name, self._milliseconds, self._token, self._step]
-        where = [self.names.group, self._last, self._n_read, self.limits.batch]
-        with said():
-            added, length, first, ids, lines = self._scripts["STEP"](self.names.keys, [*who, *where, *committed])
+        where = [self.names.group, self._last, self._n_read, self.limits.batch, STEP_BYTES, LONGEST]
+        lengths = [self.limits.target_length or "", self.limits.side_length or ""]
+        trim = after(self._last) if self.limits.trim_source and self._last != _FIRST else ""
+        found = self._run("STEP", *where, *lengths, trim, *committed)
+        added, length, first, newest, at_end, ids, lines = found
         taken = Taken(ids.split(b"\n"), lines) if ids else NOTHING
-        self._notice_gap(added, length, first.decode(), len(taken.ids))
-        self.lag = max(0, added - self._n_read)
+        source = Source(added, length, as_pair(first.decode()), as_pair(newest.decode()), bool(at_end))
+        if source.is_other(as_pair(self._last), self._n_read, len(taken.ids)) and not self._go_on_in(source):
+            return NOTHING
+        self._lose(source.n_gone(as_pair(self._last), self._n_read, len(taken.ids)))
+        self._n_added = source.n_added
+        self.lag = max(0, source.n_added - self._n_read)
         return taken
 
-    def _notice_gap(self, added: int, length: int, first: str, n_taken: int) -> None:
-        """Count entries that were removed before they were read, by the counters that Redis keeps of the source."""
-        if added < self._n_read:
+    def _run(self, script: str, *rest: Any) -> Any:
+        """Run a script as the holder of the lease."""
+        assert self._token is not None
+        who: list[Any] = [self.name, self._milliseconds, self._token, self._step]
+        with said():
+            return self._scripts[script](self.names.keys, [*who, *rest])
+
+    def _go_on_in(self, source: Source) -> bool:
+        """Go on in a source that was deleted and filled again; return whether at the entries that were just read."""
+        if source.is_after(as_pair(self._last)):
             log.warning("source-replaced", extra={"facts": {"source": self.names.source}})
-            self._n_read = added - length
-        if n_taken == 0:
-            gone = added - self._n_read
-        elif _as_pair(first) > _as_pair(self._last):
-            gone = added - self._n_read - length
-        else:
-            return
-        if gone > 0:
-            self.n_lost += gone
-            self._n_read += gone
-            facts = {"source": self.names.source, "entries": gone, "after_id": self._last}
+            self._lose(self._n_added - self._n_read)
+            self._n_read = 0
+            return True
+        if self._begin is None:
+            here = min(self._last, "-".join(map(str, source.newest)), key=as_pair)
+            raise ParameterError(
+                f"The source {self.names.source!r} was deleted and filled again, or restored from a copy: entries up "
+                f"to {self._last}, where the worker is, may not have been read. None was used. Say where to go on: "
+                f"--begin first takes all entries of the source (if some were released before, they are released "
+                f"again), --begin {here} those after {here}."
+            )
+        self._last, self._n_read = self._where_to_begin()
+        self._begin = None
+        return False
+
+    def _lose(self, n_entries: int) -> None:
+        """Count entries that were removed before they were read."""
+        if n_entries > 0:
+            self.n_lost += n_entries
+            self._n_read += n_entries
+            facts = {"source": self.names.source, "entries": n_entries, "after_id": self._last}
             log.error("entries-lost", extra={"facts": facts})
 
-    def _push(self, taken: Taken) -> bytes:
-        """Return the lines released after these entries."""
+    def _push(self, taken: Taken) -> pa.RecordBatch | None:
+        """Return the tuples released after these entries."""
         read = self._reader.read(taken.lines + b"\n", True, 0)
+        read = read._replace(bad=[_named(bad) for bad in read.bad])
         if read.bad and self.stream.rules.on_error == "fail":
             first = min(read.bad)
             raise self._refusal(taken.ids[first.number - 1], first.reason)
         self.stream.count_side([str(bad.reason) for bad in read.bad])
         for bad in read.bad:
-            self._aside.append(b"%s\n%s\n%s\n" % (bad.reason.encode(), taken.ids[bad.number - 1], bad.content))
-        return self._push_tuples(read, taken.ids) if read.rows.num_rows else b""
+            self._aside.append(b"%s %s %s\n" % (bad.reason.encode(), taken.ids[bad.number - 1], bad.content))
+        return self._push_tuples(read, taken.ids) if read.rows.num_rows else None
 
-    def _push_tuples(self, read: Read, ids: list[bytes]) -> bytes:
+    def _push_tuples(self, read: Read, ids: list[bytes]) -> pa.RecordBatch:
         if len(read.numbers) < len(ids):
             ids = [ids[number - 1] for number in read.numbers]
         try:
-            return self._lines(self.stream.push_rows(read.rows.append_column(ID, as_binary(ids)), self.stream.clock()))
+            return self.stream.push_rows(read.rows.append_column(ID, as_binary(ids)), self.stream.clock())
         except TupleError as error:
             raise self._refusal(ids[error.row], f"column {error.column!r}, {error.reason}") from None
 
@@ -270,26 +349,29 @@ class Worker:
             "committed. Remove it (XDEL), or let such entries go to the side output (--on-error side)."
         )
 
-    def _let_time_go_by(self) -> bytes:
+    def _let_time_go_by(self) -> pa.RecordBatch | None:
         if self.stream.rules.max_age is None or not len(self.stream):
-            return b""
-        return self._lines(one_batch(self.stream.advance(self.stream.clock())))
+            return None
+        return one_batch(self.stream.advance(self.stream.clock()))
 
-    def _lines(self, released: pa.RecordBatch) -> bytes:
-        if not released.num_rows:
-            return b""
+    def _lines(self, released: pa.RecordBatch | None) -> Iterator[bytes]:
+        """Yield tuples as lines, in pieces: the text of all would take as much memory again."""
+        if released is None:
+            return
         if self._writer is None:
             self._writer = Writer(Form.NDJSON, released.schema.names)
-        return self._writer.write(released)
+        n_rows = max(1, released.num_rows // (1 + released.nbytes // STEP_BYTES))
+        for begin in range(0, released.num_rows, n_rows):
+            yield from _pieces(self._writer.write(released.slice(begin, n_rows)))
 
     def _set_aside(self, table: pa.Table, reasons: list[str]) -> None:
         names = [name for name in table.column_names if name != ID]
         lines = Writer(Form.NDJSON, names).write(one_batch(table.select(names))).split(b"\n")
         ids = table.column(ID).to_pylist()
-        self._aside += [b"%s\n%s\n%s\n" % (r.encode(), i, s) for r, i, s in zip(reasons, ids, lines, strict=False)]
+        self._aside += [b"%s %s %s\n" % (r.encode(), i, s) for r, i, s in zip(reasons, ids, lines, strict=False)]
 
-    def _commit(self, taken: Taken, released: bytes, is_end: bool = False) -> None:
-        """Commit released lines, side output and changed state, all or nothing; return the next entries."""
+    def _commit(self, taken: Taken, released: pa.RecordBatch | None, is_end: bool = False) -> None:
+        """Commit released tuples, side output and changed state, all or nothing; return the next entries."""
         before = self._last, self._n_read
         if taken.ids:
             self._last, self._n_read = taken.ids[-1].decode(), self._n_read + len(taken.ids)
@@ -298,24 +380,39 @@ class Worker:
             changed, gone = self._saved.end(Stream.restore(self._fresh), notes)
         else:
             changed, gone = self._saved.changes(self.stream, notes)
-        lengths = [self.limits.target_length or "", self.limits.side_length or ""]
-        trim = _after(self._last) if self.limits.trim_source and self._last != _FIRST else ""
         fields = [part for pair in changed.items() for part in pair]
         aside = b"".join(self._aside) if self.names.side is not None else b""
         try:
-            following = self._ask([released, aside, *lengths, trim, len(fields), *fields, *gone])
+            n_released, last_released = self._stage("released", self._lines(released))
+            n_aside, last_aside = self._stage("aside", _pieces(aside))
+            written = [n_released, n_aside, last_released, last_aside, len(fields), *fields]
+            following = self._ask([*written, *gone, *self._staged])
         except BaseException:
             self._last, self._n_read = before
             raise
         self._step += 1
-        self._aside = []
+        self._aside, self._staged = [], []
         self._next = following if following.ids else None
+
+    def _stage(self, name: str, pieces: Iterable[bytes]) -> tuple[int, bytes]:
+        """Bring all pieces of some lines but the last to Redis, beside the state; return their number, and the last.
+
+        A commit then takes less time, and shorter arguments, than Redis allows, however much is released at once.
+        """
+        last, n = b"", 0
+        for piece in pieces:
+            if last:
+                n += 1
+                self._run("STAGE", f"{name}:{n}", last)
+                self._staged.append(f"{name}:{n}")
+            last = piece
+        return n, last
 
     # The loop.
 
     def finish(self) -> None:
         """End the stream: release everything, and keep only the position, where the next stream begins."""
-        released = self._lines(one_batch(self.stream.flush())) if len(self.stream) else b""
+        released = one_batch(self.stream.flush()) if len(self.stream) else None
         self._commit(NOTHING, released, is_end=True)
         self.release()
 
@@ -323,8 +420,10 @@ class Worker:
         """Make `run` end after the current step."""
         self._stopping = True
 
-    def run(self, wait: float = 1.0, until_empty: bool = False) -> None:
+    def run(self, wait: float = 1.0, until_empty: bool = False, finish: bool = False) -> None:
         """Work until stopped, or until nothing is left; temporary failures are waited out.
+
+        With `finish` nothing more is read: what waits is released, and the next worker begins there, with any rules.
 
         Raises
         ------
@@ -335,7 +434,12 @@ class Worker:
         while not self._stopping:
             try:
                 is_at_work = self._token is not None or self._stand_by()
-                if is_at_work and not self._turn(0.2 if until_empty else wait) and until_empty:
+                if is_at_work and finish and not self._step:
+                    raise ParameterError(
+                        f"There is nothing to finish: Redis has no stream under {self.names.state!r}. Name the source "
+                        "and the group that the worker had."
+                    )
+                if is_at_work and (finish or (not self._turn(0.2 if until_empty else wait) and until_empty)):
                     self.finish()
                     break
                 if since is not None:
@@ -348,7 +452,12 @@ class Worker:
                 self._token = None
             except OutageError as error:
                 since = self._wait_out(error, since)
-        self._monitor.turn(Status.STOPPING, self.stream, **self._gauges())
+            except ShoalError:
+                with suppress(ShoalError):  # the next worker need not wait for the lease to end
+                    self.release()
+                raise
+        has_stood_by = self._monitor.figures.status in (Status.STANDING_BY, Status.OUTAGE)
+        self._monitor.turn(Status.STOPPING, None if has_stood_by else self.stream, **self._gauges())
         if since is None:
             self.release()
         log.info("stopped", extra={"facts": self._monitor.figures.to_dict()})
@@ -371,14 +480,14 @@ class Worker:
             return True
         if self._monitor.figures.status is not Status.STANDING_BY:
             log.info("standing-by", extra={"facts": {"holder": holder}})
-        self._monitor.turn(Status.STANDING_BY, self.stream, **self._gauges())
+        self._monitor.turn(Status.STANDING_BY, None)
         self._sleep(min(self.limits.lease / 4, 1.0))
         return False
 
     def _wait_out(self, error: OutageError, since: float | None) -> float:
         """Wait, longer each time; give up after `patience`. Whether a commit went through is found out afterwards."""
         now = time.monotonic()
-        self._monitor.turn(Status.OUTAGE, self.stream, **self._gauges())
+        self._monitor.turn(Status.OUTAGE, None)
         if since is None:
             log.warning("outage", extra={"facts": {"reason": str(error)}})
             self._pause = 0.05
@@ -389,6 +498,8 @@ class Worker:
                 "the worker goes on from what was committed."
             )
         self._token = None
+        # The address may lead to another master by now.
+        self.redis.connection_pool.disconnect()
         self._sleep(self._pause * (0.5 + random.random()))
         self._pause = min(2 * self._pause, 5.0)
         return since
@@ -403,13 +514,17 @@ def _text(found: Any) -> str:
     return found.decode() if isinstance(found, bytes) else str(found)
 
 
-def _as_pair(number: str) -> tuple[int, int]:
-    """Return the two parts of an id, to be compared."""
-    milliseconds, _, sequence = number.partition("-")
-    return int(milliseconds or 0), int(sequence or 0)
+def _named(bad: Bad) -> Bad:
+    """Return a line that is no tuple with its reason, if that is the script's."""
+    return bad._replace(reason=LineReason.TOO_LONG) if bad.content == _TOO_LONG else bad
 
 
-def _after(number: str) -> str:
-    """Return the smallest id above a given one."""
-    milliseconds, sequence = _as_pair(number)
-    return f"{milliseconds}-{sequence + 1}"
+def _pieces(lines: bytes) -> Iterator[bytes]:
+    """Cut lines into pieces of about `STEP_BYTES`."""
+    begin = 0
+    while begin < len(lines):
+        end = len(lines)
+        if end - begin > STEP_BYTES:
+            end = lines.rfind(b"\n", begin, begin + STEP_BYTES) + 1 or lines.index(b"\n", begin + STEP_BYTES) + 1
+        yield lines[begin:end]
+        begin = end

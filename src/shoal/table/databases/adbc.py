@@ -81,6 +81,12 @@ class AdbcConnection(Connection):
         with self.refusing():
             self._cursor.adbc_ingest(name.table, arrow, mode="append", db_schema_name=name.schema)
 
+    def execute_held(self, sql: str) -> None:
+        """Execute a statement that Ctrl-C must not cancel, as the DB-API of the driver would let it."""
+        with self.refusing():
+            self._cursor.adbc_statement.set_sql_query(sql)
+            self._cursor.adbc_statement.execute_update()
+
     def close(self) -> None:
         """End the connection; what is not committed is undone."""
         for each in (self._cursor, self._connection):

@@ -49,6 +49,8 @@ class Connection(ABC):
     """The database, for messages."""
     identity: frozenset[object]
     """Names that identify the database, whatever address it was reached by."""
+    remains: str | None = None
+    """What to say after the commit about a table that was replaced, if it stays in a file."""
 
     @abstractmethod
     def begin(self, *, write: bool) -> None:

@@ -1,10 +1,13 @@
 """Database: how it is addressed and opened, and its description for help and docs."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection
+from shoal.table.databases.sql_names import Name
 
 
 class Database(NamedTuple):
@@ -24,6 +27,9 @@ class Database(NamedTuple):
     """Description of a release in this database, for the docs."""
     extra: str
     """Extra that installs the driver."""
+
+    copy_without: Callable[[Address, Name, Path], AbstractContextManager[None]] | None = None
+    """Copy a file without a table, and hold it; None where a dropped table leaves no record in the file."""
 
     @property
     def options(self) -> frozenset[str]:

@@ -4,8 +4,9 @@ The database is opened without access to other files, and queries see no variabl
 """
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,26 @@ from shoal.table.databases.database import Database
 from shoal.table.databases.database_files import check_file, identity_of
 from shoal.table.databases.sql_names import Name, literal, quoted
 from shoal.table.databases.values import checked
+from shoal.table.source_stamps import Stamp, check_stamp
 
 _MAGIC = b"DUCK"
 _RECORDS = "shoal records"
+_COPY = "shoal copy"
+_DEFINED = (
+    "SELECT schema_name, comment FROM duckdb_schemas() WHERE database_name = ? AND NOT internal",
+    "SELECT schema_name, table_name, sql, comment FROM duckdb_tables() WHERE database_name = ? AND NOT internal",
+    "SELECT schema_name, table_name, column_name, column_index, data_type, column_default, is_nullable, comment "
+    "FROM duckdb_columns() WHERE database_name = ? AND NOT internal",
+    "SELECT schema_name, table_name, constraint_type, constraint_text FROM duckdb_constraints() "
+    "WHERE database_name = ?",
+    "SELECT schema_name, view_name, sql, comment FROM duckdb_views() WHERE database_name = ? AND NOT internal",
+    "SELECT schema_name, index_name, sql, comment FROM duckdb_indexes() WHERE database_name = ?",
+    "SELECT schema_name, sequence_name, sql, comment FROM duckdb_sequences() WHERE database_name = ?",
+    "SELECT schema_name, type_name, labels, comment FROM duckdb_types() WHERE database_name = ? AND NOT internal",
+    "SELECT schema_name, function_name, parameters, macro_definition, comment FROM duckdb_functions() "
+    "WHERE database_name = ? AND NOT internal",
+)
+"""What a copy has to have too."""
 _CONFIG = {"enable_external_access": "false"}
 _REFUSALS = {
     "already exists": "already has this table: another program created it in the meantime. Choose another name.",
@@ -217,6 +235,73 @@ def connect(address: Address, write: bool) -> Connection:
     )
 
 
+@contextmanager
+def copy_without(address: Address, older: Name, copy: Path) -> Iterator[None]:
+    """Copy a file without a table, and let no other program change the file in the block.
+
+    DuckDB leaves the records of a dropped table in the file, and other tables in the blocks that it shared with them.
+    """
+    import duckdb
+
+    assert address.path is not None
+    connect(address, True).close()  # what stands in the log is now in the file
+    stamp, dropped = Stamp.of(address.path), copy.with_name("dropped.duckdb")
+    shutil.copyfile(address.path, dropped)
+    holder = connect(address, True)
+    try:
+        check_stamp(address.path, stamp)  # opening and closing the file here would end the lock
+        with closing(DuckDB(holder.where, None, lambda: duckdb.connect(str(dropped)))) as every:
+            _copy_without(every, older, copy)
+        dropped.unlink()
+        yield
+    finally:
+        holder.close()
+
+
+def _copy_without(every: DuckDB, older: Name, copy: Path) -> None:
+    manifests = older._replace(table="shoal_manifest")
+    every.begin(write=True)
+    every.rows(f"DROP TABLE {older.sql}")
+    every.commit()
+    with suppress(DatabaseError):  # there is none, or not one of shoal
+        every.rows(f"DELETE FROM {manifests.sql} WHERE table_name = {literal(older.table)}")
+    every.rows("CHECKPOINT")
+    every.rows(f"ATTACH {literal(str(copy))} AS {quoted(_COPY)}")
+    ((name,),) = every.rows("SELECT current_database()")
+    try:
+        every.rows(f"COPY FROM DATABASE {quoted(name)} TO {quoted(_COPY)}")
+        is_same = _content(every, name) == _content(every, _COPY)
+    except DatabaseError:
+        is_same = False
+    if not is_same:
+        raise DatabaseError(
+            f"{every.where} holds more than a copy of its tables would keep, and without a copy the records of the "
+            f"table {str(older)!r} would stay in the file. Choose another name for the output, or another file."
+        )
+    every.rows(f"DETACH {quoted(_COPY)}")
+
+
+def _content(connection: DuckDB, database: str) -> list[Any]:
+    """Return what is defined in a database, and for each table the number of its records and a hash of them."""
+    tables = connection.rows(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND NOT internal ORDER BY ALL",
+        database,
+    )
+    return [
+        [connection.rows(f"{query} ORDER BY ALL", database) for query in _DEFINED],
+        [
+            (
+                schema,
+                table,
+                connection.rows(
+                    f"SELECT count(*), bit_xor(hash(t)) FROM {quoted(database)}.{quoted(schema)}.{quoted(table)} AS t"
+                ),
+            )
+            for schema, table in tables
+        ],
+    ]
+
+
 def share(connection: Any) -> Connection | None:
     """Open a second connection to the database of a DuckDB connection."""
     if type(connection).__name__ != "DuckDBPyConnection":
@@ -235,4 +320,5 @@ DUCKDB = Database(
     share,
     "a new table, with types and comments",
     extra="duckdb",
+    copy_without=copy_without,
 )

@@ -1,5 +1,6 @@
 """New tables: a release is written in one transaction, read back and described, and committed last."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from shoal.errors import DatabaseError, ParameterError
+from shoal.errors import DatabaseError, FileError, ParameterError, ShoalWarning
 from shoal.table.databases import Place
 from shoal.table.databases.address import Address
 from shoal.table.databases.connection import Connection, Origin, Relation, transaction
@@ -63,6 +64,15 @@ def check_free_table(target: TableAt, force: bool) -> None:
             _replaced(connection, connection.placed(target.name), force)
 
 
+def to_copy_without(target: TableAt, source: Origin | None, force: bool) -> Name | None:
+    """Return the table that must not stay in a copy of the file; None if it can be replaced in place."""
+    if target.place.database.copy_without is None or not force:
+        return None
+    with transaction(target.place.connect(write=True), write=True) as connection:
+        older = _replaced(connection, connection.placed(target.name), force, source)
+        return None if older is None else older.name
+
+
 @contextmanager
 def new_table(target: TableAt, source: Origin | None, force: bool) -> Iterator["NewTable"]:
     """Begin a transaction in which a table is written; it is undone unless `NewTable.commit` is called."""
@@ -80,14 +90,15 @@ class NewTable:
     def write(self, arrow: pa.Table, comments: Mapping[str, str]) -> None:
         """Create the table and fill it; an older table of its name is dropped in the same transaction."""
         connection, name = self._connection, self._name
-        stored = connection.storable(arrow)
-        older = _replaced(connection, name, self._force)
+        try:
+            stored = connection.storable(arrow)
+        except pa.ArrowException:  # its message may contain a value
+            raise FileError(
+                f"The table has a column with values that {connection.where} cannot hold. Convert it, or leave it out."
+            ) from None
+        older = _replaced(connection, name, self._force, self._source)
+        self._replaces = older is not None
         if older is not None:
-            if self._source is not None and self._source.holds(connection, older.key):
-                raise DatabaseError(
-                    f"The output is the table {str(older.name)!r} that was read, which would be lost. Choose another "
-                    "name for the output."
-                )
             connection.rows(f"DROP TABLE {older.name.sql}")
         connection.create(name, stored.schema)
         connection.insert(name, stored)
@@ -115,8 +126,13 @@ class NewTable:
         """Make the table and its manifest visible to others."""
         self._connection.commit()
 
+    def warn(self) -> None:
+        """Warn if the table that was replaced stays in a file."""
+        if self._replaces and self._connection.remains is not None:
+            warnings.warn(self._connection.remains, ShoalWarning, stacklevel=2)
 
-def _replaced(connection: Connection, name: Name, force: bool) -> Relation | None:
+
+def _replaced(connection: Connection, name: Name, force: bool, source: Origin | None = None) -> Relation | None:
     """Return the table that is to be replaced, None if the name is free; raise if it must not be replaced."""
     found = connection.find(name)
     if found is None:
@@ -128,5 +144,10 @@ def _replaced(connection: Connection, name: Name, force: bool) -> Relation | Non
     if not force:
         raise DatabaseError(
             f"{connection.where} already has a table {str(name)!r}. Choose another name, or replace it with force."
+        )
+    if source is not None and source.holds(connection, found.key):
+        raise DatabaseError(
+            f"The output is the table {str(found.name)!r} that was read, which would be lost. Choose another name for "
+            "the output."
         )
     return found

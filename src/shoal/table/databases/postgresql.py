@@ -146,7 +146,7 @@ class PostgreSQL(AdbcConnection):
     def commit(self) -> None:
         """Make what was written permanent."""
         try:
-            self.rows("COMMIT")
+            self.execute_held("COMMIT")
         except DatabaseError:
             raise DatabaseError(
                 f"{self.where} did not confirm the last step, the commit. See whether it has the new table; if not, "
@@ -260,7 +260,7 @@ def _as_arrow(name: str, column: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
 
 
 def _stored_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_timestamp(column.type):
+    if pa.types.is_timestamp(column.type) or pa.types.is_time(column.type):
         return in_microseconds(name, column, "PostgreSQL")
     return column.cast(_stored(column.type))
 
@@ -269,10 +269,6 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     """Return the type as which values are sent, which has to fit the column exactly."""
     if pa.types.is_dictionary(kind):
         return _stored(kind.value_type)
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", "UTC" if kind.tz else None)
-    if pa.types.is_time(kind):
-        return pa.time64("us")
     plain = {
         pa.null(): pa.string(),
         pa.date64(): pa.date32(),

@@ -6,6 +6,7 @@ booleans are recognised by the declared type of their column.
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,10 @@ class SQLite(AdbcConnection):
     def begin(self, *, write: bool) -> None:
         """Begin the transaction; the driver has begun one, which takes its locks with the first statement."""
         self.rows(f"PRAGMA busy_timeout = {_WAIT}")
-        if not write:
+        self.rows("PRAGMA temp_store = MEMORY")  # SQLite would sort records in the folder of its own choice
+        if write:
+            self.rows("PRAGMA secure_delete = ON")  # the records of an older release do not stay in free pages
+        else:
             self.rows("PRAGMA query_only = ON")
             self.rows("SELECT count(*) FROM sqlite_master")
 
@@ -87,6 +91,14 @@ class SQLite(AdbcConnection):
         """Make what was written permanent."""
         with self.refusing():
             self._connection.commit()
+            self._connection.adbc_connection.set_autocommit(True)
+        with suppress(DatabaseError):  # the table is written
+            ((is_busy, *_),) = self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            if is_busy:
+                self.remains = (
+                    f"{self.where} is open in another program, so that the table that was replaced stays in the file "
+                    "that ends in -wal. Close that program."
+                )
 
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query."""

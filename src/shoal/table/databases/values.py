@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import DatabaseError, FileError
+from shoal.table.clean import beyond_years
 
-_DAYS = (-719_162, 2_932_896)  # 0001-01-01 and 9999-12-31
 _DIGITS = 38
 
 
@@ -14,8 +14,11 @@ def checked(arrow: pa.Table) -> pa.Table:
     for name, column in zip(arrow.column_names, arrow.columns, strict=True):
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             _check_text(name, column)
-        elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
-            _check_dates(name, column)
+        elif beyond_years(column):
+            raise DatabaseError(
+                f"Column {name!r} holds dates that are infinite or outside the years 1 to 9999. Replace them by a "
+                "query, with NULL for instance."
+            )
     return arrow
 
 
@@ -29,22 +32,11 @@ def _check_text(name: str, column: pa.ChunkedArray) -> None:
         ) from None
 
 
-def _check_dates(name: str, column: pa.ChunkedArray) -> None:
-    per_day = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-    is_date = pa.types.is_date32(column.type)
-    ends = pc.min_max(column.cast(pa.int32() if is_date else pa.int64())).as_py()
-    unit = 1 if is_date else per_day[column.type.unit] if pa.types.is_timestamp(column.type) else per_day["ms"]
-    if ends["min"] is not None and not (_DAYS[0] * unit <= ends["min"] and ends["max"] < (_DAYS[1] + 1) * unit):
-        raise DatabaseError(
-            f"Column {name!r} holds dates that are infinite or outside the years 1 to 9999. Replace them by a query, "
-            "with NULL for instance."
-        )
-
-
 def in_microseconds(name: str, column: pa.ChunkedArray, title: str) -> pa.ChunkedArray:
-    """Return timestamps in microseconds, in UTC if they have a zone; raise if some are finer."""
+    """Return times, or timestamps, in UTC if they have a zone, in microseconds; raise if some are finer."""
+    is_time = pa.types.is_time(column.type)
     try:
-        return column.cast(pa.timestamp("us", "UTC" if column.type.tz else None))
+        return column.cast(pa.time64("us") if is_time else pa.timestamp("us", "UTC" if column.type.tz else None))
     except pa.ArrowInvalid:  # its message contains a value
         raise FileError(
             f"Column {name!r} has times finer than a microsecond, which {title} cannot store. Round them, or write "
