@@ -171,9 +171,9 @@ def open_batches(source: Any, **reading: Any) -> Batches:
             )
         if not path.is_file():
             raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
-        ending, kind = format_of(path)
-        if kind.name == "csv":
-            refuse_unused(reading, kind.options, f"a {ending} file")
+        ending, format_ = format_of(path)
+        if format_.name == "csv":
+            refuse_unused(reading, format_.options, f"a {ending} file")
             return _open_csv(path, reading)
     refuse_unused(reading, frozenset(), "Parquet or Arrow files that are read in batches")
     stamps = tuple(Stamp.of(file) for file in paths)
