@@ -164,7 +164,11 @@ UNITS = (
 
 
 @pytest.mark.parametrize(
-    ("name", "pattern", "method"), [pytest.param(*found, id=f"{found[0]}.{found[2]}") for found in patterns()]
+    ("name", "pattern", "method"),
+    [
+        pytest.param(*found, id=f"{found[0]}.{found[2]}")
+        for found in sorted(patterns(), key=lambda found: (found[0], found[2]))
+    ],
 )
 def test_a_pattern_reads_a_long_text_once(name, pattern, method):
     # A linear search of so many letters takes a millisecond or two, a quadratic one seconds or minutes.
