@@ -207,7 +207,7 @@ def test_byte_order_marks_are_no_part_of_a_name(file, encoding):
 def test_utf_16_and_unknown_encodings_are_told_apart_from_text(file):
     with pytest.raises(FileError, match=r'offset 0, .*encoding="utf-16"'):
         read(file("a,b\n1,2\n".encode("utf-16")))
-    with pytest.raises(FileError, match="offset 1"):
+    with pytest.raises(FileError, match="holds a NUL character, in line 1"):
         read(file("a,b\n1,2\n".encode("utf-16-le")))
     with pytest.raises(ParameterError, match="klingon"):
         read(file("a,b\n1,2\n"), encoding="klingon")
@@ -374,7 +374,7 @@ def test_a_bound_on_archives_is_a_number_above_0(tmp_path, most):
 @pytest.mark.parametrize("encoding", [None, "cp1252", "utf-8"])
 def test_a_nul_character_is_told_as_such(tmp_path, encoding):
     (tmp_path / "people.csv").write_bytes(b"age,city\n20,Turin\n30,Ro\0me\n")
-    with pytest.raises(FileError, match=r"holds 1 NUL character\(s\), the first at offset 23, in line 3") as refused:
+    with pytest.raises(FileError, match="holds a NUL character, in line 3") as refused:
         read(tmp_path / "people.csv", encoding=encoding)
 
     assert "not UTF-8" not in str(refused.value)

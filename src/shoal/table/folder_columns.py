@@ -20,7 +20,7 @@ _WHOLE = re.compile(r"[-+]?[0-9]+")
 _REAL = re.compile(r"[-+]?[0-9]*\.[0-9]+")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UNCLEAR = re.compile(
-    r"\s*([-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?[fd]?|nan|infinity)|[0-9]{4}-[0-9]{2}-[0-9]{2}[ t][0-9].*)\s*",
+    r"[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[-+]?[0-9]+)?[fd]?|nan|infinity)|[0-9]{4}-[0-9]{2}-[0-9]{2}[ t][0-9].*",
     re.IGNORECASE,
 )
 _CONVERTED: dict[pa.DataType, Any] = {pa.int32(): int, pa.int64(): int, pa.float64(): float}
@@ -73,4 +73,4 @@ def _type_of(text: str) -> pa.DataType | None:
         except ValueError:
             return pa.string()
         return pa.date32()
-    return None if _UNCLEAR.fullmatch(unquote(text)) else pa.string()
+    return None if _UNCLEAR.fullmatch(unquote(text).strip()) else pa.string()

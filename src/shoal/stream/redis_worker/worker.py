@@ -87,7 +87,9 @@ class Worker:
         monitor: Monitor | None = None,
     ) -> None:
         if begin is not None and not re.fullmatch(r"first|group|\d+(-\d+)?", begin):
-            raise ParameterError(f"begin={begin!r} is neither 'first' nor 'group' nor the id of an entry (--begin).")
+            raise ParameterError(
+                f"A worker begins at 'first', 'group' or the id of an entry (--begin), not at {begin!r}."
+            )
         if ID not in stream.rules.tracked:
             raise ParameterError(f"The stream of a worker tracks the ids of entries: tracked=[{ID!r}].")
         self.redis = redis
