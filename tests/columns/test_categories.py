@@ -3,8 +3,7 @@ import pyarrow as pa
 import pytest
 
 from shoal import anonymize
-from shoal.columns.axes import category_codes, sorted_categories
-from shoal.columns.categories import Listed, code_counts, coded, declared
+from shoal.columns.categories import Listed, category_codes, code_counts, coded, declared, sorted_categories
 from shoal.columns.equivalence import value_codes, value_counts
 from shoal.columns.schema import Roles, Schema
 

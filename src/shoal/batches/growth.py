@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.columns.axes import NominalAxis, NumberAxis, Scaling, category_codes, sorted_categories
+from shoal.columns.axes import NominalAxis, NumberAxis, Scaling
+from shoal.columns.categories import category_codes, sorted_categories
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Column, Kind
 from shoal.columns.space import Space

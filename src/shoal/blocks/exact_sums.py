@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.columns.axes import Numbers
+from shoal.columns.numbers import Numbers
 
 UNIT = 1130
 """Sums are counted in units of 2^-UNIT, sums of squares in units of 2^-(2 UNIT); every float64 is a multiple of it."""

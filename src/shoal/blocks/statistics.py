@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 
 from shoal.blocks.exact_sums import UNIT, Sums, exact_sums
 from shoal.cells.strata import strata_columns
-from shoal.columns.axes import Moments, NominalAxis, NumberAxis, Numbers, Scaling, as_numbers, sorted_categories
+from shoal.columns.axes import Moments, NominalAxis, NumberAxis, Scaling
+from shoal.columns.categories import sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
+from shoal.columns.numbers import Numbers, as_numbers
 from shoal.columns.prepare import categories_in_order, decoded, listed_categories, n_with_named_values, one_missing
 from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.columns.space import Space

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.cells.aggregate import Cells
-from shoal.columns.axes import category_codes, sorted_categories
+from shoal.columns.categories import category_codes, sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.findings import SINGLE_VALUES, Finding, Remedy
 from shoal.columns.prepare import is_present

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.arrays import times_power_of_two
-from shoal.columns.categories import Listed, code_counts, is_coded
-from shoal.columns.prepare import categories_in_order, date_units, decoded, is_present
+from shoal.columns.categories import category_codes, code_counts, sorted_categories
+from shoal.columns.numbers import Numbers, as_numbers, halfway, less
+from shoal.columns.prepare import categories_in_order, decoded, is_present
 from shoal.columns.schema import Column, Kind
 from shoal.errors import SchemaError
 from shoal.typing import Matrix, Vector
@@ -24,7 +25,6 @@ Scaling = Literal["zscore", "minmax", "none"]
 """How columns are scaled: to unit variance, to range 1, or not at all."""
 
 Codes = NDArray[np.int64]
-Numbers = NDArray[np.int64] | NDArray[np.uint64] | Vector
 
 MOST_DIMS = 16
 """Maximum number of coordinates of a nominal column; `benchmarks/bench_nominal.py` measures what that costs."""
@@ -150,17 +150,6 @@ def _numbers(values: pa.ChunkedArray, order: pa.Array | None) -> _Numbers:
     return _Numbers(as_numbers(values.drop_null()), is_present(values))
 
 
-def as_numbers(values: pa.ChunkedArray | pa.Array) -> Numbers:
-    """Return numbers or dates that are all present: whole ones as int64 or uint64, others as float64."""
-    if pa.types.is_temporal(values.type):
-        return date_units(values)
-    if pa.types.is_integer(values.type):
-        return np.asarray(values.cast(pa.uint64() if pa.types.is_uint64(values.type) else pa.int64()))
-    if pa.types.is_decimal(values.type):
-        values = values.cast(pa.string())  # the nearest float: Arrow's own conversion may be one off
-    return np.asarray(values.cast(pa.float64(), safe=False))
-
-
 def _ends(numbers: Numbers) -> Numbers:
     """Return the lowest and the highest number, or nothing of nothing."""
     return np.array([numbers.min(), numbers.max()]) if len(numbers) else numbers
@@ -173,25 +162,6 @@ def _pivot_and_exponent(ends: Numbers, column: Column, scaling: Scaling) -> tupl
     if scaling == "none" and largest > LARGEST_UNSCALED:
         raise SchemaError(f"Column {column.name!r} has numbers too large to be squared. Choose a scaling for it.")
     return pivot, int(np.frexp(largest)[1]) if scaling != "none" else 0
-
-
-def halfway(numbers: Numbers) -> int | float:
-    """Return a number halfway between the lowest and the highest, a whole one where they are."""
-    if len(numbers) == 0:
-        return 0
-    low, high = numbers.min(), numbers.max()
-    return (int(low) + int(high) + 1) // 2 if numbers.dtype.kind in "iu" else float(low / 2 + high / 2)
-
-
-def less(numbers: Numbers, pivot: int | float) -> Vector:
-    """Subtract the pivot, without rounding where whole numbers allow it."""
-    if numbers.dtype.kind in "iu" and isinstance(pivot, int) and len(numbers):
-        lowest, highest = int(numbers.min()) - pivot, int(numbers.max()) - pivot
-        if lowest >= -(2**63) and highest < 2**63 and -(2**63) <= pivot < 2**64:
-            # Unsigned numbers wrap around, and the difference read as a signed one is right again.
-            wrapped = numbers.view(np.uint64) - np.uint64(pivot % 2**64)
-            return wrapped.view(np.int64).astype(np.float64)
-    return numbers.astype(np.float64) - pivot
 
 
 def _shift_and_spread(numbers: Vector, scaling: Scaling) -> tuple[float, float]:
@@ -284,26 +254,6 @@ class NominalAxis:
         points, codes = self.lookup(values)
         assert codes is not None
         return np.asarray(points[codes])
-
-
-def sorted_categories(values: pa.ChunkedArray) -> pa.Array:
-    """Return the different values of a column in ascending order, null last if there is one."""
-    # Arrow sorts null to the end.
-    distinct = pc.unique(Listed.of(values).used if is_coded(values) else decoded(values))
-    return distinct.take(pc.sort_indices(distinct))
-
-
-def category_codes(values: pa.ChunkedArray, categories: pa.Array) -> Codes:
-    """Return the index of each value among the categories, -1 if it is not one of them; shape (n_records,)."""
-    if is_coded(values):
-        listed, places = Listed.of(values)
-        codes = category_codes(listed, categories)
-        n_needed = len(codes) - (values.null_count == 0)  # null is the last of the list
-        # The texts of a prepared table are listed in the order of the categories.
-        is_same_list = np.array_equal(codes[:n_needed], np.arange(n_needed))
-        return places if is_same_list else np.asarray(codes[places])
-    found = pc.index_in(decoded(values), value_set=categories)
-    return np.asarray(found.fill_null(-1), dtype=np.int64)
 
 
 def unlike(codes: Codes, labels: Codes | None, weights: Vector | None = None) -> float:

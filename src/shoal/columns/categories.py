@@ -97,6 +97,26 @@ def declared(table: pa.Table, schema: Schema) -> pa.Table:
     return with_columns(table, {name: decoded(table[name]) for name in coded})
 
 
+def sorted_categories(values: pa.ChunkedArray) -> pa.Array:
+    """Return the different values of a column in ascending order, null last if there is one."""
+    # Arrow sorts null to the end.
+    distinct = pc.unique(Listed.of(values).used if is_coded(values) else decoded(values))
+    return distinct.take(pc.sort_indices(distinct))
+
+
+def category_codes(values: pa.ChunkedArray, categories: pa.Array) -> Labels:
+    """Return the index of each value among the categories, -1 if it is not one of them; shape (n_records,)."""
+    if is_coded(values):
+        listed, places = Listed.of(values)
+        codes = category_codes(listed, categories)
+        n_needed = len(codes) - (values.null_count == 0)  # null is the last of the list
+        # The texts of a prepared table are listed in the order of the categories.
+        is_same_list = np.array_equal(codes[:n_needed], np.arange(n_needed))
+        return places if is_same_list else np.asarray(codes[places])
+    found = pc.index_in(decoded(values), value_set=categories)
+    return np.asarray(found.fill_null(-1), dtype=np.int64)
+
+
 def by_occurrence(codes: Labels, n_codes: int) -> Labels:
     """Return new numbers for codes, in the order in which they first occur."""
     numbers = np.empty(n_codes, dtype=np.int64)

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.columns.axes import as_numbers
 from shoal.columns.equivalence import distinct_in_classes
 from shoal.columns.hierarchy.calendar import EVER, LAST_MONTH, MONTHS, Periods, months_of, period_labels
+from shoal.columns.numbers import as_numbers
 from shoal.columns.prepare import decoded, is_present
 from shoal.columns.schema import Column, Precision
 from shoal.errors import SchemaError

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
-from shoal.columns.axes import NominalAxis, as_numbers, halfway, less
+from shoal.columns.axes import NominalAxis
+from shoal.columns.numbers import as_numbers, halfway, less
 from shoal.columns.prepare import categories_in_order, decoded
 from shoal.columns.schema import Column, Kind, Schema
 from shoal.columns.tree_axis import Level, points_of

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.columns.axes import MOST_DIMS, Codes, NominalAxis, Scaling, category_codes, sorted_categories, unlike
+from shoal.columns.axes import MOST_DIMS, Codes, NominalAxis, Scaling, unlike
+from shoal.columns.categories import category_codes, sorted_categories
 from shoal.columns.schema import Column
 from shoal.typing import Matrix, Vector
 

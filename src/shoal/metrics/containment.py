@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
-from shoal.columns.axes import as_numbers
 from shoal.columns.coarse import Coarse, Ranges
 from shoal.columns.hierarchy.calendar import months_of
 from shoal.columns.hierarchy.tree import leaf_texts
+from shoal.columns.numbers import as_numbers
 from shoal.columns.prepare import is_present
 from shoal.columns.space import Space
 from shoal.metrics.linkage import Linkage, linkage_of

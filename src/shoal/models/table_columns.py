@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.axes import category_codes, sorted_categories
+from shoal.columns.categories import category_codes, sorted_categories
 from shoal.columns.distribution import Distribution, Distributions
 from shoal.columns.equivalence import value_codes
 from shoal.columns.prepare import as_seen, categories_in_order, decoded, one_missing

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.axes import as_numbers, halfway, less
+from shoal.columns.numbers import as_numbers, halfway, less
 from shoal.columns.schema import Column
 from shoal.typing import Vector
 

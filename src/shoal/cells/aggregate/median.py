@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from shoal.cells.aggregate.centred import Centred, rounded
 from shoal.cells.aggregate.members import Members
 from shoal.cells.aggregate.mode import categories_of
-from shoal.columns.axes import category_codes
+from shoal.columns.categories import category_codes
 from shoal.columns.schema import Column, Kind
 
 _UNITS = 2.0**24

@@ -11,7 +11,8 @@ import pyarrow as pa
 from shoal.cells.aggregate.centred import Centred
 from shoal.cells.aggregate.members import Members, sums
 from shoal.cells.aggregate.mode import categories_of, modes
-from shoal.columns.axes import Codes, category_codes
+from shoal.columns.axes import Codes
+from shoal.columns.categories import category_codes
 from shoal.columns.schema import Column, Kind
 from shoal.columns.tree_axis import tree_levels
 from shoal.typing import Vector

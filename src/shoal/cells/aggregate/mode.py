@@ -6,8 +6,7 @@ from numpy.typing import NDArray
 
 from shoal.cells.aggregate.centred import Centred, rounded
 from shoal.cells.aggregate.members import Members, sums
-from shoal.columns.axes import category_codes, sorted_categories
-from shoal.columns.categories import code_counts
+from shoal.columns.categories import category_codes, code_counts, sorted_categories
 from shoal.columns.prepare import categories_in_order
 from shoal.columns.schema import Column, Kind
 from shoal.typing import Labels

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from shoal.cells.aggregate.members import Members
 from shoal.cells.aggregate.mode import categories_of
-from shoal.columns.axes import category_codes
+from shoal.columns.categories import category_codes
 from shoal.columns.coarse.sets import written_set
 from shoal.columns.hierarchy.tree import leaf_texts
 from shoal.columns.schema import Column

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.columns.axes import sorted_categories
+from shoal.columns.categories import sorted_categories
 from shoal.columns.coarse.ranges import Ranges
 from shoal.columns.coarse.sets import Sets
 from shoal.columns.hierarchy import Hierarchy

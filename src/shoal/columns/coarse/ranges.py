@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.columns.axes import as_numbers
 from shoal.columns.coarse.missing import without_missing
 from shoal.columns.hierarchy.calendar import months_of
+from shoal.columns.numbers import as_numbers
 from shoal.columns.prepare import decoded
 from shoal.errors import ParameterError
 from shoal.typing import Seed, Vector
