@@ -18,7 +18,7 @@ import shoal
 from bench_partition import ROOT, circumstances
 from measure import say
 from shoal.reproduce.data_and_results import data_folder
-from shoal.table import read
+from shoal.sources import read
 
 RESULTS = ROOT / "benchmarks" / "results" / "audit.json"
 DATA = "adult.csv.gz"

@@ -18,10 +18,10 @@ import numpy as np
 from problems import Problem, california, flights, sample, whole
 from shoal import datasets, kernels
 from shoal.arrays import standardize
-from shoal.metrics import loss
-from shoal.partition.auto import SHORT_SEARCH
-from shoal.partition.blocks import BLOCK_RECORDS, blocks
-from shoal.partition.refine import refine
+from shoal.measures import loss
+from shoal.methods.auto import SHORT_SEARCH
+from shoal.methods.blocks import BLOCK_RECORDS, blocks
+from shoal.methods.refine import refine
 from shoal.reproduce.data_and_results import Missing, census, covertype, gaussian, machine
 from shoal.typing import Labels, Matrix
 

@@ -19,14 +19,14 @@ from shoal import kernels
 from shoal.arrays import standardize
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Roles, Schema
-from shoal.columns.space import Space
-from shoal.metrics import loss
-from shoal.partition import partition
-from shoal.partition.blocks import blocks
-from shoal.partition.refine import refine
+from shoal.measures import loss
+from shoal.methods import partition
+from shoal.methods.blocks import blocks
+from shoal.methods.refine import refine
 from shoal.reproduce import data_and_results as material
 from shoal.reproduce.data_and_results import data_folder
-from shoal.table import read
+from shoal.sources import read
+from shoal.space.space import Space
 from shoal.typing import Labels, Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "claims.json"

@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, sys.argv[3])
 from one_run import peak_memory
-from shoal.table.batches import open_batches
+from shoal.sources.batches import open_batches
 
 def bytes_read():
     return int(Path("/proc/self/io").read_text().split()[1])

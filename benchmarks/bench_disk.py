@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 from bench_partition import ROOT, circumstances
 from problems import FLIGHTS_COLUMNS, K, Problem, flights, jittered, whole
 from shoal import kernels
-from shoal.blocks.blueprint import CUTS
-from shoal.blocks.forest import Forest
-from shoal.partition import partition
-from shoal.partition.cell_building import members_of, renumbered
-from shoal.partition.refine import refine
+from shoal.engines.blocks.blueprint import CUTS
+from shoal.engines.blocks.forest import Forest
+from shoal.methods import partition
+from shoal.methods.cell_building import members_of, renumbered
+from shoal.methods.refine import refine
 from shoal.reproduce.data_and_results import Missing, Source, census, covertype, timed
 from shoal.typing import Labels, Matrix
 

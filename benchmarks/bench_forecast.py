@@ -23,11 +23,11 @@ import pyarrow as pa
 
 from bench_partition import ROOT, circumstances
 from measure import say
-from shoal.batches.planning import Arrivals, Plan, plan
-from shoal.batches.rehearsal import rehearse
+from shoal.incremental.planning import Arrivals, Plan, plan
+from shoal.incremental.rehearsal import rehearse
 from shoal.job import Job
 from shoal.reproduce.data_and_results import Missing, census, covertype, gaussian
-from shoal.table import write
+from shoal.sources import write
 
 RESULTS = ROOT / "benchmarks" / "results" / "forecast.json"
 SCRATCH = ROOT / "out" / "bench" / "forecast.json"

@@ -17,11 +17,11 @@ from bench_partition import ROOT, circumstances
 from measure import say
 from problems import Problem, flights, sample, whole
 from shoal import LDiversity, ShoalWarning, TCloseness, anonymize
-from shoal.batches import VARIANTS, join
-from shoal.batches.collection import begin
-from shoal.batches.reopen import neighbours_of
-from shoal.metrics import loss
-from shoal.partition import partition
+from shoal.incremental import VARIANTS, join
+from shoal.incremental.collection import begin
+from shoal.incremental.reopen import neighbours_of
+from shoal.measures import loss
+from shoal.methods import partition
 from shoal.reproduce.data_and_results import CENSUS_COLUMNS, Source, census, covertype, gaussian
 from shoal.typing import Labels
 

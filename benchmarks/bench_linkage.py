@@ -25,9 +25,9 @@ from measure import say
 from problems import K, Problem, flights, sample, whole
 from shoal import kernels, partition
 from shoal.columns.schema import Roles, Schema
-from shoal.columns.space import Space
-from shoal.metrics.table_risk import SAMPLE
+from shoal.measures.table_risk import SAMPLE
 from shoal.reproduce.data_and_results import Missing, Source, census, covertype, data_folder, gaussian
+from shoal.space.space import Space
 from shoal.typing import Labels, Matrix
 
 RESULTS = ROOT / "benchmarks" / "results" / "linkage.json"

@@ -13,9 +13,9 @@ import pyarrow.csv
 
 from shoal import kernels, partition
 from shoal.arrays import standardize
-from shoal.cells.bucket_steering import bucket_attribute, n_buckets
-from shoal.cells.enforce import enforce
-from shoal.metrics import loss
+from shoal.constraints.bucket_steering import bucket_attribute, n_buckets
+from shoal.constraints.enforce import enforce
+from shoal.measures import loss
 from shoal.models import Codes, LDiversity, Model, TCloseness, encode
 from shoal.reproduce.data_and_results import CENSUS_COLUMNS, data_folder, machine
 from shoal.reproduce.steered import bound, cases, procedure

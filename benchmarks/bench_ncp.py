@@ -2,7 +2,7 @@
 
 Adult and a sample of gov_census are looked for in the folder that SHOAL_DATA names, or in shared/data in or beside the
 project; the classes of ARX 3.9.2 and of anonypyx 0.2.11, and ARX's hierarchies, in the folder `peers` beside it. All
-penalties are measured by one function, `shoal.metrics.ncp`, on the exact ranges, sets and ancestors of the classes.
+penalties are measured by one function, `shoal.measures.ncp`, on the exact ranges, sets and ancestors of the classes.
 """
 
 import json
@@ -19,15 +19,15 @@ import numpy as np
 from bench_partition import ROOT, circumstances
 from measure import say
 from mondrian import mondrian
-from shoal.cells.grouping import group
-from shoal.columns.penalty import Categories, Numbers, penalty_columns
-from shoal.columns.space import Space
+from shoal.constraints.constrained_cells import group
 from shoal.errors import ShoalWarning
 from shoal.job import Job
-from shoal.job_checks import Prepared, prepared
-from shoal.metrics import ncp
+from shoal.job.checks import Prepared, prepared
+from shoal.measures import ncp
 from shoal.reproduce.data_and_results import data_folder
-from shoal.table import read
+from shoal.sources import read
+from shoal.space.ncp_weights import Categories, Numbers, penalty_columns
+from shoal.space.space import Space
 from shoal.typing import Labels
 
 RESULTS = ROOT / "benchmarks" / "results" / "ncp.json"

@@ -18,7 +18,7 @@ from measure import say
 from shoal import axes, release
 from shoal.errors import ShoalWarning
 from shoal.reproduce.data_and_results import data_folder
-from shoal.table import Table, read
+from shoal.sources import Table, read
 
 RESULTS = ROOT / "benchmarks" / "results" / "nominal.json"
 SCRATCH = ROOT / "out" / "bench" / "nominal.json"

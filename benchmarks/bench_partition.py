@@ -24,7 +24,7 @@ from measure import LIMIT, Effort, Entry, Row, growth, race, say
 from problems import Problem, california, flights, jittered, sample, whole
 from shoal import datasets
 from shoal.arrays import standardize
-from shoal.partition import ALGORITHMS
+from shoal.methods import ALGORITHMS
 from shoal.reproduce.data_and_results import Missing, Source, census, covertype, gaussian, machine
 
 ROOT = Path(__file__).resolve().parents[1]

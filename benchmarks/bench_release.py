@@ -21,7 +21,7 @@ import click
 import pyarrow.csv
 import pyarrow.parquet
 
-import shoal.cells.grouping
+import shoal.constraints.constrained_cells
 from bench_partition import ROOT, circumstances
 from shoal.job import Job
 from shoal.release import run
@@ -109,14 +109,14 @@ def measure(path: Path, k: int, method: str) -> dict[str, Any]:
         output={"path": str(path.with_suffix(".parquet")), "report": str(path.with_suffix(".html"))},
     )
     partition, whole = Clock(), Clock()
-    original = shoal.cells.grouping.partition
-    shoal.cells.grouping.partition = partition.around(original)
+    original = shoal.constraints.constrained_cells.partition
+    shoal.constraints.constrained_cells.partition = partition.around(original)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             release = whole.around(run)(job, force=True)
     finally:
-        shoal.cells.grouping.partition = original
+        shoal.constraints.constrained_cells.partition = original
     return {
         "il": release.loss.il,
         "bare": vars(bare),

@@ -25,7 +25,7 @@ import python_calamine
 from bench_partition import ROOT, circumstances
 from measure import say
 from shoal import ShoalWarning, anonymize
-from shoal.table import read, write
+from shoal.sources import read, write
 
 RESULTS = ROOT / "benchmarks" / "results" / "sources.json"
 N, N_QUICK = 200_000, 2_000

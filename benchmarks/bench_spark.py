@@ -27,9 +27,9 @@ import pyarrow.parquet as pq
 from bench_partition import ROOT, circumstances
 from problems import FLIGHTS_COLUMNS, K, flights, jittered
 from shoal.job import Job
+from shoal.output.published_order import record_hashes
 from shoal.release import run
 from shoal.reproduce.data_and_results import Missing
-from shoal.table.published_order import record_hashes
 
 RESULTS = ROOT / "benchmarks" / "results" / "spark.json"
 N_FILES = 8

@@ -21,9 +21,9 @@ import click
 import numpy as np
 
 from shoal import kernels, partition
-from shoal.cells.enforce import enforce
+from shoal.constraints.enforce import enforce
+from shoal.methods.within_strata import within
 from shoal.models import TCloseness
-from shoal.partition.within_strata import within
 from shoal.reproduce.data_and_results import machine
 from shoal.typing import Labels, Matrix
 

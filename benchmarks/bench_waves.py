@@ -1,7 +1,7 @@
 """Measure the disclosure of a release that is repeated next year, with fresh cells or frozen cells of the first wave.
 
 The second wave has the people of the first but 5 %, and 10 % newcomers; values as they were, or moved by a tenth of a
-standard deviation. `shoal.batches.waves` runs the attacks.
+standard deviation. `shoal.incremental.waves` runs the attacks.
 """
 
 import json
@@ -17,9 +17,9 @@ from measure import say
 from problems import sample
 from shoal import datasets
 from shoal.arrays import standardize
-from shoal.batches import join
-from shoal.batches.waves import OUT, intersect
-from shoal.partition import partition
+from shoal.incremental import join
+from shoal.incremental.waves import OUT, intersect
+from shoal.methods import partition
 from shoal.reproduce.data_and_results import Source, census, gaussian
 from shoal.typing import Labels, Matrix
 

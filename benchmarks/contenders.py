@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from shoal.partition import ALGORITHMS, partition
+from shoal.methods import ALGORITHMS, partition
 from shoal.typing import Labels, Matrix
 
 PLAIN = "numpy plain"

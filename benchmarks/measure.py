@@ -14,7 +14,7 @@ import numpy as np
 
 from contenders import shoal, with_threads
 from problems import Problem
-from shoal.metrics import loss
+from shoal.measures import loss
 from shoal.reproduce.fmdav.ablation import agreement
 from shoal.typing import Labels
 

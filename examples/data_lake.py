@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import shoal.spark
+import shoal
 
 
 def visits(n=3_000, seed=1):

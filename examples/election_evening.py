@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
-from shoal.batches.collection import Collection
-from shoal.batches.planning import Arrivals, Quadratic, as_seconds, plan
-from shoal.table import write
+from shoal.incremental.collection import Collection
+from shoal.incremental.planning import Arrivals, Quadratic, as_seconds, plan
+from shoal.sources import write
 
 N_BALLOTS = 12_000
 
@@ -76,7 +76,7 @@ def die_in_the_middle(folder: Path) -> None:
 
 DIE = """
 import os, sys
-from shoal.batches.collection import begin
+from shoal.incremental.collection import begin
 
 roles = {"quasi_identifiers": ["age", "income", "district"], "confidential": ["vote"], "subject": "ballot"}
 begin(sys.argv[1], sys.argv[2], k=10, seed=1, progress=lambda done, total: os._exit(9), **roles)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 import shoal
-from shoal.table import write
+from shoal.sources import write
 
 WARDS = ["surgery", "medicine", "children", "maternity"]
 LEVELS = ["none", "mild", "moderate", "severe"]

@@ -134,7 +134,7 @@ def grow(X, record, k, records):
 
 
 def centroid_method(X, k):
-    """Partition by the Centroid method as read in src/shoal/partition/centroid.py."""
+    """Partition by the Centroid method as read in src/shoal/methods/centroid.py."""
     X = X * unit_scale(X)
     remaining = np.arange(len(X))
     cells = []
@@ -158,7 +158,7 @@ def farthest_pair(X, records):
 
 
 def diameter(X, k):
-    """Partition by the Diameter method as read in src/shoal/partition/diameter.py."""
+    """Partition by the Diameter method as read in src/shoal/methods/diameter.py."""
     X = X * unit_scale(X)
     remaining = np.arange(len(X))
     cells = []
@@ -176,7 +176,7 @@ def diameter(X, k):
 
 
 def vmdav(X, k, gamma):
-    """Partition by V-MDAV as read in src/shoal/partition/vmdav.py."""
+    """Partition by V-MDAV as read in src/shoal/methods/vmdav.py."""
     X = X * unit_scale(X)
     centre = centroid(X)
     remaining = np.arange(len(X))

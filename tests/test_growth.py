@@ -16,10 +16,10 @@ import pytest
 import shoal
 from shoal.columns.coarse.sets import read_set
 from shoal.errors import did_you_mean
-from shoal.metrics import numeric_utility
-from shoal.partition.blocks import cut, main_direction
-from shoal.table import write
-from shoal.table.csv_dialect import check_header
+from shoal.measures import numeric_utility
+from shoal.methods.blocks import cut, main_direction
+from shoal.sources import write
+from shoal.sources.csv_dialect import check_header
 
 PACKAGE = Path(shoal.__file__).parent
 LONG = 64_000

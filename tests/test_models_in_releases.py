@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import DeltaDisclosure, GuaranteeError, LDiversity, ParameterError, PSensitive, SchemaError, TCloseness
-from shoal.report import render
-from shoal.table import write
+from shoal.output.report import render
+from shoal.sources import write
 
 pytestmark = pytest.mark.filterwarnings("ignore:More than half:shoal.ShoalWarning")
 
@@ -420,7 +420,7 @@ def test_a_released_file_is_as_diverse_to_any_reader_as_was_promised(tmp_path, e
         people, k=2, quasi_identifiers=["x"], confidential=["d"], models=[LDiversity("d", l=2)], seed=1
     )
     release.write(tmp_path / f"a{ending}")
-    written = shoal.table.read(tmp_path / f"a{ending}").arrow
+    written = shoal.sources.read(tmp_path / f"a{ending}").arrow
     seen = {}
     for x, d in zip(written["x"].to_pylist(), written["d"].to_pylist(), strict=True):
         seen.setdefault(x, set()).add(d or "")
@@ -513,7 +513,7 @@ def test_a_release_keeps_its_models_for_persons_whatever_their_records(tmp_path,
     roles = {"quasi_identifiers": ["age", "zone"], "confidential": ["salary", "diagnosis"], "subject": "who"}
     release = shoal.anonymize(people, k=3, models=models, seed=2, **roles)
     release.write(tmp_path / f"a{ending}", order="keep")
-    written = shoal.table.read(tmp_path / f"a{ending}").arrow.append_column("who", people["who"])
+    written = shoal.sources.read(tmp_path / f"a{ending}").arrow.append_column("who", people["who"])
     verdict = shoal.audit(written, k=3, models=models, **roles)
 
     assert verdict.holds

@@ -8,7 +8,7 @@ import pytest
 import shoal
 from office_files import LOCALES, N_CLEAN, TRAPS, office_files
 from shoal import datasets
-from shoal.columns.findings import FINDINGS, QuestionError
+from shoal.findings import FINDINGS, QuestionError
 
 SEED = 13
 # The first two are not found in CSV files; a file with decimal commas beside points is refused by the reader.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cli.shell import shoal_command, write_csv
 from shoal import ParameterError, SchemaError, ShoalWarning, anonymize, audit
-from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
+from shoal.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.schema import ColumnSettings, Roles, Schema
 
 COLUMNS = ("age", "income")

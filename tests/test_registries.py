@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal import table as tables
+from shoal import sources as tables
+from shoal.methods import ALGORITHMS, partition
+from shoal.methods.algorithm import Algorithm
 from shoal.models import MODELS, PSensitive
-from shoal.partition import ALGORITHMS, partition
-from shoal.partition.algorithm import Algorithm
-from shoal.table import databases
-from shoal.table.format import Format
+from shoal.sources import databases
+from shoal.sources.format import Format
 
 
 def chain(X, k, seed):

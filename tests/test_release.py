@@ -11,12 +11,13 @@ import pytest
 from hypothesis import example, given
 
 import shoal
-from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets, job_checks, kernels
+from shoal import GuaranteeError, ParameterError, SchemaError, ShoalWarning, anonymize, datasets, kernels
 from shoal import release as release_module
-from shoal.cells.aggregate import aggregate
+from shoal.aggregate import aggregate
 from shoal.columns.equivalence import value_codes
 from shoal.columns.schema import Kind, natural_kind
-from shoal.metrics import loss, lower_bound
+from shoal.job import checks as job_checks
+from shoal.measures import loss, lower_bound
 from strategies import COLUMNS, mixed_tables
 
 SECRET = "s3cr3t"

@@ -20,11 +20,10 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
-    *("interrupts", "errors", "passwords", "extras", "option_names", "typing", "progress", "datasets", "file_locks"),
-    *("files", "arrays", "kernels", "table", "columns", "partition", "models", "cells", "metrics", "dp"),
-    *("auditing", "record_risk", "job", "manifest", "truth", "attacks", "report", "job_checks", "release_warnings"),
-    *("output_places", "writing", "blocks", "disk", "spark", "release", "inspection", "comparison", "stream"),
-    *("batches", "estimator", "reproduce", "dialect", "app", "cli", "__main__"),
+    *("interrupts", "errors", "distribution", "option_names", "typing", "progress", "files", "arrays", "kernels"),
+    *("sources", "datasets", "columns", "space", "findings", "methods", "models", "aggregate", "constraints"),
+    *("measures", "dp", "job", "output", "attacks", "engines", "release", "inspection", "comparison", "auditing"),
+    *("stream", "incremental", "estimator", "reproduce", "dialect", "app", "cli", "__main__"),
 ]
 
 

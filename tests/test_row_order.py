@@ -22,10 +22,10 @@ from row_order import (
     with_nested,
 )
 from shoal import SchemaError
-from shoal.batches.collection import begin
+from shoal.incremental.collection import begin
+from shoal.sources import FORMATS, read
+from shoal.sources.arrow_buffers import has_categories
 from shoal.stream import Stream
-from shoal.table import FORMATS, read
-from shoal.table.bare import has_categories
 
 FLAT = [".csv", ".tsv.gz", ".ndjson", ".xlsx", ".parquet", ".arrow", ".sav", ".dta", ".xpt"]
 ONE, OTHER = people(), permuted(people(), seed=7)

@@ -7,12 +7,12 @@ import re
 import sys
 from pathlib import Path
 
-from shoal.extras import install
+from shoal.distribution import install
+from shoal.methods import ALGORITHMS
 from shoal.models import MODELS
-from shoal.partition import ALGORITHMS
-from shoal.table import DATABASES, KINDS
-from shoal.table.databases.database import Database
-from shoal.table.format import Format
+from shoal.sources import DATABASES, KINDS
+from shoal.sources.databases.database import Database
+from shoal.sources.format import Format
 
 DOCS = Path(__file__).parents[1] / "docs"
 _LIST = re.compile(r"(<!-- list: (\w+) -->\n)(.*?)(<!-- end of list -->)", re.DOTALL)

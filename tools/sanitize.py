@@ -19,21 +19,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # One test or more for everything that is compiled, on small problems.
 TESTS = [
-    "tests/test_kernels.py",  # distances, remaining records, linkage, sums
-    "tests/test_kernel_checks.py",
+    "tests/kernels/test_kernels.py",  # distances, remaining records, linkage, sums
+    "tests/kernels/test_kernel_checks.py",
     "tests/kernels/test_ncp_search.py",  # certainty penalty
-    "tests/test_kernel_searches.py",  # refining, annealing, guarded search
-    "tests/partition/test_contract.py",  # every algorithm
-    "tests/partition/test_mdav.py",
-    "tests/partition/test_refine.py",
-    "tests/partition/test_topdown.py",
-    "tests/partition/test_univariate.py",
-    "tests/partition/test_dissolve.py",
+    "tests/kernels/test_kernel_searches.py",  # refining, annealing, guarded search
+    "tests/methods/test_contract.py",  # every algorithm
+    "tests/methods/test_mdav.py",
+    "tests/methods/test_refine.py",
+    "tests/methods/test_topdown.py",
+    "tests/methods/test_univariate.py",
+    "tests/methods/test_dissolve.py",
     "tests/fuzz",  # the parser of bytes, on the corpus of the fuzzers
     "tests/stream/test_numbers_of_lines.py",
     "tests/stream/test_stream_kernel.py",
-    "tests/batches/test_join.py",  # arrivals
-    "tests/metrics/test_linkage.py",
+    "tests/incremental/test_join.py",  # arrivals
+    "tests/measures/test_linkage.py",
     "tests/models/test_t_closeness.py",
     "tests/models/test_l_diversity.py",
 ]

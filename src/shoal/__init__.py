@@ -31,6 +31,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from shoal.distribution import DISTRIBUTION
 from shoal.errors import (
     DatabaseError,
     FileError,
@@ -40,21 +41,20 @@ from shoal.errors import (
     ShoalError,
     ShoalWarning,
 )
-from shoal.extras import DISTRIBUTION
-from shoal.partition import partition
-from shoal.partition.steer import steer
+from shoal.methods import partition
+from shoal.methods.steer import steer
 
 if TYPE_CHECKING:
-    from shoal.auditing import audit
+    from shoal.auditing.truth import audit_truth
     from shoal.columns.coarse import read_published
     from shoal.comparison import Comparison, compare
     from shoal.estimator import Microaggregator
     from shoal.inspection import Inspection, inspect
     from shoal.job import Job
+    from shoal.measures.recount import audit
     from shoal.models import DeltaDisclosure, LDiversity, PSensitive, TCloseness
     from shoal.release import Release, anonymize, run
     from shoal.stream import Stream
-    from shoal.truth import audit_truth
 
 __version__ = version(DISTRIBUTION)
 
@@ -100,8 +100,8 @@ _HOMES = {
     "Stream": "stream",
     "TCloseness": "models",
     "anonymize": "release",
-    "audit": "auditing",
-    "audit_truth": "truth",
+    "audit": "measures.recount",
+    "audit_truth": "auditing.truth",
     "compare": "comparison",
     "inspect": "inspection",
     "read_published": "columns.coarse",
@@ -114,6 +114,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "spark":
+        return import_module("shoal.engines.spark")
     if name in _HOMES:
         return getattr(import_module(f"shoal.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")

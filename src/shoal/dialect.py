@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from shoal.columns.findings import Dialect, QuestionError
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import ShoalError
+from shoal.findings import Dialect, QuestionError
 from shoal.job import Input, Job, Late, Output, RedisSettings, StreamSettings
 from shoal.option_names import option_name
 

@@ -12,14 +12,14 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
-from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
-from shoal.cells.grouping import group
-from shoal.columns.axes import Scaling
+from shoal.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.schema import Roles, Schema
-from shoal.columns.space import Space
+from shoal.constraints.constrained_cells import group
+from shoal.distribution import install
 from shoal.errors import ParameterError, ShoalWarning
-from shoal.extras import install
 from shoal.release import WITHDRAWN
+from shoal.space.axes import Scaling
+from shoal.space.space import Space
 from shoal.typing import Labels, Matrix
 
 try:

@@ -20,40 +20,40 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal import kernels
+from shoal.aggregate import Cells, RandomAggregation, aggregate
+from shoal.aggregate.contributors import Contribution, contributions, single_value_findings
 from shoal.attacks import Attack, attacks_on
-from shoal.auditing import Verdict, recount
-from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
-from shoal.cells.alike import joined_where_alike
-from shoal.cells.constraints import constraints_of
-from shoal.cells.contributors import Contribution, contributions, single_value_findings
-from shoal.cells.grouping import group
 from shoal.columns.coarse import stand_ins
 from shoal.columns.coarse.layout import laid_out
-from shoal.columns.findings import SINGLE_VALUES, Finding, ask
 from shoal.columns.schema import ALIASES, Role, Schema, as_names
-from shoal.columns.space import Space
-from shoal.disk.disk_release import DiskRelease, check_parts, execute_on_disk
+from shoal.constraints.constrained_cells import group
+from shoal.constraints.constraints import constraints_of
+from shoal.constraints.joined_classes import joined_where_alike
+from shoal.engines.disk.disk_release import DiskRelease, check_parts, execute_on_disk
+from shoal.engines.spark.jobs import execute_on_spark, run_on_spark
+from shoal.engines.spark.spark_release import SparkRelease
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
+from shoal.findings import SINGLE_VALUES, Finding, ask
 from shoal.job import BoundEffort, Engine, Job, Order, Output
-from shoal.job_checks import Prepared, check_bound, check_late, prepared
-from shoal.metrics.bound import Bound, lower_bound
-from shoal.metrics.ncp import Ncp, ncp
-from shoal.metrics.risk import Risk
-from shoal.metrics.table_loss import TableLoss, table_loss
-from shoal.metrics.table_risk import table_risk, table_utility
+from shoal.job.checks import Prepared, check_bound, check_late, prepared
+from shoal.measures.bound import Bound, lower_bound
+from shoal.measures.ncp import Ncp, ncp
+from shoal.measures.recount import Verdict, recount
+from shoal.measures.risk import Risk
+from shoal.measures.table_loss import TableLoss, table_loss
+from shoal.measures.table_risk import table_risk, table_utility
 from shoal.models import Model
-from shoal.output_places import Files, TableInTheMaking, check_free_files, check_reports
+from shoal.output.places import Files, TableInTheMaking, check_free_files, check_reports
+from shoal.output.release_warnings import accepted_columns, warnings_of
+from shoal.output.report.codebook import codebook
+from shoal.output.report.notebook import to_summary
+from shoal.output.writing import recount_table, write_release, written_order
 from shoal.progress import OneTotal
-from shoal.release_warnings import accepted_columns, warnings_of
-from shoal.report.codebook import codebook
-from shoal.report.notebook import to_summary
-from shoal.spark.jobs import execute_on_spark, run_on_spark
-from shoal.spark.spark_release import SparkRelease
-from shoal.table import Table, read
-from shoal.table.batches import open_batches
-from shoal.table.clean import has_column, publishable, with_columns
+from shoal.sources import Table, read
+from shoal.sources.batches import open_batches
+from shoal.sources.clean import has_column, publishable, with_columns
+from shoal.space.space import Space
 from shoal.typing import Labels, Matrix, Names, Progress, Seed, Vector
-from shoal.writing import recount_table, write_release, written_order
 
 Form = Literal["internal", "public"]
 
@@ -123,7 +123,7 @@ def anonymize(
     Parameters
     ----------
     table : path, address, frame or connection
-        A file in one of the formats of `shoal.table.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation; a
+        A file in one of the formats of `shoal.sources.FORMATS`; a pandas, polars or pyarrow table; a DuckDB relation; a
         database, by its address or an ADBC or DuckDB connection, with ``reading={"table": ...}`` or
         ``reading={"query": ...}``. Not changed.
     k : int
@@ -157,7 +157,7 @@ def anonymize(
         error is raised.
     accept : sequence of str
         Findings to accept, by name, for all columns or as ``"COLUMN=NAME"`` for one; see
-        `shoal.columns.findings.FINDINGS`.
+        `shoal.findings.FINDINGS`.
     scaling : {"zscore", "minmax", "none"}
         Scaling of the columns.
     missing : {"error", "own-value"}
@@ -187,7 +187,7 @@ def anonymize(
     progress : callable, optional
         Called repeatedly as ``progress(done, n_records)``: first with 0, always with the same total.
     reading : dict, optional
-        Options for reading a file; see `shoal.table.read`.
+        Options for reading a file; see `shoal.sources.read`.
     engine : {"memory", "disk", "spark"}, optional
         What makes the release: "memory" with all records in memory, "disk" with a part of them at a time, from a file
         or a folder of Parquet files that may be larger than memory (``docs/howto/larger_than_memory.md``), "spark" a
@@ -201,8 +201,8 @@ def anonymize(
     -------
     Release
         The published table with its verdict, loss and risk. Of the engine "disk" a
-        `shoal.disk.disk_release.DiskRelease`, whose records stay in a scratch folder until it is written and closed; of
-        the engine "spark" a `shoal.spark.SparkRelease`.
+        `shoal.engines.disk.disk_release.DiskRelease`, whose records stay in a scratch folder until it is written and
+        closed; of the engine "spark" a `shoal.engines.spark.spark_release.SparkRelease`.
 
     Raises
     ------
@@ -602,7 +602,7 @@ class Release:
             return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
 
     def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
-        """Return a lower bound on the loss of any release of these records with this k (`shoal.metrics.lower_bound`).
+        """Return a lower bound on the loss of any release of these records with this k (`shoal.measures.lower_bound`).
 
         It holds for arbitrary groups of at least k records published as their means, even without the strata, subjects
         and models of this release, and for squared distances in the space of this release.
@@ -663,7 +663,7 @@ class Release:
         Parameters
         ----------
         path : path
-            File for the published table, in one of the formats of `shoal.table.FORMATS`. Written beside it are
+            File for the published table, in one of the formats of `shoal.sources.FORMATS`. Written beside it are
             ``PATH.public.json``, which may be published with the data, and ``PATH.internal.json``, which reproduces
             the release and must be kept private. Or the address or file of a database; its table ``shoal_manifest``
             then holds the public manifest. Or ``"-"``, standard output.

@@ -94,7 +94,7 @@ SITE = """
 import os, sys, time
 
 if "shoal.app.child_process" in sys.orig_argv:
-    from shoal.cells import grouping
+    from shoal.constraints import grouping
 
     partition = grouping.partition
 

@@ -7,7 +7,7 @@ import pytest
 
 from shoal import FileError, ParameterError, SchemaError, ShoalWarning, anonymize
 from shoal.attacks import attack
-from shoal.report import render
+from shoal.output.report import render
 
 ROLES = {"quasi_identifiers": ["age", "pay"], "confidential": ["disease"]}
 

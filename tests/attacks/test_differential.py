@@ -3,11 +3,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from shoal.aggregate import Cells, RandomAggregation, aggregate
 from shoal.attacks.differential import differential
-from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.coarse import Ranges, Sets
 from shoal.columns.schema import Roles, Schema
-from shoal.partition import partition
+from shoal.methods import partition
 
 pa = pytest.importorskip("pyarrow")
 

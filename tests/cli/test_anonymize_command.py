@@ -42,7 +42,7 @@ def test_it_is_the_release_of_the_python_call(csv_file):
         seed=7,
     )
 
-    assert shoal.table.read(csv_file.parent / "release.csv").arrow.to_pylist() == release.table.to_pylist()
+    assert shoal.sources.read(csv_file.parent / "release.csv").arrow.to_pylist() == release.table.to_pylist()
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_one_another_order(csv_file):

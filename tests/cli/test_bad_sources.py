@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from shell import ROLES, SECRETS, is_one_paragraph, people, shoal_command
 
-from shoal.table import write
+from shoal.sources import write
 
-SAS = Path(__file__).parents[1] / "table" / "data" / "people.sas7bdat"
+SAS = Path(__file__).parents[1] / "sources" / "data" / "people.sas7bdat"
 
 
 def workbook(path, rows=None, sheets=("people",)):

@@ -25,14 +25,14 @@ def stopped(place, delay, *arguments, by="SIGINT"):
 @pytest.mark.parametrize(
     ("place", "delay"),
     [
-        ("shoal.table.csv.open_csv", 0),  # reading
-        ("shoal.table.csv.infer", 0.02),
-        ("shoal.job_checks.prepare", 0),
-        ("shoal.cells.grouping.partition", 0.02),  # making cells, in the kernels
+        ("shoal.sources.csv.open_csv", 0),  # reading
+        ("shoal.sources.csv.infer", 0.02),
+        ("shoal.job.checks.prepare", 0),
+        ("shoal.constraints.constrained_cells.partition", 0.02),  # making cells, in the kernels
         ("shoal.release.aggregate", 0),
         ("shoal.release.table_loss", 0.02),
-        ("shoal.output_places.write_into", 0.02),  # writing
-        ("shoal.output_places.sha256", 0),
+        ("shoal.output.places.write_into", 0.02),  # writing
+        ("shoal.output.places.sha256", 0),
         ("shoal.files._settle", 0),
     ],
 )
@@ -58,7 +58,7 @@ def test_a_release_whose_files_get_their_names_is_made_whatever_comes(place, by,
     }
 
 
-@pytest.mark.parametrize("place", ["shoal.cells.grouping.partition", "shoal.release.aggregate"])
+@pytest.mark.parametrize("place", ["shoal.constraints.constrained_cells.partition", "shoal.release.aggregate"])
 def test_the_system_may_end_it_too(place, large_file, tmp_path):
     result = stopped(
         place, 0.01, "anonymize", large_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv", by="SIGTERM"
@@ -69,7 +69,7 @@ def test_the_system_may_end_it_too(place, large_file, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("place", ["shoal.release.group", "shoal.output_places.write_into"])
+@pytest.mark.parametrize("place", ["shoal.release.group", "shoal.output.places.write_into"])
 def test_what_was_there_before_stays(place, large_file, tmp_path):
     (tmp_path / "release.csv").write_text("older")
     result = stopped(place, 0, "anonymize", large_file, "-k", 5, *ROLES, "-o", tmp_path / "release.csv", "--force")
@@ -82,7 +82,7 @@ def test_what_was_there_before_stays(place, large_file, tmp_path):
     ("place", "arguments"),
     [
         ("shoal.inspection.count", ("inspect",)),
-        ("shoal.auditing.recount", ("audit", "--quasi", "age,zip")),
+        ("shoal.measures.recount.recount", ("audit", "--quasi", "age,zip")),
         ("shoal.comparison.anonymize", ("compare", "-k", "5", "--methods", "blocks", *ROLES)),
     ],
 )

@@ -33,7 +33,7 @@ def test_what_the_demo_says_is_true(demo):
 
 def test_no_name_of_a_utility_is_published(demo):
     folder, _ = demo
-    names = set(shoal.table.read(datasets.path("eia"), columns=["UTILNAME"]).arrow["UTILNAME"].to_pylist())
+    names = set(shoal.sources.read(datasets.path("eia"), columns=["UTILNAME"]).arrow["UTILNAME"].to_pylist())
     texts = [file.read_text(encoding="utf-8") for file in folder.iterdir()]
 
     assert [name for name in names if any(name in text for text in texts)] == []

@@ -7,7 +7,7 @@ import pytest
 from shell import SECRETS, shoal_command
 
 import shoal
-from shoal.table import read
+from shoal.sources import read
 
 
 def test_it_prints_counts_and_roles_and_no_value(csv_file):

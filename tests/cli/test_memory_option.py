@@ -32,7 +32,7 @@ def test_a_limit_of_memory_makes_and_audits_the_same_release_as_its_job(people, 
 
 
 def test_a_dry_run_reads_no_record(people, tmp_path, monkeypatch):
-    monkeypatch.setattr("shoal.table.batches.Batches.read", None)
+    monkeypatch.setattr("shoal.sources.batches.Batches.read", None)
     done = shoal_command("anonymize", people, *ROLES, "--engine", "disk", "-o", tmp_path / "r.parquet", "--dry-run")
 
     assert done.exit_code == 0

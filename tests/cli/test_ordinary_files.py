@@ -177,10 +177,10 @@ def test_nothing_is_proposed_for_a_table_without_records(tmp_path):
 def test_an_audit_lists_the_records_below_k_and_writes_the_risk_of_each(csv_file):
     risks = csv_file.with_name("risks.csv")
     result = shoal_command("audit", csv_file, "--quasi", "age", "-k", 2, "--list", "--risks", risks)
-    counts = shoal.table.read(csv_file).arrow.to_pandas()["age"].value_counts()
-    written = shoal.table.read(risks).arrow.to_pandas()
+    counts = shoal.sources.read(csv_file).arrow.to_pandas()["age"].value_counts()
+    written = shoal.sources.read(risks).arrow.to_pandas()
 
     assert result.exit_code == 1
     assert result.stdout.count("class of 1 record") == (counts == 1).sum()
-    assert written["size"].tolist() == counts[shoal.table.read(csv_file).arrow.to_pandas()["age"]].tolist()
+    assert written["size"].tolist() == counts[shoal.sources.read(csv_file).arrow.to_pandas()["age"]].tolist()
     assert risks.stat().st_mode & 0o077 == 0

@@ -79,7 +79,7 @@ def as_bytes(ending, path):
     if ending in writers:
         writers[ending](buffer)
         return buffer.getvalue()
-    from shoal.table import read, write
+    from shoal.sources import read, write
 
     write(read(path).arrow, path.with_name(f"same.{ending}"))
     return path.with_name(f"same.{ending}").read_bytes()
@@ -154,8 +154,8 @@ def test_bad_bytes_on_standard_input_are_refused_without_a_value(content):
 
 def test_the_copy_of_standard_input_is_private_and_removed(csv_file, tmp_path):
     code = (
-        "import os, stat, sys, shoal.table\n"
-        "table = shoal.table.read('-')\n"
+        "import os, stat, sys, shoal.sources\n"
+        "table = shoal.sources.read('-')\n"
         "folder = table.path.parent\n"
         "print(oct(stat.S_IMODE(os.stat(folder).st_mode)), folder)\n"
     )
@@ -178,7 +178,7 @@ def test_the_copy_that_a_killed_process_left_is_removed_by_the_next(csv_file, tm
     temporary.mkdir()
     left = []
     for end in ("os.kill(os.getpid(), 9)", "pass"):
-        program = f"import os, shoal.table\nshoal.table.read('-')\n{end}"
+        program = f"import os, shoal.sources\nshoal.table.read('-')\n{end}"
         environment = {**os.environ, "TMPDIR": str(temporary)}
         with csv_file.open("rb") as content:
             subprocess.run([sys.executable, "-c", program], stdin=content, env=environment, check=False)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.dp.comparable import Form, as_floats, comparable, comparables
-from shoal.table import read
+from shoal.sources import read
 
 ALIKE = [
     [1, 1.0, Decimal("1.00"), "1", "1.0", " 1 ", "1e0", "1,0"],

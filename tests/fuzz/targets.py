@@ -14,8 +14,8 @@ import numpy as np
 from shoal import kernels
 from shoal.errors import ShoalError
 from shoal.job import Job
-from shoal.manifest import read_internal
-from shoal.table import read, write
+from shoal.output.manifest import read_internal
+from shoal.sources import read, write
 
 CORPUS = Path(__file__).with_name("corpus")
 SECRET = b"SECRET"

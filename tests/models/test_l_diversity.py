@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import naive_models as naive
 from model_cases import as_codes, columns_in_cells, guarded_problems
 from shoal import GuaranteeError, ParameterError, kernels, partition
-from shoal.cells.enforce import enforce
-from shoal.metrics import loss
+from shoal.constraints.enforce import enforce
+from shoal.measures import loss
 from shoal.models import MODELS, DeltaDisclosure, LDiversity, PSensitive, TCloseness, measure
 
 MODELS_AND_TWINS = [

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import naive_models as naive
 from model_cases import as_codes, columns_in_cells, guarded_problems
 from shoal import GuaranteeError, ParameterError, _kernels, datasets, kernels, partition
-from shoal.cells.enforce import enforce
-from shoal.metrics import loss
+from shoal.constraints.enforce import enforce
+from shoal.measures import loss
 from shoal.models import Codes, TCloseness, measure
 from shoal.models.t_closeness import nominal_work, ordered_work
 from strategies import RUNNABLE
@@ -237,4 +237,4 @@ def test_codes_that_do_not_fit_the_records_are_refused(codes):
 
 
 def test_the_module_of_enforce_is_not_shadowed():
-    assert sys.modules["shoal.cells.enforce"].enforce is enforce
+    assert sys.modules["shoal.constraints.enforce"].enforce is enforce

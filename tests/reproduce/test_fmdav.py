@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shoal import datasets, partition
 from shoal.arrays import standardize
 from shoal.errors import ParameterError
-from shoal.metrics import loss
+from shoal.measures import loss
 from shoal.reproduce import data_and_results as material
 from shoal.reproduce.fmdav import Report, numpy_mdav
 from shoal.reproduce.fmdav.ablation import STRATEGIES, Result, ablate, ablation_table, agreement, variants

@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from shoal import partition
-from shoal.batches import join
 from shoal.cli import main
 from shoal.errors import ParameterError
+from shoal.incremental import join
 from shoal.reproduce import incremental
 from shoal.reproduce.claims import as_text
 from shoal.reproduce.fmdav.ablation import agreement

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from shoal.cells.bucket_steering import bucket_attribute, n_buckets
+from shoal.constraints.bucket_steering import bucket_attribute, n_buckets
 from shoal.models import Codes, TCloseness
 from shoal.reproduce import steered
 from shoal.reproduce.steered import (

@@ -10,7 +10,7 @@ from shoal.arrays import standardize
 from shoal.cli import main
 from shoal.datasets import Dataset
 from shoal.errors import ParameterError
-from shoal.metrics import loss
+from shoal.measures import loss
 from shoal.reproduce import tfrp
 from shoal.reproduce.claims import NOT_MEASURED
 from shoal.reproduce.data_and_results import Missing

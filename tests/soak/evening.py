@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from shoal.batches.collection import Collection, begin
 from shoal.errors import FileError, ShoalWarning
+from shoal.incremental.collection import Collection, begin
 from shoal.models import LDiversity
 
 N_BASE, N_LATE, N_BATCHES = 3_000, 200, 2

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from row_order import ORDER, K, people, permuted, public_bytes, released, with_categories, with_nested
 from shoal import LDiversity, TCloseness
-from shoal.table import write
+from shoal.sources import write
 
 FRAMES = ("arrow", "pandas", "polars")
 FILES = (".csv", ".tsv.gz", ".ndjson", ".xlsx", ".parquet", ".arrow", ".sav", ".dta", ".xpt")

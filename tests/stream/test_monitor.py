@@ -17,9 +17,9 @@ from shoal import Job, ParameterError, cli, run
 from shoal.cli import stream as stream_command
 from shoal.models import LDiversity
 from shoal.stream import Stream, monitor
+from shoal.stream.from_job import stream_of
 from shoal.stream.logs import logging_to_stderr
 from shoal.stream.monitor import Monitor, Status
-from shoal.stream.of_job import stream_of
 from shoal.stream.pipe import Pipe
 
 SAMPLE = re.compile(r'shoal_[a-z_]+(\{[a-z]+="[a-z-]+"\})? -?[0-9.e+-]+')

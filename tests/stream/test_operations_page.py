@@ -18,7 +18,7 @@ import click
 import pytest
 
 from shoal import cli
-from shoal.extras import DISTRIBUTION
+from shoal.distribution import DISTRIBUTION
 from waits import wait_until
 
 ROOT = Path(__file__).parents[2]

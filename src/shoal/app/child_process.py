@@ -21,28 +21,28 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.app.arguments import arguments_of
-from shoal.app.closer import look_closer
 from shoal.app.draft import Draft
 from shoal.app.messages import message_of
-from shoal.auditing import Verdict, audit
-from shoal.cells.constraints import constraints_of
+from shoal.app.record_view import look_closer
 from shoal.columns.equivalence import class_ids, value_codes
-from shoal.columns.findings import QuestionError
 from shoal.columns.prepare import decoded, one_missing
 from shoal.comparison import Choice, compare
+from shoal.constraints.constraints import constraints_of
 from shoal.errors import ShoalError, fault_in_words
 from shoal.files import check_free, replacing, sha256
+from shoal.findings import QuestionError
 from shoal.inspection import inspect
 from shoal.inspection.combinations import MOST, revealing
 from shoal.job import Job
-from shoal.job_checks import prepared
-from shoal.manifest import read_internal
+from shoal.job.checks import prepared
+from shoal.measures.recount import Verdict, audit
 from shoal.models.serialization import as_models
+from shoal.output.manifest import read_internal
+from shoal.output.report import render
+from shoal.output.report.sentences import explanation, headline, reached_in_words, what_was_done
 from shoal.release import Release, output_files, run
-from shoal.report import render
-from shoal.report.sentences import explanation, headline, reached_in_words, what_was_done
-from shoal.table import Table, read
-from shoal.table.source_stamps import Stamp
+from shoal.sources import Table, read
+from shoal.sources.source_stamps import Stamp
 from shoal.typing import Labels
 
 Result = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from shoal.columns.schema import Role, Roles, Whole, validated
+from shoal.distribution import versions
 from shoal.errors import ParameterError
-from shoal.extras import versions
 from shoal.job import Job, content_of, job_text
 
 ROLE_KEYS = {
@@ -148,7 +148,7 @@ def with_output(draft: Draft, changes: Mapping[str, Any]) -> Draft:
 
 
 def with_remedy(draft: Draft, place: str, column: str, settings: Mapping[str, Any]) -> Draft:
-    """Return the draft with what settles a finding: a remedy of `shoal.columns.findings`."""
+    """Return the draft with what settles a finding: a remedy of `shoal.findings`."""
     if place == "field":
         return with_field(draft, column, settings)
     if place == "column":

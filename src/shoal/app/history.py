@@ -12,7 +12,7 @@ from typing import NamedTuple
 from shoal.app.draft import Draft
 from shoal.errors import FileError
 from shoal.files import replacing
-from shoal.table.clean import printable
+from shoal.sources.clean import printable
 
 _HEAD = re.compile(r"# after (\d+): (.*)")
 

@@ -1,8 +1,8 @@
 """Messages: refusals in the words of the pages, which name settings as a job does and say what to click."""
 
-from shoal.columns.findings import QuestionError
 from shoal.dialect import translated
 from shoal.errors import ShoalError
+from shoal.findings import QuestionError
 
 
 def message_of(error: ShoalError) -> str:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from shoal.errors import FileError
-from shoal.file_locks import hidden_beside, hold, sweep
 from shoal.files import open_private
-from shoal.table import FORMATS, format_of
+from shoal.files.locks import hidden_beside, hold, sweep
+from shoal.sources import FORMATS, format_of
 
 _MOST = 500  # entries of a folder that are listed
 

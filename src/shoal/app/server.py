@@ -16,11 +16,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal.app.pages import closer, columns, file, history, protection, release, running, start, trying
+from shoal.app.pages import columns, file, history, protection, release, running, start, trying
+from shoal.app.pages import look_closer as closer
 from shoal.app.pages.common import Parts, posting, render, showing
 from shoal.app.places import Places
+from shoal.app.projects import Works
 from shoal.app.security import Gate, Keys
-from shoal.app.works import Works
 
 _TYPES = {"app.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
@@ -133,13 +134,13 @@ def _static(name: str) -> str:
         return text
     from shoal.comparison.picture import STYLE  # not before: the server starts without
 
-    colours = resources.files("shoal.report").joinpath("page", "variables.css").read_text(encoding="utf-8")
+    colours = resources.files("shoal.output.report").joinpath("page", "variables.css").read_text(encoding="utf-8")
     return colours + STYLE + text
 
 
 def _import_the_rest() -> None:
     """Import what the first pages do without, so that no later page waits for it."""
-    for name in ("shoal.comparison.picture", "shoal.app.repeat", "shoal.report.html"):
+    for name in ("shoal.comparison.picture", "shoal.app.repeat", "shoal.output.report.html"):
         import_module(name)
 
 

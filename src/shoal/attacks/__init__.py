@@ -15,8 +15,6 @@ import pyarrow as pa
 from shoal.attacks.containment import Shown, classes_holding, share_linked
 from shoal.attacks.differential import WITHIN, differential
 from shoal.attacks.disclosure import Classes, classes_near, disclosed, intersected, own_classes
-from shoal.auditing import Columns
-from shoal.columns.axes import Scaling
 from shoal.columns.coarse import form_of, read_coarse
 from shoal.columns.coarse.layout import gathered
 from shoal.columns.equivalence import class_ids, value_codes
@@ -33,13 +31,15 @@ from shoal.columns.schema import (
     as_names,
     as_settings,
 )
-from shoal.columns.space import Space
 from shoal.errors import ParameterError, SchemaError, ShoalError
 from shoal.job import Job
-from shoal.manifest import manifest_of, read_internal
-from shoal.metrics.risk import linkage, matching
-from shoal.metrics.table_risk import as_floats, numeric_columns
-from shoal.table import Table, read
+from shoal.measures.recount import Columns
+from shoal.measures.risk import linkage, matching
+from shoal.measures.table_risk import as_floats, numeric_columns
+from shoal.output.manifest import manifest_of, read_internal
+from shoal.sources import Table, read
+from shoal.space.axes import Scaling
+from shoal.space.space import Space
 from shoal.typing import Labels, Matrix, Seed
 
 __all__ = ["Attack", "attack", "attacks_on"]
@@ -123,8 +123,8 @@ def attack(
     seed : int, optional
         Makes the draw of the records tried in large tables reproducible; of people, where values are coarse.
     reading, release_reading : dict, optional
-        How to read the file of the original, and the files of the releases; see `shoal.table.read`. A release of shoal
-        needs no settings: it is UTF-8, its dates are ISO 8601, and no text stands for a missing value.
+        How to read the file of the original, and the files of the releases; see `shoal.sources.read`. A release of
+        shoal needs no settings: it is UTF-8, its dates are ISO 8601, and no text stands for a missing value.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Containment: the classes of a release that may be those of a person (`shoal.metrics.containment`)."""
+"""Containment: the classes of a release that may be those of a person (`shoal.measures.containment`)."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from shoal.attacks.disclosure import Classes
 from shoal.columns.coarse import Coarse
-from shoal.columns.space import Space
-from shoal.metrics.containment import AT_ONCE, apart, without_coarse
-from shoal.metrics.pairs import one_of_each
+from shoal.measures.containment import AT_ONCE, apart, without_coarse
+from shoal.measures.pairs import one_of_each
+from shoal.space.space import Space
 from shoal.typing import Labels
 
 

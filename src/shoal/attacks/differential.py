@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.columns.coarse import Coarse, Ranges, Sets
-from shoal.kernels.side_by_side import column_by_column
-from shoal.metrics.pairs import Columns, as_pairs, moments
+from shoal.kernels.parallel_calls import column_by_column
+from shoal.measures.pairs import Columns, as_pairs, moments
 from shoal.typing import Labels, Matrix, Seed, Vector
 
 WITHIN = 0.05

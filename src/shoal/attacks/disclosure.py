@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal import kernels
-from shoal.metrics.linkage import distinct_rows
+from shoal.measures.linkage import distinct_rows
 from shoal.typing import Labels, Matrix
 
 

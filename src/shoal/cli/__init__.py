@@ -13,9 +13,9 @@ from typing import Any, cast
 import click
 
 from shoal.cli.exit_codes import ended
+from shoal.distribution import DISTRIBUTION
 from shoal.errors import did_you_mean
-from shoal.extras import DISTRIBUTION
-from shoal.passwords import check_no_password, scheme_of
+from shoal.sources.databases.passwords import check_no_password, scheme_of
 
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",

@@ -8,7 +8,7 @@ from shoal.cli import options
 from shoal.cli import parsing as typed
 from shoal.cli.execute import run_and_tell
 from shoal.job import BoundEffort, Engine, Job, Order
-from shoal.table import databases_in_words, formats_in_words
+from shoal.sources import databases_in_words, formats_in_words
 
 _EXAMPLES = """\b
 Examples:

@@ -7,8 +7,8 @@ from threading import Thread
 
 import click
 
+from shoal.distribution import install
 from shoal.errors import FileError, ParameterError
-from shoal.extras import install
 from shoal.files import temporary_path
 
 
@@ -34,8 +34,8 @@ def command(file: str | None, folder: str | None, no_browser: bool) -> None:
             raise
         raise ParameterError(f"`shoal app` needs {missing}, which is not installed: {install('app')}.") from None
     from shoal.app.pages.start import continued
+    from shoal.app.projects import state_folder
     from shoal.app.security import Keys
-    from shoal.app.works import state_folder
 
     root = Path(folder) if folder is not None else _folder_of(file)
     if not root.is_dir():

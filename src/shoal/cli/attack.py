@@ -8,7 +8,7 @@ import click
 from shoal.attacks import attack
 from shoal.cli import options
 from shoal.cli.progress import showing
-from shoal.columns.axes import Scaling
+from shoal.space.axes import Scaling
 
 
 @click.command(

@@ -8,17 +8,17 @@ from typing import Any
 
 import click
 
-from shoal.auditing import Diversity, Truth, Verdict, audit
+from shoal.auditing.record_risk import below, record_risk
+from shoal.auditing.truth import audit_truth
 from shoal.cli import options
 from shoal.cli.execute import models_in_words, truth_in_words, verdict_in_words
 from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
-from shoal.disk.recounting import audit_on_disk
+from shoal.engines.disk.recounting import audit_on_disk
 from shoal.files import check_free, replacing_all
 from shoal.interrupts import report_what_is_written
-from shoal.record_risk import below, record_risk
-from shoal.table import output_format_of, shown, write_into
-from shoal.truth import audit_truth
+from shoal.measures.recount import Diversity, Truth, Verdict, audit
+from shoal.sources import output_format_of, shown, write_into
 
 
 @click.command(

@@ -19,8 +19,8 @@ def command(data: str, k: int, effort: str, seconds: float) -> None:
     """
     from shoal import datasets
     from shoal.arrays import standardize
-    from shoal.metrics import loss, lower_bound
-    from shoal.partition import partition
+    from shoal.measures import loss, lower_bound
+    from shoal.methods import partition
 
     X = standardize(getattr(datasets, data)().X)
     start = perf_counter()

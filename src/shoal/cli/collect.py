@@ -8,18 +8,18 @@ from typing import Any, get_args
 
 import click
 
-from shoal.batches import VARIANTS
-from shoal.batches.collection import Collection, begin
 from shoal.cli import options
 from shoal.cli.execute import tell
 from shoal.cli.printing import counted, facts
 from shoal.cli.progress import showing
 from shoal.errors import ShoalWarning
+from shoal.incremental import VARIANTS
+from shoal.incremental.collection import Collection, begin
 from shoal.interrupts import report_what_is_written
 from shoal.job import Order
-from shoal.output_places import Files, check_free_files
-from shoal.table import shown
-from shoal.table.clean import printable
+from shoal.output.places import Files, check_free_files
+from shoal.sources import shown
+from shoal.sources.clean import printable
 
 _EXAMPLES = """\b
 Examples:

@@ -11,8 +11,8 @@ from shoal.cli.progress import showing
 from shoal.comparison import compare, map_format
 from shoal.files import check_free
 from shoal.interrupts import report_what_is_written
-from shoal.partition import ALGORITHMS
-from shoal.table import shown
+from shoal.methods import ALGORITHMS
+from shoal.sources import shown
 
 
 @click.command(

@@ -4,25 +4,25 @@ from collections.abc import Iterable
 
 import click
 
-from shoal.auditing import Verdict
-from shoal.cells.constraints import constraints_of
 from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role, Schema
-from shoal.disk.disk_release import DiskRelease, check_disk_job
+from shoal.constraints.constraints import constraints_of
+from shoal.engines.disk.disk_release import DiskRelease, check_disk_job
+from shoal.engines.spark.jobs import planned, spark_files
+from shoal.engines.spark.spark_release import SparkRelease
 from shoal.errors import ParameterError
 from shoal.interrupts import report_what_is_written
 from shoal.job import Input, Job
-from shoal.job_checks import prepared
-from shoal.output_places import check_free_files
+from shoal.job.checks import prepared
+from shoal.measures.recount import Verdict
+from shoal.output.places import check_free_files
+from shoal.output.report.sentences import reached_in_words
 from shoal.release import Release, output_files, run
-from shoal.report.sentences import reached_in_words
-from shoal.spark.jobs import planned, spark_files
-from shoal.spark.spark_release import SparkRelease
-from shoal.table import read, shown
-from shoal.table.batches import open_batches
-from shoal.table.clean import printable
-from shoal.table.standard_input import DASH
+from shoal.sources import read, shown
+from shoal.sources.batches import open_batches
+from shoal.sources.clean import printable
+from shoal.sources.standard_input import DASH
 
 
 def run_and_tell(

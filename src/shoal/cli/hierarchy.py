@@ -10,8 +10,8 @@ from shoal.columns.hierarchy import Coverage, Hierarchy, coverage, hierarchy_of,
 from shoal.columns.hierarchy.drawing import drawn
 from shoal.columns.prepare import prepare
 from shoal.columns.schema import Roles, Schema, as_settings
-from shoal.table import read
-from shoal.table.clean import printable
+from shoal.sources import read
+from shoal.sources.clean import printable
 
 _EXAMPLES = """\b
 Examples:

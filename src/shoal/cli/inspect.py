@@ -8,7 +8,7 @@ import click
 from shoal.cli import options
 from shoal.cli.progress import showing
 from shoal.inspection import inspect
-from shoal.table import shown
+from shoal.sources import shown
 
 
 @click.command(

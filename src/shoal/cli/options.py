@@ -7,14 +7,14 @@ import click
 from click.core import ParameterSource
 
 from shoal.cli import parsing as typed
-from shoal.columns.axes import Scaling
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Roles, Settings
 from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
+from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
 from shoal.option_names import option_name, option_names
-from shoal.partition import ALGORITHMS
+from shoal.space.axes import Scaling
 from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,7 +45,7 @@ def reading(function: F) -> F:
 
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the reading options given, as `shoal.table.read` and a job take them."""
+    """Return the reading options given, as `shoal.sources.read` and a job take them."""
     said = taken(given, "reading")
     said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
     fields: dict[str, dict[str, Any]] = {}

@@ -7,8 +7,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from shoal.batches import VARIANTS
-from shoal.batches.planning import (
+from shoal.cli import options
+from shoal.cli.progress import showing
+from shoal.errors import ParameterError
+from shoal.files import replacing
+from shoal.incremental import VARIANTS
+from shoal.incremental.planning import (
     ALPHA,
     Arrivals,
     Measured,
@@ -20,13 +24,9 @@ from shoal.batches.planning import (
     plan,
     spoken,
 )
-from shoal.cli import options
-from shoal.cli.progress import showing
-from shoal.errors import ParameterError
-from shoal.files import replacing
 from shoal.interrupts import report_what_is_written
 from shoal.job import Job
-from shoal.table import shown
+from shoal.sources import shown
 
 _EXAMPLES = """\b
 Examples:
@@ -109,7 +109,7 @@ def command(**given: Any) -> None:
         _refuse_past(deadline, ends, plan(times, arrivals, None, head_start))
     found = plan(times, arrivals, deadline, head_start)
     if given["svg"]:
-        from shoal.batches.planning.timeline_svg import timeline
+        from shoal.incremental.planning.timeline_svg import timeline
 
         report_what_is_written()
         job = [] if given["job"] is None else [given["job"], *Job.load(given["job"]).files]
@@ -199,7 +199,7 @@ def _by_rule(seconds: float, variant: str, alpha: float | None) -> Times:
 
 def _measured(given: dict[str, Any]) -> Measured:
     """Measure the durations with the records of a file."""
-    from shoal.batches.rehearsal import rehearse
+    from shoal.incremental.rehearsal import rehearse
 
     if given["records"] is None or (given["k"] is None and given["job"] is None):
         raise click.UsageError(

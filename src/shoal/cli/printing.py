@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import click
 
 from shoal.errors import ShoalWarning
-from shoal.table.clean import printable
+from shoal.sources.clean import printable
 
 
 def facts(lines: Mapping[str, str], *, err: bool = False) -> None:

@@ -19,9 +19,9 @@ from shoal.cli import parsing as typed
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.stream import Summary
+from shoal.stream.from_job import stream_of
 from shoal.stream.logs import logging_to_stderr
 from shoal.stream.monitor import Monitor
-from shoal.stream.of_job import stream_of
 from shoal.stream.pipe.ends import Ends
 from shoal.stream.pipe.lines import LINE, Form, Reading
 from shoal.stream.pipe.loop import Ending, Pipe, watch_every

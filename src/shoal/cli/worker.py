@@ -8,10 +8,10 @@ import click
 from click.core import ParameterSource
 
 from shoal.cli.stream import job_of, observed, rules
+from shoal.distribution import install
 from shoal.errors import ParameterError
-from shoal.extras import install
 from shoal.job import RedisSettings
-from shoal.stream.of_job import stream_of
+from shoal.stream.from_job import stream_of
 
 if TYPE_CHECKING:
     from redis import Redis

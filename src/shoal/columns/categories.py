@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from shoal import kernels
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Role, Schema
-from shoal.table.clean import with_columns
+from shoal.sources.clean import with_columns
 from shoal.typing import Labels
 
 

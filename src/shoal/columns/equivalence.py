@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.columns.categories import Listed, by_occurrence, is_coded
 from shoal.columns.prepare import as_seen, decoded, one_missing
-from shoal.table.nested import text_of
+from shoal.sources.nested import text_of
 from shoal.typing import Labels
 
 

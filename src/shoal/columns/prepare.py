@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from shoal.columns.schema import Column, Kind, Role, Schema, is_text
 from shoal.errors import SchemaError
-from shoal.table.clean import nulled, with_columns
-from shoal.table.nested import text_of
+from shoal.sources.clean import nulled, with_columns
+from shoal.sources.nested import text_of
 
 Missing = Literal["error", "own-value"]
 """What to do with missing values: refuse them, or treat missing as a value of its own."""

@@ -18,10 +18,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import PydanticCustomError
 
 from shoal.errors import ParameterError, SchemaError, did_you_mean
-from shoal.table.clean import check_names
+from shoal.sources.clean import check_names
 
 if TYPE_CHECKING:
-    from shoal.columns.grid import Calendar, Grid
+    from shoal.columns.coarse.steps import Calendar, Grid
     from shoal.columns.hierarchy import Hierarchy
 
 
@@ -47,7 +47,7 @@ class Kind(StrEnum):
 PUBLISHED = (Role.QUASI, Role.BY, Role.CONFIDENTIAL, Role.OTHER)
 
 Aggregation = Literal["mean", "median", "mode", "withhold", "medoid", "interval", "set", "ancestor", "period"]
-"""How the records of a cell become one value; each is an entry of `shoal.cells.aggregate.AGGREGATES`."""
+"""How the records of a cell become one value; each is an entry of `shoal.aggregate.AGGREGATES`."""
 
 Precision = Literal["month", "quarter", "year", "decade"]
 """How exactly a date is published, the finest first."""

@@ -15,11 +15,11 @@ from typing import Any
 
 from shoal.errors import FileError, GuaranteeError, ParameterError, ShoalError, ShoalWarning
 from shoal.files import replacing
-from shoal.metrics.table_risk import table_linkage
-from shoal.partition import ALGORITHMS
+from shoal.measures.table_risk import table_linkage
+from shoal.methods import ALGORITHMS
 from shoal.release import Release, anonymize
-from shoal.table import read
-from shoal.table.clean import printable
+from shoal.sources import read
+from shoal.sources.clean import printable
 from shoal.typing import Progress, Seed
 
 RISK = "share of the published records whose own original is the nearest of all (distance-linked disclosure)"
@@ -206,7 +206,7 @@ def compare(
     Parameters
     ----------
     table : path or frame
-        Any table that `shoal.table.read` takes.
+        Any table that `shoal.sources.read` takes.
     k : sequence of int
         Cell sizes to try.
     methods : sequence of str or "all"
@@ -218,7 +218,7 @@ def compare(
     seed : int, optional
         Repeats every choice; a random one by default.
     reading : dict, optional
-        How to read a file; see `shoal.table.read`.
+        How to read a file; see `shoal.sources.read`.
     progress : callable, optional
         Called at intervals as ``progress(done, total)``.
     on_choice : callable, optional

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
-from shoal.report.svg import element, file_of, line, path, rect, text
+from shoal.output.report.svg import element, file_of, line, path, rect, text
 
 if TYPE_CHECKING:
     from shoal.comparison import Choice, Comparison

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shoal.distribution import install
 from shoal.errors import ParameterError
-from shoal.extras import install
 from shoal.typing import Labels
 
 _LARGEST_SCALE = 2.0**52

@@ -17,7 +17,7 @@ from shoal.columns.prepare import decoded
 from shoal.columns.schema import Kind, as_names, natural_kind
 from shoal.dp.comparable import Form, as_floats, comparables, form_of
 from shoal.errors import ParameterError, SchemaError, did_you_mean
-from shoal.table import Table, read
+from shoal.sources import Table, read
 from shoal.typing import Labels
 
 GRID = 2**20

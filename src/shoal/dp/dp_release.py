@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from shoal.distribution import versions
 from shoal.dp.budget import Spent, total
-from shoal.extras import versions
 from shoal.files import replacing_all, sha256
-from shoal.table import Table, inputs_of, output_format_of, write_into
+from shoal.sources import Table, inputs_of, output_format_of, write_into
 
 NOTES = (
     "Two tables with the same number of records that differ in one record, in any of its values, give any outcome of "
@@ -82,7 +82,7 @@ class DpRelease:
         Parameters
         ----------
         path : path
-            A file in one of the formats of `shoal.table.FORMATS`.
+            A file in one of the formats of `shoal.sources.FORMATS`.
         force : bool
             Replace existing files.
         """

@@ -38,7 +38,7 @@ def marginals(
     Parameters
     ----------
     table : path or frame
-        Any table that `shoal.table.read` accepts. Not changed. Its number of records is public.
+        Any table that `shoal.sources.read` accepts. Not changed. Its number of records is public.
     epsilon : float
         Budget of the whole release: how much its probabilities may depend on one record.
     bounds : dict of str to (low, high)
@@ -54,7 +54,7 @@ def marginals(
         Minimum number of records in a cell of a numeric column. By default `cell_size` of n and epsilon; never computed
         from the data.
     reading : dict, optional
-        How to read a file; see `shoal.table.read`.
+        How to read a file; see `shoal.sources.read`.
 
     Returns
     -------

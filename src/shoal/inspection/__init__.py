@@ -13,17 +13,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.column_counts import Facts, count
-from shoal.columns.findings import ColumnView, Finding, findings_of
-from shoal.columns.findings.finding import HIDDEN
-from shoal.columns.metadata import described_kind, description_of
 from shoal.columns.schema import Kind, Role
 from shoal.errors import ParameterError
+from shoal.findings import ColumnView, Finding, findings_of
+from shoal.findings.finding import HIDDEN
+from shoal.findings.metadata import described_kind, description_of
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
 from shoal.option_names import option_name
-from shoal.table import Table, read
-from shoal.table.clean import printable
+from shoal.sources import Table, read
+from shoal.sources.clean import printable
 from shoal.typing import Labels, Progress
 
 _SIZES = {10: 50, 5: 25, 3: 12, 2: 4}
@@ -251,13 +251,13 @@ def inspect(
     Parameters
     ----------
     table : path or frame
-        Any table that `shoal.table.read` takes. A Parquet file is read one column at a time.
+        Any table that `shoal.sources.read` takes. A Parquet file is read one column at a time.
     show_values : bool
         Name the values that findings are about, such as a code for missing values. They are values of the table.
     progress : callable, optional
         Called after each column as ``progress(columns_done, n_columns)``.
     **reading
-        How to read a file; see `shoal.table.read`.
+        How to read a file; see `shoal.sources.read`.
 
     Returns
     -------

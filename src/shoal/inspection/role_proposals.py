@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from shoal.columns.column_counts import Facts
-from shoal.columns.findings import Finding, Remedy
 from shoal.columns.name_topics import Topic, is_code, topics_of
 from shoal.columns.schema import Kind, Role, is_text
+from shoal.findings import Finding, Remedy
 
 _NEAR_UNIQUE = 0.9  # different values per record
 _OFTEN = 0.05  # a number or name that fewer than 20 records share

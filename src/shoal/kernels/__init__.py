@@ -183,7 +183,7 @@ def simd() -> str:
 
 
 def mdav(X: Matrix, k: int) -> Labels:
-    """Partition by MDAV; see `shoal.partition.mdav`."""
+    """Partition by MDAV; see `shoal.methods.mdav`."""
     threads, progress = _current()
     return _as_labels(_kernels.mdav(X, k, threads, progress))
 
@@ -201,7 +201,7 @@ def mdav_part(X: Matrix, records: Labels, k: int, threads: int, check: Callable[
 def refine(
     X: Matrix, labels: Labels, k: int, rounds: int, neighbours: int, least_gain: float, thorough: bool
 ) -> Labels:
-    """Lower the loss of a partition by moves and swaps; see `shoal.partition.refine`."""
+    """Lower the loss of a partition by moves and swaps; see `shoal.methods.refine`."""
     best = labels.copy()
     with _kept(best):
         _kernels.refine(X, best, k, rounds, neighbours, least_gain, thorough, *_current())
@@ -232,7 +232,7 @@ def refine_around(
 ) -> Labels:
     """Lower the loss around the cells that have changed, and form new cells from surplus records of others.
 
-    No cell has 2k records or more. See `shoal.batches`.
+    No cell has 2k records or more. See `shoal.incremental`.
     """
     return _as_labels(_kernels.refine_around(X, labels, *touched, k, rounds, neighbours, least_gain, *_current()))
 
@@ -241,7 +241,7 @@ def arrive(X: Matrix, labels: Labels, k: int, *, inertial: bool, split_mid: bool
     """Assign the records after the first ``len(labels)`` in order to the nearest cells.
 
     With `inertial` the squared distance to a cell of n records is multiplied by n / (n + 1); with `split_mid` a cell of
-    2k records is split by MDAV at once. See `shoal.batches`.
+    2k records is split by MDAV at once. See `shoal.incremental`.
     """
     threads, progress = _current()
     return _as_labels(_kernels.arrive(X, labels, k, inertial, split_mid, threads, progress))
@@ -256,7 +256,7 @@ class Schedule(NamedTuple):
 
 
 def anneal(X: Matrix, labels: Labels, k: int, schedule: Schedule, seed: int) -> Labels:
-    """Search for a partition with a lower loss by random steps; see `shoal.partition.auto`."""
+    """Search for a partition with a lower loss by random steps; see `shoal.methods.auto`."""
     best = labels.copy()
     with _kept(best):
         _kernels.anneal(X, best, k, *schedule, seed, _current().progress)
@@ -283,7 +283,7 @@ def guarded_search(X: Matrix, labels: Labels, k: int, guarantees: Guarantees, ef
 
 
 NcpTable = _kernels.NcpTable
-"""Columns of numbers, categories and hierarchies, as the certainty penalty sees them; see `shoal.columns.penalty`."""
+"""Columns of numbers, categories and hierarchies, as the certainty penalty sees them; see `shoal.space.ncp_weights`."""
 
 
 def ncp_specialise(table: NcpTable, k: int) -> Labels:
@@ -309,7 +309,7 @@ def ncp_search(
     schedule: Schedule,
     seed: int,
 ) -> Labels:
-    """Lower the certainty penalty by random moves and swaps that violate no model; see `shoal.cells.certainty`.
+    """Lower the certainty penalty by random moves and swaps that violate no model; see `shoal.constraints.ncp_cells`.
 
     Records that are near each other in `X` are tried in one cell. The temperature of the schedule is in units of the
     mean penalty of a record.
@@ -348,7 +348,7 @@ def assign(X: Matrix, points: Matrix) -> Labels:
 def dissolve_cells(X: Matrix, labels: Labels, k: int) -> Labels:
     """Dissolve cells where that lowers the SSE; their numbers are then unused.
 
-    No number of `X` exceeds 1 in magnitude. See `shoal.partition.dissolve`.
+    No number of `X` exceeds 1 in magnitude. See `shoal.methods.dissolve`.
     """
     return _as_labels(_kernels.dissolve_cells(X, labels, k, _current().threads))
 

@@ -1,7 +1,7 @@
 """Privacy models for confidential columns, beyond k-anonymity: one model per file, and the registry.
 
 Every model can be recounted from classes and values alone (`measure`), and adds a veto to the search for a low loss.
-`shoal.cells.enforce` makes partitions that satisfy the models.
+`shoal.constraints.enforce` makes partitions that satisfy the models.
 """
 
 from shoal.models.codes import Codes, encode

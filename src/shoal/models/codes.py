@@ -84,7 +84,7 @@ def encode(column: "pa.Array | pa.ChunkedArray", *, ordered: bool, categories: S
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from shoal.table.clean import nulled
+    from shoal.sources.clean import nulled
 
     values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(values, pa.ChunkedArray):  # a column without chunks stays one

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shoal.distribution import install
 from shoal.errors import ParameterError
-from shoal.extras import install
 from shoal.files import replacing
 from shoal.typing import Matrix
 

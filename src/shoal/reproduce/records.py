@@ -10,8 +10,8 @@ import click
 from shoal import datasets
 from shoal.arrays import standardize
 from shoal.errors import ParameterError
-from shoal.metrics import loss
-from shoal.partition import partition
+from shoal.measures import loss
+from shoal.methods import partition
 from shoal.reproduce.claims import Claim, as_text, untested
 from shoal.reproduce.data_and_results import save
 from shoal.reproduce.tfrp.printed import TABLE_2
@@ -130,6 +130,6 @@ def _timed(X: Matrix, k: int, method: str, seed: int, **options: Any) -> tuple[f
 
 
 def _bound(X: Matrix, k: int) -> float:
-    from shoal.metrics.bound import lower_bound
+    from shoal.measures.bound import lower_bound
 
     return lower_bound(X, k, effort="strong").il

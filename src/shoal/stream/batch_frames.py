@@ -7,8 +7,8 @@ import pyarrow as pa
 from narwhals import dependencies
 
 from shoal.errors import ParameterError
-from shoal.table.clean import publishable
-from shoal.table.frames import Back, from_frame
+from shoal.sources.clean import publishable
+from shoal.sources.frames import Back, from_frame
 
 __all__ = ["Back", "as_arrow"]
 

@@ -25,8 +25,8 @@ from shoal.kernels import Departures, Window
 from shoal.stream import state
 from shoal.stream.batch_frames import Back, as_arrow
 from shoal.stream.clock import Clock
+from shoal.stream.contiguous import floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.keys import MISSING, Keys, keys_of, tags_of
-from shoal.stream.pieces import floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.quasi_identifiers import Encoded, Ordinal
 from shoal.stream.rules import Rules, as_rules, refuse_unknown
 from shoal.stream.stream_columns import Layout

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.columns.prepare import as_seen
-from shoal.stream.pieces import whole
-from shoal.table.clean import nulled
-from shoal.table.nested import text_of_json
+from shoal.sources.clean import nulled
+from shoal.sources.nested import text_of_json
+from shoal.stream.contiguous import whole
 
 Keys = NDArray[np.uint64]
 

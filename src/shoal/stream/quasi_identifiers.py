@@ -16,8 +16,8 @@ from shoal import kernels
 from shoal.columns.prepare import CAST_ERRORS
 from shoal.columns.schema import Kind, natural_kind
 from shoal.errors import SchemaError
+from shoal.stream.contiguous import as_array, floats_of, is_plain
 from shoal.stream.keys import MISSING, Keys, keys_of
-from shoal.stream.pieces import as_array, floats_of, is_plain
 from shoal.stream.rules import Rules
 from shoal.typing import Labels, Vector
 

@@ -10,8 +10,8 @@ from shoal import kernels
 from shoal.columns.prepare import CAST_ERRORS
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
+from shoal.stream.contiguous import no_rows
 from shoal.stream.keys import Keys, tags_of
-from shoal.stream.pieces import no_rows
 from shoal.stream.quasi_identifiers import Date, Encoded, Ordinal, Quasi, as_quasi, indicator
 from shoal.stream.rules import Rules
 from shoal.stream.unit_ranges import Ranges

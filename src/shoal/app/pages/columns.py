@@ -19,12 +19,12 @@ from shoal.app.draft import (
     with_roles,
 )
 from shoal.app.pages.common import Form, digits, render_step, work_of
-from shoal.app.works import Work
-from shoal.columns.findings import is_accepted
-from shoal.columns.findings.finding import Finding, Remedy
+from shoal.app.projects import Work
 from shoal.columns.schema import Aggregation, Kind, Role
 from shoal.errors import ParameterError
-from shoal.report.sentences import kind_in_words
+from shoal.findings import is_accepted
+from shoal.findings.finding import Finding, Remedy
+from shoal.output.report.sentences import kind_in_words
 
 ROLES = {
     Role.IDENTIFIER: "Leave out",

@@ -17,10 +17,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from shoal.app.draft import Draft
 from shoal.app.messages import message_of
 from shoal.app.places import Places
+from shoal.app.projects import StaleError, Work, Works
 from shoal.app.security import Keys
-from shoal.app.works import StaleError, Work, Works
 from shoal.errors import ParameterError, ShoalError
-from shoal.report.formatting import counted, lost, percent, shown
+from shoal.output.report.formatting import counted, lost, percent, shown
 
 STEPS = {
     "file": "File",

@@ -11,8 +11,8 @@ from shoal.app.pages.common import Form, back_to, parts_of, render_step, work_of
 from shoal.columns.schema import Kind
 from shoal.errors import FileError
 from shoal.job import Input
-from shoal.report.sentences import kind_in_words
-from shoal.table import format_of
+from shoal.output.report.sentences import kind_in_words
+from shoal.sources import format_of
 from shoal.typing import holds
 
 _LABELS = {

@@ -9,9 +9,9 @@ from starlette.responses import Response
 from shoal.app.draft import HELPERS, Draft, undecided, with_helper
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.errors import ParameterError
+from shoal.methods import ALGORITHMS
 from shoal.models import MODELS
 from shoal.models.serialization import accepts, as_model, settings_in, settings_of
-from shoal.partition import ALGORITHMS
 
 _HINTS = {
     "t-closeness": "In every group the values are spread almost as in the whole table. Try 0.2; smaller is stricter.",

@@ -9,12 +9,12 @@ from starlette.responses import FileResponse, Response
 from shoal.app.draft import Draft, undecided, with_output, with_reading, with_remedy
 from shoal.app.pages.columns import finding_of, is_settled, remedy_in_words
 from shoal.app.pages.common import Form, digits, render_step, work_of
+from shoal.app.projects import Work
 from shoal.app.runs import Run
 from shoal.app.security import report_policy
-from shoal.app.works import Work
-from shoal.columns.findings import Finding
 from shoal.errors import FileError, ParameterError
-from shoal.table import FORMATS, format_of, output_format_of
+from shoal.findings import Finding
+from shoal.sources import FORMATS, format_of, output_format_of
 
 _SEED_BITS = 63
 
@@ -110,7 +110,7 @@ def open_questions(run: Run | None, draft: Draft) -> list[tuple[int, Finding]]:
 
 def report(request: Request) -> Response:
     """Send the internal report for the frame that embeds it."""
-    from shoal.report.html import script_hash  # not before: the server starts without
+    from shoal.output.report.html import script_hash  # not before: the server starts without
 
     work = work_of(request)
     path = file_of(work, _done(work, request.path_params["number"]), "internal report")

@@ -10,9 +10,9 @@ from shoal import datasets
 from shoal.app.draft import Draft
 from shoal.app.pages.common import Form, parts_of, render
 from shoal.app.places import Places
-from shoal.app.works import Work, Works
+from shoal.app.projects import Work, Works
 from shoal.errors import FileError
-from shoal.table import format_of, formats_in_words
+from shoal.sources import format_of, formats_in_words
 
 _SAMPLE = "office"
 

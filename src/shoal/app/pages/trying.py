@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from shoal.app.draft import Draft
 from shoal.app.pages.common import Form, render_step, work_of
+from shoal.app.projects import Work, key_of
 from shoal.app.runs import Run
-from shoal.app.works import Work, key_of
 from shoal.errors import ParameterError
-from shoal.partition import ALGORITHMS
+from shoal.methods import ALGORITHMS
 
 if TYPE_CHECKING:
     from shoal.comparison import Comparison

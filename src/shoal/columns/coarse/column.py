@@ -14,7 +14,7 @@ from shoal.columns.hierarchy.tree import leaf_texts
 from shoal.columns.prepare import categories_in_order
 from shoal.columns.schema import Aggregation, Column, Kind
 from shoal.errors import ParameterError
-from shoal.table.clean import nulled
+from shoal.sources.clean import nulled
 
 Coarse = Ranges | Sets
 

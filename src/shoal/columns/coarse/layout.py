@@ -17,7 +17,7 @@ from shoal.columns.coarse.missing import OR_MISSING
 from shoal.columns.coarse.ranges import Ranges
 from shoal.columns.schema import Column, Schema
 from shoal.errors import ParameterError, SchemaError
-from shoal.table.clean import has_column, nulled
+from shoal.sources.clean import has_column, nulled
 
 _ENDS = ("low", "high")
 _PARTS = (*_ENDS, "missing")

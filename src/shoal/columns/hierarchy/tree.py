@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.columns.prepare import decoded
 from shoal.errors import SchemaError
-from shoal.table.clean import nulled
+from shoal.sources.clean import nulled
 from shoal.typing import Labels
 
 Nodes = NDArray[np.int32]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.arrays import standardize
-from shoal.metrics import loss
-from shoal.partition import partition
+from shoal.measures import loss
+from shoal.methods import partition
 from shoal.reproduce.data_and_results import Source, timed
 from shoal.reproduce.fmdav.switches import numpy_mdav
 from shoal.typing import Labels, Matrix

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from shoal.batches.planning import Arrivals
-from shoal.batches.planning.formulas import CRITICAL_HEAD_START, critical_share, earliest, optimal_share
+from shoal.incremental.planning import Arrivals
+from shoal.incremental.planning.formulas import CRITICAL_HEAD_START, critical_share, earliest, optimal_share
 from shoal.reproduce.incremental.variant_runs import Result
 
 COLOURS = {

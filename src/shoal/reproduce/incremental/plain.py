@@ -80,7 +80,7 @@ PLAIN: dict[str, Callable[[Matrix, Labels, int], Labels]] = {
     "split-mid": split_mid,
     "split-end": split_end,
 }
-"""The variants of the thesis by their names in `shoal.batches.join`."""
+"""The variants of the thesis by their names in `shoal.incremental.join`."""
 
 
 def _centroids(X: Matrix, base: Labels) -> Matrix:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from shoal.partition import partition
+from shoal.methods import partition
 from shoal.reproduce.data_and_results import timed
 from shoal.reproduce.fmdav.switches import numpy_mdav
 from shoal.reproduce.incremental.variant_runs import Problem

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shoal.arrays import standardize
-from shoal.batches import join
-from shoal.metrics import loss
-from shoal.partition import partition
+from shoal.incremental import join
+from shoal.measures import loss
+from shoal.methods import partition
 from shoal.reproduce.data_and_results import one_thread, timed
 from shoal.reproduce.fmdav.switches import numpy_mdav
 from shoal.reproduce.incremental.plain import PLAIN

@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import datasets
+from shoal.aggregate import Cells, RandomAggregation, aggregate
 from shoal.attacks.differential import WITHIN, differential
-from shoal.cells.aggregate import Cells, RandomAggregation, aggregate
 from shoal.columns.schema import Roles, Schema
-from shoal.metrics.linkage import linkage
-from shoal.metrics.loss import loss
-from shoal.partition import partition
+from shoal.measures.linkage import linkage
+from shoal.measures.loss import loss
+from shoal.methods import partition
 from shoal.reproduce.claims import as_text
 from shoal.reproduce.data_and_results import Missing, data_folder, drawn, make_folder, save
 from shoal.reproduce.random.claims import claims

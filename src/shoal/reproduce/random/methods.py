@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.partition.topdown import parts
+from shoal.methods.topdown import parts
 from shoal.typing import Labels, Matrix, Seed
 
 Cut = Callable[[Matrix, int, np.random.Generator], list[Labels]]

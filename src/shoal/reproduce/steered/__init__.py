@@ -16,12 +16,12 @@ import click
 import numpy as np
 
 from shoal import datasets
-from shoal.cells.bucket_steering import bucket_attribute, n_buckets
-from shoal.cells.enforce import enforce
-from shoal.metrics import loss
+from shoal.constraints.bucket_steering import bucket_attribute, n_buckets
+from shoal.constraints.enforce import enforce
+from shoal.measures import loss
+from shoal.methods import partition
+from shoal.methods.steer import steer
 from shoal.models import Codes, ModelOnColumn, TCloseness, encode
-from shoal.partition import partition
-from shoal.partition.steer import steer
 from shoal.reproduce.claims import as_text
 from shoal.reproduce.data_and_results import drawn, make_folder, save
 from shoal.reproduce.steered.baselines import BASELINES

@@ -15,9 +15,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.cells.bucket_steering import n_buckets
+from shoal.constraints.bucket_steering import n_buckets
+from shoal.methods import partition
 from shoal.models import Codes
-from shoal.partition import partition
 from shoal.typing import Labels, Matrix, Vector
 
 Start = Callable[[int, Labels], Labels]

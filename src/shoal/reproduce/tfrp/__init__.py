@@ -16,8 +16,8 @@ import numpy as np
 from shoal import datasets
 from shoal.arrays import standardize
 from shoal.datasets import Dataset
-from shoal.metrics import loss
-from shoal.partition import partition
+from shoal.measures import loss
+from shoal.methods import partition
 from shoal.reproduce.claims import as_text
 from shoal.reproduce.data_and_results import Missing, drawn, make_folder, save, timed
 from shoal.reproduce.tfrp.claims import claims, in_text

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.datasets import Dataset
-from shoal.extras import install
+from shoal.distribution import install
 from shoal.reproduce.data_and_results import Missing
 from shoal.typing import Matrix
 

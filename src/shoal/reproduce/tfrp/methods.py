@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from shoal import kernels
-from shoal.metrics import loss
-from shoal.partition import ALGORITHMS
-from shoal.partition.dissolve import dissolve
+from shoal.measures import loss
+from shoal.methods import ALGORITHMS
+from shoal.methods.dissolve import dissolve
 from shoal.reproduce.data_and_results import one_thread, timed
 from shoal.reproduce.tfrp.plain import PLAIN, phase_two
 from shoal.typing import Labels, Matrix

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from shoal.errors import FileError
-from shoal.file_locks import lock, locked_folders, sweep
+from shoal.files.locks import lock, locked_folders, sweep
 from shoal.stream import Stream
 
 STATE, LOCK = "stream.state", "stream.lock"

@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.stream import Stream, Summary
+from shoal.stream.contiguous import as_array, one_batch
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
-from shoal.stream.pieces import as_array, one_batch
 from shoal.stream.pipe.checkpoint import Checkpoint
 from shoal.stream.pipe.ends import Ends
 from shoal.stream.pipe.lines import LINE, Bad, Form, LineReason, Read, Reader, Reading, Writer

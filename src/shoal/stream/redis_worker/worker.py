@@ -17,9 +17,9 @@ from redis.crc import key_slot
 
 from shoal.errors import InputError, OutageError, ParameterError, ShoalError
 from shoal.stream import Stream
+from shoal.stream.contiguous import as_binary, one_batch
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
-from shoal.stream.pieces import as_binary, one_batch
 from shoal.stream.pipe.lines import Bad, Form, LineReason, Read, Reader, Reading, Writer
 from shoal.stream.pipe.loop import LONGEST
 from shoal.stream.redis_worker import scripts

@@ -1,0 +1,1 @@
+"""Auditing: published tables checked against what they promise, and against the originals."""

@@ -1,0 +1,1 @@
+"""Engines: releases of more records than fit into memory, on one machine or on a cluster."""

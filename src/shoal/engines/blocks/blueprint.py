@@ -1,0 +1,227 @@
+"""Blueprint: everything that is fixed before records are sent to blocks, from one pass over all of them.
+
+    batches -> Summary.of, Summary.merged -> Blueprint.of
+
+It is small (statistics, a sample and trees of cuts), can be pickled, and is all that a stage needs to know about the
+rest of the table.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.arrays import as_cell_size
+from shoal.columns.distribution import Distributions
+from shoal.columns.prepare import refuse_missing, refuse_without_effect
+from shoal.columns.schema import Schema
+from shoal.constraints.strata import refuse_small_strata, strata_in_words
+from shoal.engines.blocks.block_records import carried, plain_schema, travelling
+from shoal.engines.blocks.forest import Forest, join_neighbours
+from shoal.engines.blocks.sample import SAMPLE, Sample
+from shoal.engines.blocks.statistics import Statistics, Strata
+from shoal.errors import ParameterError
+from shoal.findings import Finding, ask
+from shoal.job import Job
+from shoal.job.checks import column_findings, survey_weights
+from shoal.models.table_columns import refuse_impossible_in_whole
+from shoal.space.space import Space
+from shoal.typing import Labels, Matrix
+
+BLOCK_RECORDS = 1 << 17
+BLOCK_NUMBERS = 1 << 22
+BLOCK_BYTES = 1 << 28
+"""Largest block, in records, in coordinates and in bytes of its values. It does not depend on memory, threads or
+engine: the release does not either."""
+
+CUTS = ((0, 0.5), (1, 0.36), (2, 0.64))
+"""Cuts of the first blocks and of those of each border round: across which direction the first one goes, and the share
+below each. No two forests cut in the same places (benchmarks/bench_disk.py)."""
+
+BORDER_ROUNDS = len(CUTS) - 1
+"""How often cells at the borders of blocks are refined in blocks that are cut elsewhere."""
+
+TOO_LARGE = 2
+"""Leaves that are more than this many times the block size are cut further."""
+
+DEEPER = 8
+"""Number of times that leaves are cut further, at most."""
+
+
+class Summary(NamedTuple):
+    """What is kept of the records after the first pass: statistics and a sample."""
+
+    statistics: Statistics
+    sample: Sample
+
+    @staticmethod
+    def of(
+        batch: pa.Table,
+        schema: Schema,
+        seed: int,
+        first_record: int | None = None,
+        sample_size: int = SAMPLE,
+        highest_key: int = 2**64 - 1,
+    ) -> "Summary":
+        """Summarize a batch, as it was read; raise on values that cannot be used.
+
+        Records with sampling keys above `highest_key` are known not to be in the sample of the whole.
+        """
+        records = travelling(batch, schema, first_record)
+        survey_weights(records, schema, first_record)
+        names = [name for name in carried(schema) if name in schema.quasi_names]
+        return Summary(Statistics.of(batch, records, schema), Sample.of(records, names, seed, sample_size, highest_key))
+
+    @staticmethod
+    def merged(parts: Sequence["Summary"]) -> "Summary":
+        """Summarize several parts of the table together; their order does not matter."""
+        return Summary(
+            Statistics.merged(part.statistics for part in parts), Sample.merged([part.sample for part in parts])
+        )
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """The space, the strata, the distributions and the cuts of the whole table.
+
+    Attributes
+    ----------
+    job : Job
+        The settings, with a seed.
+    schema : Schema
+        The columns as they travel, with explicit orders.
+    n_records, n_bytes : int
+        Number of records of the table, and their size in memory.
+    space : Space
+        The space of the whole table.
+    strata : Strata
+        The strata and their sizes.
+    whole : mapping of str to Distribution
+        Counted columns of the whole table.
+    size : int
+        Number of records that a block should have at most.
+    forests : tuple of Forest
+        The cuts of the blocks, and those of the blocks of each border round.
+    scattered : dict of int to int
+        Leaves of the first forest whose records are nearly all equal, and the number of parts that each is split into;
+        their leaves follow those of the forest.
+    findings : tuple of Finding
+        What was found about columns in the sample; accepted, or in no need of an answer.
+    """
+
+    job: Job
+    schema: Schema
+    n_records: int
+    n_bytes: int
+    space: Space
+    statistics: Statistics
+    strata: Strata
+    whole: Distributions
+    size: int
+    forests: tuple[Forest, ...]
+    findings: tuple[Finding, ...]
+    scattered: dict[int, int] = field(default_factory=dict)
+
+    @staticmethod
+    def of(job: Job, schema: Schema, summary: Summary, *, is_csv: bool = False, size: int | None = None) -> "Blueprint":
+        """Fix everything, or raise if the job cannot be done.
+
+        Parameters
+        ----------
+        job : Job
+            With a seed; checked by `shoal.job.checks.check_job` and `shoal.engines.blocks.limits.check_limits`.
+        schema : Schema
+            As for `Summary.of`.
+        summary : Summary
+            Of all records.
+        is_csv : bool
+            Whether the records were read from text.
+        size : int, optional
+            Block size; by default that of `block_size`.
+        """
+        statistics, sample = summary
+        if statistics.n_records == 0:
+            raise ParameterError("The table has no records, so there is nothing to release.")
+        as_cell_size(job.k, statistics.n_records)
+        if job.missing == "error":
+            refuse_missing(statistics.missing, statistics.n_records, schema)
+        refuse_without_effect(statistics.named)
+        schema = statistics.settled(plain_schema(schema))
+        strata = Strata.of(statistics)
+        refuse_small_strata(strata.sizes, strata_in_words(schema), job.k)
+        findings = column_findings(schema, sample.repeated(), is_csv)
+        ask(findings, job.accept)
+        whole = statistics.distributions(schema)
+        refuse_impossible_in_whole(job.models, schema, whole, statistics.n_records)
+        space = statistics.space(schema, job.scaling)
+        size = size or block_size(sum(axis.n_dims for axis in space.axes), job.k, statistics.bytes_of_record)
+        points, codes = space.encode(sample.records), strata.codes(sample.records, schema)
+        forests = tuple(
+            Forest.grown(points, sample.counts.astype(np.float64), codes, strata.sizes, size, first, share)
+            for first, share in CUTS
+        )
+        return Blueprint(
+            job=job,
+            schema=schema,
+            n_records=statistics.n_records,
+            n_bytes=statistics.n_bytes,
+            space=space,
+            statistics=statistics,
+            strata=strata,
+            whole=whole,
+            size=size,
+            forests=forests,
+            findings=tuple(findings),
+        )
+
+    @property
+    def least(self) -> int:
+        """Smallest block: leaves with fewer records are joined with their neighbours."""
+        return max(8 * self.job.k, self.size // 16)
+
+    def points(self, records: pa.Table) -> Matrix:
+        """Return the points of records in the space, shape (n_records, n_dims)."""
+        return self.space.encode(records)
+
+    def assign(self, records: pa.Table) -> Labels:
+        """Return the leaf of each record in the first forest, shape (n_records,)."""
+        return self.forests[0].assign(self.points(records), self.strata.codes(records, self.schema))
+
+    def n_leaves(self, stage: int = 0) -> int:
+        """Return the number of leaves of a forest, with those of `scattered` after it."""
+        return self.forests[stage].n_leaves + (sum(self.scattered.values()) if stage == 0 else 0)
+
+    def blocks(self, counts: Labels, stage: int = 0) -> Labels:
+        """Return the block of each leaf of a forest, from the number of records in each; see `Forest.blocks`."""
+        forest = self.forests[stage]
+        found = forest.blocks(counts[: forest.n_leaves], self.least)
+        for begin, n_parts in self._scattered_leaves() if stage == 0 else ():
+            parts = join_neighbours(counts[begin : begin + n_parts], self.least) + found.max(initial=-1) + 1
+            found = np.concatenate([found, np.where(counts[begin : begin + n_parts] > 0, parts, -1)])
+        return found
+
+    def _scattered_leaves(self) -> Iterator[tuple[int, int]]:
+        begin = self.forests[0].n_leaves
+        for n_parts in self.scattered.values():
+            yield begin, n_parts
+            begin += n_parts
+
+    def deepened(self, leaf: int, sample: Sample, n_records: int) -> "Blueprint":
+        """Return the blueprint with a leaf of the first forest cut further, by a sample of its records.
+
+        If all sampled records are at the same point, this blueprint is returned.
+        """
+        weights = sample.counts * (n_records / sample.counts.sum())
+        deeper = self.forests[0].deepened(leaf, self.points(sample.records), weights, self.size)
+        return self if deeper is self.forests[0] else replace(self, forests=(deeper, *self.forests[1:]))
+
+    def scattering(self, leaf: int, n_parts: int) -> "Blueprint":
+        """Return the blueprint with a leaf of equal records split into parts, whose leaves are the last ones."""
+        return replace(self, scattered={**self.scattered, leaf: n_parts})
+
+
+def block_size(n_dims: int, k: int, bytes_of_record: int) -> int:
+    """Return the number of records that a block should have at most."""
+    return max(min(BLOCK_RECORDS, BLOCK_NUMBERS // n_dims, BLOCK_BYTES // max(bytes_of_record, 1)), 64 * k)

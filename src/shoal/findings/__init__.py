@@ -1,0 +1,135 @@
+"""Findings: how a column may have been misread, checked before a release is made.
+
+A finding is a function of a `ColumnView` and a line in `FINDINGS`; `shoal inspect` shows them all, and `anonymize`
+refuses those whose likely reading would publish values of single persons or averages of codes.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+from shoal.errors import ParameterError, SchemaError, did_you_mean
+from shoal.findings.column_view import ColumnView, Description
+from shoal.findings.finding import Dialect, Finding, Remedy
+from shoal.findings.labelled import labelled_values
+from shoal.findings.mixed import mixed_types
+from shoal.findings.numbers import codes, dates_as_numbers, missing_codes, thousands_as_decimals
+from shoal.findings.shares import constant, mostly_missing
+from shoal.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants
+
+__all__ = [
+    "FINDINGS",
+    "SINGLE_VALUES",
+    "ColumnView",
+    "Description",
+    "Dialect",
+    "Finding",
+    "QuestionError",
+    "Remedy",
+    "ask",
+    "check_accepted",
+    "findings_of",
+    "is_accepted",
+]
+
+FINDINGS: dict[str, Callable[[ColumnView], Finding | None]] = {
+    "mixed-types": mixed_types,
+    "numbers-as-text": numbers_as_text,
+    "dates-as-text": dates_as_text,
+    "near-unique-text": near_unique_text,
+    "spelling-variants": spelling_variants,
+    "labelled-values": labelled_values,
+    "codes": codes,
+    "dates-as-numbers": dates_as_numbers,
+    "thousands-as-decimals": thousands_as_decimals,
+    "missing-code": missing_codes,
+    "mostly-missing": mostly_missing,
+    "constant": constant,
+}
+"""The checks, by the name under which a finding can be accepted."""
+
+SINGLE_VALUES = "single-record-values"
+"""Found only after cells are made: a published category that a single record of the table has."""
+
+_EXPLAINS = {
+    "mixed-types": {"numbers-as-text", "dates-as-text", "near-unique-text", "spelling-variants"},
+    "numbers-as-text": {"near-unique-text", "spelling-variants"},
+    "dates-as-text": {"near-unique-text", "spelling-variants"},
+    "labelled-values": {"codes", "missing-code"},
+    "constant": {"codes", "spelling-variants"},
+}
+"""A finding of the first name makes those of the second redundant."""
+
+
+class QuestionError(SchemaError):
+    """Findings that have to be settled before a release is made.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    """
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__(self.told("argument"))
+
+    def told(self, dialect: Dialect) -> str:
+        """Return the message in the terms of the command line, a job or Python."""
+        names = list(dict.fromkeys(finding.name for finding in self.findings))
+        accepting = {
+            "option": " ".join(f"--accept {name}" for name in names),
+            "key": f"accept = {json.dumps(names)}",
+            "argument": f"accept={json.dumps(names)}",
+        }
+        told = ""
+        for place, finding in enumerate(self.findings[:_SHOWN]):
+            is_new = finding.why not in (other.why for other in self.findings[:place])
+            told += f"Column {finding.column!r}: {finding.what}. {f'{finding.why}. ' if is_new else ''}"
+            told += f"Settle it by {finding.ways(dialect)}. "
+        more = f"{len(self.findings) - _SHOWN} more columns have open findings. " if len(self.findings) > _SHOWN else ""
+        return (
+            f"{told}{more}Nothing was released. To release it as it is, accept what was found: {accepting[dialect]}. "
+            "`shoal inspect FILE` shows all findings, and with --show-values the values that they are about."
+        )
+
+
+_SHOWN = 3
+
+
+def findings_of(view: ColumnView) -> list[Finding]:
+    """Return the findings of a column.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> walls = ColumnView("walls", pa.chunked_array([[1, 2, 3, 4, 5] * 10]))
+    >>> [found.name for found in findings_of(walls)]
+    ['codes']
+    """
+    found = {name: finding for name, look in FINDINGS.items() if (finding := look(view)) is not None}
+    explained = {other for name in found for other in _EXPLAINS.get(name, ())}
+    return [finding for name, finding in found.items() if name not in explained]
+
+
+def check_accepted(accept: Iterable[str], columns: Sequence[str]) -> None:
+    """Refuse names that are not findings, and findings of columns that do not exist."""
+    known = [*FINDINGS, SINGLE_VALUES]
+    for entry in accept:
+        column, _, name = entry.rpartition("=")
+        if column and column not in columns:
+            hint = did_you_mean(column, known=columns)
+            raise SchemaError(f"A finding of column {column!r} is accepted, which is not in the table.{hint}")
+        if name not in known:
+            hint = did_you_mean(name, known=known)
+            raise ParameterError(f"There is no finding {name!r} to accept.{hint} Findings: {', '.join(known)}.")
+
+
+def is_accepted(finding: Finding, accept: Iterable[str]) -> bool:
+    """Return whether a finding is accepted, for all columns or for its column."""
+    return any(entry in (finding.name, f"{finding.column}={finding.name}") for entry in accept)
+
+
+def ask(findings: Iterable[Finding], accept: Sequence[str]) -> None:
+    """Raise `QuestionError` if a finding is open."""
+    waiting = [finding for finding in findings if finding.question and not is_accepted(finding, accept)]
+    if waiting:
+        raise QuestionError(waiting)

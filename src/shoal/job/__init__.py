@@ -1,0 +1,351 @@
+"""Job: the settings of one release. The Python call, the command line, the estimator and the job file all build one.
+
+A job is immutable. Unknown keys are errors that suggest the nearest known key.
+"""
+
+import math
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import tomli_w
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
+from pydantic_core import PydanticCustomError
+
+from shoal.columns.prepare import Missing
+from shoal.columns.schema import ColumnSettings, Number, Roles, Settings, Whole, validated
+from shoal.errors import FileError, ParameterError
+from shoal.models import MODELS, Model
+from shoal.models.serialization import as_model, settings_of
+from shoal.sources import databases_in_words, formats_in_words
+from shoal.sources.databases import check_address
+from shoal.space.axes import Scaling
+
+Order = Literal["shuffle", "keep"]
+"""Order of the records written: by a hash of the published values, or that of the input."""
+
+IntervalForm = Literal["text", "columns", "struct"]
+"""How intervals are published: as text, in two columns NAME.low and NAME.high, or as a struct of Parquet or Arrow."""
+
+Objective = Literal["sse", "ncp"]
+"""What cells are made for: low squared distances, or a low certainty penalty (`shoal.constraints.ncp_cells`)."""
+
+Rho = Annotated[Number, BeforeValidator(lambda given: 1.0 if given == "song" else given)]
+"""Strength of random aggregation, from 0 to 1. ``song``, the form of Song et al., is equal to 1 in distribution."""
+
+
+def _steering(weight: float) -> float:
+    if weight == 0 or not math.isfinite(weight):
+        raise PydanticCustomError("weight", "it should be a finite number other than 0, which has no effect")
+    return weight
+
+
+Weight = Annotated[Number, AfterValidator(_steering)]
+"""Weight of a steering column: the distance between its values; negative to spread equal values."""
+
+
+def _plain(value: object) -> object:
+    """Return a value that a file can hold; NumPy scalars become Python numbers."""
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise PydanticCustomError("plain", "it should be a number, a text, true or false, or a list of such")
+
+
+Plain = Annotated[Any, BeforeValidator(_plain)]
+
+
+def _model(given: object) -> Model:
+    """Return a model, given as one or as plain values."""
+    try:
+        return as_model(given)
+    except ParameterError as error:
+        raise PydanticCustomError("model", "{said}", {"said": str(error).rstrip(".")}) from None
+
+
+AnyModel = Annotated[Any, BeforeValidator(_model), PlainSerializer(settings_of)]
+"""A privacy model; in a file, a table with the name of the model under ``model``."""
+
+
+def _in_order(models: tuple[Model, ...]) -> tuple[Model, ...]:
+    """Sort models in the order of the registry, since a command line does not preserve the order of its options."""
+    return tuple(sorted(models, key=lambda model: list(MODELS).index(model.name)))
+
+
+Models = Annotated[
+    tuple[AnyModel, ...],
+    BeforeValidator(lambda given: [given] if isinstance(given, Model) else given),
+    AfterValidator(_in_order),
+]
+"""Privacy models, in the order of the registry."""
+
+
+def _address(path: str) -> str:
+    try:
+        return check_address(path)
+    except ParameterError as error:
+        raise PydanticCustomError("address", "{said}", {"said": str(error).rstrip(".")}) from None
+
+
+Address = Annotated[str, AfterValidator(_address)]
+"""Path of a file or address of a database, which holds no password."""
+
+
+class FieldSettings(Settings):
+    """How the fields of one column of a CSV file are read."""
+
+    null_values: tuple[str, ...] | None = Field(None, description="texts that stand for a missing value")
+    decimal: str | None = Field(None, description="decimal point or comma")
+    thousands: str | None = Field(None, description="mark between thousands")
+    date_format: str | None = Field(None, description="format of dates, such as %d.%m.%Y")
+
+
+class Input(Settings):
+    """The file to read, and how. Settings left out are detected."""
+
+    path: Address = Field(description=f"{formats_in_words()} file, or {databases_in_words()} database")
+    delimiter: str | None = Field(None, description="between the fields of a CSV file")
+    encoding: str | None = Field(None, description="of a CSV file that is not UTF-8")
+    decimal: str | None = Field(None, description="decimal point or comma of a CSV file")
+    quote: str | None = Field(None, description="around fields of a CSV file that hold the delimiter")
+    null_values: tuple[str, ...] | None = Field(
+        None, description="texts of a CSV, Excel or NDJSON file that mean missing"
+    )
+    header: bool | None = Field(
+        None, description="the first line of a CSV file is a header though it looks like a record"
+    )
+    names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file or sheet without a header")
+    thousands: str | None = Field(None, description="mark between the thousands of numbers in a CSV file")
+    date_format: str | None = Field(None, description="format of dates in a CSV file, such as %d.%m.%Y")
+    fields: dict[str, FieldSettings] = Field({}, description="null_values, decimal, thousands, date_format of a column")
+    fill_keys: bool | None = Field(None, description="keys that some lines of an NDJSON file lack are missing values")
+    sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
+    header_row: Whole | None = Field(None, ge=1, description="row of a sheet that names the columns, as Excel counts")
+    catalog: str | None = Field(None, description="catalogue (.sas7bcat) with the labels of a SAS file")
+    format: str | None = Field(
+        None, description="of standard input (-), by extension: csv, csv.gz, ndjson, xlsx ..; detected by default"
+    )
+    max_unpacked_gb: Number | None = Field(
+        None, gt=0, description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default"
+    )
+    table: str | None = Field(None, description="table or view of a database, NAME or SCHEMA.NAME")
+    query: str | None = Field(None, description="SELECT statement for a database, in place of a table")
+
+    def reading(self) -> dict[str, Any]:
+        """Return the settings given for reading the file."""
+        given = self.model_dump(exclude={"path"}, exclude_none=True)
+        return given if self.fields else {key: value for key, value in given.items() if key != "fields"}
+
+
+BoundEffort = Literal["cheap", "strong"]
+"""Effort spent on a proven lower bound on the loss."""
+
+
+class Output(Settings):
+    """The files to write."""
+
+    path: Address = Field(description=f"{formats_in_words()} file for the release, or {databases_in_words()} database")
+    to_table: str | None = Field(None, description="new table of a database for the release, NAME or SCHEMA.NAME")
+    manifest: str | None = Field(None, description="JSON file for the internal manifest; by default beside the release")
+    to_format: str | None = Field(
+        None, description="of the release on standard output (-), by extension: csv, ndjson ..; by default as the input"
+    )
+    order: Order = Field("shuffle", description="of the records: shuffle, or keep that of the input, which can leak")
+    report: str | None = Field(None, description="HTML file for the report")
+    form: Literal["internal", "public"] = Field("internal", description="of the report")
+    json_file: str | None = Field(None, alias="json", description="JSON file for the report")
+    bound: BoundEffort | None = Field(None, description="in the report, what no release can lose less than: how hard")
+    title: str | None = Field(None, description="of the report")
+    author: str | None = Field(None, description="who answers for the release, in the report")
+    date: str | None = Field(
+        None, description="in the report; never taken from the clock, so that a job repeats exactly"
+    )
+
+    def said(self) -> dict[str, Any]:
+        """Return what was said about the report that stands on its first page."""
+        return {name: getattr(self, name) for name in ("title", "author", "date")}
+
+
+class RedisSettings(Settings):
+    """Where a worker reads and writes in Redis. A password comes from the environment."""
+
+    url: str = Field("redis://localhost:6379", description="where Redis is, without a password")
+    source: str = Field(alias="from", description="stream to read; each entry has a JSON object in its field data")
+    target: str = Field(alias="to", description="stream to write")
+    side: str | None = Field(None, description="stream for tuples that cannot be released; they are unprotected")
+    group: str = Field("shoal", description="consumer group; one worker at a time serves it")
+    batch: Whole = Field(1000, ge=1, description="entries of a step, at most")
+    lease: Number = Field(10.0, ge=0.05, description="seconds after which another worker takes the place of one")
+    patience: Number = Field(900.0, ge=0, description="seconds that an outage of Redis is waited out")
+    target_length: Whole | None = Field(None, alias="to_length", ge=1, description="trim the stream that is written")
+    side_length: Whole | None = Field(None, ge=1, description="trim the side stream to about this length")
+    trim_source: bool = Field(False, strict=True, description="remove entries from the source once they are committed")
+
+
+class StreamSettings(Settings):
+    """What makes a job one for `shoal stream` and `shoal worker`."""
+
+    delay: Whole | None = Field(
+        None, ge=1, description="number of tuples that may arrive after a tuple before it is released"
+    )
+    max_age: Number | None = Field(None, gt=0, description="maximum age of a tuple in seconds")
+    order_weight: Number = Field(0.0, ge=0, description="what one position counts in distance")
+    max_cell: Whole | None = Field(None, description="how large tuples that are close may make a cell")
+    ranges: dict[str, tuple[Plain, Plain]] = Field({}, description="lowest and highest value of columns")
+    adapt: Number = Field(0.0, ge=0, le=1, description="by what share learned ranges move")
+    on_error: Literal["fail", "side"] = Field("fail", description="what becomes of what cannot be used")
+    redis: RedisSettings | None = Field(None, description="where a worker reads and writes")
+
+
+class Late(Settings):
+    """How late records of a collection are assigned to existing cells; for `shoal collect` only."""
+
+    variant: str | None = Field(None, description="one of shoal.incremental.VARIANTS")
+    inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
+
+
+Engine = Literal["memory", "disk", "spark"]
+"""What makes a release: all records in memory, a part of them at a time, or a Spark cluster."""
+
+
+class Job(Settings):
+    """All settings of a release, without the data.
+
+    Examples
+    --------
+    >>> job = Job(k=10, roles=Roles(quasi_identifiers=("age", "zip"), identifiers=("name",)), seed=7)
+    >>> print(job.to_toml())
+    k = 10
+    seed = 7
+    <BLANKLINE>
+    [roles]
+    identifiers = [
+        "name",
+    ]
+    quasi_identifiers = [
+        "age",
+        "zip",
+    ]
+    <BLANKLINE>
+    >>> Job.from_toml(job.to_toml()) == job
+    True
+    """
+
+    k: Whole = Field(description="smallest cell size, at least 2")
+    method: str = Field("auto", description="partition algorithm")
+    objective: Objective = Field(
+        "sse",
+        description="what cells are made for: sse, near means; or ncp, narrow ranges, small sets and low ancestors",
+    )
+    scaling: Scaling = Field("zscore", description="what makes columns comparable: zscore, minmax or none")
+    missing: Missing = Field("error", description="what to do with missing quasi-identifiers: error or own-value")
+    rho: Rho | None = Field(
+        None, ge=0, le=1, description="random aggregation, 0 to 1 or song; above 0 the release is not k-anonymous"
+    )
+    truthful: bool = Field(
+        False, strict=True, description="publish only what is true of every record: intervals, sets, ancestors, periods"
+    )
+    intervals: IntervalForm = Field("text", description="how intervals are published: text, columns or struct")
+    seed: Whole | None = Field(None, ge=0, lt=2**63, description="repeats the release; by default a random one")
+    roles: Roles = Field(description="what each column is for")
+    columns: dict[str, ColumnSettings] = Field({}, description="settings of single columns")
+    accept: tuple[str, ...] = Field((), description="findings that are known and accepted: NAME, or COLUMN=NAME")
+    models: Models = Field((), description="what is promised about confidential columns, beyond k")
+    steer: dict[str, Weight] = Field(
+        {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"
+    )
+    options: dict[str, Plain] = Field({}, description="what the method itself takes")
+    engine: Engine | None = Field(
+        None,
+        description="memory, disk for tables larger than memory, or spark; by default memory, and disk with a limit",
+    )
+    memory: str | None = Field(None, description="how much memory the engine disk may use, such as 2GB")
+    late: Late | None = Field(None, description="how late records of a collection join")
+    input: Input | None = Field(None, description="the file to read")
+    output: Output | None = Field(None, description="the files to write")
+    stream: StreamSettings | None = Field(
+        None, description="for a stream: when a tuple is due, and from where to where"
+    )
+
+    @property
+    def chosen_engine(self) -> Engine:
+        """The engine that makes the release; a limit of memory chooses the engine disk."""
+        return self.engine or ("memory" if self.memory is None else "disk")
+
+    @property
+    def files(self) -> list[str]:
+        """The files that are read with the table: hierarchies, and a catalogue of labels."""
+        given = [settings.hierarchy for settings in self.columns.values()]
+        catalog = None if self.input is None else self.input.catalog
+        return [path for path in (*given, catalog) if path is not None and Path(path).is_file()]
+
+    @staticmethod
+    def of(**settings: Any) -> "Job":
+        """Return the job with these settings, or raise `ParameterError` naming the invalid ones."""
+        return validated(Job, settings)
+
+    @staticmethod
+    def from_toml(text: str) -> "Job":
+        """Return the job described by a TOML text."""
+        return validated(Job, content_of(text))
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "Job":
+        """Return the job in a file."""
+        return Job.from_toml(job_text(path))
+
+    def to_toml(self, *, with_seed: bool = True) -> str:
+        """Return the job as TOML for `shoal run`: only the settings that differ from the defaults."""
+        content = self.model_dump(by_alias=True, exclude_defaults=True)
+        if not with_seed:
+            content.pop("seed", None)
+        return tomli_w.dumps(_without_none(content))
+
+    def without_paths(self) -> "Job":
+        """Return the job as it may be published: without input and output, hierarchies by the names of their files."""
+        columns = {
+            name: settings.model_copy(update={"hierarchy": os.path.basename(settings.hierarchy)})
+            if settings.hierarchy is not None
+            else settings
+            for name, settings in self.columns.items()
+        }
+        return self.model_copy(update={"input": None, "output": None, "columns": columns})
+
+    def to_dict(self, *, with_seed: bool = True) -> dict[str, Any]:
+        """Return the job as plain values, for JSON."""
+        return self.model_dump(mode="json", by_alias=True, exclude=None if with_seed else {"seed"})
+
+
+def _without_none(value: Any) -> Any:
+    """Leave out None, which TOML cannot represent."""
+    if isinstance(value, dict):
+        return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
+    return [_without_none(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def job_text(path: str | os.PathLike[str], shown: str | None = None) -> str:
+    """Return the text of a job file; messages call it `shown`, by default its path."""
+    name = str(path) if shown is None else shown
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"The job file {name!r} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"The job file {name!r} is not UTF-8 text.") from None
+
+
+def content_of(text: str) -> dict[str, Any]:
+    """Return the content of a TOML text, or raise `ParameterError` saying where it is not valid."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ParameterError(f"The job is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ParameterError("The job cannot be read: its lists are nested too deeply.") from None
+    except ValueError:  # of int()
+        raise ParameterError("The job cannot be read: a number in it has too many digits.") from None

@@ -1,0 +1,158 @@
+"""Job checks: a job is validated against its table, once, before the partition."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.aggregate import check_random_aggregation
+from shoal.arrays import as_cell_size
+from shoal.columns.categories import coded
+from shoal.columns.coarse.completed import with_coarse_values
+from shoal.columns.coarse.layout import check_intervals
+from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
+from shoal.columns.schema import TRUE_AGGREGATES, Column, Kind, Schema, natural_kind
+from shoal.constraints.ncp_cells import check_objective
+from shoal.constraints.steering import check_steering, check_values
+from shoal.errors import ParameterError, SchemaError
+from shoal.findings import ColumnView, Finding, ask, check_accepted, findings_of
+from shoal.findings.metadata import described_schema, description_of
+from shoal.job import Job
+from shoal.models.table_columns import check_models
+from shoal.sources import Table, ValueLabels
+from shoal.typing import Vector
+
+
+class Prepared(NamedTuple):
+    """Schema, prepared records, survey weights and findings of a table."""
+
+    schema: Schema
+    original: pa.Table
+    weights: Vector | None
+    """Survey weights, if there are any."""
+    findings: list[Finding]
+    """Findings about the quasi-identifiers that are accepted or need no answer."""
+
+
+def prepared(job: Job, table: Table) -> Prepared:
+    """Prepare a table for the partition; raise on everything that can be checked before it."""
+    check_stream(job)
+    if job.chosen_engine != "memory":
+        raise ParameterError(
+            f'engine="{job.chosen_engine}" makes whole releases only, and this needs all records in memory. Leave out '
+            "the engine and its limit of memory."
+        )
+    if job.memory is not None:
+        raise ParameterError(
+            'A limit of memory applies to engine="disk", but engine="memory" is asked for. Leave one of them out.'
+        )
+    schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load, job.truthful)
+    check_job(job, schema)
+    as_cell_size(job.k, table.n_records)
+    needed = dict.fromkeys([*schema.needed, *(model.column for model in job.models), *job.steer])
+    given = table.load(list(needed))
+    original = prepare(given, schema, job.missing)
+    refuse_without_effect(n_with_named_values(given, original, schema))
+    original = coded(original, schema)
+    schema = with_coarse_values(schema, original, job.k)
+    check_values(original, schema, job.steer, job.missing)
+    weights = survey_weights(original, schema)
+    findings = column_findings(schema, original, table.has_fields, table.labels, table.mixed)
+    ask(findings, job.accept)
+    return Prepared(schema, original, weights, findings)
+
+
+def check_stream(job: Job) -> None:
+    """Raise if a job is one of a stream."""
+    if job.stream is not None:
+        raise ParameterError("The job has a table [stream], so it is one for `shoal stream` or `shoal worker`.")
+
+
+def check_late(job: Job) -> None:
+    """Raise if a job is one of a stream, or has settings for late records, where it is not that of a collection."""
+    check_stream(job)
+    if job.late is not None:
+        raise ParameterError(
+            "The job has settings for late records (late), which apply only to a collection. Remove them, or begin a "
+            "collection with the job: shoal collect begin."
+        )
+
+
+def check_job(job: Job, schema: Schema) -> None:
+    """Raise on settings that contradict each other or the columns, whatever the records are."""
+    check_accepted(job.accept, [column.name for column in schema.columns])
+    check_intervals(job.intervals, schema)
+    if job.rho and job.models:
+        raise ParameterError(
+            "Random aggregation (rho) cannot be combined with privacy models: every record gets different values, so "
+            "there are no equivalence classes for a model to apply to. Leave one of them out."
+        )
+    if job.rho:
+        check_random_aggregation(schema)
+    if job.output is not None and job.output.bound is not None:
+        check_bound(job, schema)
+    check_models(job.models, schema)
+    check_steering(job.steer, schema, job.models)
+    check_objective(job.objective, job.method, schema, job.models, job.steer, job.rho)
+
+
+def column_findings(
+    schema: Schema,
+    original: pa.Table,
+    has_fields: bool,
+    labels: ValueLabels | None = None,
+    mixed: Mapping[str, Mapping[str, int]] | None = None,
+) -> list[Finding]:
+    """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
+    found = []
+    for column in schema.quasi:
+        about = description_of(labels, column.name)
+        types = (mixed or {}).get(column.name, {})
+        view = ColumnView(column.name, original[column.name], has_fields, about, mixed=types)
+        found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]
+    return found
+
+
+def _is_settled(finding: Finding, column: Column) -> bool:
+    """Return whether the settings of a column resolve a finding."""
+    if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
+        return column.settings.kind is not None or pa.types.is_dictionary(column.type)
+    if finding.name in ("codes", "dates-as-numbers", "labelled-values"):
+        return column.settings.kind is not None or column.settings.aggregate in TRUE_AGGREGATES  # nothing is averaged
+    return finding.name == "near-unique-text" and column.aggregate == "withhold"
+
+
+def check_bound(job: Job, schema: Schema) -> None:
+    """Raise if a bound on the loss is requested where none has been proven."""
+    nominal = [column.name for column in schema.quasi if column.kind is Kind.NOMINAL]
+    why = {
+        f"nominal columns are among the quasi-identifiers: {', '.join(map(repr, nominal))}": bool(nominal),
+        "columns that households share are grouped differently from the rest": schema.roles.household is not None,
+        "random aggregation does not publish means": bool(job.rho),
+        "what is published is true of every record, not close to it": any(column.is_true for column in schema.quasi),
+    }
+    for reason, holds in why.items():
+        if holds:
+            raise ParameterError(
+                "A bound on the loss is proven for groups that are published as means of numbers, ranks and dates, but "
+                f"{reason}. Leave the bound out."
+            )
+
+
+def survey_weights(table: pa.Table, schema: Schema, first_record: int | None = 0) -> Vector | None:
+    """Return the validated survey weights, or None if there are none; `first_record` as in `prepare`."""
+    name = schema.roles.weights
+    if name is None:
+        return None
+    column = schema[name]
+    if natural_kind(column.type) is not Kind.NUMERIC:
+        raise SchemaError(f"The survey weights in column {name!r} must be numbers; the column holds {column.type}.")
+    weights = np.asarray(table[name].cast(pa.float64(), safe=False).fill_null(np.nan))
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        where = "" if first_record is None else f", the first in record {first_record + bad.argmax()}"
+        raise SchemaError(
+            f"The survey weights in column {name!r} must be finite and not negative; {bad.sum():,} are not{where}."
+        )
+    return weights

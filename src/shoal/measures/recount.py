@@ -1,0 +1,469 @@
+"""Audit: recount every guarantee from the released table alone.
+
+An equivalence class is a set of records with the same published quasi-identifiers; missing counts as a value. The audit
+does not use cells or labels: it counts what an intruder sees, in releases of shoal and of any other tool.
+"""
+
+import warnings as python_warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.arrays import as_k
+from shoal.columns.coarse import form_of, read_coarse
+from shoal.columns.coarse.exposure import n_exposed
+from shoal.columns.coarse.layout import gathered
+from shoal.columns.distribution import Distribution, Distributions
+from shoal.columns.equivalence import class_ids, distinct_in_classes, identity_codes
+from shoal.columns.schema import Column, ColumnSettings, Role, Roles, Schema, as_names, as_settings
+from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
+from shoal.models import Codes, Model, Reached
+from shoal.models.model import worse
+from shoal.models.serialization import as_models
+from shoal.models.t_closeness import earth_movers_distance
+from shoal.models.table_columns import check_models, codes_of
+from shoal.sources import Table, read
+from shoal.typing import Labels
+
+
+class Columns(Protocol):
+    """The part of a table's interface that the audit uses."""
+
+    def __getitem__(self, name: str, /) -> pa.ChunkedArray:
+        """Return one column."""
+
+    def select(self, names: Any, /) -> pa.Table:
+        """Return some columns."""
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """What the classes of a table reveal about one confidential column, for the worst class.
+
+    Attributes
+    ----------
+    distinct : int
+        Smallest number of different values in a class: distinct l-diversity.
+    entropy : float
+        The exponential of the smallest entropy in a class: entropy l-diversity.
+    recursive : float
+        Largest ratio of one value to all others in a class, r1 / (r2 + ... + rm): the table has recursive
+        (c, 2)-diversity for every c above it. Infinite if a class has a single value.
+    t : float
+        Largest distance (EMD) between the values in a class and those in the table: t-closeness.
+    exact_mean_t : Fraction
+        Mean of that distance over the records.
+    """
+
+    distinct: int
+    entropy: float
+    recursive: float
+    t: float
+    exact_mean_t: Fraction
+
+    @property
+    def mean_t(self) -> float:
+        """Mean of that distance over the records: rounded once, so that it does not depend on their order."""
+        return float(self.exact_mean_t)
+
+    def or_worse(self, other: "Diversity") -> "Diversity":
+        """Return the worse of two in each measure."""
+        return Diversity(
+            min(self.distinct, other.distinct),
+            min(self.entropy, other.entropy),
+            max(self.recursive, other.recursive),
+            max(self.t, other.t),
+            max(self.exact_mean_t, other.exact_mean_t),
+        )
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Whether the intervals, sets, ancestors or periods of a column are true of every record that shows them.
+
+    Attributes
+    ----------
+    column : str
+    form : str
+        interval, set, ancestor or period.
+    n_values : int
+        Number of different published values.
+    n_false : int or None
+        Records whose own value is not within the published one; None if the originals are not at hand.
+    n_exposed : int or None
+        Records whose interval or period has an end at a step that fewer than k persons of the table share, or whose
+        ancestor has fewer than k below it; None for sets, and if the originals or k are not at hand.
+    """
+
+    column: str
+    form: str
+    n_values: int
+    n_false: int | None
+    n_exposed: int | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The recounted guarantees of a table.
+
+    Attributes
+    ----------
+    k : int or None
+        The k that was asked for.
+    n_records, n_classes : int
+        Number of records and of equivalence classes.
+    smallest : int
+        Size of the smallest class: the k that the table has.
+    sizes : dict of int to int
+        Number of classes of each size.
+    n_below : int
+        Number of records in classes smaller than `k`.
+    quasi_identifiers : tuple of str
+        The columns that define the classes.
+    subjects : int or None
+        Smallest number of different subjects in a class; None without a subject column.
+    subject_asked : bool
+        Whether k counts different subjects.
+    confidential : dict of str to Diversity
+        What the classes reveal about each confidential column.
+    models : tuple of Reached
+        The recount of each model, in the order given.
+    truth : tuple of Truth
+        The recount of each column that is published as intervals, sets, ancestors or periods.
+    withdrawn : str or None
+        Why k is not claimed, if it is not: a sentence or two for readers of the report.
+    """
+
+    k: int | None
+    n_records: int
+    n_classes: int
+    smallest: int
+    sizes: dict[int, int] = field(repr=False)
+    n_below: int
+    quasi_identifiers: tuple[str, ...]
+    subjects: int | None = None
+    subject_asked: bool = False
+    confidential: dict[str, Diversity] = field(default_factory=dict)
+    models: tuple[Reached, ...] = ()
+    truth: tuple[Truth, ...] = ()
+    withdrawn: str | None = field(default=None, repr=False)
+
+    @property
+    def holds(self) -> bool:
+        """Whether all guarantees asked for hold; False if k was withdrawn."""
+        return self.withdrawn is None and self.k_holds and not (self.broken or self.untrue or self.exposing)
+
+    @property
+    def k_holds(self) -> bool:
+        """Whether every class has k records and, if asked for, k subjects."""
+        enough = self.k is None or self.smallest >= self.k
+        return enough and not (self.subject_asked and self.k is not None and (self.subjects or 0) < self.k)
+
+    @property
+    def broken(self) -> tuple[Reached, ...]:
+        """The guaranteed models that are violated."""
+        return tuple(found for found in self.models if not found.kept)
+
+    @property
+    def untrue(self) -> tuple[Truth, ...]:
+        """The columns with values that are false for some record."""
+        return tuple(found for found in self.truth if found.n_false)
+
+    @property
+    def exposing(self) -> tuple[Truth, ...]:
+        """The columns with ends, or ancestors, that fewer than k persons share."""
+        return tuple(found for found in self.truth if found.n_exposed)
+
+    def require(self) -> None:
+        """Raise `GuaranteeError` unless the verdict holds, or k is not claimed."""
+        if self.withdrawn is not None:
+            return
+        if not self.k_holds:
+            raise GuaranteeError(
+                f"The recount found a class of {self.smallest} records where k={self.k} was asked for: "
+                f"{self.n_below:,} of {self.n_records:,} records are in classes that are too small"
+                + (f", and a class with {self.subjects} different subjects" if self.subject_asked else "")
+                + ". Nothing was released."
+            )
+        for found in self.broken:
+            raise GuaranteeError(
+                f"The recount found that {found.n_failing:,} of {found.n_classes:,} classes violate {found.model}: the "
+                f"worst has {found.model.unit} = {found.value:.4g}. Nothing was released."
+            )
+        for false in self.untrue:
+            raise GuaranteeError(
+                f"The recount found {false.n_false:,} of {self.n_records:,} records whose own value is not within the "
+                f"published {false.form} of column {false.column!r}. Nothing was released."
+            )
+        for shows in self.exposing:
+            raise GuaranteeError(
+                f"The recount found {shows.n_exposed:,} of {self.n_records:,} records whose published {shows.form} of "
+                f"column {shows.column!r} shows where fewer than {self.k} people are. Nothing was released."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain values, for JSON."""
+        return {
+            "holds": self.holds,
+            "withdrawn": self.withdrawn,
+            "k_asked": self.k,
+            "k_found": self.smallest,
+            "records": self.n_records,
+            "classes": self.n_classes,
+            "records_below_k": self.n_below,
+            "class_sizes": {str(size): count for size, count in self.sizes.items()},
+            "quasi_identifiers": list(self.quasi_identifiers),
+            "distinct_subjects": self.subjects if self.subject_asked else None,
+            "confidential": {
+                name: {
+                    "distinct_l": found.distinct,
+                    "entropy_l": found.entropy,
+                    "recursive_c": found.recursive if np.isfinite(found.recursive) else None,
+                    "t": found.t,
+                    "mean_t": found.mean_t,
+                }
+                for name, found in self.confidential.items()
+            },
+            "models": [found.to_dict() for found in self.models],
+            "truth": [asdict(found) for found in self.truth],
+        }
+
+
+def audit(
+    table: Any,
+    /,
+    *,
+    quasi_identifiers: Sequence[str] | str,
+    k: int | None = None,
+    confidential: Sequence[str] | str = (),
+    models: Sequence[Model] | Model = (),
+    subject: str | None = None,
+    columns: dict[str, Any] | None = None,
+    **reading: Any,
+) -> Verdict:
+    """Recount the guarantees of a published table.
+
+    Parameters
+    ----------
+    table : path or frame
+        Any table that `shoal.sources.read` accepts; from shoal or from another tool.
+    quasi_identifiers : sequence of str
+        The columns that an intruder may know.
+    k : int, optional
+        Minimum size of every class; without it the verdict only reports the sizes found.
+    confidential : sequence of str
+        Columns whose l-diversity and t-closeness are measured.
+    models : sequence of Model
+        Models that every class must satisfy, such as ``shoal.TCloseness("salary", t=0.1)``.
+    subject : str, optional
+        Column that identifies the person of each record: k then counts different persons, and models must also hold
+        with each person counted once for each value.
+    columns : dict of str to dict, optional
+        Settings of single columns; an ordinal confidential column needs its order here.
+    **reading
+        How to read a file; see `shoal.sources.read`.
+
+    Returns
+    -------
+    Verdict
+        `holds` is True if every class has k records and satisfies every model; `require` raises otherwise.
+
+    Raises
+    ------
+    SchemaError
+        If a column is not in the table, or the column of a model is not confidential.
+
+    Notes
+    -----
+    Takes O(n log n) time in records.
+
+    Examples
+    --------
+    >>> published = pa.table({"age": [30, 30, 50, 50, 50], "disease": ["flu", "cold", "flu", "flu", "flu"]})
+    >>> verdict = audit(published, quasi_identifiers=["age"], confidential=["disease"], k=2)
+    >>> verdict.holds, verdict.smallest, verdict.confidential["disease"].distinct
+    (True, 2, 1)
+    """
+    asked = Question.of(quasi_identifiers, k, confidential, models, subject, columns)
+    source = _read(table, asked.needed, reading)
+    for text in source.said:
+        python_warnings.warn(text, ShoalWarning, stacklevel=2)
+    arrow = gathered(source.arrow, asked.needed)
+    if arrow.num_rows == 0:
+        raise ParameterError("The table has no records, so there is nothing to count.")
+    verdict = recount(arrow, asked.schema(arrow.schema), asked.k, arrow[subject] if subject else None, asked.models)
+    forms = {name: form_of(arrow[name]) for name in asked.quasi}
+    truth = [Truth(name, form, len(arrow[name].unique()), None) for name, form in forms.items() if form is not None]
+    return replace(verdict, truth=tuple(truth))
+
+
+class Question(NamedTuple):
+    """What an audit is asked, checked as far as that needs no table."""
+
+    quasi: list[str]
+    k: int | None
+    confidential: list[str]
+    models: tuple[Model, ...]
+    subject: str | None
+    settings: dict[str, ColumnSettings]
+
+    @staticmethod
+    def of(
+        quasi_identifiers: Sequence[str] | str,
+        k: int | None,
+        confidential: Sequence[str] | str,
+        models: Sequence[Model] | Model,
+        subject: str | None,
+        columns: dict[str, Any] | None,
+    ) -> "Question":
+        """Check the arguments of `audit`."""
+        settings = as_settings(columns)
+        for name, given in settings.items():
+            unused = sorted(given.model_fields_set - {"kind", "order"})
+            if unused:
+                raise ParameterError(
+                    f"{', '.join(unused)} is set for column {name!r}, but an audit uses only kind and order. Leave it "
+                    "out."
+                )
+        quasi = as_names(quasi_identifiers)
+        if not quasi:
+            raise SchemaError(
+                "No quasi-identifiers are given, so there are no classes to count. Name at least one column."
+            )
+        smallest = None if k is None else as_k(k)
+        return Question(quasi, smallest, as_names(confidential), tuple(as_models(models)), subject, settings)
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns to read."""
+        names = [*self.quasi, *self.confidential, *self.settings, *([self.subject] if self.subject else [])]
+        return list(dict.fromkeys(names))
+
+    def schema(self, types: pa.Schema) -> Schema:
+        """Return the columns to count, with their roles; raise if they and the models do not fit."""
+        counted = pa.schema([types.field(name) for name in dict.fromkeys([*self.quasi, *self.confidential])])
+        roles = Roles(quasi_identifiers=tuple(self.quasi), confidential=tuple(self.confidential))
+        kinds = Schema.of(counted, roles, self.settings)
+        check_models(self.models, kinds)
+        return kinds
+
+
+def _read(table: Any, names: list[str], reading: dict[str, Any]) -> Table:
+    """Read the columns to count; an interval that has columns of its own for its ends may be named as one."""
+    try:
+        return read(table, columns=names, **reading)
+    except SchemaError:
+        whole = read(table, **reading)
+        if not all({name, f"{name}.low"} & set(whole.names) for name in names):
+            raise
+        return whole
+
+
+def recount(
+    table: Columns,
+    schema: Schema,
+    k: int | None,
+    subjects: pa.ChunkedArray | None = None,
+    models: Sequence[Model] = (),
+    original: Columns | None = None,
+    *,
+    whole: Distributions | None = None,
+) -> Verdict:
+    """Recount a table whose columns have roles; `subjects` may be a column that is not published.
+
+    The models have been checked against the schema. `whole` are the confidential columns of the whole table, if `table`
+    is a part of it. `original` holds the records in the same order; what is published to be true of every record is
+    compared with them.
+    """
+    classes = class_ids(table.select(schema.quasi_names))
+    counts = np.bincount(classes)
+    sizes, numbers = np.unique(counts, return_counts=True)
+    persons = None if subjects is None else identity_codes(subjects)
+    confidential = {
+        column.name: _Counted.of(table, column, persons, (whole or {}).get(column.name))
+        for column in schema.having(Role.CONFIDENTIAL)
+    }
+    return Verdict(
+        k=k,
+        n_records=len(classes),
+        n_classes=len(counts),
+        smallest=int(counts.min()),
+        sizes={int(size): int(number) for size, number in zip(sizes, numbers, strict=True)},
+        n_below=int(counts[counts < k].sum()) if k is not None else 0,
+        quasi_identifiers=tuple(schema.quasi_names),
+        subjects=None if persons is None else int(distinct_in_classes(classes, persons).min()),
+        subject_asked=subjects is not None or schema.roles.subject is not None,
+        confidential={name: counted.diversity(classes) for name, counted in confidential.items()},
+        models=tuple(confidential[model.column].measure(model, classes) for model in models),
+        truth=tuple(_truth(table, column, original, k, persons) for column in schema.quasi if column.is_true),
+    )
+
+
+def _truth(table: Columns, column: Column, original: Columns | None, k: int | None, persons: Labels | None) -> Truth:
+    """Recount one column of coarse values."""
+    published = table[column.name]
+    truth = Truth(column.name, column.aggregate, len(published.unique()), None)
+    if original is None or k is None:
+        return truth
+    own = original[column.name]
+    found = read_coarse(published, column.aggregate, column.hierarchy)
+    n_false = int(np.count_nonzero(~found.holds(own)))
+    return replace(truth, n_false=n_false, n_exposed=n_exposed(published, column, own, k, persons))
+
+
+class _Counted(NamedTuple):
+    """A confidential column as it is counted: exact values and values as seen, by records and by persons, if given."""
+
+    column: Codes
+    seen: Codes
+    persons: Labels | None
+
+    @staticmethod
+    def of(table: Columns, column: Column, persons: Labels | None, whole: Distribution | None) -> "_Counted":
+        values = table[column.name]
+        return _Counted(
+            codes_of(values, column, whole=whole), codes_of(values, column, merged=True, whole=whole), persons
+        )
+
+    def diversity(self, classes: Labels) -> Diversity:
+        found = diversity(classes, self.column, self.seen)
+        return found if self.persons is None else found.or_worse(diversity(classes, *self._by_persons))
+
+    def measure(self, model: Model, classes: Labels) -> Reached:
+        found = model.measure(classes, self.seen if model.merges_lookalikes else self.column)
+        if self.persons is None:
+            return found
+        return worse(found, model.measure(classes, self._by_persons[model.merges_lookalikes]))
+
+    @property
+    def _by_persons(self) -> tuple[Codes, Codes]:
+        return self.column._replace(subjects=self.persons), self.seen._replace(subjects=self.persons)
+
+
+def diversity(classes: Labels, column: Codes, seen: Codes) -> Diversity:
+    """Measure what classes reveal about a column; missing is a value of its own, after all others.
+
+    Values are counted as `seen`, where values that look the same are one; distances are those of `column`.
+    """
+    counted, codes = seen.counted_once(classes)
+    pairs, counts = np.unique(counted * seen.n_values + codes, return_counts=True)
+    owners = pairs // seen.n_values
+    sizes = np.bincount(counted)
+    shares = counts / sizes[owners]
+    entropy = -np.bincount(owners, shares * np.log(shares))
+    most = np.zeros(len(sizes), dtype=np.int64)
+    np.maximum.at(most, owners, counts)
+    with np.errstate(divide="ignore"):
+        recursive = np.where(most == sizes, np.inf, most / (sizes - most))
+    emd, mean_emd = earth_movers_distance(classes, column)
+    return Diversity(
+        distinct=int(np.bincount(owners).min()),
+        entropy=float(np.exp(entropy.min())),
+        recursive=float(recursive.max()),
+        t=float(emd.max()),
+        exact_mean_t=mean_emd,
+    )

@@ -1,0 +1,1 @@
+"""Output: a release becomes files or tables that appear together or not at all."""

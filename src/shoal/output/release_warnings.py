@@ -1,0 +1,145 @@
+"""Release warnings: what somebody should look at before a release is published."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.aggregate.contributors import Contribution
+from shoal.columns.equivalence import value_codes, value_counts
+from shoal.columns.schema import Role, Schema
+from shoal.findings import Finding
+from shoal.job import Job
+from shoal.measures.recount import Columns, Verdict
+from shoal.measures.table_loss import TableLoss
+from shoal.space.space import Space
+
+SMALL_SEED = 2**32
+"""Smaller seeds can be found by brute force."""
+
+
+class Reviewable(Protocol):
+    """The parts of a release that are reviewed; of a release made in blocks, the records are a sample."""
+
+    @property
+    def job(self) -> Job:
+        """What was asked for."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns with their roles."""
+
+    @property
+    def space(self) -> Space:
+        """The space in which distances were measured."""
+
+    @property
+    def original(self) -> pa.Table:
+        """The prepared records."""
+
+    @property
+    def replaced(self) -> pa.Table:
+        """The published quasi-identifiers."""
+
+    @property
+    def columns(self) -> Columns:
+        """The published columns."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The recounted guarantees."""
+
+    @property
+    def loss(self) -> TableLoss:
+        """Information loss."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """Findings about the quasi-identifiers that are accepted or need no answer."""
+
+    @property
+    def said(self) -> Sequence[str]:
+        """Notes of the reader on the input."""
+
+    @property
+    def contributions(self) -> Sequence[Contribution]:
+        """Columns with published values that depend on a single record."""
+
+
+def warnings_of(release: Reviewable) -> list[str]:
+    """Return warnings to review before publishing."""
+    found = (
+        []
+        if release.verdict.withdrawn is None
+        else ["Random aggregation was requested, so the release is not k-anonymous; the verdict explains the reason."]
+    )
+    found += release.said
+    if release.job.rho and (release.job.seed or 0) < SMALL_SEED:
+        found.append(
+            f"The seed is below {SMALL_SEED:,} and can be found by brute force; it reveals the random part of every "
+            "published value. Leave the seed out: then one of 63 bits is drawn and stored in the job."
+        )
+    found += [
+        f"Column {name!r} has the same value in all records: it does not affect distances."
+        for name in release.space.constant
+    ]
+    found += [finding.sentence for finding in release.findings if finding.name != "constant"]
+    found += [one.sentence for one in release.contributions if one.is_telling]
+    found += [
+        f"The step of column {column.name!r} is as fine as its values: ends of its intervals may be values that fewer "
+        f"than {release.job.k} records share. Give a larger step, or leave it out."
+        for column in release.schema.quasi
+        if column.grid is not None and column.grid.shows_values
+    ]
+    found += _rare(release)
+    found += _gone(release)
+    found += [each.note for each in release.verdict.models if each.note]
+    weights = release.schema.roles.weights
+    for column in release.schema.having(Role.CONFIDENTIAL, Role.OTHER):
+        codes = value_codes(release.columns[column.name])
+        alone = np.count_nonzero(np.bincount(codes) == 1)
+        if 2 * alone > len(codes):
+            found.append(
+                f"Column {column.name!r} is published unchanged, and {alone / len(codes):.0%} of the "
+                "records have a unique value: whoever knows the value can identify the record."
+            )
+        if column.name == weights:
+            found.append(f"The survey weights in column {column.name!r} are published: they can reveal rare groups.")
+    return found
+
+
+def _rare(release: Reviewable) -> list[str]:
+    """Return warnings about columns whose sets list values that fewer than k records have."""
+    found = []
+    for column in release.schema.quasi:
+        if column.aggregate != "set":
+            continue
+        counts = value_counts(release.original[column.name].drop_null())[1]
+        rare = np.count_nonzero(counts < release.job.k)
+        if rare:
+            found.append(
+                f"The sets of column {column.name!r} list {rare:,} of {len(counts):,} values that fewer than "
+                f"{release.job.k} records have: everybody sees that somebody in the class has one of them. Where that "
+                "says too much, publish ancestors or intervals, or join rare values first."
+            )
+    return found
+
+
+def _gone(release: Reviewable) -> list[str]:
+    """Return warnings about columns that are suppressed or lose more than half of their variation."""
+    constant = set(release.space.constant)
+    varying = [column.name for column in release.schema.quasi if column.name not in constant]
+    wiped = [name for name in varying if release.replaced[name].null_count == len(release.replaced[name])]
+    most = [name for name in varying if release.loss.columns[name].il > 50 and name not in wiped]
+    listed = ", ".join(f"{name!r} ({release.loss.columns[name].il:.0f} %)" for name in most)
+    found = [
+        f"Column {name!r} is published entirely as missing: it is missing in most records of every cell."
+        for name in wiped
+    ]
+    return found + ([f"More than half of the differences between records are lost in {listed}."] if most else [])
+
+
+def accepted_columns(job: Job, name: str, schema: Schema) -> list[str]:
+    """Return the quasi-identifiers for which a finding is accepted."""
+    return [column for column in schema.quasi_names if {name, f"{column}={name}"} & set(job.accept)]

@@ -1,0 +1,354 @@
+"""CSV: delimited text files, parsed by pyarrow on all cores once the dialect is known, and written in that dialect."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce, update_wrapper
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from shoal.errors import FileError, ParameterError
+from shoal.sources.clean import check_flat, check_names, check_texts, check_wanted
+from shoal.sources.csv_dialect import (
+    DELIMITERS,
+    Piece,
+    as_utf8,
+    check_header,
+    find_delimiter,
+    lines_of_records,
+    pieces,
+    records,
+    sample,
+)
+from shoal.sources.csv_fields import FieldReading, as_fields
+from shoal.sources.csv_types import infer
+from shoal.sources.format import Format, Notes
+from shoal.sources.unpacking import packed, packed_endings, unpacked
+
+_ROWS_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 24  # bytes of a file that are read at a time, about
+_SHOWN = 5
+_MOST_BLOCK = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options with which a CSV file was read, given or detected."""
+
+    delimiter: str
+    decimal: str
+    encoding: str
+    quote: str
+    null_values: tuple[str, ...]
+    header: bool
+
+
+def read_csv(path: Path, columns: Sequence[str] | None = None, **options: Any) -> tuple[pa.Table, Notes]:
+    """Read a delimited text file; see `shoal.sources.read` for the options."""
+    file = open_csv(path, **options)
+    wanted = list(file.names) if columns is None else check_wanted(columns, file.names)
+    texts, is_whole = pa.concat_tables(file.texts(wanted)), len(wanted) == len(file.names)
+    table, mark = infer(texts, file.whole_file, file.fields, path.name, is_whole=is_whole)
+    return table, Notes(reading=file.reading(mark))
+
+
+def open_csv(
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    quote: str | None = None,
+    null_values: Sequence[str] | None = None,
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
+    thousands: str | None = None,
+    date_format: str | None = None,
+    fields: Mapping[str, Any] | None = None,
+    max_unpacked_gb: float | None = None,
+) -> "CsvFile":
+    """Return a file whose dialect is known, from its beginning; see `shoal.sources.read` for the options."""
+    quote = _one_character("quote", quote, '"', or_none=True)
+    encoding = encoding or "utf-8"
+    text = sample(next(as_utf8(unpacked(path, max_unpacked_gb), encoding, path.name), b""))
+    if not text.strip():
+        raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
+    delimiter = _one_character("delimiter", delimiter, find_delimiter(text, quote))
+    if decimal not in (None, ".", ",") or decimal == delimiter:
+        raise ParameterError(f"decimal={decimal!r} cannot be used here; it is '.' or ',' and not the delimiter.")
+    missing, given_names = several("null_values", null_values), several("names", names)
+    has_header = _has_header(header, names)
+    found = _names(text, delimiter, quote, path.name, header, given_names)
+    # A comma-delimited file cannot have decimal commas, so there is nothing to detect.
+    found_decimal = "." if decimal is None and delimiter == "," and thousands != "." else decimal
+    whole_file = FieldReading((), found_decimal, thousands, date_format)
+    return CsvFile(
+        *(path, delimiter, encoding, quote, missing, found, has_header, max_unpacked_gb),
+        *(whole_file, as_fields(fields, found)),
+    )
+
+
+def write_csv(table: pa.Table, path: Path, ending: str, notes: object = None) -> None:
+    """Write a table as UTF-8 text, quoted only where needed; `""` is an empty string, an empty field a missing value.
+
+    Delimiter and decimal mark are those of the input file, if it was CSV too.
+    """
+    write_csv_parts([table], path, ending, notes)
+
+
+def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, notes: object = None) -> None:
+    """Write tables of the same columns one after another, as `write_csv` does one."""
+    delimiter, decimal = (notes.delimiter, notes.decimal) if isinstance(notes, Reading) else (",", ".")
+    if ending.startswith(".tsv"):
+        delimiter = "\t"
+    elif ending.startswith(".csv") and delimiter == "\t":
+        delimiter = ","
+    if decimal == delimiter:
+        decimal = "."
+    with open(path, "wb") as file, packed(file, ending) as out:
+        for number, table in enumerate(tables):
+            check_flat(table.schema)
+            check_texts(table, "CSV")
+            for piece in _lines(table, delimiter, decimal, header=number == 0):
+                out.write(piece)
+
+
+# The reading options of the format are those of `open_csv`.
+update_wrapper(read_csv, open_csv, assigned=(), updated=())
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A file whose dialect is known, which is read a piece at a time."""
+
+    path: Path
+    delimiter: str
+    encoding: str
+    quote: str
+    null_values: tuple[str, ...]
+    names: tuple[str, ...]
+    has_header: bool
+    max_unpacked_gb: float | None
+    whole_file: FieldReading
+    fields: dict[str, FieldReading]
+
+    def reading(self, decimal: str) -> Reading:
+        """Return the options with which the file was read, with the decimal mark that was found."""
+        return Reading(self.delimiter, decimal, self.encoding, self.quote, self.null_values, self.has_header)
+
+    def texts(self, wanted: list[str], at_once: int = _AT_ONCE, longest: int | None = None) -> Iterator[pa.Table]:
+        """Yield columns of text, of about `at_once` bytes of the file at a time.
+
+        Raises
+        ------
+        FileError
+            If a record has too many or too few fields, at the end of the file; if a quote is misplaced, bytes do not
+            match the encoding or a record has more than `longest` bytes, when this is met.
+        """
+        blocks = as_utf8(unpacked(self.path, self.max_unpacked_gb, at_once), self.encoding, self.path.name)
+        broken, is_first = _Broken(), True
+        for piece in pieces(blocks, self.quote, self.delimiter, self.path.name, longest):
+            if is_first:
+                piece = piece.without_empty_lines()
+            if not piece.raw:
+                continue
+            table = self._split(piece, wanted, broken)
+            if not broken.n_records:
+                yield table.slice(1 if self.has_header and is_first else 0)
+            is_first = False
+        if broken.n_records:
+            raise broken.error(self.path.name, len(self.names))
+
+    def _split(self, piece: Piece, wanted: list[str], broken: "_Broken") -> pa.Table:
+        """Split records on all cores; note those that have too many or too few fields."""
+        block = 1 << 20
+        while True:
+            n_broken = 0
+
+            def count(row: Any) -> str:
+                nonlocal n_broken
+                n_broken += 1
+                return "skip"
+
+            try:
+                table = self._parse(piece, wanted, block, count, threads=True)
+            except pa.ArrowInvalid:
+                # The only remaining cause of failure is a record larger than a block.
+                if block >= min(len(piece.raw), _MOST_BLOCK):
+                    raise FileError(
+                        f"{self.path.name!r} cannot be read as CSV. Check its delimiter and its quotes."
+                    ) from None
+                block = min(block * 8, _MOST_BLOCK)
+                continue
+            if n_broken:  # read again on one thread to find which they are
+                rows: list[tuple[int, int]] = []
+                self._parse(piece, wanted, block, partial(_note_row, rows), threads=False)
+                broken.add(piece, self.quote, rows)
+            return table
+
+    def _parse(self, piece: Piece, wanted: list[str], block: int, invalid: Any, *, threads: bool) -> pa.Table:
+        return pyarrow.csv.read_csv(
+            pa.BufferReader(piece.raw),
+            # The header is parsed as a record too, so that its number of fields is checked.
+            pyarrow.csv.ReadOptions(use_threads=threads, block_size=block, column_names=list(self.names)),
+            pyarrow.csv.ParseOptions(
+                delimiter=self.delimiter,
+                quote_char=self.quote or False,
+                newlines_in_values=piece.has_quotes,
+                # In a file of one column an empty line is a missing value.
+                ignore_empty_lines=len(self.names) > 1,
+                invalid_row_handler=invalid,
+            ),
+            pyarrow.csv.ConvertOptions(
+                check_utf8=False,
+                column_types=dict.fromkeys(self.names, pa.string()),
+                include_columns=wanted,
+                null_values=["", *self.null_values],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+
+
+def _note_row(rows: list[tuple[int, int]], row: Any) -> str:
+    rows.append((row.number, row.actual_columns))
+    return "skip"
+
+
+class _Broken:
+    """Records that do not have as many fields as the first line."""
+
+    def __init__(self) -> None:
+        self.n_records = 0
+        self._lines: list[int] = []
+        self._widths: set[int] = set()
+
+    def add(self, piece: Piece, quote: str, rows: list[tuple[int, int]]) -> None:
+        """Take the numbers and widths of such records of a piece."""
+        self.n_records += len(rows)
+        self._widths.update(width for _, width in rows)
+        numbers = [number for number, _ in rows[: _SHOWN - len(self._lines)]]
+        self._lines += [piece.line + line for line in lines_of_records(piece.raw, quote, numbers)]
+
+    def error(self, path: str, n_fields: int) -> FileError:
+        """Return the error that names them."""
+        more = f" and {self.n_records - len(self._lines)} more" if self.n_records > len(self._lines) else ""
+        return FileError(
+            f"{self.n_records} records of {path!r} do not have {n_fields} fields, as the first line has, but "
+            f"{' or '.join(map(str, sorted(self._widths)[:_SHOWN]))}: line(s) {', '.join(map(str, self._lines))}{more}"
+            ". Correct these lines (a delimiter within a field needs quotes), or give delimiter= or quote=."
+        )
+
+
+def _one_character(option: str, given: str | None, found: str, or_none: bool = False) -> str:
+    """Return the character for an option, given or detected."""
+    if given is None:
+        return found
+    if not isinstance(given, str) or len(given.encode()) > 1 or given in ("\n", "\r") or (given == "" and not or_none):
+        raise ParameterError(
+            f"{option}={given!r} must be one ASCII character" + (' or "" for none.' if or_none else ".")
+        )
+    return given
+
+
+def several(option: str, given: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the strings given for an option; refuse a single string, which would be split into letters."""
+    if isinstance(given, str) or not all(isinstance(text, str) for text in given or ()):
+        raise ParameterError(f"{option} must be a list of strings, as in {option}=['NA'].")
+    return tuple(given or ())
+
+
+def _has_header(header: bool | None, names: Sequence[str] | None) -> bool:
+    if header is False and not names:
+        raise ParameterError(
+            "header=False means that the file has no header line; then names=[...] must name its columns."
+        )
+    return bool(header) if names else True
+
+
+def _names(
+    text: str, delimiter: str, quote: str, path: str, header: bool | None, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the column names, given or read from the header."""
+    first = next(iter(records(text, delimiter, quote)), [])
+    if not names:
+        check_header(first, path, trusted=bool(header))
+        return tuple(first)
+    if len(names) != len(first):
+        raise ParameterError(
+            f"names= gives {len(names)} names, but the first line of {path!r} has {len(first)} fields."
+        )
+    check_names(names)
+    return names
+
+
+def _lines(table: pa.Table, delimiter: str, decimal: str, header: bool) -> Iterator[memoryview]:
+    """Yield the bytes of the file in chunks of records."""
+    special = ('"', "\n", "\r", delimiter)
+    names = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
+    for start in (*([-1] if header else []), *range(0, table.num_rows, _ROWS_AT_ONCE)):
+        rows = names if start < 0 else table.slice(start, _ROWS_AT_ONCE)
+        fields = [_field(column, decimal, special) for column in rows.columns]
+        lines = pc.binary_join_element_wise(*fields, _text(delimiter), null_handling="replace", null_replacement="")
+        ended = pc.binary_join_element_wise(lines, _text("\n"), _text(""))
+        yield from (_content(chunk) for chunk in ended.chunks)
+
+
+def _field(column: pa.ChunkedArray, decimal: str, special: tuple[str, ...]) -> pa.ChunkedArray:
+    text = _as_text(column, decimal)
+    # Numbers and dates contain none of the usual special characters, and searching for them would double the time.
+    is_text = (
+        pa.types.is_dictionary(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    )
+    return _quoted(text, special) if is_text or special[-1] not in DELIMITERS else text
+
+
+def _as_text(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+    """Format each value so that it can be read back exactly."""
+    text = pc.cast(column, pa.large_string())
+    if not pa.types.is_floating(column.type):
+        return text
+    # A float keeps its decimal point even where its value is whole. (The n matches nan and inf.)
+    pointed = _holds_any(text, (".", "e", "n"))
+    text = pc.if_else(pointed, text, pc.binary_join_element_wise(text, _text(".0"), _text("")))
+    return pc.replace_substring(text, ".", decimal) if decimal != "." else text
+
+
+def _quoted(text: pa.ChunkedArray, special: tuple[str, ...]) -> pa.ChunkedArray:
+    """Quote strings that contain a special character, and empty strings, which are not missing."""
+    needs = pc.or_(_holds_any(text, special), pc.equal(text, ""))
+    if not pc.any(needs).as_py():
+        return text
+    inner = pc.replace_substring(text, '"', '""')
+    return pc.if_else(needs, pc.binary_join_element_wise(_text('"'), inner, _text('"'), _text("")), text)
+
+
+def _holds_any(text: pa.ChunkedArray, parts: tuple[str, ...]) -> pa.ChunkedArray:
+    return reduce(pc.or_, (pc.match_substring(text, part) for part in parts))
+
+
+def _text(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
+
+def _content(lines: pa.LargeStringArray) -> memoryview:
+    """Return the concatenated strings of an array without copying them."""
+    _, offsets, data = lines.buffers()
+    at = memoryview(offsets).cast("q")
+    return memoryview(data or b"")[at[lines.offset] : at[lines.offset + len(lines)]]
+
+
+CSV = Format(
+    "csv",
+    "CSV",
+    packed_endings(".csv", ".tsv", ".txt"),
+    read_csv,
+    write_csv,
+    "the same delimiter and decimal mark, UTF-8",
+    write_parts=write_csv_parts,
+    own_reading={"header": True},
+    loses="types, which are inferred again; categories, labels",
+)

@@ -1,0 +1,225 @@
+"""CSV dialect, detected in the first megabyte of a file, and checks of the whole file.
+
+Messages name lines, columns and byte offsets. They never show the content of a field, nor of a header that may be a
+record.
+"""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import FileError, ParameterError
+from shoal.sources.clean import check_names
+
+DELIMITERS = (",", ";", "\t", "|")
+_SAMPLE = 1 << 20
+_N_RECORDS = 200
+_NUMBER_OR_DATE = re.compile(r"\s*([-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d.*)\s*", re.DOTALL)
+
+
+def as_utf8(blocks: Iterable[bytes], encoding: str, path: str) -> Iterator[bytes]:
+    """Yield the blocks of a text file as UTF-8 without a byte order mark; raise if they do not match the encoding."""
+    try:
+        b"".decode(encoding)
+        is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+        decoder = codecs.getincrementaldecoder("utf-8" if is_utf8 else encoding)()
+    except LookupError:
+        raise ParameterError(
+            f"encoding={encoding!r} is not known to Python. Use a name such as utf-8 or cp1252."
+        ) from None
+    offset, line, start = 0, 1, b""
+    for block in chain(blocks, [b""]):
+        start = start or block[:2]
+        waiting = len(decoder.getstate()[0])
+        try:
+            text = decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            at = error.start - waiting
+            if is_utf8:
+                raise _not_utf8(offset + at, line + block.count(b"\n", 0, max(at, 0)), start, path) from None
+            raise FileError(
+                f"{path!r} is not {encoding}: the byte at offset {offset + at} is invalid. Give the encoding of the "
+                "file with encoding=."
+            ) from None
+        found = block if is_utf8 else text.encode()
+        if b"\0" in found:
+            at = found.index(b"\0")
+            raise FileError(
+                f"{path!r} holds a NUL character, in line {line + found[:at].count(10)}: it is damaged, or not a "
+                'text file. Remove it; or, if the file is UTF-16, give encoding="utf-16".'
+            )
+        if found := found.removeprefix(codecs.BOM_UTF8) if offset == 0 else found:
+            yield found
+        offset, line = offset + len(block), line + block.count(b"\n")
+
+
+def sample(raw: bytes) -> str:
+    """Return the beginning of a text, up to the last complete line of the first megabyte."""
+    start = raw[:_SAMPLE]
+    if len(raw) > _SAMPLE and b"\n" in start:
+        start = start[: start.rindex(b"\n") + 1]
+    return start.decode("utf-8", errors="ignore")
+
+
+def find_delimiter(text: str, quote: str) -> str:
+    """Return the delimiter that splits most records of a sample into the same, largest number of fields."""
+
+    def score(delimiter: str) -> float:
+        widths = [len(record) for record in records(text, delimiter, quote)]
+        return (widths[0] - 1) * widths.count(widths[0]) / len(widths) if widths else 0.0
+
+    return max(DELIMITERS, key=score)
+
+
+def records(text: str, delimiter: str, quote: str) -> list[list[str]]:
+    """Return the first records of a sample, without empty lines."""
+    quoting: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE, "quotechar": None}
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, **quoting)
+    found: list[list[str]] = []
+    # A field longer than this reader accepts ends the sample.
+    with suppress(csv.Error):
+        found.extend(record for record in islice(reader, _N_RECORDS) if record)
+    return found
+
+
+def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
+    """Raise if the first line is not a header, without showing its content."""
+    empty = [i for i, name in enumerate(names, 1) if not name.strip()]
+    if empty:
+        raise FileError(
+            f"The first line of {path!r} leaves column(s) {_listed(empty)} without a name. Write a header line with a "
+            "name for each column, or give names=[...] (with header=True to replace the first line by them)."
+        )
+    if trusted:
+        check_names(names)
+    first = {name: i for i, name in reversed(list(enumerate(names, 1)))}
+    alike = [i for i, name in enumerate(names, 1) if first[name] != i]
+    if alike:
+        raise FileError(
+            f"The first line of {path!r} gives column(s) {_listed(alike)} the name of an earlier column. Write a "
+            "header line with a different name for each column, or give names=[...] (with header=True to "
+            "replace the first line by them)."
+        )
+    records_like = [i for i, name in enumerate(names, 1) if _NUMBER_OR_DATE.fullmatch(name)]
+    if records_like and not trusted:
+        raise FileError(
+            f"The first line of {path!r} looks like a record, not like a header: column(s) {_listed(records_like)} "
+            "hold a number or a date. If it is a header, give header=True; if the file has no header, give names=[...]."
+        )
+
+
+class Piece(NamedTuple):
+    """Whole records of a file, as UTF-8."""
+
+    raw: bytes
+    line: int
+    """Number of lines before it."""
+
+    has_quotes: bool
+
+    def without_empty_lines(self) -> "Piece":
+        """Return the piece without line ends at its beginning: before a header they do not stand for missing values."""
+        raw = self.raw.lstrip(b"\r\n")
+        return Piece(raw, self.line + self.raw.count(b"\n", 0, len(self.raw) - len(raw)), self.has_quotes)
+
+
+def pieces(
+    blocks: Iterable[bytes], quote: str, delimiter: str, path: str, longest: int | None = None
+) -> Iterator[Piece]:
+    """Yield the records of a file, as many at a time as end in a block.
+
+    Raises
+    ------
+    FileError
+        If a quote opens or closes in the middle of a field: it would silently merge the records that follow into one
+        field. Or if a record has more than `longest` bytes.
+    """
+    rest, line = b"", 0
+    for block in chain(blocks, [b""]):
+        raw = rest + block
+        quotes = _positions(raw, quote)
+        end = _end_of_records(raw, quotes) if block else len(raw)
+        # Also of a record that goes on: reading on until it ends could take the whole file.
+        whole, n_whole = (raw[:end], int(np.searchsorted(quotes, end))) if end else (raw, len(quotes) // 2 * 2)
+        bad = _misplaced(whole, quotes[:n_whole], delimiter, quote)
+        if bad is not None:
+            raise FileError(
+                f"{path!r} has a quote that neither begins nor ends a field, first in line "
+                f'{line + _line_of(raw, bad)}. Double it and quote the field, or give quote="" if the file does not '
+                "use quoting."
+            )
+        if end:
+            yield Piece(whole, line, n_whole > 0)
+            line += whole.count(b"\n")
+        rest = raw[end:]
+        if longest is not None and len(rest) > longest:
+            raise FileError(
+                f"The record in line {line + 1} of {path!r} has more than {longest:,} bytes, which is too many to read "
+                'the file in batches. If its first quote is none, give quote=""; otherwise shorten the field.'
+            )
+
+
+def _end_of_records(raw: bytes, quotes: NDArray[np.int64]) -> int:
+    """Return where the last line ends that does not end within quotes, 0 if there is none."""
+    # A line end in two blocks is none yet.
+    mark, stop = (b"\n", len(raw)) if b"\n" in raw else (b"\r", len(raw) - 1)
+    end = raw.rfind(mark, 0, stop)
+    while end >= 0 and (n_before := int(np.searchsorted(quotes, end))) % 2:
+        end = raw.rfind(mark, 0, int(quotes[n_before - 1]))
+    return end + 1
+
+
+def _misplaced(raw: bytes, at: NDArray[np.int64], delimiter: str, quote: str) -> int | None:
+    """Return the position of the first quote that opens or closes in the middle of a field, None if there is none."""
+    if len(at) == 0:
+        return None
+    data = np.frombuffer(raw, dtype=np.uint8)
+    ends = np.frombuffer(f"{delimiter}\n\r{quote}".encode(), dtype=np.uint8)
+    opening, closing = at[0::2], at[1::2]
+    opens_badly = (opening > 0) & ~np.isin(data[opening - 1], ends)
+    closes_badly = (closing < len(data) - 1) & ~np.isin(data[np.minimum(closing + 1, len(data) - 1)], ends)
+    bad = np.concatenate([opening[opens_badly], closing[closes_badly], at[-1:] if len(at) % 2 else at[:0]])
+    return int(bad.min()) if len(bad) else None
+
+
+def lines_of_records(raw: bytes, quote: str, numbers: Sequence[int]) -> list[int]:
+    """Return the line where each given record begins; records are numbered from 1, ignoring empty lines."""
+    data = np.frombuffer(raw, dtype=np.uint8)
+    ends = _positions(raw, "\n")
+    ends = ends[np.searchsorted(_positions(raw, quote), ends) % 2 == 0]
+    starts = np.concatenate([[0], ends + 1])
+    ends = np.concatenate([ends, [len(data)]])
+    returns = (ends > starts) & (data[np.maximum(ends - 1, 0)] == ord("\r"))
+    starts = starts[ends - returns > starts]
+    return [_line_of(raw, int(starts[number - 1])) for number in numbers if number <= len(starts)]
+
+
+def _positions(raw: bytes, character: str) -> NDArray[np.int64]:
+    """Return the positions of a character."""
+    if not character or character.encode() not in raw:
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == ord(character))
+
+
+def _line_of(raw: bytes, offset: int) -> int:
+    return 1 + raw.count(b"\n", 0, offset)
+
+
+def _not_utf8(offset: int, line: int, start: bytes, path: str) -> FileError:
+    guess = "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "cp1252"
+    return FileError(
+        f"{path!r} is not UTF-8: the byte at offset {offset}, in line {line}, is invalid. Give the encoding of the "
+        f'file, for instance encoding="{guess}".'
+    )
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5} more" if len(numbers) > 5 else "")

@@ -1,0 +1,466 @@
+"""Type inference for CSV columns, based on all values of a column.
+
+A column gets a type only if every value has that type and the conversion is lossless: codes with a leading zero or
+plus and integers of more than 64 bits stay text.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal import kernels
+from shoal.errors import FileError
+from shoal.sources.clean import nulled
+from shoal.sources.csv_fields import FieldReading, as_dates, grouped_pattern, ungrouped, without_nulls
+
+_WHOLE = r"^-?[0-9]+$"
+_BOOLEAN = r"^(true|false|True|False|TRUE|FALSE)$"
+_AFTER_ZERO = np.frombuffer(b"0123456789xX", dtype=np.uint8)
+_N_FIRST = 100
+_N_EARLY = _N_FIRST * _N_FIRST  # records among which they are looked for first
+
+
+class Values(NamedTuple):
+    """Values as one type, and what was seen among them that decides on the type for all values together."""
+
+    column: pa.ChunkedArray
+    seen: frozenset[str] = frozenset()
+
+
+MARK, FINITE, NOT_WHOLE, BEYOND = "decimal mark", "finite number", "not a whole number", "whole number beyond 64 bits"
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A type to try on the values of a column."""
+
+    read: Callable[[pa.ChunkedArray], Values | None]
+    """Returns None if a value is not of the type."""
+
+    holds: Callable[[frozenset[str]], bool] = lambda seen: True
+    """Whether what was seen among all values permits the type."""
+
+    mark: str = ""
+    """Decimal mark of the values that have one."""
+
+    reads_wholes: bool = False
+    """Whether it reads what `_wholes` reads."""
+
+    is_format: bool = False
+    """Whether it is a format of dates that was given."""
+
+    def read_all(self, text: pa.ChunkedArray) -> Values | None:
+        """Return all values of a column, None if they are not of the type."""
+        found = self.read(text)
+        return found if found is not None and self.holds(found.seen) else None
+
+    def mark_of(self, seen: frozenset[str]) -> str:
+        """Return the decimal mark that the values use, "" if none does."""
+        return self.mark if MARK in seen else ""
+
+
+class Typed(NamedTuple):
+    """A typed column, the decimal mark that its values use ("" if none does), and whether it took the date format."""
+
+    column: pa.ChunkedArray
+    mark: str
+    took_format: bool = False
+
+
+def infer(
+    table: pa.Table,
+    whole_file: FieldReading,
+    fields: Mapping[str, FieldReading],
+    path: str,
+    *,
+    is_whole: bool = True,
+) -> tuple[pa.Table, str]:
+    """Return the table with a type for each column, and the decimal mark, given or detected.
+
+    Whether a format for all columns has an effect is only known if the table is the whole file, and not some of its
+    columns.
+    """
+
+    def typed_column(name: str) -> Typed:
+        own = fields.get(name, FieldReading())
+        found = _typed(without_nulls(table[name], own.null_values), _attempts(own, whole_file))
+        if own.is_typed:
+            _refuse_unread([found.column], own, name)
+            return Typed(found.column, "")
+        return found
+
+    typed = _by_column(typed_column, table.column_names)
+    mark = _one_mark({name: found.mark for name, found in typed.items()}, whole_file, path)
+    if is_whole:
+        _check_format(whole_file, table.num_rows, (found.took_format for found in typed.values()), path)
+    return pa.table({name: found.column for name, found in typed.items()}), mark
+
+
+class Types:
+    """The types of a table that is seen in parts: those that `infer` gives it as a whole."""
+
+    def __init__(self, names: Sequence[str], whole_file: FieldReading, fields: Mapping[str, FieldReading]) -> None:
+        self._whole_file = whole_file
+        self._own = {name: fields.get(name, FieldReading()) for name in names}
+        self._columns = {name: _ColumnType(_attempts(own, whole_file)) for name, own in self._own.items()}
+
+    def see(self, texts: pa.Table) -> None:
+        """Take the next records."""
+        _by_column(lambda name: self._columns[name].see(self._text(texts, name)), texts.column_names)
+
+    def decide(self, path: str, texts: Callable[[list[str]], Iterator[pa.Table]]) -> tuple[pa.Schema, str]:
+        """Return the types, and the decimal mark; read the texts again of a column that does not match its options."""
+        marks = {}
+        for name, column in self._columns.items():
+            column.decide()
+            if self._own[name].is_typed and column.attempt is None:
+                _refuse_unread((self._text(part, name) for part in texts([name])), self._own[name], name)
+            marks[name] = "" if self._own[name].is_typed else column.mark
+        types = pa.schema([(name, column.type) for name, column in self._columns.items()])
+        mark = _one_mark(marks, self._whole_file, path)
+        of_all = [column for name, column in self._columns.items() if not self._own[name].is_typed]
+        n_records = max((column.n_records for column in self._columns.values()), default=0)
+        took_format = (column.attempt is not None and column.attempt.is_format for column in of_all)
+        _check_format(self._whole_file, n_records, took_format, path)
+        return types, mark
+
+    def typed(self, texts: pa.Table) -> pa.Table:
+        """Return records with the types of the table."""
+        return pa.table(_by_column(lambda name: self._columns[name].typed(self._text(texts, name)), texts.column_names))
+
+    def _text(self, texts: pa.Table, name: str) -> pa.ChunkedArray:
+        return without_nulls(texts[name], self._own[name].null_values)
+
+
+class _ColumnType:
+    """The type of a column whose values are seen in parts."""
+
+    def __init__(self, attempts: Iterable[Attempt]) -> None:
+        self._seen: dict[Attempt, frozenset[str]] = dict.fromkeys(attempts, frozenset())
+        self._first: list[str] = []
+        self.n_records, self._is_late = 0, False
+        self.attempt: Attempt | None = None
+        self.type, self.mark = pa.string(), ""
+
+    def see(self, text: pa.ChunkedArray) -> None:
+        """Rule out types by the next values."""
+        text = _without_empty(text)
+        self._see_first(text)
+        first, is_whole = _first(text), False
+        for attempt in list(self._seen) if len(first) else ():
+            if is_whole and attempt.reads_wholes:
+                self._seen[attempt] |= {FINITE}
+                continue
+            found = None if attempt.read(first) is None else attempt.read(text)
+            if found is None:
+                del self._seen[attempt]
+                continue
+            self._seen[attempt] |= found.seen
+            is_whole = is_whole or attempt.read is _wholes
+
+    def _see_first(self, text: pa.ChunkedArray) -> None:
+        """Keep what `_first` returns of the whole column."""
+        n_early = max(_N_EARLY - self.n_records, 0)
+        self._keep_first(text.slice(0, n_early))
+        if len(text) > n_early and (self._is_late or not self._first):
+            self._is_late = True
+            self._keep_first(text.slice(n_early))
+        self.n_records += len(text)
+
+    def _keep_first(self, text: pa.ChunkedArray) -> None:
+        n_missing = _N_FIRST - len(self._first)
+        if n_missing:
+            self._first += text.drop_null().slice(0, n_missing).to_pylist()
+
+    def decide(self) -> None:
+        """Choose the first type that is left."""
+        first = pa.chunked_array([self._first], pa.string())
+        for attempt, seen in self._seen.items() if self._first else ():
+            begin = attempt.read_all(first)
+            if begin is not None and attempt.holds(seen):
+                self.attempt, self.mark = attempt, attempt.mark_of(seen)
+                self.type = pa.float64() if MARK in seen else begin.column.type
+                return
+
+    def typed(self, text: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Return values with the type that was chosen."""
+        if self.attempt is None:
+            return text
+        text = _without_empty(text)
+        if text.null_count == len(text):
+            return pa.chunked_array([pa.nulls(len(text), self.type)])
+        found = self.attempt.read(text)
+        if found is None:
+            raise FileError(
+                "A column has other values than when the file was opened: the file has changed while it was in use. "
+                "Nothing was written. Start again when no other program writes to it, or use a copy."
+            )
+        # Of grouped numbers, parts without a decimal mark are integers.
+        return found.column.cast(self.type, safe=False)
+
+
+def _by_column(call: Callable[[str], Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the result for each column; if several fail, the error of the first of them, whatever the threads."""
+    with ThreadPoolExecutor(kernels.n_threads()) as pool:
+        return dict(zip(names, pool.map(call, names), strict=True))
+
+
+def _one_mark(marks: Mapping[str, str], whole_file: FieldReading, path: str) -> str:
+    """Return the decimal mark of a file; raise if its columns use both."""
+    by_mark = {mark: [name for name, used in marks.items() if used == mark] for mark in ".,"}
+    if by_mark["."] and by_mark[","]:
+        raise FileError(
+            f"{path!r} has decimal commas in {_listed(by_mark[','])} and decimal points in {_listed(by_mark['.'])}. "
+            'Choose one with decimal="," or decimal="."; the other columns then stay text.'
+        )
+    return whole_file.decimal or ("," if by_mark[","] else ".")
+
+
+def _check_format(whole_file: FieldReading, n_records: int, took_format: Iterable[bool], path: str) -> None:
+    """Raise if no column has taken a date format that was given for all of them."""
+    if whole_file.date_format and n_records and not any(took_format):
+        raise FileError(
+            f"date_format={whole_file.date_format!r} has no effect: no column of {path!r} without a format of its own "
+            "has only values that match it. Correct it, or leave it out: dates in ISO 8601 need none. If some values "
+            "stand for missing ones, give null_values=[...]."
+        )
+
+
+def typed_field(
+    name: str, text: pa.ChunkedArray, how: FieldReading, completed: FieldReading | None = None
+) -> pa.ChunkedArray:
+    """Return a column of texts as numbers or dates, as its options specify; raise if a value does not match.
+
+    The options may be `completed` by those of the whole file.
+    """
+    found = _typed(text, _attempts(how, completed or FieldReading())).column
+    _refuse_unread([found], how, name)
+    return found
+
+
+def with_iso_dates(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of texts as dates or timestamps if all of them are ISO 8601; otherwise unchanged."""
+    first = text.drop_null().slice(0, _N_FIRST)
+    for attempt in (_DATES, *_TIMESTAMPS) if len(first) else ():
+        if attempt.read(first) is not None and (found := attempt.read(text)) is not None:
+            return found.column
+    return text
+
+
+def _typed(text: pa.ChunkedArray, attempts: Sequence[Attempt]) -> Typed:
+    present = _without_empty(text)
+    first = _first(present)
+    for attempt in attempts if len(first) else ():
+        # The first few values rule out most types; only the remaining types are tried on all, where failing is slow.
+        if attempt.read_all(first) is not None and (found := attempt.read_all(present)) is not None:
+            return Typed(found.column, attempt.mark_of(found.seen), attempt.is_format)
+    return Typed(text, "")
+
+
+def _without_empty(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts with null for an empty one: quoted, among numbers or dates, it can only mean a missing value."""
+    is_empty = pc.equal(text, "")
+    return nulled(text, is_empty) if _some(is_empty) else text
+
+
+def _first(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the first values that are not missing."""
+    found = text.slice(0, _N_EARLY).drop_null().slice(0, _N_FIRST)
+    return found if len(found) else text.drop_null().slice(0, _N_FIRST)
+
+
+def _attempts(own: FieldReading, whole_file: FieldReading) -> list[Attempt]:
+    """Return the types to try on a column: those that its own options specify, or else all, those given first."""
+    how = own.over(whole_file)
+    if own.is_typed:
+        return [*_dates_of(own), *(_numbers(how) if own.thousands or own.decimal else ())]
+    return [*_dates_of(how), *_numbers(how), Attempt(_booleans), _DATES, *_TIMESTAMPS]
+
+
+def _dates_of(how: FieldReading) -> list[Attempt]:
+    """Return the format of dates to try, if one is given."""
+    return [Attempt(partial(_formatted_dates, how.date_format), is_format=True)] if how.date_format else []
+
+
+def _numbers(how: FieldReading) -> list[Attempt]:
+    """Return the types of numbers to try."""
+    grouped = [_grouped(how.thousands, how.decimal_mark or ".")] if how.thousands else []
+    return [*grouped, Attempt(_wholes), *(_reals(mark) for mark in how.decimal_mark or ".,")]
+
+
+def _refuse_unread(parts: Iterable[pa.ChunkedArray], how: FieldReading, name: str) -> None:
+    """Raise if the options given for a single column do not match all of its values."""
+    n_odd = n_before = first = 0
+    for values in parts:
+        if not pa.types.is_string(values.type):
+            return
+        odd = np.asarray(pc.and_not(pc.is_valid(values), pc.fill_null(_fits(values, how), False)))
+        if not n_odd and odd.any():
+            first = n_before + int(odd.argmax())
+        n_odd, n_before = n_odd + int(odd.sum()), n_before + len(odd)
+    if n_odd:
+        what = "dates of this format" if how.date_format else "numbers with these marks"
+        raise FileError(
+            f"Column {name!r} is specified to hold {what}, but {n_odd:,} of its values do not match, the first in "
+            f"record {first}. Give the right format or marks, or, if these values stand for missing ones, "
+            "null_values=[...] for this column."
+        )
+
+
+def _fits(text: pa.ChunkedArray, how: FieldReading) -> pa.ChunkedArray:
+    """Return which values match the options of the column."""
+    if how.date_format:
+        return pc.is_valid(as_dates(text, how.date_format))
+    trimmed = pc.utf8_trim_whitespace(text)
+    return pc.match_substring_regex(trimmed, grouped_pattern(how.thousands or " ", how.decimal_mark or "."))
+
+
+def _formatted_dates(date_format: str, text: pa.ChunkedArray) -> Values | None:
+    found = as_dates(text, date_format)
+    return Values(found) if found.null_count == text.null_count else None
+
+
+def _grouped(thousands: str, decimal: str) -> Attempt:
+    """Return an attempt to parse numbers with a thousands separator."""
+
+    def read(text: pa.ChunkedArray) -> Values | None:
+        text = pc.utf8_trim_whitespace(text)
+        if not _all(pc.match_substring_regex(text, grouped_pattern(thousands, decimal))):
+            return None
+        plain = ungrouped(text, thousands, decimal)
+        if _has_codes(plain):
+            return None
+        marked = _some(pc.match_substring(plain, "."))
+        found = None if marked else _cast(plain, pa.int64())
+        if found is not None:
+            return Values(found)
+        found = _cast(plain, pa.float64())
+        return None if found is None else Values(found, frozenset({MARK if marked else BEYOND}))
+
+    return Attempt(read, lambda seen: MARK in seen or BEYOND not in seen, decimal)
+
+
+def _wholes(text: pa.ChunkedArray) -> Values | None:
+    found = _cast(text, pa.int64())
+    if found is None:
+        text = pc.ascii_trim_whitespace(text)
+        found = _cast(text, pa.int64())
+    return None if found is None or _has_codes(text) else Values(found)
+
+
+def _reals(mark: str) -> Attempt:
+    """Return an attempt to parse numbers with this decimal mark."""
+
+    def read(text: pa.ChunkedArray) -> Values | None:
+        text = pc.ascii_trim_whitespace(text)
+        marked = _some(pc.match_substring(text, mark))
+        if mark == ",":
+            if _some(pc.match_substring(text, ".")):
+                return None
+            text = pc.replace_substring(text, ",", ".")
+        found = _cast(text, pa.float64())
+        if found is None or _has_codes(text):
+            return None
+        seen = {FINITE} if _some(pc.is_finite(found)) else set()
+        if marked:
+            seen.add(MARK)
+        elif not _all(pc.match_substring_regex(text, _WHOLE)):
+            seen.add(NOT_WHOLE)
+        elif _cast(text, pa.int64()) is None:
+            seen.add(BEYOND)
+        return Values(found, frozenset(seen))
+
+    def holds(seen: frozenset[str]) -> bool:
+        # Integers that do not fit into 64 bits, which a float would round, stay text.
+        return FINITE in seen and (BEYOND not in seen or bool({MARK, NOT_WHOLE} & seen))
+
+    return Attempt(read, holds, mark, reads_wholes=True)
+
+
+def _has_codes(text: pa.ChunkedArray) -> bool:
+    """Return whether any value has a leading plus, or a zero before another digit (or an x)."""
+    return any(_has_code(chunk) for chunk in text.chunks)
+
+
+def _has_code(text: pa.StringArray) -> bool:
+    _, offsets, data = text.buffers()
+    if data is None:
+        return False
+    letters = np.frombuffer(data, dtype=np.uint8)
+    at = np.frombuffer(offsets, dtype=np.int32)[text.offset : text.offset + len(text) + 1]
+    if at[0] == at[-1]:
+        return False
+    first = letters.take(at[:-1], mode="clip")  # an empty text at the end has no letter
+    odd = np.flatnonzero((first == ord("+")) | (first == ord("-")) | (first == ord("0")))
+    start, end = at[odd], at[odd + 1]
+    start, end = start[end - start > 1], end[end - start > 1]
+    if (letters[start] == ord("+")).any():
+        return True
+    start = start + (letters[start] == ord("-"))
+    start = start[(end - start > 1) & (letters[start] == ord("0"))]
+    return bool(np.isin(letters[start + 1], _AFTER_ZERO).any())
+
+
+def _booleans(text: pa.ChunkedArray) -> Values | None:
+    return Values(pc.cast(text, pa.bool_())) if _all(pc.match_substring_regex(text, _BOOLEAN)) else None
+
+
+def _cast_to(kind: pa.DataType) -> Attempt:
+    """Return an attempt to parse ISO 8601 dates, or timestamps without a zone."""
+
+    def read(text: pa.ChunkedArray) -> Values | None:
+        found = _cast(text, kind)
+        return None if found is None else Values(found)
+
+    return Attempt(read)
+
+
+def _zoned(unit: str) -> Attempt:
+    """Return an attempt to parse ISO 8601 timestamps at this unit, in the one zone that all of them have."""
+
+    def read(text: pa.ChunkedArray) -> Values | None:
+        found = _cast(text, pa.timestamp(unit, "UTC"))
+        if found is None or len(zones := offsets(text)) != 1:
+            return None
+        # The day and the month of a time are those of its own zone, which a column has only one of.
+        return Values(found.cast(pa.timestamp(unit, *zones)), frozenset(zones))
+
+    return Attempt(read, lambda seen: len(seen) == 1)
+
+
+def offsets(text: pa.ChunkedArray) -> set[str]:
+    """Return the different offsets from UTC at the end of texts, such as ``+13:00``; one of zero is ``UTC``."""
+    found = pc.struct_field(pc.extract_regex(text, r"(?P<zone>Z|[-+][0-9]{2}(?::?[0-9]{2})?)\s*$"), "zone")
+    plain = {zone.replace(":", "").ljust(5, "0") for zone in pc.unique(found).drop_null().to_pylist()}
+    return {"UTC" if zone[1:] == "0000" else f"{zone[:3]}:{zone[3:]}" for zone in plain}
+
+
+_UNITS = ("s", "ms", "us", "ns")
+_DATES = _cast_to(pa.date32())
+# The coarsest lossless unit is used.
+_TIMESTAMPS = [*(_cast_to(pa.timestamp(unit)) for unit in _UNITS), *map(_zoned, _UNITS)]
+
+
+def _cast(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
+    try:
+        return pc.cast(text, kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _some(mask: pa.ChunkedArray) -> bool:
+    return bool(pc.any(mask).as_py())
+
+
+def _all(mask: pa.ChunkedArray) -> bool:
+    return bool(pc.all(mask).as_py())
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,299 @@
+"""Excel workbooks: one sheet, with a header row, read by python-calamine and written by XlsxWriter (extra `excel`).
+
+Messages name sheets, rows, columns and counts. They never show the content of a cell, nor of a header that may be a
+record.
+"""
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from shoal.distribution import install
+from shoal.errors import FileError, ParameterError
+from shoal.sources.clean import check_names, check_wanted
+from shoal.sources.csv import several
+from shoal.sources.csv_fields import FieldReading, as_fields
+from shoal.sources.excel_writing import write_excel
+from shoal.sources.format import Format, Notes
+from shoal.sources.python_values import cell_column
+from shoal.sources.unpacking import Limit
+from shoal.sources.workbook_parts import SheetCounts, SheetPart, check_workbook, damaged_workbook, scan_sheet, sheets_of
+
+_SHOWN = 10
+_LOOKED_AT = 50
+
+
+class _Sheet(NamedTuple):
+    """A sheet as it was loaded: its rows of cells, without the empty area around them."""
+
+    name: str
+    path: str
+    rows: list[list[Any]]
+    first_row: int
+    first_column: int
+    merged: list[tuple[tuple[int, int], tuple[int, int]]]
+
+    def row(self, number: int) -> list[Any]:
+        """Return a row by the number that Excel shows."""
+        return self.rows[number - self.first_row]
+
+    @property
+    def last_row(self) -> int:
+        """The last row with content."""
+        return self.first_row + len(self.rows) - 1
+
+    def __str__(self) -> str:
+        return f"Sheet {self.name!r} of {self.path!r}"
+
+
+def read_excel(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    *,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    names: Sequence[str] | None = None,
+    null_values: Sequence[str] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    max_unpacked_gb: float | None = None,
+) -> tuple[pa.Table, Notes]:
+    """Read one sheet of a workbook; see `shoal.sources.read` for the options."""
+    calamine = _calamine()
+    check_workbook(path)
+    limit = Limit(path, max_unpacked_gb)
+    chosen, said = _chosen(sheets_of(path, limit), sheet, path.name)
+    counts = scan_sheet(path, chosen.part, limit)
+    loaded = _loaded(calamine, path, chosen.name)
+    head = header_row if header_row is not None or names else _found_header(loaded)
+    found, rows = _named(loaded, head, several("names", names))
+    places = {name: place for place, name in enumerate(found) if name is not None}
+    check_names([name for name in found if name is not None])
+    wanted = list(places) if columns is None else check_wanted(columns, list(places))
+    own, whole = as_fields(fields, list(places)), FieldReading(several("null_values", null_values))
+    typed = {}
+    for name in wanted:
+        cells = list(map(itemgetter(places[name]), rows))
+        typed[name] = cell_column(name, cells, own.get(name, FieldReading()).over(whole), of_sheet=True)
+    notes = Notes(
+        said=(*said, *_said(loaded, counts, head, found, len(rows))),
+        mixed={name: column.mixed for name, column in typed.items() if column.mixed},
+    )
+    return pa.table({name: column.values for name, column in typed.items()}), notes
+
+
+def _calamine() -> Any:
+    try:
+        import python_calamine
+    except ImportError:
+        raise FileError(f"Excel workbooks need python-calamine, which is not installed: {install('excel')}.") from None
+    return python_calamine
+
+
+def _chosen(sheets: list[SheetPart], wanted: str | None, path: str) -> tuple[SheetPart, list[str]]:
+    """Return the sheet to read, and what there is to say about the others; raise unless one sheet is meant."""
+    visible = [sheet for sheet in sheets if not sheet.is_hidden]
+    listed = ", ".join(f"{sheet.name!r}{' (hidden)' if sheet.is_hidden else ''}" for sheet in sheets[:_SHOWN])
+    listed += f" and {len(sheets) - _SHOWN} more" if len(sheets) > _SHOWN else ""
+    if wanted is not None:
+        for sheet in sheets:
+            if sheet.name == wanted:
+                return sheet, [f"Sheet {wanted!r} is hidden in the workbook."] if sheet.is_hidden else []
+        raise FileError(f"{path!r} has no sheet {wanted!r}. Sheets: {listed or 'none'}. Give one of them with sheet=.")
+    if len(visible) != 1:
+        raise FileError(
+            f"{path!r} has {len(visible)} visible sheets, and one is read. Sheets: {listed or 'none'}. Give one of "
+            "them with sheet=."
+        )
+    hidden = [repr(sheet.name) for sheet in sheets if sheet.is_hidden]
+    return visible[0], [f"The workbook has hidden sheets, which are not read: {', '.join(hidden)}."] if hidden else []
+
+
+def _loaded(calamine: Any, path: Path, name: str) -> _Sheet:
+    """Return the cells of a sheet; raise if it has none."""
+    try:
+        with calamine.load_workbook(path) as book:
+            sheet = book.get_sheet_by_name(name)
+            rows, start, merged = sheet.to_python(), sheet.start, sheet.merged_cell_ranges or []
+    except (calamine.CalamineError, ValueError):
+        raise damaged_workbook(path) from None
+    if not rows or start is None:
+        raise FileError(f"Sheet {name!r} of {path.name!r} is empty: it has neither a header nor records.")
+    return _Sheet(name, path.name, rows, start[0] + 1, start[1] + 1, merged)
+
+
+def _found_header(sheet: _Sheet) -> int:
+    """Return the number of the header row if it is beyond doubt; otherwise raise, and name the likely row."""
+    likely = _likely_header(sheet)
+    advice = (
+        f"If row {likely} is the header, give header_row={likely}"
+        if likely is not None
+        else "Give the number of the header row with header_row="
+    )
+    advice += "; if the sheet has no header, give names=[...]."
+    if sheet.first_row > 1:
+        raise FileError(f"{sheet} begins in row {sheet.first_row}, below blank rows. {advice}")
+    head = sheet.rows[0]
+    unnamed = [_letters(sheet.first_column + i) for i in _columns_without_name(sheet, head)]
+    if unnamed:
+        raise FileError(
+            f"Row 1 of {_lower(sheet)} leaves column(s) {_few(unnamed)} without a name, as a title or merged cells "
+            f"above a header do. {advice}"
+        )
+    odd = [_letters(sheet.first_column + i) for i, cell in enumerate(head) if not isinstance(cell, str)]
+    if odd:
+        raise FileError(
+            f"Row 1 of {_lower(sheet)} looks like a record, not like a header: column(s) {_few(odd)} hold a number, a "
+            "date, true or false. If it is the header, give header_row=1; if the sheet has no header, give names=[...]."
+        )
+    if _is_second_header(sheet):
+        raise FileError(
+            f"{sheet} has two rows that look like headers: rows 1 and 2 hold texts, and the rows below numbers or "
+            "dates in the same columns. Say which one names the columns: header_row=1, then row 2 is a record, or "
+            "header_row=2, then row 1 is left out."
+        )
+    return 1
+
+
+def _likely_header(sheet: _Sheet) -> int | None:
+    """Return the first row that has a text in every column."""
+    for number, row in enumerate(sheet.rows[:_LOOKED_AT], sheet.first_row):
+        if all(isinstance(cell, str) and cell.strip() for cell in row):
+            return number
+    return None
+
+
+def _columns_without_name(sheet: _Sheet, head: list[Any]) -> list[int]:
+    """Return the places of columns that have cells but no name."""
+    return [i for i, cell in enumerate(head) if cell == "" and any(row[i] != "" for row in sheet.rows)]
+
+
+def _is_second_header(sheet: _Sheet) -> bool:
+    """Return whether row 2 has only texts, over a column without any other text."""
+    if len(sheet.rows) < 3 or not all(isinstance(cell, str) and cell.strip() for cell in sheet.rows[1]):
+        return False
+    below = sheet.rows[2 : 2 + _LOOKED_AT]
+    return any(
+        all(not isinstance(row[i], str) or row[i] == "" for row in below) and any(row[i] != "" for row in below)
+        for i in range(len(below[0]))
+    )
+
+
+def _named(sheet: _Sheet, head: int | None, names: tuple[str, ...]) -> tuple[list[str | None], list[list[Any]]]:
+    """Return the names of the columns, None for an empty column, and the rows of records without blank ones."""
+    if isinstance(head, bool) or not isinstance(head, int | None):
+        raise ParameterError("header_row must be the number of a row, as Excel shows it.")
+    if head is not None and not sheet.first_row <= head <= sheet.last_row:
+        raise FileError(
+            f"header_row={head} is given, but {_lower(sheet)} has content in rows {sheet.first_row} to "
+            f"{sheet.last_row}. Give one of these."
+        )
+    rows = sheet.rows if head is None else sheet.rows[head - sheet.first_row + 1 :]
+    width = len(sheet.rows[0])
+    rows = [row for row in rows if row[0] != "" or row.count("") < width]
+    found = [None if head is None else _as_name(cell) for cell in (sheet.rows[0] if head is None else sheet.row(head))]
+    used = [name is not None or any(row[i] != "" for row in rows) for i, name in enumerate(found)]
+    if names:
+        return _replaced(sheet, used, names), rows
+    unnamed = [_letters(sheet.first_column + i) for i in range(width) if used[i] and found[i] is None]
+    if unnamed:
+        raise FileError(
+            f"Row {head} of {_lower(sheet)} leaves column(s) {_few(unnamed)} without a name. Name them in the sheet, "
+            "or give names=[...] (with header_row= to replace that row by them)."
+        )
+    return found, rows
+
+
+def _replaced(sheet: _Sheet, used: list[bool], names: tuple[str, ...]) -> list[str | None]:
+    """Return the given names at the places of the columns that have content."""
+    if len(names) != sum(used):
+        raise ParameterError(
+            f"names= gives {len(names)} names, but {_lower(sheet)} has {sum(used)} columns with content."
+        )
+    given = iter(names)
+    return [next(given) if is_used else None for is_used in used]
+
+
+def _as_name(cell: Any) -> str | None:
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return str(cell) if str(cell).strip() else None
+
+
+def _said(sheet: _Sheet, counts: SheetCounts, head: int | None, names: list[str | None], n_records: int) -> list[str]:
+    """Say what is in the sheet that its records do not show."""
+    first = sheet.first_row if head is None else head + 1
+    said = []
+    if head is not None and head > sheet.first_row:
+        said.append(f"{head - sheet.first_row:,} row(s) above the header, in row {head}, are not read.")
+    blank = sheet.last_row - first + 1 - n_records
+    if blank:
+        said.append(f"{blank:,} blank row(s) between the records are left out.")
+    merged = [ends for ends in sheet.merged if ends[1][0] + 1 >= first]
+    if merged:
+        said.append(
+            f"{len(merged):,} range(s) of merged cells: the first cell of each has the value, the others are read as "
+            "missing."
+        )
+    if counts.hidden_rows:
+        said.append(f"{counts.hidden_rows:,} row(s) are hidden in the sheet, and read like the others.")
+    hidden = [
+        name
+        for i, name in enumerate(names, sheet.first_column)
+        if name is not None and any(low <= i <= high for low, high in counts.hidden_columns)
+    ]
+    if hidden:
+        said.append(f"Column(s) {', '.join(map(repr, hidden))} are hidden in the sheet, and read like the others.")
+    if counts.formulas:
+        said.append(f"{counts.formulas:,} formula(s) are read as the values stored with them.")
+    if counts.uncomputed:
+        said.append(
+            f"{counts.uncomputed:,} formula(s) have no stored value and are read as missing. Open the workbook in "
+            "Excel and save it to store them."
+        )
+    if counts.errors:
+        said.append(f"{counts.errors:,} cell(s) hold an error such as #N/A and are read as missing.")
+    return said
+
+
+def _lower(sheet: _Sheet) -> str:
+    return f"sheet {sheet.name!r} of {sheet.path!r}"
+
+
+def _letters(number: int) -> str:
+    """Return the letters of a column.
+
+    Examples
+    --------
+    >>> _letters(1), _letters(28)
+    ('A', 'AB')
+    """
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
+def _few(columns: list[str]) -> str:
+    more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
+    return ", ".join(columns[:_SHOWN]) + more
+
+
+EXCEL = Format(
+    "xlsx",
+    "Excel",
+    (".xlsx", ".xlsm"),
+    read_excel,
+    write_excel,
+    "one sheet, values by the types of their cells, texts never as formulas",
+    extra="excel",
+    tells_empty=False,
+    read_only=(".xlsm",),
+    own_reading={"header_row": 1},
+    loses="the difference between whole and other numbers, integers beyond 2^53, decimals of more than 15 digits, "
+    "dates before March 1900, times finer "
+    "than a millisecond, time zones, categories; an empty text is missing; formulas, formatting and other sheets",
+)

@@ -1,0 +1,153 @@
+"""Writing an Excel workbook: one sheet, each value as a cell of its type, texts as texts whatever they begin with."""
+
+import io
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.distribution import install
+from shoal.errors import FileError
+from shoal.files import hidden_folder
+from shoal.sources.clean import beyond_years, check_finite, check_flat, decimals_as_floats
+
+_SHEET = "release"
+_ROWS_AT_ONCE = 1 << 14
+_MOST_ROWS, _MOST_COLUMNS, _MOST_TEXT = 1_048_575, 16_384, 32_767
+_FIRST_DAY = -25_508  # 1900-03-01: Excel counts 29 February 1900, which never was
+_NO_TIME = datetime(1980, 1, 1)
+_FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss.000", "time": "hh:mm:ss.000"}
+
+
+def write_excel(table: pa.Table, path: Path, ending: str = ".xlsx", notes: object = None) -> None:
+    """Write a table to the only sheet of a workbook, with its header in the first row."""
+    xlsxwriter = _xlsxwriter()
+    check_flat(table.schema)
+    check_finite(table, "Excel")
+    if table.num_rows > _MOST_ROWS or table.num_columns > _MOST_COLUMNS:
+        raise FileError(
+            f"A sheet of Excel holds {_MOST_ROWS:,} records of {_MOST_COLUMNS:,} columns at most; the table has "
+            f"{table.num_rows:,} of {table.num_columns:,}. Write CSV or Parquet."
+        )
+    table = pa.table({name: _storable(name, table[name]) for name in table.column_names})
+    with hidden_folder(path) as folder, _Archive(path, "wb") as archive:
+        book = xlsxwriter.Workbook(archive, {"constant_memory": True, "tmpdir": folder})
+        _fill(book, table, _exact_worksheet(xlsxwriter))
+        book.close()
+        if archive.error is not None:
+            raise archive.error
+
+
+class _Archive(io.FileIO):
+    """A file that keeps its first error: an archive that fails tries again when it is deleted, with a traceback."""
+
+    error: OSError | None = None
+
+    def write(self, content: Any) -> int:
+        """Write all bytes, or none after an error."""
+        rest = memoryview(content)
+        while rest and self.error is None:
+            try:
+                rest = rest[super().write(rest) :]
+            except OSError as error:
+                self.error = error
+        return len(content)
+
+
+def _fill(book: Any, table: pa.Table, kind: Any) -> None:
+    """Write the records to the only sheet."""
+    # A fixed time of writing, so that the same table gives the same bytes.
+    book.set_properties({"created": _NO_TIME})
+    sheet = book.add_worksheet(_SHEET, worksheet_class=kind)
+    for place, name in enumerate(table.column_names):
+        sheet.write_string(0, place, name)
+    writers = [_writer(book, sheet, field.type) for field in table.schema]
+    for start in range(0, table.num_rows, _ROWS_AT_ONCE):
+        columns = [column.to_pylist() for column in table.slice(start, _ROWS_AT_ONCE).columns]
+        for row, record in enumerate(zip(*columns, strict=True), start + 1):
+            for place, value in enumerate(record):
+                if value is not None:
+                    writers[place](row, place, value)
+
+
+def _xlsxwriter() -> Any:
+    try:
+        import xlsxwriter
+    except ImportError:
+        raise FileError(
+            f"Writing Excel workbooks needs XlsxWriter, which is not installed: {install('excel')}."
+        ) from None
+    return xlsxwriter
+
+
+def _exact_worksheet(xlsxwriter: Any) -> Any:
+    """Return a class of sheets whose numbers keep all 17 digits; XlsxWriter itself writes 16."""
+
+    class Exact(xlsxwriter.worksheet.Worksheet):  # type: ignore[misc]
+        def _xml_number_element(self, number: float, attributes: Any = ()) -> None:
+            marks = "".join(f' {key}="{value}"' for key, value in attributes)
+            self.fh.write(f"<c{marks}><v>{float(number)!r}</v></c>")
+
+    return Exact
+
+
+def _writer(book: Any, sheet: Any, kind: pa.DataType) -> Callable[[int, int, Any], Any]:
+    """Return what writes a value of a type."""
+    if pa.types.is_boolean(kind):
+        return sheet.write_boolean  # type: ignore[no-any-return]
+    if pa.types.is_temporal(kind):
+        name = "date" if pa.types.is_date(kind) else "timestamp" if pa.types.is_timestamp(kind) else "time"
+        shown = book.add_format({"num_format": _FORMATS[name]})
+        return lambda row, place, value: sheet.write_datetime(row, place, value, shown)
+    return sheet.write_number if _is_number(kind) else sheet.write_string  # type: ignore[no-any-return]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column in a type that cells have; raise if that would change a value."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _storable(name, column.cast(kind.value_type))
+    if pa.types.is_duration(kind):
+        raise _refused(name, "durations", "Convert them to numbers")
+    if pa.types.is_decimal(kind):
+        return decimals_as_floats(name, column, "Excel")
+    if pa.types.is_float16(kind) or pa.types.is_null(kind):
+        return column.cast(pa.float64())
+    if pa.types.is_integer(kind) and _beyond(column, -(2**53), 2**53):
+        raise _refused(name, "integers of more than 15 digits", "Convert it to text")
+    if beyond_years(column, _FIRST_DAY):
+        raise _refused(name, "dates before March 1900 or after the year 9999", "Convert it to text")
+    if pa.types.is_date(kind):
+        column = column.cast(pa.date32())
+    if pa.types.is_timestamp(kind):
+        column = _in_milliseconds(name, pc.local_timestamp(column) if kind.tz else column, pa.timestamp("ms"))
+    if pa.types.is_time(kind):
+        column = _in_milliseconds(name, column, pa.time32("ms"))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        longest = pc.max(pc.utf8_length(column)).as_py() or 0
+        if longest > _MOST_TEXT:
+            raise _refused(name, f"texts of more than {_MOST_TEXT:,} characters", "Shorten them")
+    return column
+
+
+def _in_milliseconds(name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        raise _refused(name, "times finer than a millisecond", "Round them") from None
+
+
+def _beyond(column: pa.ChunkedArray, low: Any, high: Any) -> bool:
+    ends = [end for end in pc.min_max(column).as_py().values() if end is not None]
+    return any(not low <= end <= high for end in ends)
+
+
+def _refused(name: str, what: str, advice: str) -> FileError:
+    return FileError(f"Column {name!r} has {what}, which Excel cannot store. {advice}, or write Parquet.")

@@ -1,0 +1,96 @@
+"""SPSS (.sav, .zsav) and Stata (.dta) files, with variable and value labels.
+
+Stata counts time in milliseconds; SPSS counts it in seconds since 1582, as a float64 that is exact to about 2
+microseconds today. So timestamps are written in milliseconds, and those of SPSS are read in steps of 10 microseconds.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.sources.clean import check_finite, with_columns
+from shoal.sources.format import Format, Notes
+from shoal.sources.labelled_files import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
+
+
+def read_sav(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    encoding: str | None = None,
+    max_unpacked_gb: float | None = None,
+) -> tuple[pa.Table, Notes]:
+    """Read an SPSS file. User-defined missing values are kept and listed in the labels."""
+    reader = pyreadstat_for(path).read_sav
+    table, labels = read_labelled(reader, path, columns, max_unpacked_gb, encoding=encoding, user_missing=True)
+    return _times_rounded(table, 10), Notes(labels=labels)
+
+
+def read_dta(path: Path, columns: Sequence[str] | None = None, encoding: str | None = None) -> tuple[pa.Table, Notes]:
+    """Read a Stata file. Missing values, including extended ones (.a to .z), become null."""
+    reader = pyreadstat_for(path).read_dta
+    # Such a file is not compressed, so it has no limit.
+    table, labels = read_labelled(reader, path, columns, math.inf, encoding=encoding, user_missing=True)
+    return table, Notes(labels=labels)
+
+
+def write_sav(table: pa.Table, path: Path, ending: str = ".sav", notes: object = None) -> None:
+    """Write an SPSS file, with the input labels that still apply."""
+    labels = labels_for(notes, table)
+    ranges = {name: [{"lo": low, "hi": high} for low, high in found] for name, found in labels.missing.items()}
+    options = {
+        "variable_value_labels": labels.values,
+        "missing_ranges": ranges,
+        "variable_measure": labels.measures,
+        "compress": ending == ".zsav",
+    }
+    write_labelled(pyreadstat_for(path).write_sav, _times_rounded(table, 1000), path, labels, options)
+    # Date and time of writing, at a fixed offset in the header.
+    overwrite(path, 92, b"01 Jan 7000:00:00")
+
+
+def write_dta(table: pa.Table, path: Path, ending: str = ".dta", notes: object = None) -> None:
+    """Write a Stata file, with the input labels that still apply."""
+    check_finite(table, "Stata")
+    labels = labels_for(notes, table)
+    options = {"variable_value_labels": labels.values}
+    write_labelled(pyreadstat_for(path).write_dta, _times_rounded(table, 1000), path, labels, options)
+    with open(path, "rb") as file:
+        start = file.read(1024)
+    mark = b"<timestamp>\x11"
+    if mark in start:
+        overwrite(path, start.index(mark) + len(mark), b"01 Jan 1970 00:00")
+
+
+def _times_rounded(table: pa.Table, microseconds: int) -> pa.Table:
+    """Return the table with its timestamps rounded to the nearest multiple of some microseconds."""
+    times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
+    return with_columns(table, {name: pc.round_temporal(table[name], microseconds, "microsecond") for name in times})
+
+
+SPSS = Format(
+    "sav",
+    "SPSS",
+    (".sav", ".zsav"),
+    read_sav,
+    write_sav,
+    "the same, with labels",
+    extra="spss",
+    tells_empty=False,
+    loses="integers beyond 2^53, decimals of more than 15 digits, time zones, parts of milliseconds; an empty text is "
+    "missing",
+)
+STATA = Format(
+    "dta",
+    "Stata",
+    (".dta",),
+    read_dta,
+    write_dta,
+    "the same, with labels",
+    extra="spss",
+    tells_empty=False,
+    loses="integers beyond 2^53, decimals of more than 15 digits, time zones, parts of milliseconds, extended missing "
+    "values; an empty text is missing",
+)

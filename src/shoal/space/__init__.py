@@ -1,0 +1,1 @@
+"""Space: columns become coordinates, in which distances measure dissimilarity."""
