@@ -178,7 +178,7 @@ def test_the_copy_that_a_killed_process_left_is_removed_by_the_next(csv_file, tm
     temporary.mkdir()
     left = []
     for end in ("os.kill(os.getpid(), 9)", "pass"):
-        program = f"import os, shoal.sources\nshoal.table.read('-')\n{end}"
+        program = f"import os, shoal.sources\nshoal.sources.read('-')\n{end}"
         environment = {**os.environ, "TMPDIR": str(temporary)}
         with csv_file.open("rb") as content:
             subprocess.run([sys.executable, "-c", program], stdin=content, env=environment, check=False)

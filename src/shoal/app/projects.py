@@ -19,8 +19,8 @@ from shoal.app.runs import Run, Runs
 from shoal.errors import FileError, ParameterError, ShoalError
 from shoal.files import replacing
 from shoal.files.locks import lock
+from shoal.passwords import scheme_of
 from shoal.sources import format_of
-from shoal.sources.databases.passwords import scheme_of
 from shoal.sources.source_stamps import Stamp
 
 _ID = r"[0-9a-f]{16}"

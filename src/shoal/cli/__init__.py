@@ -15,7 +15,7 @@ import click
 from shoal.cli.exit_codes import ended
 from shoal.distribution import DISTRIBUTION
 from shoal.errors import did_you_mean
-from shoal.sources.databases.passwords import check_no_password, scheme_of
+from shoal.passwords import check_no_password, scheme_of
 
 COMMANDS = {
     "inspect": "Say what is in a file, and propose a role for each column.",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from shoal.errors import ParameterError
-from shoal.sources.databases.passwords import REMEDY, check_no_password, scheme_of
+from shoal.passwords import REMEDY, check_no_password, scheme_of
 
 _SERVER = re.compile(r"\w+://(?:(?P<user>[^@/?#]*)@)?(?P<host>[^@/?#]*)(?:/(?P<name>[^@/?#]*))?(?:\?(?P<rest>[^#]*))?")
 _SETTINGS = frozenset(

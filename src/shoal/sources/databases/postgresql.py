@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from shoal.distribution import install
 from shoal.errors import DatabaseError, FileError
+from shoal.passwords import REMEDY
 from shoal.sources.clean import check_names, check_texts, check_wanted
 from shoal.sources.databases.adbc import AdbcConnection, is_adbc
 from shoal.sources.databases.address import Address
 from shoal.sources.databases.connection import Connection, Relation, refused, subquery
 from shoal.sources.databases.database import Database
-from shoal.sources.databases.passwords import REMEDY
 from shoal.sources.databases.sql_names import Name, literal, quoted
 from shoal.sources.databases.values import checked, decimals, in_microseconds
 
