@@ -2,7 +2,7 @@
 # Kept to what GNU make 3.81 knows, because that is the make of macOS.
 
 PYTHON_IN_VENV := .venv/bin/python
-KERNELS := $(wildcard src/kernels/*.cpp src/kernels/*.hpp src/kernels/*.h)
+KERNELS := $(wildcard src/kernels/*/*.cpp src/kernels/*/*.hpp)
 BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard src/kernels/vendored/*.h)
 BUILT_FROM += $(wildcard examples/operations/*)
 

@@ -67,7 +67,7 @@ def sanitized_threads() -> dict[str, object]:
     program.parent.mkdir(parents=True, exist_ok=True)
     compiler = shlex.split(os.environ.get("CXX", "c++"))
     flags = ["-std=c++20", "-O1", "-g", "-fsanitize=thread", "-ffp-contract=off", "-pthread", "-Isrc/kernels"]
-    sources = ["tests/threads/pool.cpp", "src/kernels/simd.cpp"]
+    sources = ["tests/threads/pool.cpp", "src/kernels/numeric/simd.cpp"]
     subprocess.run([*compiler, *flags, *sources, "-o", program], check=True, cwd=ROOT)
     _, row = ran("thread", [program], {**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})
     return row

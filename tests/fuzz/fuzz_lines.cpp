@@ -1,4 +1,4 @@
-// Fuzzes the reader and the writer of lines (src/kernels/lines.hpp) with libFuzzer; tests/fuzz/fuzz.py builds and runs
+// Fuzzes the reader and the writer of lines (src/kernels/stream/lines.hpp) with libFuzzer; tests/fuzz/fuzz.py builds and runs
 // it.
 //
 // The first byte chooses the form and the separator, the second where the text is cut; the rest is the text. What is
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "decimal.hpp"
-#include "lines.hpp"
+#include "numeric/decimal.hpp"
+#include "stream/lines.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 //
 // The pool by itself (every item once, errors that reach the caller, pools that begin and end), then the kernels that
 // divide their work among its threads: the answers of four threads are those of one.
-#include "pool.hpp"
+#include "parallel/pool.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -13,16 +13,16 @@
 #include <stdexcept>
 #include <vector>
 
-#include "guarded_search.hpp"
-#include "linkage.hpp"
-#include "mdav.hpp"
-#include "model_vetoes.hpp"
-#include "pace.hpp"
-#include "polling.hpp"
-#include "refine.hpp"
-#include "rows.hpp"
-#include "simd.hpp"
-#include "split.hpp"
+#include "guarded/model_vetoes.hpp"
+#include "guarded/search.hpp"
+#include "measures/linkage.hpp"
+#include "numeric/rows.hpp"
+#include "numeric/simd.hpp"
+#include "parallel/pace.hpp"
+#include "parallel/polling.hpp"
+#include "partition/mdav.hpp"
+#include "partition/refine.hpp"
+#include "partition/split.hpp"
 
 namespace {
 
