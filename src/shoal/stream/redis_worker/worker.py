@@ -183,6 +183,8 @@ class Worker:
         self._n_added = 0  # to the source, when it was read last
         self._step = int(fields.get("step", b"0"))
         self._staged = [name for name in fields if name.startswith(("released:", "aside:"))]
+        for name in self._staged:
+            del fields[name]  # as large as what waits, and never read
         if "head" in fields:
             notes = self._saved.load(fields, self.stream)
             self._last, self._n_read, self.n_lost = notes["last"], notes["n_read"], notes["n_lost"]
