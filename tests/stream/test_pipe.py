@@ -273,6 +273,23 @@ def test_fields_of_csv_that_look_alike_are_one_value(tmp_path):
     assert (code, len(out.splitlines())) == (0, 17), said
 
 
+NUMERALS = [["1", "1.0", "1e0", "01", "+1", "10e-1"], ["0", "-0", "0.0", ".0"], ["1.5", "1.50", "15E-1"]]
+NUMERALS += [["10000000000000001", "010000000000000001", "1.0000000000000001e16"]]
+
+
+@pytest.mark.parametrize("numerals", NUMERALS)
+@pytest.mark.parametrize("rule", [("--subject", "d"), ("--confidential", "d", "--l-diversity", "d=2")])
+def test_one_number_spelled_in_several_ways_in_csv_is_one_value(rule, numerals, tmp_path):
+    options = ("-k", 2, "--delay", 5, "--quasi", "x", *rule, "--csv")
+    text = "x,d\n" + "".join(f"{i},{d}\n" for i, d in enumerate(numerals * 4))
+    code, out, said = here(tmp_path, *options, text=text.encode())
+
+    assert (code, len(out.splitlines())) == (0, 1), said
+    others = "x,d\n" + "".join(f"{i},{d}\n" for i, d in enumerate([numerals[0], "7", "1e400", "1.2.3"] * 4))
+    code, out, said = here(tmp_path, *options, text=others.encode())
+    assert (code, len(out.splitlines())) == (0, 17), said
+
+
 def test_every_kind_of_column_goes_through_the_pipe(tmp_path):
     rng = np.random.default_rng(3)
     records = [

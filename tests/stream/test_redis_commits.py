@@ -1,7 +1,11 @@
 """Commits of the worker are all or nothing, whatever Redis refuses, and however large they are."""
 
 import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +13,7 @@ from shoal.errors import OutageError, ParameterError
 
 redis = pytest.importorskip("redis")
 
-from redis_streams import NAMES, aside, by_object, fill, use_up, worker_on, written  # noqa: E402 - only with redis
+from redis_streams import NAMES, aside, by_object, fill, running, use_up, worker_on, written  # noqa: E402 - only with redis
 from shoal.stream.redis_worker import FIELD, scripts, worker  # noqa: E402
 
 TEXTS = " ".join(text for name, text in vars(scripts).items() if name.isupper())
@@ -75,6 +79,16 @@ def test_without_the_right_to_a_command_nothing_is_committed_and_nothing_lost(co
     use_up(worker_on(user(), batch=50, **TIDY))
     assert written(connection) == by_object(records)
     assert [number for _, number, _ in aside(connection)] == [bad]
+
+
+@pytest.mark.parametrize("command", ["EXISTS", "HINCRBY", "XADD", "XTRIM"])
+def test_a_command_that_redis_lacks_is_refused_before_anything_is_committed(command, tmp_path):
+    with running(tmp_path, "--rename-command", command, "") as path, redis.Redis(unix_socket_path=path) as connection:
+        one = worker_on(connection, **TIDY)
+
+        with pytest.raises(ParameterError, match=r"lacks a command.*rename-command"):
+            use_up(one)
+        assert not connection.hexists(NAMES.state, "step")
 
 
 @pytest.mark.parametrize(
@@ -209,3 +223,39 @@ def test_where_a_worker_begins_is_counted_some_bytes_at_a_time(connection, monke
 
     assert len(written(connection)) == 150
     assert (one.lag, one.n_lost) == (0, 0)
+
+
+RESUMED = """
+import re, sys
+from pathlib import Path
+import redis
+from redis_streams import worker_on
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) << 10
+
+with redis.Redis(unix_socket_path=sys.argv[1]) as connection:
+    worker = worker_on(connection, delay=200)
+    before = peak()
+    worker.acquire()
+    print(len(worker.stream), peak() - before)
+    worker.release()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no peak of memory in /proc")
+def test_a_worker_begins_with_no_more_memory_than_it_had_when_it_ended(connection, server):
+    n, size = 80, 800_000
+    one = worker_on(connection, delay=200)
+    for i in range(n):
+        connection.xadd("in", {FIELD: json.dumps({"x": i, "y": i % 7, "n": "n" * size})})
+    while one.step(0):
+        pass
+    one.release()
+    command = [sys.executable, "-c", RESUMED, server]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    n_waiting, grown = map(int, done.stdout.split())
+
+    assert n_waiting == n
+    assert grown < 3.5 * n * size  # the rows of Redis, the copy that waits, and what does not depend on them

@@ -31,6 +31,14 @@ def text_of_json(text: str) -> str | None:
         return text
 
 
+def text_of_number(text: str) -> str:
+    """Return the one spelling of a number that is written in digits; of one beyond every float64, its own."""
+    try:
+        return text_of(_number(text))
+    except ValueError:
+        return text
+
+
 def _plain(value: Any, as_seen: bool) -> Any:
     if isinstance(value, dict):
         return _members(value, as_seen)

@@ -1,5 +1,6 @@
 """Values as 64-bit keys, which distinguish values without storing them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.columns.prepare import as_seen
+from shoal.columns.schema import is_text
 from shoal.sources.clean import nulled
-from shoal.sources.nested import text_of_json
+from shoal.sources.nested import text_of_json, text_of_number
 from shoal.stream.contiguous import whole
 
 Keys = NDArray[np.uint64]
@@ -37,13 +39,20 @@ def keys_of(column: pa.Array) -> Keys:
 
 
 def tags_of(column: pa.Array) -> Keys:
-    """Return keys for values that have to differ within a cell: values that look alike get the same key."""
-    seen = as_seen(pa.chunked_array([_values_of(column)]))
-    return keys_of(whole(seen))
+    """Return keys for values that have to differ within a cell: values that look alike get the same key.
+
+    Texts that are numbers count as these: a reader of CSV takes the fields of a column for numbers where all are.
+    """
+    seen = whole(as_seen(pa.chunked_array([_values_of(column)])))
+    return keys_of(_with_one_spelling_of_numbers(seen) if is_text(seen.type) else seen)
 
 
 _SPELLED = r"\\|^[\[{]|^-?\d+[.eE]|^-0"
 """What JSON spells in several ways: escapes, lists and objects, numbers with a fraction or a power."""
+
+
+_NUMERAL = r"^(?:\+\d+|-?0\d+|-0|[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?\d+[eE][+-]?\d+)$"
+"""Numbers that may be spelled in another way: all but whole ones in digits, as `text_of_json` spells them."""
 
 
 def _values_of(column: pa.Array) -> pa.Array:
@@ -58,11 +67,22 @@ def _values_of(column: pa.Array) -> pa.Array:
         return column
     texts = nulled(pc.utf8_trim(written, characters='"'), pc.equal(written, "null"))
     several = pc.fill_null(pc.match_substring_regex(written, _SPELLED), False)
-    if not pc.any(several).as_py():
+    return _replaced(texts, several, written, text_of_json)
+
+
+def _with_one_spelling_of_numbers(texts: pa.Array) -> pa.Array:
+    """Return texts in which equal numbers are spelled in one way."""
+    several = pc.fill_null(pc.match_substring_regex(texts, _NUMERAL), False)
+    return _replaced(texts, several, texts, text_of_number)
+
+
+def _replaced(texts: pa.Array, where: pa.Array, written: pa.Array, spell: Callable[[str], str | None]) -> pa.Array:
+    """Return texts, some of which are replaced by what is made of the written values; each is made once."""
+    if not pc.any(where).as_py():
         return texts
-    coded = written.filter(several).dictionary_encode()
-    one_of_each = pa.array(map(text_of_json, coded.dictionary.to_pylist()), pa.large_string())
-    return pc.replace_with_mask(texts, several, one_of_each.take(coded.indices))
+    coded = written.filter(where).dictionary_encode()
+    one_of_each = pa.array(map(spell, coded.dictionary.to_pylist()), texts.type)
+    return pc.replace_with_mask(texts, where, one_of_each.take(coded.indices))
 
 
 def _of_dictionary(column: pa.DictionaryArray) -> Keys:

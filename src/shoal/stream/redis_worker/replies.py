@@ -15,6 +15,7 @@ _PASSING_ERRORS = (
     exceptions.ClusterDownError,
 )
 _REFUSED = ("WRONGTYPE", "REFUSED")
+_UNKNOWN = "unknown command", "unknown redis command"  # of a client, and within a script
 _DENIED = "The user executing the script can't"  # as Redis 7.0 says it of a command within a script
 
 
@@ -57,6 +58,11 @@ def _of_response(error: exceptions.ResponseError) -> Exception:
         return OutageError(f"Redis does not accept writes: {words}.")
     if code in _REFUSED:
         return ParameterError(f"Redis refuses a command: {words}. Nothing was committed.")
+    if words.lower().removeprefix("err ").startswith(_UNKNOWN):
+        return ParameterError(
+            f"Redis lacks a command: {words.split(',', 1)[0]}. Nothing was committed. The worker needs all commands "
+            "that docs/operations.md lists, by their own names: not renamed or removed (rename-command)."
+        )
     return _denied(error) if words.startswith(_DENIED) else error
 
 

@@ -7,7 +7,7 @@
 import base64
 import json
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -17,6 +17,7 @@ from shoal.errors import FileError, ParameterError
 from shoal.stream import Stream
 from shoal.stream.rules import Rules, as_rules
 from shoal.stream.waiting import Waiting
+from shoal.typing import Labels, Vector
 
 FORMAT = "shoal worker, version 2"
 
@@ -56,24 +57,25 @@ class Saved:
         return Saved().changes(stream, notes)[0], [*(f"chunk:{first}" for first, _ in self._chunks), "meta"]
 
     def load(self, fields: Fields, stream: Stream) -> dict[str, Any]:
-        """Bring a new stream to the saved state; return its notes."""
-        head = json.loads(_intact(fields["head"]))
+        """Bring a new stream to the saved state; return its notes. The chunks are taken out of the fields."""
+        head = json.loads(bytes(_intact(fields["head"])))
         notes: dict[str, Any] = head.pop("notes")
         if "meta" not in fields:
             return notes
         schema = _schema_of(fields["meta"], stream.rules)
-        chunks = sorted((int(name[6:]), _rows(content, schema)) for name, content in _chunks_in(fields).items())
         wanted = _unpacked(head.pop("waiting"))
-        positions = np.concatenate([np.empty(0, dtype=np.int64), *(rows[0] for _, rows in chunks)])
-        times = np.concatenate([np.empty(0), *(np.full(len(rows[0]), rows[1]) for _, rows in chunks)])
-        table = pa.concat_tables([schema.empty_table(), *(rows[2] for _, rows in chunks)]).combine_chunks()
-        kept = np.isin(positions, wanted)
-        if not np.array_equal(positions[kept], wanted):
+        parts = [_rows(fields.pop(name), schema) for name in _chunks_in(fields)]
+        self._chunks.extend((int(part.positions[0]), int(part.positions[-1])) for part in parts)
+        parts = [part.only(wanted) for part in parts]
+        positions = np.concatenate([np.empty(0, dtype=np.int64), *(part.positions for part in parts)])
+        times = np.concatenate([np.empty(0), *(part.times for part in parts)])
+        if not np.array_equal(positions, wanted):
             raise _damaged()
-        stream.resume(head, table.filter(pa.array(kept)), positions[kept], times[kept])
+        # The rows are still those in Redis: this makes the only copy of them, since large ones fill the memory.
+        table = pa.concat_tables([schema.empty_table(), *(part.rows for part in parts)])
+        stream.resume(head, table, positions, times)
         self._has_meta = True
         self._n_accepted = int(positions[-1]) + 1 if len(positions) else 0
-        self._chunks.extend((int(rows[0][0]), int(rows[0][-1])) for _, rows in chunks)
         return notes
 
 
@@ -100,8 +102,9 @@ def _schema_of(meta: bytes, rules: Rules) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(content["columns"])))
 
 
-def _chunks_in(fields: Fields) -> Fields:
-    return {name: content for name, content in fields.items() if name.startswith("chunk:")}
+def _chunks_in(fields: Fields) -> list[str]:
+    """Return the names of the chunks, in order of their rows."""
+    return sorted((name for name in fields if name.startswith("chunk:")), key=lambda name: int(name[6:]))
 
 
 def _chunk(waiting: Waiting | None, positions: Any, time: float) -> bytes:
@@ -112,12 +115,28 @@ def _chunk(waiting: Waiting | None, positions: Any, time: float) -> bytes:
     return _checked(about + positions.astype(np.int64).tobytes() + rows.serialize().to_pybytes())
 
 
-def _rows(content: bytes, schema: pa.Schema) -> tuple[Any, float, pa.Table]:
-    content = _intact(content)
+class _Part(NamedTuple):
+    """Rows of a chunk, with their positions and the times at which they came."""
+
+    positions: Labels
+    times: Vector
+    rows: pa.Table
+
+    def only(self, wanted: Labels) -> "_Part":
+        """Return the rows at these positions; if they are all, without a copy."""
+        kept = np.isin(self.positions, wanted)
+        if kept.all():
+            return self
+        return _Part(self.positions[kept], self.times[kept], self.rows.filter(pa.array(kept)))
+
+
+def _rows(chunk: bytes, schema: pa.Schema) -> _Part:
+    """Return the rows of a chunk, on its memory."""
+    content = _intact(chunk)
     n, time = int(np.frombuffer(content, np.int64, 1)[0]), float(np.frombuffer(content, np.float64, 1, 8)[0])
     positions = np.frombuffer(content, np.int64, n, 16)
-    batch = pa.ipc.read_record_batch(pa.py_buffer(content[16 + 8 * n :]), schema)
-    return positions, time, pa.Table.from_batches([batch])
+    batch = pa.ipc.read_record_batch(pa.py_buffer(content).slice(16 + 8 * n), schema)
+    return _Part(positions, np.full(n, time), pa.Table.from_batches([batch]))
 
 
 def _packed(positions: Any) -> list[Any]:
@@ -138,10 +157,12 @@ def _checked(content: bytes) -> bytes:
     return crc32(content).to_bytes(4, "little") + content
 
 
-def _intact(content: bytes) -> bytes:
-    if crc32(content[4:]).to_bytes(4, "little") != content[:4]:
+def _intact(content: bytes) -> memoryview:
+    """Return the content behind its checksum, on the same memory."""
+    inner = memoryview(content)[4:]
+    if crc32(inner).to_bytes(4, "little") != content[:4]:
         raise _damaged()
-    return content[4:]
+    return inner
 
 
 def _damaged() -> FileError:

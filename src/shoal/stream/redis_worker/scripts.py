@@ -63,7 +63,9 @@ if trim_before ~= '' then
   needed[#needed + 1] = {'XINFO', 'GROUPS', source}
 end
 for _, command in ipairs(needed) do
-  if not redis.acl_check_cmd(unpack(command)) then
+  local is_known, is_allowed = pcall(redis.acl_check_cmd, unpack(command))
+  if not is_known then return redis.error_reply('ERR unknown command ' .. command[1]) end
+  if not is_allowed then
     return redis.error_reply('NOPERM ' .. table.concat(command, ' ', 1, math.min(3, #command)))
   end
 end

@@ -171,24 +171,32 @@ class Worker:
 
     def resume(self) -> None:
         """Begin from the last commit; entries read since then are read again."""
-        with said():
-            found: Any = self.redis.hgetall(self.names.state)
-        fields = {name.decode(): content for name, content in found.items()}
+        # What was in memory goes before the state comes; until then nothing can be committed.
         self.stream = Stream.restore(self._fresh, clock=self.stream.clock)
         self.stream.on_side = self._set_aside
         self._saved = Saved()
         self._aside: list[bytes] = []
         self._next = None
+        self._step = -1
+        fields = self._state()
         self._is_ahead = False  # of what was committed: then the next step begins from that
         self._n_added = 0  # to the source, when it was read last
         self._step = int(fields.get("step", b"0"))
         self._staged = [name for name in fields if name.startswith(("released:", "aside:"))]
+        for name in self._staged:
+            del fields[name]  # as large as what waits, and never read
         if "head" in fields:
             notes = self._saved.load(fields, self.stream)
             self._last, self._n_read, self.n_lost = notes["last"], notes["n_read"], notes["n_lost"]
         else:
             self._last, self._n_read = self._where_to_begin()
         log.info("resumed", extra={"facts": {"last_id": self._last, "waiting": len(self.stream)}})
+
+    def _state(self) -> dict[str, bytes]:
+        """Return the fields of the state."""
+        with said():
+            found: Any = self.redis.hgetall(self.names.state)
+        return {name.decode(): content for name, content in found.items()}
 
     def _where_to_begin(self) -> tuple[str, int]:
         """Return after which entry a new stream begins, and how many were added up to there."""
