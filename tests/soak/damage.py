@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-for place in ("disk", ""):
-    sys.path.insert(0, str(Path(__file__).parents[1] / place))
+sys.path.insert(0, str(Path(__file__).parents[1] / "disk"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from damages import MOMENTS, damage, watched, written
 
 from block_tables import people
-from damages import MOMENTS, damage, watched, written
 from shoal.blocks import blueprint
 from shoal.errors import FileError
 
