@@ -17,7 +17,7 @@ help:
 	@echo "make format     format Python and C++ in place"
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   everything compiled under the address, undefined-behaviour and thread sanitizers (Linux)"
-	@echo "make soak       readers fuzzed, streams and orders at random, collections and workers killed; over an hour"
+	@echo "make soak       fuzzing, random orders, secrets, damage and faults, kills; about two hours"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
 
@@ -72,6 +72,9 @@ soak: .venv/.ready
 	@$(PYTHON_IN_VENV) tests/fuzz/fuzz.py --seconds $(SOAK_SECONDS) --output benchmarks/results/fuzz.json
 	@$(PYTHON_IN_VENV) tests/soak/soak.py --seconds $(SOAK_SECONDS)
 	@$(PYTHON_IN_VENV) tests/soak/order.py --seconds $(SOAK_SECONDS)
+	@$(PYTHON_IN_VENV) tests/soak/planted_secrets.py --seconds $(SOAK_SECONDS)
+	@$(PYTHON_IN_VENV) tests/soak/containment.py --seconds $(SOAK_SECONDS)
+	@$(PYTHON_IN_VENV) tests/soak/damage.py --seconds $(SOAK_SECONDS)
 	@$(PYTHON_IN_VENV) tests/soak/evening.py --kills 200
 	@$(PYTHON_IN_VENV) tests/soak/worker.py --seconds $(WORKER_SECONDS) --kills $(WORKER_KILLS) \
 		--out benchmarks/results/soak.json

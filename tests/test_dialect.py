@@ -106,7 +106,7 @@ def test_refusals_of_a_stream_name_options(wrong):
     told = translated(str(refused.value), "option")
 
     assert all(f"--{name.replace('_', '-')}" in told for name in list(wrong)[-1:] or ["delay", "max_age"])
-    assert not re.search(r"(delay|max_age|max_cell|adapt)=", told)
+    assert not re.search(r"(delay|max_age|max_cell|adapt)=|Raise delay", told)
 
 
 def test_every_key_of_a_job_is_known():

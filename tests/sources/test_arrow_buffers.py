@@ -156,6 +156,21 @@ def test_ordered_categories_keep_their_order_without_those_that_no_record_has(ne
         assert categories_in(found) == ["low", "mid", "high"]
 
 
+def test_ordered_categories_of_no_record_stay_ordered(monkeypatch):
+    made = pa.array
+
+    def unordered(values, kind=None, **given):
+        """As Arrow before 24 makes an array of ordered categories from no values."""
+        assert not (isinstance(kind, pa.DictionaryType) and kind.ordered)
+        return made(values, kind, **given)
+
+    kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
+    monkeypatch.setattr(pa, "array", unordered)
+
+    assert bare(pa.chunked_array([], kind)).type == kind
+    assert bare(pa.chunked_array([ordered(made([0], pa.int8()), ["low"]).slice(1)])).type == kind
+
+
 def categories_in(array):
     """Return the categories at the innermost level of an array."""
     while not pa.types.is_dictionary(array.type):

@@ -37,7 +37,7 @@ def bare(column: pa.ChunkedArray) -> pa.ChunkedArray:
         # Which categories are used depends on the whole column.
         chunks = [pa.concat_arrays(_with_one_list(chunks))]
     if _types.is_dictionary(kind) and not chunks:
-        chunks = [pa.array([], kind)]  # without a chunk there would be no dictionary, not even an empty one
+        chunks = [pa.nulls(0, kind)]  # without a chunk there would be no dictionary, not even an empty one
     return pa.chunked_array(map(_bare, chunks), kind)
 
 

@@ -53,7 +53,7 @@ class Rules:
             if self.delay < self.k - 1:
                 raise ParameterError(
                     f"delay={self.delay} is too short for k={self.k}: a tuple has to wait for k-1={self.k - 1} others "
-                    "before a cell can close. Raise delay or lower k."
+                    "before a cell can close. Raise delay= or lower k."
                 )
         if self.max_age is not None and not (_is_number(self.max_age) and self.max_age > 0):
             raise ParameterError(f"max_age={self.max_age!r} is not a number of seconds above 0.")

@@ -1,36 +1,18 @@
 """Whatever happens to the files in the scratch folder, the release is the same bytes or refused."""
 
+import os
 import shutil
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from damages import MOMENTS, damage, files_of, flipped, missing, truncated, watched, written
 
-from block_tables import ROLES, job, people
+from block_tables import people
 from shoal.engines.disk import disk_release, engine
 from shoal.engines.disk.checked_files import DamagedError, keep, open_checked
-from shoal.engines.disk.scratch import scratch_of
 from shoal.errors import FileError
-from shoal.release import run
-from shoal.sources.batches import open_batches
-
-
-def asked(folder, seed=7):
-    paths = {"input": {"path": str(folder / "people.parquet")}, "output": {"path": str(folder / "release.parquet")}}
-    return job(k=3, memory="1GB", seed=seed, **paths, roles={**ROLES, "subject": "name", "identifiers": ()})
-
-
-def written(folder, seed=7):
-    """Make the release and return its bytes, and remove it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        run(asked(folder, seed), force=True, threads=1)  # nothing is written while it is copied
-    content = (folder / "release.parquet").read_bytes()
-    for path in folder.glob("release*"):
-        path.unlink()
-    return content
 
 
 @pytest.fixture(scope="module")
@@ -38,75 +20,7 @@ def left(tmp_path_factory):
     """Return a folder with a table, what is in the scratch folder at several moments, that folder, and the release."""
     folder = tmp_path_factory.mktemp("damaged")
     pq.write_table(people(600), folder / "people.parquet")
-    scratch = scratch_of(asked(folder), open_batches(folder / "people.parquet"), folder / "release.parquet")
-    moments = {"refining": (engine, "refine_cells", 1), "publishing": (engine, "publish", 3)}
-    moments["writing"] = (disk_release.DiskRelease, "write_table", 1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shoal.engines.blocks.blueprint.BLOCK_RECORDS", 200)
-        for moment, (place, name, number) in moments.items():
-            patch.setattr(place, name, copying(getattr(place, name), number, scratch, folder / moment))
-        return folder, list(moments), scratch, written(folder)
-
-
-def copying(original, number, scratch, target):
-    """Return a function that copies the scratch folder when it is called for the time of this number."""
-    calls = []
-
-    def called(*arguments):
-        calls.append(arguments)
-        if len(calls) == number:
-            shutil.copytree(scratch, target)
-        return original(*arguments)
-
-    return called
-
-
-def files_of(folder):
-    return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def flipped(path, rng, _):
-    content = bytearray(path.read_bytes())
-    content[rng.integers(len(content))] ^= 1 << int(rng.integers(8))
-    path.write_bytes(content)
-
-
-def truncated(path, rng, _):
-    path.write_bytes(path.read_bytes()[: rng.integers(path.stat().st_size)])
-
-
-def zeroed(path, rng, _):
-    content = bytearray(path.read_bytes())
-    start = int(rng.integers(len(content)))
-    content[start : start + 4096] = bytes(len(content[start : start + 4096]))
-    path.write_bytes(content)
-
-
-def missing(path, rng, _):
-    path.unlink()
-
-
-def swapped(path, rng, files):
-    other = files[rng.integers(len(files))]
-    one, two = path.read_bytes(), other.read_bytes()
-    path.write_bytes(two)
-    other.write_bytes(one)
-
-
-def made_a_folder(path, rng, _):
-    path.unlink()
-    path.mkdir()
-
-
-DAMAGES = (flipped, truncated, zeroed, missing, swapped, made_a_folder)
-
-
-def damage(folder, rng, n_files):
-    """Damage files at random, each in a way of its own."""
-    files = files_of(folder)
-    for path in rng.choice(np.array(files, dtype=object), size=min(n_files, len(files)), replace=False):
-        if path.is_file():
-            DAMAGES[rng.integers(len(DAMAGES))](path, rng, [file for file in files if file.is_file()])
+    return folder, list(MOMENTS), *watched(folder)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -193,12 +107,14 @@ def test_damage_to_what_is_counted_of_the_written_file_is_refused(left, monkeypa
 
 
 @pytest.mark.parametrize("how", [flipped, truncated, missing])
-def test_a_drawn_seed_that_is_lost_is_refused_and_no_other_taken_in_its_place(tmp_path, how):
+@pytest.mark.parametrize("left_of_it", ["fit.done", "solve/block-0.piece"])
+def test_a_drawn_seed_that_is_lost_is_refused_and_no_other_taken_in_its_place(tmp_path, how, left_of_it):
     (tmp_path / "scratch").mkdir()
     first = disk_release._kept_seed(tmp_path / "scratch")
     assert disk_release._kept_seed(tmp_path / "scratch") == first
 
-    keep(tmp_path / "scratch" / "fit.done", None)
+    (tmp_path / "scratch" / "solve").mkdir()
+    keep(tmp_path / "scratch" / left_of_it, None)
     how(tmp_path / "scratch" / "drawn.seed", np.random.default_rng(4), [])
     with pytest.raises(DamagedError, match=r"drawn.seed' is not what was written"):
         disk_release._kept_seed(tmp_path / "scratch")
@@ -211,3 +127,25 @@ def test_a_file_that_took_the_place_of_another_is_noticed(tmp_path):
 
     with pytest.raises(DamagedError):
         open_checked(tmp_path / "b")
+
+
+def test_a_complete_stage_is_on_the_disk_before_its_note_is(left, monkeypatch):
+    folder, *_, release = left
+    synced, stages, fsync, keep_ = set(), [], os.fsync, engine.keep
+
+    def flushed(descriptor):
+        fsync(descriptor)
+        synced.add(os.fstat(descriptor).st_ino)
+
+    def noted(path, note):
+        pieces = path.with_suffix("")
+        assert {file.stat().st_ino for file in [pieces, *pieces.iterdir()]} <= synced
+        keep_(path, note)
+        assert {path.stat().st_ino, path.parent.stat().st_ino} <= synced
+        stages.append(pieces.name)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(engine, "keep", noted)
+
+    assert written(folder) == release
+    assert stages == ["fit", "assign", "solve", "border-1", "published"]

@@ -103,7 +103,7 @@ def check_parts(files: Files) -> None:
 def _kept_seed(folder: Path) -> int:
     """Return the seed that a killed process drew for the same job, or draw one."""
     path = folder / "drawn.seed"
-    if not any(folder.glob("*.done")) and not path.exists():
+    if not path.exists() and not any(found.suffix in (".done", ".piece") for found in folder.rglob("*")):
         keep(path, secrets.randbits(63))
     return int(open_checked(path).note)
 
