@@ -70,11 +70,7 @@ WORKER_SECONDS ?= 1800
 WORKER_KILLS ?= 1000
 soak: .venv/.ready
 	@$(PYTHON_IN_VENV) tests/fuzz/fuzz.py --seconds $(SOAK_SECONDS) --output benchmarks/results/fuzz.json
-	@$(PYTHON_IN_VENV) tests/soak/soak.py --seconds $(SOAK_SECONDS)
-	@$(PYTHON_IN_VENV) tests/soak/order.py --seconds $(SOAK_SECONDS)
-	@$(PYTHON_IN_VENV) tests/soak/planted_secrets.py --seconds $(SOAK_SECONDS)
-	@$(PYTHON_IN_VENV) tests/soak/containment.py --seconds $(SOAK_SECONDS)
-	@$(PYTHON_IN_VENV) tests/soak/damage.py --seconds $(SOAK_SECONDS)
+	@$(PYTHON_IN_VENV) tests/soak/rounds.py --seconds $(SOAK_SECONDS) --output benchmarks/results/rounds.json
 	@$(PYTHON_IN_VENV) tests/soak/evening.py --kills 200
 	@$(PYTHON_IN_VENV) tests/soak/worker.py --seconds $(WORKER_SECONDS) --kills $(WORKER_KILLS) \
 		--out benchmarks/results/soak.json

@@ -3,17 +3,11 @@
 Each round draws a table, settings and two releases, and reads the texts of the written files. Every record must hold
 its own person, every person must be held by k records, and the attacks must find exactly what this reading gives back:
 who is linked, and whose confidential value two releases tell together.
-
-    python tests/soak/containment.py --seconds 600 --seed 1
 """
 
-import argparse
 import csv
 import re
-import tempfile
-import time
-import warnings
-from pathlib import Path
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -88,7 +82,7 @@ def rows_holding(people, path):
 
 
 def round_of(rng, folder):
-    """Attack two releases of one table, and read them; return the number of people."""
+    """Attack two releases of one table, and read them; return the numbers of releases and people."""
     table, paths, ks = draw_table(rng), [folder / "one.csv", folder / "two.csv"], []
     hierarchy = f"prefix:{rng.integers(1, 4)}"
     people, orders = table.to_pylist(), [str(rng.choice(["keep", "shuffle"])) for _ in paths]
@@ -107,28 +101,4 @@ def round_of(rng, folder):
     both = np.mean([a & b == {own} for a, b, own in zip(*told, table["disease"].to_pylist(), strict=True)])
     assert np.isclose(found["nearest"], linked), ("nearest", found["nearest"], linked)
     assert np.isclose(found["intersection"], both), ("intersection", found["intersection"], both)
-    return len(people)
-
-
-def main():
-    """Attack releases until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    given = parser.parse_args()
-    end, n_people, number = time.monotonic() + given.seconds, 0, 0
-    while time.monotonic() < end:
-        seed = given.seed + number
-        try:
-            with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                n_people += round_of(np.random.default_rng(seed), Path(name))
-        except BaseException:
-            print(f"round {number}: --seed {seed}", flush=True)
-            raise
-        number += 1
-    print(f"{n_people:,} people in {2 * number:,} releases are linked by containment as the attacks say.")
-
-
-if __name__ == "__main__":
-    main()
+    return Counter(releases=2, people=len(people))

@@ -2,28 +2,15 @@
 
 Each round makes a release of a table at random, copies its scratch folder at several moments, and damages copies in
 any file, in any way and as often as asked: flipped bits, lost ends, zeros, missing, swapped files, folders for files.
-
-    python tests/soak/damage.py --seconds 600 --seed 1
 """
 
-import argparse
 import shutil
-import sys
-import tempfile
-import time
 from collections import Counter
-from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engines" / "disk"))
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from damages import MOMENTS, damage, watched, written
 
 from block_tables import people
-from shoal.engines.blocks import blueprint
 from shoal.errors import FileError
 
 N_TRIALS = 12
@@ -48,27 +35,3 @@ def round_of(rng, folder):
             found["refused"] += 1
         assert not scratch.exists(), "the scratch folder was left"
     return found
-
-
-def main():
-    """Damage scratch folders until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    given = parser.parse_args()
-    blueprint.BLOCK_RECORDS = 200  # so that small tables have several blocks
-    end, counts, number = time.monotonic() + given.seconds, Counter(), 0
-    while time.monotonic() < end:
-        seed = given.seed + number
-        try:
-            with tempfile.TemporaryDirectory() as name:
-                counts += round_of(np.random.default_rng(seed), Path(name))
-        except BaseException:
-            print(f"round {number}: --seed {seed}", flush=True)
-            raise
-        number += 1
-    print(f"{counts.total():,} releases from damaged scratch folders: {dict(counts)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -2,12 +2,9 @@
 
 Each round draws rules, pushes batches with bad tuples among them, lets clocks jump, cuts the stream and goes on from
 its state, tries damaged states, and compares with a stream that nothing happened to.
-
-    python tests/soak/soak.py --seconds 600 --seed 1
 """
 
-import argparse
-import time
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -83,7 +80,7 @@ class Followed:
         self.stream = Stream.restore(content, on_side=self.set_aside, clock=lambda: 0.0)
 
 
-def soak_round(rng):
+def round_of(rng, folder):
     """Run one stream with faults and one without; return how many tuples went through."""
     k, rules = draw_rules(rng)
     faulty, calm = Followed(k, rules), Followed(k, rules)
@@ -107,22 +104,4 @@ def soak_round(rng):
     assert sorted(out["n"].to_pylist() + faulty.aside) == list(range(start))
     if out.num_rows:
         assert out.group_by(["x", "y", "c"]).aggregate([("n", "count")])["n_count"].to_numpy().min() >= k
-    return start
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    rng = np.random.default_rng(given.seed)
-    end = time.monotonic() + given.seconds
-    rounds = tuples = 0
-    while time.monotonic() < end:
-        tuples += soak_round(rng)
-        rounds += 1
-    print(f"{rounds:,} streams, {tuples:,} tuples, every one accounted for.")
-
-
-if __name__ == "__main__":
-    main()
+    return Counter(streams=1, tuples=start)
