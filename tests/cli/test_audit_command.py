@@ -58,3 +58,20 @@ def test_what_cannot_be_counted_is_refused(arguments, published):
 
     assert result.exit_code == 2
     assert is_one_paragraph(result.stderr)
+
+
+@pytest.mark.parametrize("name", ["release.csv", "people.csv", "jobs.csv"])
+def test_risks_never_replace_a_file_that_is_read(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "people.csv", [["job"], *([["nurse"], ["cook"]] * 6)])
+    write_csv(tmp_path / "jobs.csv", [["nurse;*"], ["cook;*"]])
+    words = ["--quasi", "job", "--hierarchy", "job=jobs.csv", "--truthful", "-k", 4]
+    made = shoal_command("anonymize", "people.csv", *words, "-o", "release.csv")
+    kept = (tmp_path / name).read_bytes()
+    asked = ["--quasi", "job", "-k", 4, "--original", "people.csv", "--risks", name, "--force"]
+    result = shoal_command("audit", "release.csv", *asked)
+
+    assert made.exit_code == 0, made.stderr
+    assert result.exit_code == 2
+    assert "is the same file as the input" in result.stderr
+    assert (tmp_path / name).read_bytes() == kept

@@ -121,3 +121,13 @@ def test_messages_show_no_value_of_the_table():
 
 def test_the_package_says_its_version():
     assert shoal.__version__
+
+
+@pytest.mark.parametrize(
+    ("method", "option"),
+    [("vmdav", "gamma"), ("blocks", "size"), ("topdown", "c"), ("auto", "seconds")],
+)
+def test_an_option_that_should_be_a_number_is_refused_by_its_name(method, option):
+    others = {"effort": "best"} if method == "auto" else {}
+    with pytest.raises(ParameterError, match=rf"\b{option}\b.* number .*; got 'nan'\."):
+        partition(np.eye(9), 3, method, **{option: "nan"}, **others)

@@ -23,6 +23,14 @@ def types(arrow):
     return [str(kind).replace("large_string", "string") for kind in arrow.schema.types]
 
 
+def in_lists(values):
+    return pa.ListArray.from_arrays(range(len(values) + 1), values)
+
+
+def in_structs(values):
+    return pa.StructArray.from_arrays([values], ["a"])
+
+
 @pytest.mark.parametrize("ending", [".parquet", ".arrow"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arrow=arrow_tables())
@@ -127,6 +135,19 @@ def test_arrow_is_read_as_file_and_as_stream(tmp_path):
 
     assert read(tmp_path / "stream.arrow").arrow == SECRETS
     assert read(tmp_path / "a.feather").arrow == SECRETS
+
+
+@pytest.mark.parametrize("wrapped", [lambda texts: texts, in_lists, in_structs])
+def test_categories_and_texts_as_polars_writes_them_to_arrow_files_can_be_computed_on(tmp_path, wrapped):
+    views = pa.array(["Turin", "Bari", "Turin"]).cast(pa.string_view())
+    cities = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.uint32()), views[:2], ordered=True)
+    table = pa.table({"category": wrapped(cities), "text": wrapped(views)})
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    read_in = read(tmp_path / "a.arrow").arrow
+
+    assert read_in.take([2, 1]).to_pylist() == [table.to_pylist()[i] for i in (2, 1)]
+    assert read_in["category"].cast(read_in["text"].type).to_pylist() == table["text"].to_pylist()
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path):

@@ -1,6 +1,7 @@
 """``shoal audit``: the guarantees of a published file, recounted."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,7 @@ from shoal.engines.disk.recounting import audit_on_disk
 from shoal.files import check_free, replacing_all
 from shoal.interrupts import report_what_is_written
 from shoal.measures.recount import Diversity, Truth, Verdict, audit
+from shoal.output.manifest import manifest_of, read_internal
 from shoal.sources import output_format_of, shown, write_into
 
 
@@ -73,7 +75,7 @@ def command(
         raise click.UsageError("--manifest and --same-order say which original is which; name them: --original FILE")
     if risks is not None:
         output_format_of(risks)
-        check_free([risks], force, [path for path in (file, given["original"], given["manifest"]) if path is not None])
+        check_free([risks], force, _inputs(file, given))
     roles = options.taken(given, "role")
     of_records = {name: roles[name] for name in ("quasi_identifiers", "subject") if name in roles}
     counted_by = audit if memory is None else partial(audit_on_disk, memory=memory)
@@ -106,6 +108,17 @@ def command(
         with replacing_all([risks], force, private=[risks]) as (temporary,):
             write_into(found, temporary)
     return 0 if verdict.holds else 1
+
+
+def _inputs(file: str, given: dict[str, Any]) -> list[str | os.PathLike[str]]:
+    """Return all files that are read: with originals, also the manifest and the hierarchies that it names."""
+    if given["original"] is None:
+        return [file]
+    manifest = manifest_of(file, given["manifest"], given["same_order"])
+    own = [column["hierarchy"] for column in options.column_settings(given).values() if "hierarchy" in column]
+    if manifest is None:
+        return [file, given["original"], *own]
+    return [file, given["original"], manifest, *own, *read_internal(manifest).job.files]
 
 
 def _truth(file: str, given: dict[str, Any], quasi: Sequence[str]) -> tuple[Truth, ...]:

@@ -5,6 +5,8 @@ is one block, so the loss is at most that of exact MDAV by construction. Small i
 simulated annealing; `effort="best"` anneals for a given budget.
 """
 
+from numbers import Real
+
 import numpy as np
 
 from shoal import kernels
@@ -72,7 +74,7 @@ def check_effort(effort: str, seconds: float | None, interrupt: str) -> None:
         raise ParameterError(f"effort must be 'normal' or 'best'; got {effort!r}.")
     if seconds is not None and effort != "best":
         raise ParameterError("seconds is the budget of effort='best' and has no effect otherwise. Leave it out.")
-    if seconds is not None and not 0 <= seconds <= MOST_SECONDS:
+    if seconds is not None and not (isinstance(seconds, Real) and 0 <= seconds <= MOST_SECONDS):
         raise ParameterError(f"seconds must be a number from 0 to {MOST_SECONDS:,}; got {seconds!r}.")
     if interrupt not in ("raise", "keep"):
         raise ParameterError(f"interrupt must be 'raise' or 'keep'; got {interrupt!r}.")

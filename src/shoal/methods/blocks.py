@@ -5,12 +5,14 @@ Time becomes near-linear in the records. The cuts cost a little loss, which refi
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.arrays import times_power_of_two
+from shoal.errors import ParameterError
 from shoal.kernels.parallel_calls import side_by_side
 from shoal.methods.mdav import mdav
 from shoal.typing import Labels, Matrix, Seed
@@ -33,6 +35,8 @@ def blocks(X: Matrix, k: int, seed: Seed = None, *, size: int | None = None) -> 
     By default blocks have at most 64,000 records and a million numbers. If all records fit into one block, the result
     is that of exact MDAV. Takes O(n log n) time in records; deterministic.
     """
+    if size is not None and not (isinstance(size, Integral) and size >= 1):
+        raise ParameterError(f"size must be a whole number of at least 1; got {size!r}.")
     size = max(size or min(BLOCK_RECORDS, BLOCK_NUMBERS // X.shape[1]), 8 * k)
     if len(X) <= size:
         return mdav(X, k)

@@ -7,6 +7,7 @@ than k left over are each assigned to the cell with the nearest centroid. Ties g
 """
 
 import math
+from numbers import Real
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def vmdav(X: Matrix, k: int, seed: Seed = None, *, gamma: float = 0.2) -> Labels
     ----------
     Solanas, Martinez-Balleste (2006), "V-MDAV: a multivariate microaggregation with variable group size".
     """
-    if not (math.isfinite(gamma) and gamma >= 0):
+    if not (isinstance(gamma, Real) and math.isfinite(gamma) and gamma >= 0):
         raise ParameterError(f"gamma must be a finite number of at least 0; got {gamma!r}.")
     X = unit_scaled(X)
     cells = Cells(X)

@@ -278,7 +278,7 @@ def _new_database(
             held.enter_context(target.place.database.copy_without(target.place.address, older, copy))
         never = paths[:1] if older is None else ()
         with replacing_all(paths, force, files.private, others, never=never) as (file, *temporaries):
-            with new_table(target.at(copy), None, force) as table:
+            with new_table(target, None, force, copy) as table:
                 yield DatabaseTable(table), dict(zip(files.paths, temporaries, strict=True))
                 table.commit()
             shutil.copyfile(copy, file)

@@ -125,7 +125,7 @@ def decimals_as_floats(name: str, column: pa.ChunkedArray, title: str) -> pa.Chu
 def plain(table: pa.Table) -> pa.Table:
     """Return the table without metadata, with types that all pyarrow compute functions support."""
     for place, field in enumerate(table.schema):
-        if _holds_runs(field.type):
+        if _is_encoded(field.type):
             table = table.set_column(place, field.name, _publishable(field.name, table.column(place)))
     schema = pa.schema([pa.field(field.name, _plain_type(field.type)) for field in table.schema])
     table = table.replace_schema_metadata(None)
@@ -184,15 +184,16 @@ def as_permutation(order: ArrayLike, n: int) -> NDArray[np.int64]:
     return array.astype(np.int64, copy=False)
 
 
-def _holds_runs(kind: pa.DataType) -> bool:
-    """Return whether a type is run-end encoded or contains such a type."""
+def _is_encoded(kind: pa.DataType) -> bool:
+    """Return whether a type is run-end encoded, or contains such a type or views, as polars writes to Arrow files."""
     if pa.types.is_run_end_encoded(kind):
         return True
     if pa.types.is_dictionary(kind):
-        return _holds_runs(kind.value_type)
+        return _is_encoded(kind.value_type)
     if isinstance(kind, pa.BaseExtensionType):
-        return _holds_runs(kind.storage_type)
-    return any(_holds_runs(kind.field(i).type) for i in range(kind.num_fields))
+        return _is_encoded(kind.storage_type)
+    inner = [kind.field(i).type for i in range(kind.num_fields)]
+    return any(_plain_type(each) != each or _is_encoded(each) for each in inner)
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -200,6 +201,8 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return pa.large_string()
     if pa.types.is_binary_view(kind):
         return pa.large_binary()
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _plain_type(kind.value_type), kind.ordered)
     if pa.types.is_decimal128(kind) and kind.scale < 0:  # which no file format has
         return pa.decimal128(min(kind.precision - kind.scale, 38), 0)
     return kind

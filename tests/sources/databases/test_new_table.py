@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 import postgres_server
 import shoal
 from shoal import cli
-from shoal.errors import DatabaseError, GuaranteeError
+from shoal.errors import DatabaseError, FileError, GuaranteeError
 from shoal.output.manifest import read_internal
 from shoal.sources import read
 from shoal.sources.databases import sqlite as sqlite_module
@@ -70,6 +71,27 @@ def test_a_new_file_appears_whole_or_not_at_all(store, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         [Path(store.address).name, Path(store.new()).name, f"{Path(store.new()).name}.release.internal.json"]
     )
+
+
+@pytest.mark.parametrize("day", ["-0044-03-15", "12345-01-01"])
+def test_dates_that_no_database_returns_are_refused_by_the_name_of_their_column(store, tmp_path, day):
+    table = pa.table({"age": np.arange(8.0), "day": pa.array(np.full(8, day, "datetime64[s]"))})
+    release = shoal.anonymize(table, k=4, seed=1, quasi_identifiers=["age"], other=["day"])
+    with pytest.raises(FileError, match="'day' has dates outside the years 1 to 9999") as found:
+        release.write(store.address, to_table="release")
+
+    assert day not in str(found.value)
+    assert store.names() == ["people"]
+
+
+@pytest.mark.parametrize("store", ["sqlite", "duckdb"], indirect=True)
+def test_an_error_in_a_new_file_names_that_file_and_not_the_copy_that_is_written(store, monkeypatch):
+    release = released(store.address)
+    monkeypatch.setattr(NewTable, "describe", lambda table, *_: table._connection.rows("no sql"))
+    with pytest.raises(DatabaseError) as found:
+        release.write(store.new(), to_table="release")
+
+    assert f"The database {store.new()!r}" in str(found.value)
 
 
 def _fail(*_):

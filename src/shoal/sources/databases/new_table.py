@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from shoal.errors import DatabaseError, FileError, ParameterError, ShoalWarning
+from shoal.sources.clean import beyond_years
 from shoal.sources.databases import Place
 from shoal.sources.databases.address import Address
 from shoal.sources.databases.connection import Connection, Origin, Relation, transaction
@@ -74,9 +75,15 @@ def to_copy_without(target: TableAt, source: Origin | None, force: bool) -> Name
 
 
 @contextmanager
-def new_table(target: TableAt, source: Origin | None, force: bool) -> Iterator["NewTable"]:
-    """Begin a transaction in which a table is written; it is undone unless `NewTable.commit` is called."""
-    with transaction(target.place.connect(write=True), write=True) as connection:
+def new_table(target: TableAt, source: Origin | None, force: bool, copy: Path | None = None) -> Iterator["NewTable"]:
+    """Begin a transaction in which a table is written; it is undone unless `NewTable.commit` is called.
+
+    It is written to a `copy` of the file, if one is given, whose name messages do not show.
+    """
+    place = target.place if copy is None else target.at(copy).place
+    with transaction(place.connect(write=True), write=True) as connection:
+        if copy is not None:
+            connection.where = f"The database {str(target.path)!r}"
         connection.check_names([target.name.table])
         yield NewTable(connection, connection.placed(target.name), source, force)
 
@@ -90,6 +97,7 @@ class NewTable:
     def write(self, arrow: pa.Table, comments: Mapping[str, str]) -> None:
         """Create the table and fill it; an older table of its name is dropped in the same transaction."""
         connection, name = self._connection, self._name
+        _check_dates(arrow)
         try:
             stored = connection.storable(arrow)
         except pa.ArrowException:  # its message may contain a value
@@ -130,6 +138,16 @@ class NewTable:
         """Warn if the table that was replaced stays in a file."""
         if self._replaces and self._connection.remains is not None:
             warnings.warn(self._connection.remains, ShoalWarning, stacklevel=2)
+
+
+def _check_dates(arrow: pa.Table) -> None:
+    """Raise if a date would be refused when it is read back."""
+    for column in arrow.column_names:
+        if beyond_years(arrow[column]):
+            raise FileError(
+                f"Column {column!r} has dates outside the years 1 to 9999, which shoal does not write to a database. "
+                "Correct them, or convert them to text."
+            )
 
 
 def _replaced(connection: Connection, name: Name, force: bool, source: Origin | None = None) -> Relation | None:
