@@ -39,19 +39,27 @@ from typing import Any
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _before: dict[int, Any] = {}
 """The handlers that `held` has replaced."""
-_only_reports = False
+_in_command = _only_reports = False
+
+
+@contextmanager
+def command() -> Iterator[None]:
+    """Run a command, which may end with `report_what_is_written`."""
+    global _in_command, _only_reports
+    _in_command = True
+    try:
+        yield
+    finally:
+        _in_command = _only_reports = False
 
 
 def report_what_is_written() -> None:
-    """From the moment the next files have their names, let signals come too late: the command only reports them."""
-    global _only_reports
-    _only_reports = True
+    """From the moment the next files have their names, let signals come too late: the command only reports them.
 
-
-def forget() -> None:
-    """End what `report_what_is_written` began, with the command."""
+    Somebody else's program, which calls a command as a function, goes on, and keeps its handlers.
+    """
     global _only_reports
-    _only_reports = False
+    _only_reports = _in_command
 
 
 @contextmanager

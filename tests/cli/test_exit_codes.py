@@ -2,7 +2,9 @@ import signal
 
 import click
 import pytest
+from shell import ROLES
 
+from shoal import cli
 from shoal.cli.exit_codes import ended
 from shoal.errors import GuaranteeError
 
@@ -83,3 +85,12 @@ def test_an_ignored_signal_stays_ignored():
 @pytest.mark.parametrize(("result", "code"), [(None, 0), (0, 0), (1, 1), ("text", 0)])
 def test_what_a_command_returns_is_its_exit_code(result, code):
     assert ended(lambda: result) == code
+
+
+def test_a_command_called_as_a_function_leaves_the_handlers_as_they_were(csv_file, tmp_path):
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    options = [*ROLES, "-k", "3", "-o", str(tmp_path / "release.csv")]
+    cli.main(["anonymize", str(csv_file), *options], standalone_mode=False)
+
+    assert (tmp_path / "release.csv").exists()
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers

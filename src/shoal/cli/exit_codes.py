@@ -92,9 +92,9 @@ def _stopping_at_signals(came: list[int]) -> Iterator[None]:
         handlers[signal.SIGINT] = noted(STOPPED, signal.default_int_handler if is_program else on_interrupt)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
-        yield
+        with interrupts.command():
+            yield
     finally:
-        interrupts.forget()
         for number, handler in before.items():
             # The exit code is known, and the program ends with it whatever comes.
             signal.signal(number, signal.SIG_IGN if is_program else handler)
