@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import shoal
 
 NAME, SUBJECT, RARE, HIDDEN, NOTED = "SecretPerson", "SecretSubject", "SecretTown", "SecretHidden", "SecretNote"
-PAY, WHEN, DAY = 98765432.125, "1901-03-18", -25126
+# Digits that no short fraction repeats, as 1 / 81 does 987654320.
+PAY, WHEN, DAY = 74209583.125, "1901-03-18", -25126
 ILLNESS, REMARK = "SecretIllness", "SecretRemark"
 
 DROPPED = ["name", "who"]
@@ -46,7 +47,7 @@ class Secret(NamedTuple):
 SECRETS = [
     *(Secret(text) for text in (NAME, SUBJECT, RARE, HIDDEN, NOTED)),
     # The last number is that of SAS, to base 16.
-    Secret("98765432", (struct.pack("<d", PAY), struct.pack(">d", PAY), bytes.fromhex("475E30A782"))),
+    Secret("74209583", (struct.pack("<d", PAY), struct.pack(">d", PAY), bytes.fromhex("4746C592F2"))),
     Secret(WHEN, (struct.pack("<d", float(DAY)),)),
     *(Secret(text, (), True) for text in (ILLNESS, REMARK)),
 ]
