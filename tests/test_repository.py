@@ -23,8 +23,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 ROOMS = [
     *("interrupts", "errors", "passwords", "distribution", "option_names", "typing", "progress", "files", "arrays"),
     *("kernels", "sources", "datasets", "columns", "space", "findings", "methods", "models", "aggregate"),
-    *("constraints", "measures", "dp", "job", "output", "attacks", "engines", "release", "inspection", "comparison"),
-    *("auditing", "stream", "incremental", "estimator", "dialect", "app", "cli", "__main__"),
+    *("constraints", "measures", "dp", "job", "output", "engines", "auditing", "release", "inspection", "comparison"),
+    *("stream", "incremental", "estimator", "dialect", "app", "cli", "__main__"),
 ]
 
 

@@ -63,14 +63,20 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     return said | ({"fields": fields} if fields else {})
 
 
-def release_reading_of(given: Iterable[str]) -> dict[str, Any]:
-    """Return reading options, given as ``NAME=VALUE``, of a file that is not the input of a job."""
-    found = method_options(given)
-    unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
-    if unknown:
-        raise click.BadParameter(f"{unknown[0]!r} is not a reading option.", param_hint="--release-reading")
-    lists = ("null_values", "names")
-    return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+def reading_of_another(name: str, help_: str) -> Callable[[F], F]:
+    """Add the option that says how a second file is read, as ``NAME=VALUE``."""
+
+    def parsed(context: click.Context, parameter: click.Parameter, given: Iterable[str]) -> dict[str, Any]:
+        found = method_options(given)
+        unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
+        if unknown:
+            raise click.BadParameter(f"{unknown[0]!r} is not a reading option.")
+        lists = ("null_values", "names")
+        return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+
+    return click.option(
+        option_name(name), multiple=True, metavar="NAME=VALUE", callback=parsed, help=f"{help_}: encoding=cp1252."
+    )
 
 
 def columns(*wanted: str) -> Callable[[F], F]:

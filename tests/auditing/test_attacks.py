@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from shoal import FileError, ParameterError, SchemaError, ShoalWarning, anonymize
-from shoal.attacks import attack
+from shoal.auditing.attacks import attack
 from shoal.output.report import render
 
 ROLES = {"quasi_identifiers": ["age", "pay"], "confidential": ["disease"]}

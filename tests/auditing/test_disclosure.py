@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.attacks.disclosure import Classes, disclosed, intersected
+from shoal.auditing.disclosure import Classes, disclosed, intersected
 
 
 def naive(classes, own, published):

@@ -12,9 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from shoal.attacks.containment import Shown, classes_holding, share_linked
-from shoal.attacks.differential import WITHIN, differential
-from shoal.attacks.disclosure import Classes, classes_near, disclosed, intersected, own_classes
+from shoal.auditing.differential import WITHIN, differential
+from shoal.auditing.disclosure import (
+    Classes,
+    Shown,
+    classes_holding,
+    classes_near,
+    disclosed,
+    intersected,
+    own_classes,
+    share_linked,
+)
 from shoal.columns.coarse import form_of, read_coarse
 from shoal.columns.coarse.layout import gathered
 from shoal.columns.equivalence import class_ids, value_codes
@@ -33,16 +41,15 @@ from shoal.columns.schema import (
 )
 from shoal.errors import ParameterError, SchemaError, ShoalError
 from shoal.job import Job
+from shoal.measures.linkage import linkage
+from shoal.measures.matching import matching
 from shoal.measures.recount import Columns
-from shoal.measures.risk import linkage, matching
 from shoal.measures.table_risk import as_floats, numeric_columns
-from shoal.output.manifest import manifest_of, read_internal
+from shoal.output.manifest import internal_of
 from shoal.sources import Table, read
 from shoal.space.axes import Scaling
 from shoal.space.space import Space
 from shoal.typing import Labels, Matrix, Seed
-
-__all__ = ["Attack", "attack", "attacks_on"]
 
 MOST_PEOPLE = 2_000
 """Number of people attacked for a report, always the same ones."""
@@ -277,10 +284,10 @@ def _encoded(space: Space, table: pa.Table) -> Matrix:
 
 def _known(release: Any, table: Table, manifest: str | os.PathLike[str] | None, same_order: bool) -> _Known | None:
     """Return the mapping of originals to released records, from the internal manifest or from the order of records."""
-    found = manifest_of(release, manifest, same_order)
+    found = internal_of(release, table, manifest, same_order)
     if found is None:
         return _Known(np.arange(table.n_records), None, 0.0) if same_order else None
-    labels, rows, rho, job = read_internal(found, beside=table if manifest is None else None)
+    labels, rows, rho, job = found
     if len(labels) != table.n_records:
         raise ParameterError(
             f"The manifest describes {len(labels):,} records, but the release has {table.n_records:,}. Pass the "
