@@ -5,9 +5,11 @@ an entry here. A mean, median, mode or medoid is close to the values of a cell; 
 interval, a set, an ancestor, a period) is true of every one of them.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 
 Form = Literal["interval", "set", "ancestor", "period"]
 """What a coarse value is: how it is made from all records, read back, recounted and weighed (`shoal.columns.coarse`).
@@ -171,13 +173,14 @@ def described() -> str:
     return f"{', '.join(close)}, or, true of every record, {', '.join(true)}; by default by kind"
 
 
-def either(names: Iterable[str]) -> str:
-    """Return names in quotes, the last one after ``or``.
+def _known(value: object) -> str:
+    if not isinstance(value, str) or value not in AGGREGATES:
+        *others, last = map(repr, AGGREGATES)
+        raise PydanticCustomError(
+            "literal_error", "input should be {known}", {"known": f"{', '.join(others)} or {last}"}
+        )
+    return value
 
-    Examples
-    --------
-    >>> either(["mean", "median", "mode"])
-    "'mean', 'median' or 'mode'"
-    """
-    *others, last = map(repr, names)
-    return f"{', '.join(others)} or {last}" if others else last
+
+AggregateName = Annotated[str, BeforeValidator(_known)]
+"""The name of an aggregate, as a user gives it."""
