@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,7 +20,8 @@ from shoal.app.draft import (
 )
 from shoal.app.pages.common import Form, digits, render_step, work_of
 from shoal.app.projects import Work
-from shoal.columns.schema import Aggregation, Kind, Role
+from shoal.columns.aggregates import AGGREGATES
+from shoal.columns.schema import Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import is_accepted
 from shoal.findings.finding import Finding, Remedy
@@ -42,17 +43,6 @@ HELPS = {
     "weights": "survey weights",
 }
 
-_AGGREGATES = {
-    "mean": "the mean",
-    "median": "the median",
-    "mode": "the most frequent value",
-    "withhold": "the most frequent value, or missing where only one record has it",
-    "medoid": "the values of the record in its middle",
-    "interval": "the range of its values",
-    "set": "the set of its values",
-    "ancestor": "the smallest group of the hierarchy that holds them all",
-    "period": "the period of its dates",
-}
 _VALUES = ("missing_codes", "null_values")
 
 
@@ -167,7 +157,7 @@ def show_one(request: Request, problem: str = "", status: int = 200) -> Response
         roles=ROLES,
         kinds=KINDS,
         helps=HELPS,
-        aggregates={name: _AGGREGATES.get(name, name) for name in get_args(Aggregation)},
+        aggregates={name: aggregate.choice for name, aggregate in AGGREGATES.items()},
         settings=draft.columns.get(row.name),
         fields=fields,
         is_csv=_is_csv(work, draft),
