@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from shoal import kernels
 from shoal.columns.equivalence import class_ids
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import Constraints, constraints_of
@@ -22,7 +21,7 @@ from shoal.methods.refine import refine
 from shoal.typing import Labels, Matrix
 
 
-def solve(records: pa.Table, blueprint: Blueprint, block: int, threads: int | None = None) -> pa.Table:
+def solve(records: pa.Table, blueprint: Blueprint, block: int) -> pa.Table:
     """Make the cells of a block, as `shoal.anonymize` does of a table.
 
     Parameters
@@ -33,8 +32,6 @@ def solve(records: pa.Table, blueprint: Blueprint, block: int, threads: int | No
         What is known of the whole table.
     block : int
         Number of the block.
-    threads : int, optional
-        Maximum number of threads; the result does not depend on it.
 
     Returns
     -------
@@ -47,7 +44,7 @@ def solve(records: pa.Table, blueprint: Blueprint, block: int, threads: int | No
     classes = class_ids(records.select(schema.quasi_names))
     alone = np.bincount(classes)[classes] == 1
     X = blueprint.points(records)
-    settings: dict[str, Any] = {"models": job.models, "whole": blueprint.whole, "threads": threads}
+    settings: dict[str, Any] = {"models": job.models, "whole": blueprint.whole}
     try:
         cells = group(records, schema, blueprint.space, X, job.k, job.method, job.seed, **settings)
     except GuaranteeError as error:
@@ -58,7 +55,7 @@ def solve(records: pa.Table, blueprint: Blueprint, block: int, threads: int | No
     return in_cells(records.append_column(ALONE, pa.array(alone)), cells.labels, block)
 
 
-def refine_cells(records: pa.Table, blueprint: Blueprint, block: int, threads: int | None = None) -> pa.Table:
+def refine_cells(records: pa.Table, blueprint: Blueprint, block: int) -> pa.Table:
     """Improve the cells of a block, all of whose records are there; every guarantee that holds still does.
 
     Parameters and result as those of `solve`; the records have cells already.
@@ -67,8 +64,7 @@ def refine_cells(records: pa.Table, blueprint: Blueprint, block: int, threads: i
     X, labels = blueprint.points(records), labels_of(records)
     job = blueprint.job
     bounds = constraints_of(records, blueprint.schema, job.k, job.models, blueprint.whole)
-    with kernels.using(threads=threads):
-        refined = _guarded(X, labels, job.k, bounds) if bounds.kept else refine(X, labels, job.k, strata=bounds.strata)
+    refined = _guarded(X, labels, job.k, bounds) if bounds.kept else refine(X, labels, job.k, strata=bounds.strata)
     return in_cells(records, refined, block)
 
 
