@@ -9,12 +9,12 @@ from shoal.columns.schema import Schema
 from shoal.engines.blocks import driver
 from shoal.engines.blocks.block_records import SUBJECT, carried, dealt, hashes_of
 from shoal.engines.blocks.blueprint import Summary
-from shoal.engines.blocks.cell_destinations import SETTLED
 from shoal.engines.blocks.driver import Sent
 from shoal.engines.blocks.forest import leaves_of_blocks
 from shoal.engines.blocks.limits import check_limits
 from shoal.engines.blocks.measure import Measures
 from shoal.engines.blocks.sample import Sample
+from shoal.engines.blocks.solve import SETTLED
 from shoal.job.checks import check_job
 from shoal.measures.recount import Verdict, recount
 
@@ -44,11 +44,11 @@ class ToyEngine:
     def reassign(self, records, leaves, assign):
         return [Sent(each.records, assign(each.records)) for each in records]
 
-    def deal(self, records, leaf, is_dealt, parts):
+    def deal(self, records, leaf, choose, parts):
         whole = pa.concat_tables([each.records for each in records])
         leaves = np.concatenate([each.leaves for each in records])
         here = np.flatnonzero(leaves == leaf)
-        places = here[is_dealt(whole.take(pa.array(here)))]
+        places = here[choose(whole.take(pa.array(here)))]
         leaves[here] = parts[-1]
         leaves[places] = parts[0] + dealt(hashes_of(whole.take(pa.array(places))), len(parts) - 1)
         return [Sent(whole, leaves)]

@@ -8,7 +8,7 @@ An engine reads batches, moves records between stages and writes: it is a class 
     assign     batch -> records with a leaf           records.travelling, Blueprint.assign
     blocks     records per leaf -> block per leaf     Blueprint.blocks; Blueprint.deepened cuts a leaf that is too large
     solve      records of a block -> with cells       solve.solve
-    border     records in cells -> leaf of each       border.destinations; SETTLED ones wait for `aggregate`
+    border     records in cells -> leaf of each       solve.destinations; SETTLED ones wait for `aggregate`
     refine     records of a block -> with cells       solve.refine_cells; border and refine run BORDER_ROUNDS times
     aggregate  whole cells -> Part                    publish.publish: published records, and what was measured
     recount    published records -> Verdict           recount.class_parts, auditing.recount, recount.merged_verdicts

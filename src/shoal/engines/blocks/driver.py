@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from shoal.columns.schema import Schema
 from shoal.engines.blocks.block_records import carried, travelling
 from shoal.engines.blocks.blueprint import BORDER_ROUNDS, Blueprint, Summary
-from shoal.engines.blocks.cell_destinations import destinations
 from shoal.engines.blocks.publish import Measured, Part, publish
 from shoal.engines.blocks.sample import Sample
-from shoal.engines.blocks.solve import refine_cells, solve
+from shoal.engines.blocks.solve import destinations, refine_cells, solve
 from shoal.job import Job
 from shoal.typing import Labels, Vector
 
@@ -45,23 +44,33 @@ class Sent(NamedTuple):
     leaves: Labels
 
 
+Assign = Callable[[pa.Table], Labels]
+"""Returns the leaf of each record."""
+
+Choose = Callable[[pa.Table], NDArray[np.bool_]]
+"""Returns whether a record is chosen."""
+
+Work = Callable[[pa.Table, int], Sent]
+"""Takes the records of a block, and its number."""
+
+Publish = Callable[[pa.Table, int | None], Part]
+"""Takes the records of a block, and its number; no number with whole cells that are `SETTLED`."""
+
+
 class Engine(Protocol[Records]):
     """Where the records are, and how a function reaches them.
 
-    What is given to `reassign`, `deal` and `by_block` is not used again by the driver.
+    What is given to `reassign`, `deal` or `by_block` is not used again.
     """
 
     def stage(self, name: str, make: Callable[[], tuple[Records, Any]]) -> tuple[Records, Any]:
         """Make a stage: its records, and what was found out. An engine may keep both, and make them again."""
 
     def summarize(self, summary: Callable[..., Summary]) -> Summary:
-        """Return the merged summaries of all batches as they are read.
-
-        ``summary(batch)`` may be told `first_record` and `highest_key`, as `Summary.of`.
-        """
+        """Merge the summaries of all batches; ``summary(batch)`` also takes `first_record` and `highest_key`."""
 
     def assign(self, blueprint: Blueprint, send: Callable[..., Sent]) -> Records:
-        """Send all records to leaves; ``send(batch)`` may be told `first_record`, as `travelling`."""
+        """Send all records to leaves; ``send(batch)`` also takes `first_record`."""
 
     def count(self, records: Records, n_leaves: int) -> Labels:
         """Return the number of records of each leaf, shape (n_leaves,)."""
@@ -69,26 +78,17 @@ class Engine(Protocol[Records]):
     def sample(self, records: Records, leaf: int, draw: Callable[[pa.Table], Sample]) -> Sample:
         """Return the merged samples of the records of a leaf."""
 
-    def reassign(self, records: Records, leaves: list[int], assign: Callable[[pa.Table], Labels]) -> Records:
-        """Send the records of some leaves to others; `assign` returns the same leaf for all other records."""
+    def reassign(self, records: Records, leaves: list[int], assign: Assign) -> Records:
+        """Send the records of some leaves to others; all other records would be assigned to the leaf that they have."""
 
-    def deal(
-        self, records: Records, leaf: int, is_dealt: Callable[[pa.Table], NDArray[np.bool_]], parts: range
-    ) -> Records:
-        """Deal some records of a leaf, as `dealt` does, to all parts but the last, and send the others to that one."""
+    def deal(self, records: Records, leaf: int, choose: Choose, parts: range) -> Records:
+        """Deal chosen records of a leaf, as `dealt` does, to all parts but the last, and send the others to that."""
 
-    def by_block(
-        self, records: Records, blueprint: Blueprint, blocks: Labels, work: Callable[[pa.Table, int], Sent]
-    ) -> Records:
-        """Return what ``work(records, block)`` makes of each block, given the block of each leaf.
+    def by_block(self, records: Records, blueprint: Blueprint, blocks: Labels, work: Work) -> Records:
+        """Work on each block, given the block of each leaf; records that are `SETTLED` stay as they are."""
 
-        Records of `SETTLED` stay as they are.
-        """
-
-    def publish(
-        self, records: Records, blueprint: Blueprint, blocks: Labels, work: Callable[[pa.Table, int | None], Part]
-    ) -> Records:
-        """Return what ``work(records, block)`` makes of each block, and without a block of whole cells of `SETTLED`."""
+    def publish(self, records: Records, blueprint: Blueprint, blocks: Labels, work: Publish) -> Records:
+        """Publish each block, and the cells that are `SETTLED`."""
 
     def measured(self, published: Records) -> list[Measured]:
         """Return what was measured on published records, in an order that is always the same."""
@@ -105,19 +105,7 @@ class Made(NamedTuple, Generic[Records]):
 def make(
     engine: Engine[Records], job: Job, schema: Schema, *, is_csv: bool = False, size: int | None = None
 ) -> Made[Records]:
-    """Run all stages.
-
-    Parameters
-    ----------
-    engine : Engine
-        Holds the table.
-    job : Job
-        Checked against the schema, with a seed.
-    schema : Schema
-        The columns with their roles.
-    is_csv, size
-        As in `Blueprint.of`.
-    """
+    """Run all stages of a job that was checked against the schema and has a seed; see `Blueprint.of` for the rest."""
 
     def fit() -> tuple[Any, Blueprint]:
         summary = engine.summarize(partial(Summary.of, schema=schema, seed=_seed(job)))

@@ -1,7 +1,9 @@
-"""Solve and refine: the cells of one block, made and then improved.
+"""Solve and refine: the cells of one block are made and improved, and sent to the blocks of the next stage.
 
-Both take the records of a block in any order and put them into content order first, so that their result is a function
-of the set of records alone.
+Records are taken in any order and put into content order first, so that the result is a function of the set of records
+alone. Whole cells are sent, by their means, to the blocks of a forest that is cut elsewhere: cells that were kept apart
+by a border meet there and exchange records. Cells of equal points lose nothing; they stay as they are, so that many
+equal records do not fill a block.
 """
 
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from shoal import kernels
 from shoal.columns.equivalence import class_ids
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import Constraints, constraints_of
@@ -19,6 +22,9 @@ from shoal.errors import GuaranteeError
 from shoal.methods.cell_building import members_of, renumbered
 from shoal.methods.refine import refine
 from shoal.typing import Labels, Matrix
+
+SETTLED = -1
+"""In place of a leaf: the cell needs no refinement."""
 
 
 def solve(records: pa.Table, blueprint: Blueprint, block: int) -> pa.Table:
@@ -76,3 +82,26 @@ def _guarded(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
         refined[members] = guarded_refine(X[members], renumbered(labels[members]), k, models) + n_cells
         n_cells = int(refined[members].max()) + 1
     return refined
+
+
+def destinations(records: pa.Table, blueprint: Blueprint, border_round: int) -> Labels:
+    """Return the leaf that each record is sent to with its cell, or `SETTLED`; shape (n_records,).
+
+    Parameters
+    ----------
+    records : pyarrow.Table
+        Whole cells, as `solve` or `refine_cells` returns them.
+    blueprint : Blueprint
+        What is known of the whole table.
+    border_round : int
+        From 1 to `shoal.engines.blocks.blueprint.BORDER_ROUNDS`; the leaves are those of
+        ``blueprint.forests[border_round]``.
+    """
+    X, labels = blueprint.points(records), labels_of(records)
+    sizes = np.bincount(labels)
+    means = kernels.cell_sums(X, labels, len(sizes)) / sizes[:, None]
+    first = np.unique(labels, return_index=True)[1]
+    strata = blueprint.strata.codes(records.take(pa.array(first)), blueprint.schema)
+    leaves = blueprint.forests[border_round].assign(means, strata)
+    leaves[kernels.cell_spread(X, labels, len(sizes)) == 0] = SETTLED
+    return leaves[labels]

@@ -20,11 +20,11 @@ from shoal.columns.schema import Schema
 from shoal.engines.blocks import driver
 from shoal.engines.blocks.block_records import carried, dealt, hashes_of
 from shoal.engines.blocks.blueprint import Blueprint, Summary
-from shoal.engines.blocks.cell_destinations import SETTLED
-from shoal.engines.blocks.driver import ASSIGN, FIT, IN_CELLS, PUBLISH, SOLVE, Sent
+from shoal.engines.blocks.driver import ASSIGN, FIT, IN_CELLS, PUBLISH, SOLVE, Assign, Choose, Publish, Sent, Work
 from shoal.engines.blocks.forest import leaves_of_blocks
 from shoal.engines.blocks.publish import Measured, Part
 from shoal.engines.blocks.sample import Sample
+from shoal.engines.blocks.solve import SETTLED
 from shoal.engines.disk.checked_files import DamagedError, keep, open_checked
 from shoal.engines.disk.memory import Budget
 from shoal.engines.disk.scratch import check_space
@@ -94,22 +94,9 @@ class _Done(NamedTuple):
 def make(
     job: Job, source: Batches, schema: Schema, scratch: Path, budget: Budget, progress: Progress | None = None
 ) -> Made:
-    """Make the published records of a job in a scratch folder; a piece that is damaged twice ends the work.
+    """Make the published records of a checked job in a folder of `shoal.engines.disk.scratch.scratch_folder`.
 
-    Parameters
-    ----------
-    job : Job
-        Checked against the schema, with a seed.
-    source : Batches
-        The table.
-    schema : Schema
-        Its columns with their roles.
-    scratch : Path
-        A folder of `shoal.engines.disk.scratch.scratch_folder`.
-    budget : Budget
-        Memory and threads; the result does not depend on them.
-    progress : callable, optional
-        Called as ``progress(done, n_records)``.
+    The result does not depend on the budget. A piece that is damaged twice ends the work.
     """
     engine = _DiskEngine(source, carried(schema), scratch, budget, progress)
     damaged: set[Path] = set()
@@ -194,8 +181,11 @@ class _DiskEngine:
             shutil.rmtree(self._folder(stage), ignore_errors=True)
 
     def _each(self, call: Callable[[Any], int], items: Iterable[Any], threads: int) -> None:
-        """Process items on several threads; `call` returns how many records it has done."""
-        report, caller, lock, done = self._begin(), get_ident(), Lock(), 0
+        """Process the items of a stage on several threads; `call` returns how many records it has done."""
+        name, begin, end = STAGES[self._making[-1][0]]
+        if isinstance(self._progress, NamesStages):
+            self._progress.stage(name)
+        report, caller, lock, done = self._total.part(begin, end), get_ident(), Lock(), 0
 
         def counted(item: Any, check: Callable[[], None]) -> None:
             nonlocal done
@@ -207,13 +197,6 @@ class _DiskEngine:
                 report(done, self._source.n_records)
 
         side_by_side(counted, items, threads)
-
-    def _begin(self) -> Progress | None:
-        """Report that the stage which is being made begins; return how its progress is reported."""
-        name, begin, end = STAGES[self._making[-1][0]]
-        if isinstance(self._progress, NamesStages):
-            self._progress.stage(name)
-        return self._total.part(begin, end)
 
     def _numbered(self) -> Iterator[tuple[int, pa.Table]]:
         """Yield the batches of the table, each with the number of its first record."""
@@ -273,31 +256,27 @@ class _DiskEngine:
             found = [Sample.merged([*found, draw(batch)])]
         return found[0]
 
-    def reassign(self, records: Pieces, leaves: list[int], assign: Callable[[pa.Table], Labels]) -> Pieces:
+    def reassign(self, records: Pieces, leaves: list[int], assign: Assign) -> Pieces:
         """Write the records of some leaves once more; the first ones are no longer read."""
         with self._gathering(f"deeper-{leaves[0]}") as gathering:
             for batch in records().batches(leaves):
                 gathering.add(batch, assign(batch))
         return records
 
-    def deal(
-        self, records: Pieces, leaf: int, is_dealt: Callable[[pa.Table], NDArray[np.bool_]], parts: range
-    ) -> Pieces:
+    def deal(self, records: Pieces, leaf: int, choose: Choose, parts: range) -> Pieces:
         """Write the records of a leaf once more; the hashes of those that are dealt are in memory."""
         spill = records()
-        chosen = [hashes_of(batch)[:, is_dealt(batch)] for batch in spill.batches([leaf])]
+        chosen = [hashes_of(batch)[:, choose(batch)] for batch in spill.batches([leaf])]
         places, n_dealt = dealt(np.concatenate(chosen, axis=1), len(parts) - 1), 0
         with self._gathering(f"dealt-{leaf}") as gathering:
             for batch, hashes in zip(spill.batches([leaf]), chosen, strict=True):
                 leaves = np.full(batch.num_rows, parts[-1])
-                leaves[is_dealt(batch)] = parts[0] + places[n_dealt : n_dealt + hashes.shape[1]]
+                leaves[choose(batch)] = parts[0] + places[n_dealt : n_dealt + hashes.shape[1]]
                 n_dealt += hashes.shape[1]
                 gathering.add(batch, leaves)
         return records
 
-    def by_block(
-        self, records: Pieces, blueprint: Blueprint, blocks: Labels, work: Callable[[pa.Table, int], Sent]
-    ) -> Pieces:
+    def by_block(self, records: Pieces, blueprint: Blueprint, blocks: Labels, work: Work) -> Pieces:
         """Write one piece for each block."""
         before, target, leaves = records(), self._target, leaves_of_blocks(blocks)
 
@@ -307,9 +286,7 @@ class _DiskEngine:
         self._write(blueprint, {f"block-{number}": partial(of_block, number) for number in range(len(leaves))})
         return lambda: target
 
-    def publish(
-        self, records: Pieces, blueprint: Blueprint, blocks: Labels, work: Callable[[pa.Table, int | None], Part]
-    ) -> Pieces:
+    def publish(self, records: Pieces, blueprint: Blueprint, blocks: Labels, work: Publish) -> Pieces:
         """Write one piece for each block, and one for each piece of earlier stages that holds settled cells."""
         spills = [*(self._stages[stage]() for stage in IN_CELLS[:-1]), records()]
         target, leaves, n_buckets = self._target, leaves_of_blocks(blocks), _n_buckets(blueprint)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.aggregate import published_type
 from shoal.columns.schema import Role, Schema
@@ -20,11 +19,11 @@ from shoal.distribution import versions
 from shoal.engines.blocks import driver
 from shoal.engines.blocks.block_records import ALONE, CELL, HASHES, SUBJECT
 from shoal.engines.blocks.blueprint import Blueprint, Summary
-from shoal.engines.blocks.cell_destinations import SETTLED
-from shoal.engines.blocks.driver import Sent
-from shoal.engines.blocks.publish import Measured, Part
+from shoal.engines.blocks.driver import Assign, Choose, Publish, Sent, Work
+from shoal.engines.blocks.publish import Measured
 from shoal.engines.blocks.recount import merged_verdicts
 from shoal.engines.blocks.sample import Sample
+from shoal.engines.blocks.solve import SETTLED
 from shoal.engines.spark.sessions import named
 from shoal.engines.spark.spark_frames import (
     Frame,
@@ -149,7 +148,7 @@ class _SparkEngine:
         here = records.frame.filter(f"{LEAF} = {leaf}").drop(LEAF)
         return Sample.merged(gathered(here, draw, Sample.merged))
 
-    def reassign(self, records: _Leaves, leaves: list[int], assign: Callable[[pa.Table], Labels]) -> _Leaves:
+    def reassign(self, records: _Leaves, leaves: list[int], assign: Assign) -> _Leaves:
         """Send all records once more: a union of these and others would double the number of partitions."""
 
         def again(batch: pa.Table) -> pa.Table:
@@ -158,14 +157,12 @@ class _SparkEngine:
 
         return self._leaves(mapped(records.frame, again, self._types.append(_LEAF)), records)
 
-    def deal(
-        self, records: _Leaves, leaf: int, is_dealt: Callable[[pa.Table], NDArray[np.bool_]], parts: range
-    ) -> _Leaves:
+    def deal(self, records: _Leaves, leaf: int, choose: Choose, parts: range) -> _Leaves:
         """Deal as `shoal.engines.blocks.block_records.dealt` does; one task has all records that are dealt."""
         from pyspark.sql.functions import expr
 
         def flag(batch: pa.Table) -> pa.Table:
-            return batch.append_column(DEALT, pa.array(is_dealt(batch)))
+            return batch.append_column(DEALT, pa.array(choose(batch)))
 
         here = records.frame.filter(f"{LEAF} = {leaf}")
         flagged = mapped(here, flag, self._types.append(_LEAF).append(pa.field(DEALT, pa.bool_())))
@@ -174,9 +171,7 @@ class _SparkEngine:
         dealt = flagged.withColumn(LEAF, expr(f"CAST({part} AS BIGINT)")).drop(DEALT)
         return self._leaves(records.frame.filter(f"{LEAF} <> {leaf}").unionByName(dealt), records)
 
-    def by_block(
-        self, records: _Leaves, blueprint: Blueprint, blocks: Labels, work: Callable[[pa.Table, int], Sent]
-    ) -> _Leaves:
+    def by_block(self, records: _Leaves, blueprint: Blueprint, blocks: Labels, work: Work) -> _Leaves:
         """Group the records of each block in one place."""
 
         def of_block(block: int, group: pa.Table) -> pa.Table:
@@ -189,9 +184,7 @@ class _SparkEngine:
             made = made.unionByName(records.frame.filter(f"{LEAF} = {SETTLED}"))
         return self._leaves(made, records)
 
-    def publish(
-        self, records: _Leaves, blueprint: Blueprint, blocks: Labels, work: Callable[[pa.Table, int | None], Part]
-    ) -> _Leaves:
+    def publish(self, records: _Leaves, blueprint: Blueprint, blocks: Labels, work: Publish) -> _Leaves:
         """Settled cells stay in the block where they are, which has a negative number here.
 
         The first record of a block carries what was measured.
