@@ -13,8 +13,8 @@ from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
-from shoal.option_names import option_name, option_names
 from shoal.space.axes import Scaling
+from shoal.spelling import number, option_name, option_names
 from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,7 +47,7 @@ def reading(function: F) -> F:
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the reading options given, as `shoal.sources.read` and a job take them."""
     said = taken(given, "reading")
-    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
+    said |= {name: number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
     fields: dict[str, dict[str, Any]] = {}
     for name in [name for name in said if name in FieldSettings.model_fields]:
         for entry in said.pop(name):
@@ -126,7 +126,7 @@ def _model(name: str, text: str) -> Model:
             raise click.BadParameter(f"{key!r} is given twice.", param_hint=flag)
         settings[key] = value
     texts = {key for key, setting in known.items() if str in accepts(setting)}
-    found = {key: value if key in texts else typed.number(value) for key, value in settings.items()}
+    found = {key: value if key in texts else number(value) for key, value in settings.items()}
     return model_of({"model": name, **found})
 
 
@@ -266,7 +266,7 @@ def _setting(annotation: Any, value: str) -> Any:
         return True
     if holds(annotation, tuple):
         return typed.values(value)
-    return typed.number(value) if holds(annotation, int) or holds(annotation, float) else value
+    return number(value) if holds(annotation, int) or holds(annotation, float) else value
 
 
 def method_options(given: Iterable[str]) -> dict[str, Any]:
@@ -287,7 +287,7 @@ def steering_of(given: dict[str, Any]) -> dict[str, Any]:
         column, weight = typed.column_and_value(text, "--steer")
         if column in found:
             raise click.BadParameter(f"column {column!r} is given twice.", param_hint="--steer")
-        found[column] = typed.number(weight)
+        found[column] = number(weight)
     return found
 
 
