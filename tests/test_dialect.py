@@ -15,7 +15,7 @@ from shoal.job import Job
 from shoal.stream import Stream
 
 PACKAGE = Path(shoal.__file__).parent
-FILES = [file for file in PACKAGE.rglob("*.py") if "reproduce" not in file.parts]
+FILES = [*PACKAGE.rglob("*.py")]
 OF_CALLS = {
     "k",
     "l",

@@ -25,7 +25,7 @@ from shoal.aggregate.contributors import Contribution, contributions, single_val
 from shoal.auditing.attacks import Attack, attacks_on
 from shoal.columns.coarse import stand_ins
 from shoal.columns.coarse.layout import laid_out
-from shoal.columns.schema import ALIASES, Role, Schema, as_names
+from shoal.columns.schema import Role, Schema, as_names
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
 from shoal.constraints.joined_classes import joined_where_alike
@@ -48,6 +48,7 @@ from shoal.output.report.codebook import codebook
 from shoal.output.report.notebook import to_summary
 from shoal.output.writing import recount_table, write_release, written_order
 from shoal.progress import OneTotal
+from shoal.settings import ALIASES
 from shoal.sources import Table, read
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import has_column, publishable, with_columns

@@ -8,8 +8,9 @@ from steward import PEOPLE
 
 from shoal.app import fields
 from shoal.app.fields import NOT_ASKED, asked, field_of, sections
-from shoal.columns.schema import ColumnSettings, Roles, Settings
+from shoal.columns.schema import ColumnSettings, Roles
 from shoal.job import FieldSettings, Input, Job, Output
+from shoal.settings import Settings
 from shoal.sources import KINDS
 
 JOB = """

@@ -12,11 +12,12 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
-from shoal.columns.schema import ColumnSettings, Kind, Roles, Settings
+from shoal.columns.schema import ColumnSettings, Kind, Roles
 from shoal.errors import ParameterError
 from shoal.job import FieldSettings, Input, Job, Output
 from shoal.methods import ALGORITHMS
 from shoal.output.report.sentences import kind_in_words
+from shoal.settings import Settings
 from shoal.spelling import number, plain_value
 from shoal.typing import holds
 

@@ -8,11 +8,12 @@ from click.core import ParameterSource
 
 from shoal.cli import parsing as typed
 from shoal.columns.prepare import Missing
-from shoal.columns.schema import ColumnSettings, Roles, Settings
+from shoal.columns.schema import ColumnSettings, Roles
 from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
+from shoal.settings import Settings
 from shoal.space.axes import Scaling
 from shoal.spelling import number, option_name, option_names
 from shoal.typing import holds
