@@ -41,7 +41,7 @@ types: .venv/.ready
 	@$(PYTHON_IN_VENV) -m mypy
 
 doctests: .venv/.ready
-	@$(PYTHON_IN_VENV) -m pytest --quiet --no-header src/shoal
+	@$(PYTHON_IN_VENV) -m pytest --quiet --no-header src/shoal papers
 
 # A fragment with a name that towncrier would pass over is an error here.
 fragments: .venv/.ready
@@ -82,7 +82,7 @@ wheel: .venv/.ready
 clean:
 	rm -rf .venv .venv-sanitize build dist wheelhouse src/shoal/_kernels.pyi
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
+	find src papers tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2> /dev/null || true
 
 # The stub of the compiled module goes beside the sources, where the type checker looks for it.
 .venv/.ready: $(BUILT_FROM)

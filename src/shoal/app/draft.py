@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from shoal.columns.schema import Role, Roles, Whole, validated
+from shoal.columns.schema import Role, Roles
 from shoal.distribution import versions
 from shoal.errors import ParameterError
 from shoal.job import Job, content_of, job_text
+from shoal.settings import Whole, validated
 
 ROLE_KEYS = {
     Role.IDENTIFIER: "identifiers",

@@ -8,12 +8,13 @@ from click.core import ParameterSource
 
 from shoal.cli import parsing as typed
 from shoal.columns.prepare import Missing
-from shoal.columns.schema import ColumnSettings, Roles, Settings
+from shoal.columns.schema import ColumnSettings, Roles
 from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
 from shoal.option_names import option_name, option_names
+from shoal.settings import Settings
 from shoal.space.axes import Scaling
 from shoal.typing import holds
 
@@ -62,14 +63,20 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     return said | ({"fields": fields} if fields else {})
 
 
-def release_reading_of(given: Iterable[str]) -> dict[str, Any]:
-    """Return reading options, given as ``NAME=VALUE``, of a file that is not the input of a job."""
-    found = method_options(given)
-    unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
-    if unknown:
-        raise click.BadParameter(f"{unknown[0]!r} is not a reading option.", param_hint="--release-reading")
-    lists = ("null_values", "names")
-    return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+def reading_of_another(name: str, help_: str) -> Callable[[F], F]:
+    """Add the option that says how a second file is read, as ``NAME=VALUE``."""
+
+    def parsed(context: click.Context, parameter: click.Parameter, given: Iterable[str]) -> dict[str, Any]:
+        found = method_options(given)
+        unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
+        if unknown:
+            raise click.BadParameter(f"{unknown[0]!r} is not a reading option.")
+        lists = ("null_values", "names")
+        return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+
+    return click.option(
+        option_name(name), multiple=True, metavar="NAME=VALUE", callback=parsed, help=f"{help_}: encoding=cp1252."
+    )
 
 
 def columns(*wanted: str) -> Callable[[F], F]:

@@ -4,20 +4,18 @@ Roles are never guessed: a column without a role is an error, because publishing
 it silently may ruin the study.
 """
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from shoal.errors import ParameterError, SchemaError, did_you_mean
+from shoal.settings import Entry, Number, Settings, Whole, validated
 from shoal.sources.clean import check_names
 
 if TYPE_CHECKING:
@@ -57,39 +55,6 @@ Outside = Literal["error", "root"]
 
 TreeDistance = Literal["path", "information"]
 """How far two values of a hierarchy are apart: by levels up to their common ancestor, or by its information content."""
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise PydanticCustomError("whole_number", "it should be a whole number")
-    return operator.index(value)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise PydanticCustomError("number", "it should be a number")
-    return float(value)
-
-
-def _entry(value: object) -> str | int | float:
-    """Accept a text or a number unchanged: a code of True or "1" is not the number 1."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise PydanticCustomError("entry", "it should be a text or a number")
-    return operator.index(value) if hasattr(value, "__index__") else float(value)
-
-
-# Integers and floats of Python or NumPy; no texts or booleans that could be converted.
-Whole = Annotated[int, BeforeValidator(_whole)]
-Number = Annotated[float, BeforeValidator(_number)]
-Entry = Annotated[str | int | float, BeforeValidator(_entry)]
-
-
-class Settings(BaseModel):
-    """Base of everything that a user sets: unknown keys are an error, and it is immutable."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ColumnSettings(Settings):
@@ -218,20 +183,6 @@ class Roles(Settings):
     def helpers(self) -> tuple[str, ...]:
         """Return the columns that are used for another purpose than a role: subject, household, weights."""
         return tuple(name for name in (self.subject, self.household, self.weights) if name is not None)
-
-
-ALIASES = {
-    "qi": "quasi_identifiers",
-    "quasi": "quasi_identifiers",
-    "keyVars": "quasi_identifiers",
-    "numVars": "quasi_identifiers",
-    "sensitive": "confidential",
-    "drop": "identifiers",
-    "strataVar": "by",
-    "weightVar": "weights",
-    "hhId": "household",
-}
-"""Names of roles in other tools, and ours."""
 
 
 @dataclass(frozen=True)
@@ -549,37 +500,6 @@ def as_settings(settings: Mapping[str, Any] | None) -> dict[str, ColumnSettings]
         name: given if isinstance(given, ColumnSettings) else validated(ColumnSettings, given, f"columns.{name}")
         for name, given in (settings or {}).items()
     }
-
-
-S = TypeVar("S", bound=Settings)
-
-
-def validated(model: type[S], content: object, where: str = "") -> S:
-    """Return the settings, or raise `ParameterError` for the first error, in our words."""
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = ".".join([*([where] if where else []), *map(str, first["loc"])])
-    if first["type"] == "extra_forbidden":
-        known = _keys_at(model, first["loc"][:-1])
-        key = str(first["loc"][-1])
-        meant = ALIASES[key] if ALIASES.get(key) in known else key
-        hint = did_you_mean(meant, known=known)
-        raise ParameterError(f"There is no key {place!r}.{hint} Known here: {', '.join(known)}.")
-    if first["type"] == "missing":
-        raise ParameterError(f"{place!r} is missing and has no default.")
-    raise ParameterError(f"{place or 'This'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}.")
-
-
-def _keys_at(model: Any, place: tuple[int | str, ...]) -> list[str]:
-    """Return the keys that settings know at a place."""
-    for key in place:
-        if key in model.model_fields:
-            annotation = model.model_fields[str(key)].annotation
-            nested = [annotation, *get_args(annotation)]
-            model = next((a for a in nested if isinstance(a, type) and issubclass(a, BaseModel)), model)
-    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def as_names(given: Sequence[str] | str) -> list[str]:

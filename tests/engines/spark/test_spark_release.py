@@ -24,7 +24,6 @@ from block_tables import ROLES, batches, job, multiset, people
 from shoal import LDiversity, TCloseness
 from shoal.engines.blocks import blueprint
 from shoal.engines.blocks.in_process import in_process
-from shoal.engines.disk.recounting import audit_on_disk
 from shoal.engines.spark import catalogue_table, engine, parquet_folder, sessions
 from shoal.engines.spark import spark_release as release_module
 from shoal.engines.spark.spark_release import execute_job
@@ -548,7 +547,7 @@ def test_one_core_runs_the_same_job_file_and_writes_the_same_records(spark, lake
     told = []
     spark.sparkContext.setJobGroup("mine", "my job")
     release = shoal.run(file, save_job=tmp_path / "saved.toml", progress=lambda *done: told.append(done))
-    audited = audit_on_disk(path, quasi_identifiers=list(release.verdict.quasi_identifiers), k=5)
+    audited = shoal.audit(path, quasi_identifiers=list(release.verdict.quasi_identifiers), k=5, memory="1GB")
 
     assert multiset(pq.read_table(path)) == multiset(on_disk)
     assert audited.holds
