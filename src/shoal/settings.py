@@ -1,6 +1,7 @@
 """Settings: what a user sets, checked once, whichever door it comes through, and named in messages as it was given."""
 
 import operator
+from collections.abc import Collection
 from numbers import Real
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -40,6 +41,20 @@ def _float(value: Real) -> float:
         return float(value)
     except OverflowError:  # a whole number or a fraction beyond float64
         raise PydanticCustomError("too_large", "it should be a number that float64 can hold") from None
+
+
+def one_of(names: Collection[str]) -> BeforeValidator:
+    """Return a validator of the names in a registry."""
+
+    def known(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
+            *others, last = map(repr, names)
+            raise PydanticCustomError(
+                "literal_error", "input should be {known}", {"known": f"{', '.join(others)} or {last}"}
+            )
+        return value
+
+    return BeforeValidator(known)
 
 
 def _entry(value: object) -> str | int | float:

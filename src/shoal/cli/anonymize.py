@@ -6,7 +6,8 @@ import click
 
 from shoal.cli import options
 from shoal.cli.execute import run_and_tell
-from shoal.job import BoundEffort, Engine, Job, Order
+from shoal.job import BoundEffort, Job, Order
+from shoal.job.engines import ENGINES, IN_MEMORY, LIMITED, engines_in_words
 from shoal.sources import databases_in_words, formats_in_words
 from shoal.spelling import number
 
@@ -77,10 +78,12 @@ Examples:
 )
 @click.option(
     "--engine",
-    type=click.Choice(get_args(Engine)),
-    help="What makes the release: memory, disk for files larger than memory, or spark.  [default: memory]",
+    type=click.Choice(list(ENGINES)),
+    help=f"What makes the release: {engines_in_words()}.  [default: {IN_MEMORY}]",
 )
-@click.option("--memory", metavar="SIZE", help="How much memory the engine disk may use, such as 2GB; chooses it.")
+@click.option(
+    "--memory", metavar="SIZE", help=f"How much memory the engine {LIMITED} may use, such as 2GB; chooses it."
+)
 @options.making
 @options.truth
 @options.columns()

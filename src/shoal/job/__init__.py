@@ -17,6 +17,7 @@ from pydantic_core import PydanticCustomError
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import FileError, ParameterError
+from shoal.job.engines import IN_MEMORY, LIMITED, EngineName, engines_in_words
 from shoal.models import MODELS, Model
 from shoal.models.serialization import as_model, settings_of
 from shoal.settings import Number, Settings, Whole, validated
@@ -210,10 +211,6 @@ class Late(Settings):
     inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
 
 
-Engine = Literal["memory", "disk", "spark"]
-"""What makes a release: all records in memory, a part of them at a time, or a Spark cluster."""
-
-
 class Job(Settings):
     """All settings of a release, without the data.
 
@@ -261,11 +258,10 @@ class Job(Settings):
         {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"
     )
     options: dict[str, Plain] = Field({}, description="what the method itself takes")
-    engine: Engine | None = Field(
-        None,
-        description="memory, disk for tables larger than memory, or spark; by default memory, and disk with a limit",
+    engine: EngineName | None = Field(
+        None, description=f"{engines_in_words()}; by default {IN_MEMORY}, and {LIMITED} with a limit of memory"
     )
-    memory: str | None = Field(None, description="how much memory the engine disk may use, such as 2GB")
+    memory: str | None = Field(None, description=f"how much memory the engine {LIMITED} may use, such as 2GB")
     late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
@@ -274,9 +270,9 @@ class Job(Settings):
     )
 
     @property
-    def chosen_engine(self) -> Engine:
-        """The engine that makes the release; a limit of memory chooses the engine disk."""
-        return self.engine or ("memory" if self.memory is None else "disk")
+    def chosen_engine(self) -> str:
+        """The engine that makes the release; a limit of memory chooses one that takes it."""
+        return self.engine or (IN_MEMORY if self.memory is None else LIMITED)
 
     @property
     def files(self) -> list[str]:
