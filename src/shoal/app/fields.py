@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
+from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import ColumnSettings, Kind, Roles
 from shoal.errors import ParameterError
 from shoal.job import FieldSettings, Input, Job, Output
@@ -91,15 +92,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
             "A group publishes",
             values={
                 "": "what suits its kind",
-                "mean": "the mean",
-                "median": "the median",
-                "mode": "the most frequent value",
-                "withhold": "the most frequent value, or missing where only one record has it",
-                "medoid": "the values of the record in its middle",
-                "interval": "the range of its values",
-                "set": "the set of its values",
-                "ancestor": "the smallest group of the hierarchy that holds them all",
-                "period": "the period of its dates",
+                **{name: aggregate.choice for name, aggregate in AGGREGATES.items()},
             },
         ),
         "hierarchy": Words("Hierarchy of its values", "A file below the folder, or prefix:1,3, steps:5,10, calendar"),

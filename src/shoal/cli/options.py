@@ -270,26 +270,25 @@ def _setting(annotation: Any, value: str) -> Any:
     return number(value) if holds(annotation, int) or holds(annotation, float) else value
 
 
-def method_options(given: Iterable[str]) -> dict[str, Any]:
-    """Return the options of the method."""
+def each_once(entries: Iterable[tuple[str, Any]], flag: str, kind: str = "column ") -> dict[str, Any]:
+    """Return the entries of a repeated option by name; raise if a name is given twice."""
     found: dict[str, Any] = {}
-    for text in given:
-        name, value = typed.option(text)
+    for name, value in entries:
         if name in found:
-            raise click.BadParameter(f"{name!r} is given twice.", param_hint="--option")
+            raise click.BadParameter(f"{kind}{name!r} is given twice.", param_hint=flag)
         found[name] = value
     return found
 
 
+def method_options(given: Iterable[str]) -> dict[str, Any]:
+    """Return the options of the method."""
+    return each_once(map(typed.option, given), "--option", "")
+
+
 def steering_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the weights of steering columns; one that is not a number is left for the job to refuse."""
-    found: dict[str, Any] = {}
-    for text in given.get("steer", ()):
-        column, weight = typed.column_and_value(text, "--steer")
-        if column in found:
-            raise click.BadParameter(f"column {column!r} is given twice.", param_hint="--steer")
-        found[column] = number(weight)
-    return found
+    entries = (typed.column_and_value(text, "--steer") for text in given.get("steer", ()))
+    return {column: number(weight) for column, weight in each_once(entries, "--steer").items()}
 
 
 def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) -> Job:
