@@ -68,6 +68,11 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def holds_settings(annotation: Any) -> bool:
+    """Return whether the type of a setting is other settings, as the tables of a job are."""
+    return any(isinstance(part, type) and issubclass(part, Settings) for part in get_args(annotation) or (annotation,))
+
+
 S = TypeVar("S", bound=Settings)
 
 
