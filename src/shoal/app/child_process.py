@@ -201,6 +201,7 @@ def _files(job: Job, job_file: str, public: str) -> list[Result]:
         "public report": Path(public),
         "public manifest": files.public_manifest,
         "internal report": files.report,
+        "report as JSON": files.json,
         "internal manifest": files.internal_manifest,
         "job": files.job,
     }

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from shoal.columns.aggregates import AGGREGATES, AggregateName, Form, default_aggregate, described
-from shoal.errors import ParameterError, SchemaError, did_you_mean
+from shoal.errors import ParameterError, SchemaError, did_you_mean, listed
 from shoal.settings import Entry, Number, Settings, Whole, validated
 from shoal.sources.clean import check_names
 
@@ -272,12 +272,12 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
     if not roles.quasi_identifiers:
         raise SchemaError(
             "No quasi-identifier is named, so there is nothing to group records by. Name the columns that somebody "
-            f"could know about a person: quasi_identifiers=[...]. Columns: {_listed(names)}."
+            f"could know about a person: quasi_identifiers=[...]. Columns: {listed(names)}."
         )
     without = [name for name in names if name not in role_of and name not in roles.helpers()]
     if without:
         raise SchemaError(
-            f"{len(without)} of {len(names)} columns have no role: {_listed(without)}. Say for each what it is: "
+            f"{len(without)} of {len(names)} columns have no role: {listed(without)}. Say for each what it is: "
             "identifiers (dropped), quasi_identifiers (grouped and replaced), confidential (published as it is) or "
             "other (published as it is); on the command line --drop, --quasi, --confidential, --other. "
             "`shoal inspect FILE` proposes roles."
@@ -292,13 +292,7 @@ def _check_known(names: list[str], given: Iterable[str], what: str) -> None:
     for name in given:
         if name not in known:
             hint = did_you_mean(name, known=names)
-            raise SchemaError(
-                f"Column {name!r}, named in {what}, is not in the table.{hint} Columns: {_listed(names)}."
-            )
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)
+            raise SchemaError(f"Column {name!r}, named in {what}, is not in the table.{hint} Columns: {listed(names)}.")
 
 
 def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings, truthful: bool) -> Column:
@@ -386,12 +380,12 @@ def _check_settings(column: Column) -> None:
         unused = sorted(given - {"kind", "order"})
         if unused:
             raise SchemaError(
-                f"{_listed(unused)} is set for column {column.name!r}, whose role is {column.role}. Only "
+                f"{listed(unused)} is set for column {column.name!r}, whose role is {column.role}. Only "
                 "quasi-identifiers are scaled and aggregated."
             )
     if column.kind is not Kind.NUMERIC and given & numbers:
         raise SchemaError(
-            f"{_listed(sorted(given & numbers))} is set for column {column.name!r}, which is {column.kind}. It works "
+            f"{listed(sorted(given & numbers))} is set for column {column.name!r}, which is {column.kind}. It works "
             "on numeric columns."
         )
     if "order" in given and column.kind is not Kind.ORDINAL:
@@ -425,7 +419,7 @@ def _check_truth(column: Column) -> None:
     coded = sorted(column.settings.model_fields_set & {"top", "bottom"})
     if column.is_true and column.form != "interval" and coded:
         raise SchemaError(
-            f"{_listed(coded)} is set for column {column.name!r}, which is published as {column.aggregate}: it would "
+            f"{listed(coded)} is set for column {column.name!r}, which is published as {column.aggregate}: it would "
             'be false for those beyond the code. Say aggregate="interval", which is open there, or leave the code out.'
         )
     for way, aggregate in AGGREGATES.items():
@@ -442,7 +436,7 @@ def _check_hierarchy(column: Column) -> None:
     if column.settings.hierarchy is None:
         unused = sorted(given & {"outside", "distance"})
         if unused:
-            raise SchemaError(f"{_listed(unused)} is set for column {column.name!r}, which has no hierarchy.")
+            raise SchemaError(f"{listed(unused)} is set for column {column.name!r}, which has no hierarchy.")
         if column.form == "ancestor":
             raise SchemaError(
                 f"Column {column.name!r} is to be published as the common ancestor of its values, but it has no "
