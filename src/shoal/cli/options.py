@@ -9,18 +9,20 @@ from click.core import ParameterSource
 from shoal.cli import parsing as typed
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Roles
-from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
+from shoal.job import IntervalForm, Job, Objective
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
 from shoal.option_names import option_name, option_names
 from shoal.settings import Settings
+from shoal.sources import FieldReading, Reading
 from shoal.space.axes import Scaling
 from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NEUTER = (None, (), False)
+_READING = [name for name in Reading.model_fields if name != "fields"]
 
 
 def roles(*wanted: str) -> Callable[[F], F]:
@@ -30,27 +32,26 @@ def roles(*wanted: str) -> Callable[[F], F]:
 
 def reading(function: F) -> F:
     """Add the options that say how a file is read."""
-    wanted = [name for name in Input.model_fields if name not in ("path", "fields")]
-    for name in reversed(wanted):
-        if name in FieldSettings.model_fields:
+    for name in reversed(_READING):
+        if name in FieldReading.model_fields:
             function = click.option(
                 option_name(name),
                 f"reading__{name}",
                 multiple=True,
                 metavar="[COLUMN=]VALUE",
-                help=_sentence(f"{Input.model_fields[name].description}, of all columns or of one"),
+                help=_sentence(f"{Reading.model_fields[name].description}, of all columns or of one"),
             )(function)
         else:
-            function = _from_model(Input, "reading", [name])(function)
+            function = _from_model(Reading, "reading", [name])(function)
     return function
 
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the reading options given, as `shoal.sources.read` and a job take them."""
     said = taken(given, "reading")
-    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
+    said |= {name: typed.number(value) for name, value in said.items() if _is_number(name)}
     fields: dict[str, dict[str, Any]] = {}
-    for name in [name for name in said if name in FieldSettings.model_fields]:
+    for name in [name for name in said if name in FieldReading.model_fields]:
         for entry in said.pop(name):
             column, value = typed.perhaps_column(entry)
             where = said if column is None else fields.setdefault(column, {})
@@ -66,11 +67,18 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
 def release_reading_of(given: Iterable[str]) -> dict[str, Any]:
     """Return reading options, given as ``NAME=VALUE``, of a file that is not the input of a job."""
     found = method_options(given)
-    unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
+    unknown = sorted(set(found) - set(_READING))
     if unknown:
         raise click.BadParameter(f"{unknown[0]!r} is not a reading option.", param_hint="--release-reading")
-    lists = ("null_values", "names")
-    return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+    return {
+        name: typed.split(str(value)) if holds(Reading.model_fields[name].annotation, tuple) else value
+        for name, value in found.items()
+    }
+
+
+def _is_number(name: str) -> bool:
+    annotation = Reading.model_fields[name].annotation
+    return holds(annotation, int) or holds(annotation, float)
 
 
 def columns(*wanted: str) -> Callable[[F], F]:

@@ -309,13 +309,13 @@ def inspect(
         complete=complete,
         path=os.fspath(table) if isinstance(table, str | os.PathLike) else None,
         reading=dict(reading),
-        said=source.said,
+        said=source.receipt.said,
     )
 
 
 def _view(source: Table, name: str, values: pa.ChunkedArray, show_values: bool) -> ColumnView:
     """Return one column as the findings take it."""
-    described, mixed = description_of(source.labels, name), source.mixed.get(name, {})
+    described, mixed = description_of(source.labels, name), source.receipt.mixed.get(name, {})
     return ColumnView(name, values, source.has_fields, described, show_values, mixed)
 
 

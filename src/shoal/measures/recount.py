@@ -290,7 +290,7 @@ def audit(
     """
     asked = Question.of(quasi_identifiers, k, confidential, models, subject, columns)
     source = _read(table, asked.needed, reading)
-    for text in source.said:
+    for text in source.receipt.said:
         python_warnings.warn(text, ShoalWarning, stacklevel=2)
     arrow = gathered(source.arrow, asked.needed)
     if arrow.num_rows == 0:

@@ -13,6 +13,7 @@ from shoal.distribution import install
 from shoal.errors import FileError
 from shoal.files import hidden_folder
 from shoal.sources.clean import beyond_years, check_finite, check_flat, decimals_as_floats
+from shoal.sources.format import About
 
 _SHEET = "release"
 _ROWS_AT_ONCE = 1 << 14
@@ -22,7 +23,7 @@ _NO_TIME = datetime(1980, 1, 1)
 _FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss.000", "time": "hh:mm:ss.000"}
 
 
-def write_excel(table: pa.Table, path: Path, ending: str = ".xlsx", notes: object = None) -> None:
+def write_excel(table: pa.Table, path: Path, ending: str = ".xlsx", like: About | None = None) -> None:
     """Write a table to the only sheet of a workbook, with its header in the first row."""
     xlsxwriter = _xlsxwriter()
     check_flat(table.schema)

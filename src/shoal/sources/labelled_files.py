@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from shoal.distribution import install
 from shoal.errors import FileError, ShoalError
 from shoal.sources.clean import beyond_years, check_flat, check_names, check_texts, check_wanted, decimals_as_floats
+from shoal.sources.reading import Reading
 from shoal.sources.unpacking import Limit
 
 _INTEGERS = ("int8", "int16", "int32")
@@ -87,12 +88,12 @@ def read_labelled(
     reader: Callable[..., Any],
     path: Path,
     columns: Sequence[str] | None,
-    max_unpacked_gb: float | None,
-    **options: Any,
+    reading: Reading,
+    **given: Any,
 ) -> tuple[pa.Table, ValueLabels]:
-    """Read a file by one of the readers of pyreadstat; options that are None are left out."""
-    given = {name: value for name, value in options.items() if value is not None}
-    limit = Limit(path, max_unpacked_gb)
+    """Read a file by one of the readers of pyreadstat."""
+    given |= {} if reading.encoding is None else {"encoding": reading.encoding}
+    limit = Limit(path, reading.max_unpacked_gb)
     try:
         _, about = reader(path, metadataonly=True, **given)
         names = list(about.column_names)
@@ -236,9 +237,9 @@ def _storable(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def labels_for(notes: object, table: pa.Table) -> ValueLabels:
+def labels_for(labels: ValueLabels | None, table: pa.Table) -> ValueLabels:
     """Return the input labels that still apply to a table."""
-    return notes.of(table) if isinstance(notes, ValueLabels) else ValueLabels()
+    return ValueLabels() if labels is None else labels.of(table)
 
 
 def _any_within(values: Iterable[Any], low: Any, high: Any) -> bool:

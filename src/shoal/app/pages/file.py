@@ -10,27 +10,9 @@ from shoal.app.draft import Draft, with_reading
 from shoal.app.pages.common import Form, back_to, parts_of, render_step, work_of
 from shoal.columns.schema import Kind
 from shoal.errors import FileError
-from shoal.job import Input
 from shoal.output.report.sentences import kind_in_words
-from shoal.sources import format_of
+from shoal.sources import Reading, format_of
 from shoal.typing import holds
-
-_LABELS = {
-    "delimiter": "Character between fields",
-    "encoding": "Encoding, if it is not UTF-8",
-    "decimal": "Decimal mark",
-    "quote": "Quotation mark",
-    "null_values": "Texts that mean “missing”, one a line",
-    "header": "The first line holds the names of the columns",
-    "names": "Names of the columns, one a line, if the file has none",
-    "thousands": "Mark between thousands",
-    "date_format": "Format of dates, such as %d.%m.%Y",
-    "max_unpacked_gb": "Largest size to unpack to, in GB",
-    "sheet": "Sheet of the workbook",
-    "header_row": "Row that names the columns, as Excel counts",
-    "fill_keys": "Keys that some lines lack are missing values",
-    "catalog": "Catalogue with the labels (.sas7bcat), below the folder",
-}
 
 
 class Option(NamedTuple):
@@ -123,11 +105,10 @@ def _options(draft: Draft) -> list[Option]:
         return []
     known = format_of(draft.input.path)[1].options
     found = []
-    for name, about in Input.model_fields.items():
-        if name in ("path", "fields") or name not in known:
+    for name, about in Reading.model_fields.items():
+        if name == "fields" or name not in known:
             continue
-        value = getattr(draft.input, name)
-        label = _LABELS.get(name, (about.description or name).capitalize())
+        value, label = getattr(draft.input, name), about.title or name
         if holds(about.annotation, bool):
             found.append(Option(name, label, "switch", "yes" if value else ""))
         elif holds(about.annotation, tuple):
