@@ -17,6 +17,7 @@ import click
 import numpy as np
 
 from bench_partition import ROOT, circumstances
+from materials import data_folder
 from measure import say
 from mondrian import mondrian
 from shoal.constraints.constrained_cells import group
@@ -24,7 +25,6 @@ from shoal.errors import ShoalWarning
 from shoal.job import Job
 from shoal.job.checks import Prepared, prepared
 from shoal.measures import ncp
-from shoal.reproduce.data_and_results import data_folder
 from shoal.sources import read
 from shoal.space.ncp_weights import Categories, Numbers, penalty_columns
 from shoal.space.space import Space

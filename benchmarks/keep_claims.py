@@ -1,4 +1,4 @@
-"""Store the claims of the papers: read result files, write ``src/shoal/reproduce/kept/`` and ``docs/claims.md``.
+"""Store the claims of the papers: read result files, write ``papers/kept/`` and ``docs/claims.md``.
 
 Run it after the results of a reproduction have been copied to ``benchmarks/results/papers``:
 
@@ -6,18 +6,21 @@ Run it after the results of a reproduction have been copied to ``benchmarks/resu
 """
 
 import json
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shoal.reproduce import PAPERS
-from shoal.reproduce.claims import Claim, as_table, counted
-from shoal.reproduce.incremental import reference_times
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from papers import PAPERS
+from papers.claims import Claim, as_table, counted
+from papers.incremental import reference_times
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-KEPT = ROOT / "src" / "shoal" / "reproduce" / "kept"
+KEPT = ROOT / "papers" / "kept"
 PAGE = ROOT / "docs" / "claims.md"
 
 
@@ -29,23 +32,23 @@ class Source(NamedTuple):
 
 
 SOURCES: dict[str, list[Source]] = {
-    "fmdav": [Source("papers/fmdav.json", "shoal reproduce fmdav --full --jobs 16")],
+    "fmdav": [Source("papers/fmdav.json", "python -m papers fmdav --full --jobs 16")],
     "tfrp": [
-        Source("papers/tfrp-losses.json", "shoal reproduce tfrp --full: losses"),
-        Source("papers/tfrp.json", "shoal reproduce tfrp: times and MST, pictures of 256 x 256 in place of 512 x 512"),
+        Source("papers/tfrp-losses.json", "python -m papers tfrp --full: losses"),
+        Source("papers/tfrp.json", "python -m papers tfrp: times and MST, pictures of 256 x 256 in place of 512 x 512"),
     ],
-    "incremental": [Source("papers/incremental.json", "shoal reproduce incremental --full")],
-    "random": [Source("papers/random.json", "shoal reproduce random --repeats 3")],
-    "steered": [Source("papers/steered.json", "shoal reproduce steered")],
-    "streams": [Source("papers/streams.json", "shoal reproduce streams")],
-    "records": [Source("records.json", "shoal reproduce records --bound")],
+    "incremental": [Source("papers/incremental.json", "python -m papers incremental --full")],
+    "random": [Source("papers/random.json", "python -m papers random --repeats 3")],
+    "steered": [Source("papers/steered.json", "python -m papers steered")],
+    "streams": [Source("papers/streams.json", "python -m papers streams")],
+    "records": [Source("records.json", "python -m papers records --bound")],
 }
 """The result files of each paper: a claim that the first file cannot decide is decided by the next."""
 
 HEAD = """# What the papers say, and what holds here
 
 Every sentence of the five papers that can be counted, held against our own runs: yes, no, or not testable, and why.
-`shoal reproduce NAME --claims` prints the same; `shoal reproduce NAME` measures again and holds the sentences against
+`python -m papers NAME --claims` prints the same; `python -m papers NAME` measures again and holds the sentences against
 the new numbers. This page is written by `benchmarks/keep_claims.py` from result files and checked by a test. A "no" is
 a finding about our data, machine and implementation as much as about the paper: the reason stands beside it.
 
@@ -56,7 +59,7 @@ Real data sets that are not shipped (census, covertype, Breast Cancer, Diabetes)
 
 def claims_of(paper: str) -> tuple[list[Source], dict[str, Any], list[Claim]]:
     """Return the existing files, the machine of the first, and every claim with its first answer."""
-    function = import_module(f"shoal.reproduce.{paper}").claims
+    function = import_module(f"papers.{paper}").claims
     there = [source for source in SOURCES[paper] if (RESULTS / source.file).is_file()]
     contents = [json.loads((RESULTS / source.file).read_text(encoding="utf-8")) for source in there]
     answers = [function(content) for content in contents]

@@ -32,7 +32,14 @@ def _whole(value: object) -> int:
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise PydanticCustomError("number", "it should be a number")
-    return float(value)
+    return _float(value)
+
+
+def _float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number or a fraction beyond float64
+        raise PydanticCustomError("too_large", "it should be a number that float64 can hold") from None
 
 
 def _entry(value: object) -> str | int | float:
@@ -41,7 +48,12 @@ def _entry(value: object) -> str | int | float:
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise PydanticCustomError("entry", "it should be a text or a number")
-    return operator.index(value) if hasattr(value, "__index__") else float(value)
+    if not hasattr(value, "__index__"):
+        return _float(value)
+    whole = operator.index(value)
+    if not -(2**63) <= whole < 2**64:
+        raise PydanticCustomError("entry", "it should be a text, or a number of at most 64 bits")
+    return whole
 
 
 # Integers and floats of Python or NumPy; no texts or booleans that could be converted.

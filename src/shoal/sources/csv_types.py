@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import kernels
-from shoal.errors import FileError
+from shoal.errors import FileError, listed
 from shoal.sources.clean import nulled
 from shoal.sources.reading import FieldReading
 from shoal.sources.text_values import as_dates, grouped_pattern, ungrouped, without_nulls
@@ -237,7 +237,8 @@ def _one_mark(marks: Mapping[str, str | None], whole_file: FieldReading, path: s
     by_mark = {mark: [name for name, used in marks.items() if used == mark] for mark in ".,"}
     if by_mark["."] and by_mark[","]:
         raise FileError(
-            f"{path!r} has decimal commas in {_listed(by_mark[','])} and decimal points in {_listed(by_mark['.'])}. "
+            f"{path!r} has decimal commas in {listed(by_mark[','], 5)} and decimal points in "
+            f"{listed(by_mark['.'], 5)}. "
             'Choose one with decimal="," or decimal="."; the other columns then stay text.'
         )
     return whole_file.decimal or ("," if by_mark[","] else ".")
@@ -471,7 +472,3 @@ def _some(mask: pa.ChunkedArray) -> bool:
 
 def _all(mask: pa.ChunkedArray) -> bool:
     return bool(pc.all(mask).as_py())
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

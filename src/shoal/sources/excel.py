@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import FileError, ParameterError
 from shoal.sources.clean import check_names, check_wanted
 from shoal.sources.excel_writing import write_excel
@@ -49,7 +49,7 @@ class _Sheet(NamedTuple):
 
 def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read one sheet of a workbook."""
-    calamine = _calamine()
+    calamine = optional("python_calamine", "Excel workbooks need python-calamine", "excel", FileError)
     check_workbook(path)
     limit = Limit(path, reading.max_unpacked_gb)
     chosen, said = _chosen(sheets_of(path, limit), reading.sheet, path.name)
@@ -64,14 +64,6 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
     table, receipt = cell_columns(cells, list(places), reading, of_sheet=True, sheet=chosen.name, header_row=head)
     said = [*said, *_said(loaded, counts, head, found, len(rows))]
     return Content.of(table, replace(receipt, said=tuple(said)))
-
-
-def _calamine() -> Any:
-    try:
-        import python_calamine
-    except ImportError:
-        raise FileError(f"Excel workbooks need python-calamine, which is not installed: {install('excel')}.") from None
-    return python_calamine
 
 
 def _chosen(sheets: list[SheetPart], wanted: str | None, path: str) -> tuple[SheetPart, list[str]]:

@@ -158,6 +158,8 @@ def read_arrow(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
 
 def read_arrow_parts(path: Path, reading: Reading) -> Parts:
     """Read an Arrow file in parts: the batches that it holds."""
+    from pyarrow.dataset import dataset  # which takes a while to import, and few files are read in parts
+
     with _arrow_reader(path) as reader:
         types = reader.schema
     check_names(types.names)
@@ -173,7 +175,7 @@ def read_arrow_parts(path: Path, reading: Reading) -> Parts:
                 yield plain(table)
 
     # From what the file says of its batches, none of which is read.
-    n_records = pa.dataset.dataset(path, format="ipc").count_rows()
+    n_records = dataset(path, format="ipc").count_rows()
     return Parts(plain(types.empty_table()).schema, n_records, read, Receipt(reading, reading))
 
 

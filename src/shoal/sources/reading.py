@@ -160,57 +160,40 @@ class Reading(Settings):
         SELECT statement for a database, in place of `table`. One that writes is refused.
     """
 
-    delimiter: Character | None = Field(
-        None, title="Character between fields", description="between the fields of a CSV file"
-    )
-    encoding: str | None = Field(
-        None, title="Encoding, if it is not UTF-8", description="of a CSV file that is not UTF-8"
-    )
-    decimal: DecimalMark | None = Field(None, title="Decimal mark", description="decimal point or comma of a CSV file")
-    quote: Quote | None = Field(
-        None, title="Quotation mark", description="around fields of a CSV file that hold the delimiter"
-    )
+    delimiter: Character | None = Field(None, description="between the fields of a CSV file")
+    encoding: str | None = Field(None, description="of a CSV file that is not UTF-8")
+    decimal: DecimalMark | None = Field(None, description="decimal point or comma of a CSV file")
+    quote: Quote | None = Field(None, description="around fields of a CSV file that hold the delimiter")
     null_values: Strings | None = Field(
         None,
-        title="Texts that mean “missing”, one a line",
         description="texts of a CSV, Excel or NDJSON file that mean missing",
     )
     header: bool | None = Field(
         None,
-        title="The first line holds the names of the columns",
         description="the first line of a CSV file is a header though it looks like a record",
     )
     names: Strings | None = Field(
         None,
-        title="Names of the columns, one a line, if the file has none",
         description="the columns of a CSV file or sheet without a header",
     )
-    thousands: Thousands | None = Field(
-        None, title="Mark between thousands", description="mark between the thousands of numbers in a CSV file"
-    )
+    thousands: Thousands | None = Field(None, description="mark between the thousands of numbers in a CSV file")
     date_format: DateFormat | None = Field(
         None,
-        title="Format of dates, such as %d.%m.%Y",
         description="format of dates in a CSV file, such as %d.%m.%Y",
     )
     fields: dict[str, FieldReading] = Field({}, description="null_values, decimal, thousands, date_format of a column")
     fill_keys: bool | None = Field(
         None,
-        title="Keys that some lines lack are missing values",
         description="keys that some lines of an NDJSON file lack are missing values",
     )
-    sheet: str | None = Field(
-        None, title="Sheet of the workbook", description="sheet of an Excel workbook; by default its only visible one"
-    )
+    sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
     header_row: Whole | None = Field(
         None,
         ge=1,
-        title="Row that names the columns, as Excel counts",
         description="row of a sheet that names the columns, as Excel counts",
     )
     catalog: FilePath | None = Field(
         None,
-        title="Catalogue with the labels (.sas7bcat), below the folder",
         description="catalogue (.sas7bcat) with the labels of a SAS file",
     )
     format: str | None = Field(
@@ -219,7 +202,6 @@ class Reading(Settings):
     max_unpacked_gb: Number | None = Field(
         None,
         gt=0,
-        title="Largest size to unpack to, in GB",
         description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default",
     )
     table: str | None = Field(None, description="table or view of a database, NAME or SCHEMA.NAME")
