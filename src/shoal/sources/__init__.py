@@ -23,7 +23,7 @@ from shoal.sources.databases.database import Database
 from shoal.sources.excel import EXCEL
 from shoal.sources.format import Content, Format
 from shoal.sources.frames import from_frame
-from shoal.sources.labelled_files import ValueLabels
+from shoal.sources.labelled_files import ColumnLabels, ValueLabels
 from shoal.sources.ndjson import NDJSON
 from shoal.sources.parquet_arrow import ARROW, PARQUET
 from shoal.sources.parquet_rewrite import rewrite_parquet, rewrite_parquet_into
@@ -38,6 +38,7 @@ __all__ = [
     "DATABASES",
     "FORMATS",
     "KINDS",
+    "ColumnLabels",
     "FieldReading",
     "Reading",
     "Receipt",

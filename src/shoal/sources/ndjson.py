@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import FileError
-from shoal.sources.clean import check_finite, check_flat, check_wanted, with_columns
+from shoal.sources.clean import check_finite, check_flat, check_wanted, not_storable, with_columns
 from shoal.sources.csv_dialect import as_utf8
 from shoal.sources.csv_types import with_iso_dates
 from shoal.sources.format import About, Content, Format
@@ -126,9 +126,7 @@ def _with_texts(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(kind):
         return _with_texts(name, column.cast(kind.value_type))
     if pa.types.is_duration(kind):
-        raise FileError(
-            f"Column {name!r} holds durations, which NDJSON cannot store. Convert them to numbers, or write Parquet."
-        )
+        raise not_storable(name, "durations", "NDJSON", "Convert them to numbers")
     if pa.types.is_decimal(kind):
         return column.cast(pa.float64())
     return column.cast(pa.large_string()) if pa.types.is_temporal(kind) else column

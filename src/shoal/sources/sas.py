@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import FileError, ParameterError, listed
-from shoal.sources.clean import check_finite, nulled
+from shoal.sources.clean import check_finite, not_storable, nulled
 from shoal.sources.format import About, Content, Format
 from shoal.sources.labelled_files import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
 from shoal.sources.reading import Reading, Receipt
@@ -66,10 +66,8 @@ def _check_range(table: pa.Table) -> None:
             sizes = pc.abs(table[name].cast(pa.float64()))
             ends = pc.min_max(nulled(sizes, pc.equal(sizes, 0))).as_py()
             if ends["max"] is not None and not (ends["min"] >= _SMALLEST and ends["max"] <= _LARGEST):
-                raise FileError(
-                    f"Column {name!r} has numbers above {_LARGEST:g} or closer to zero than {_SMALLEST:g}, which SAS "
-                    "transport files cannot store. Scale them, or write Parquet."
-                )
+                odd = f"numbers above {_LARGEST:g} or closer to zero than {_SMALLEST:g}"
+                raise not_storable(name, odd, "SAS transport files", "Scale them")
 
 
 def _catalogue(pyreadstat: Any, path: str, encoding: str | None) -> dict[str, dict[Any, str]]:
