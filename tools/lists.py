@@ -10,7 +10,7 @@ from pathlib import Path
 from shoal.distribution import install
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS
-from shoal.sources import DATABASES, KINDS
+from shoal.sources import DATABASES, KINDS, Reading
 from shoal.sources.databases.database import Database
 from shoal.sources.format import Format
 
@@ -35,6 +35,18 @@ def _endings(kind: Format) -> str:
     packed = dict.fromkeys(f".{ending.split('.')[2]}" for ending in kind.endings if ending.count(".") == 2)
     told = " ".join(f"`{ending}`{' (read)' if ending in kind.read_only else ''}" for ending in plain)
     return f"{told}, each also with {' '.join(f'`{ending}`' for ending in packed)}" if packed else told
+
+
+def reading() -> str:
+    """One row for each option of reading."""
+    takes = {
+        name: [kind.title for kind in (*KINDS, *DATABASES) if name in kind.options] for name in Reading.model_fields
+    }
+    rows = [
+        f"| `{name}` | {', '.join(takes[name]) or 'standard input'} | {about.description} |"
+        for name, about in Reading.model_fields.items()
+    ]
+    return "\n".join(["| option | for | what it is |", "|---|---|---|", *rows])
 
 
 def databases() -> str:
@@ -69,7 +81,7 @@ def _summary(thing: type) -> str:
     return (thing.__doc__ or "").strip().partition("\n")[0]
 
 
-LISTS = {"formats": formats, "databases": databases, "methods": methods, "models": models}
+LISTS = {"formats": formats, "reading": reading, "databases": databases, "methods": methods, "models": models}
 
 
 def filled(page: str) -> str:

@@ -114,95 +114,49 @@ class FieldReading(Settings):
 
 
 class Reading(Settings):
-    """How a table is read. Settings left out are detected.
+    """How a table is read. Settings left out are detected; the page on tables lists them with their formats."""
 
-    Attributes
-    ----------
-    delimiter : str
-        Delimiter of a CSV file; detected among ``,`` ``;`` tab and ``|`` by default.
-    encoding : str
-        Encoding of a CSV, NDJSON, SPSS, Stata or SAS file. The default for CSV is UTF-8, with or without byte order
-        mark.
-    decimal : {".", ","}
-        Decimal mark of a CSV file; detected by default.
-    quote : str
-        Quote character of a CSV file, ``"`` by default; an empty string disables quoting.
-    null_values : sequence of str
-        Strings in a CSV, Excel or NDJSON file that mean a missing value, in addition to an empty field.
-    header : bool
-        True: the first line of the CSV file is a header even if it looks like a record.
-    names : sequence of str
-        Column names for a CSV file or a sheet without a header; with ``header=True`` or `header_row`, they replace it.
-    thousands : str
-        Thousands separator of numbers in a CSV file, as in 1,234.50: ``,``, ``.``, ``'`` or a space.
-    date_format : str
-        Date format in a CSV file, such as ``%d.%m.%Y``, in addition to ISO 8601. Columns that match it become dates.
-    fields : dict of str to dict
-        ``null_values``, ``decimal``, ``thousands`` and ``date_format`` of individual columns of a CSV, Excel or NDJSON
-        file, as in ``{"born": {"date_format": "%d.%m.%Y", "null_values": ["NA"]}}``. Every value of the column must
-        match. Null values of a column apply to quoted fields as well.
-    fill_keys : bool
-        True: keys that some lines of an NDJSON file lack are missing values there.
-    sheet : str
-        Sheet of an Excel workbook; by default its only visible one.
-    header_row : int
-        Row of the sheet that names the columns, counted from 1 as in Excel. By default the first row, if it is a
-        header beyond doubt. Rows above it are not read.
-    catalog : path
-        Catalogue (.sas7bcat) with the labels of the values of a .sas7bdat file.
-    format : str
-        Format of standard input, by the extension that a file would have, without its first dot; detected by default.
-    max_unpacked_gb : float
-        Largest size, in GB (10^9 bytes), to which a file that can expand may unpack; 2 by default.
-    table : str
-        Table or view of a database, as NAME or SCHEMA.NAME.
-    query : str
-        SELECT statement for a database, in place of `table`. One that writes is refused.
-    """
-
-    delimiter: Character | None = Field(None, description="between the fields of a CSV file")
-    encoding: str | None = Field(None, description="of a CSV file that is not UTF-8")
-    decimal: DecimalMark | None = Field(None, description="decimal point or comma of a CSV file")
-    quote: Quote | None = Field(None, description="around fields of a CSV file that hold the delimiter")
-    null_values: Strings | None = Field(
+    delimiter: Character | None = Field(
+        None, description="between the fields of a CSV file; detected if it is a comma, a semicolon, a tab or a bar"
+    )
+    encoding: str | None = Field(
         None,
-        description="texts of a CSV, Excel or NDJSON file that mean missing",
+        description="of a text file that is not UTF-8, or of an SPSS, Stata or SAS file that does not name its own",
+    )
+    decimal: DecimalMark | None = Field(None, description="decimal point or comma of a CSV file")
+    quote: Quote | None = Field(
+        None,
+        description="around fields of a CSV file that hold the delimiter; empty if none is, by default a double quote",
+    )
+    null_values: Strings | None = Field(
+        None, description="texts of a CSV, Excel or NDJSON file that mean missing, beside an empty field"
     )
     header: bool | None = Field(
-        None,
-        description="the first line of a CSV file is a header though it looks like a record",
+        None, description="the first line of a CSV file is a header though it looks like a record"
     )
     names: Strings | None = Field(
-        None,
-        description="the columns of a CSV file or sheet without a header",
+        None, description="the columns of a CSV file or sheet without a header, or in place of the header that is named"
     )
-    thousands: Thousands | None = Field(None, description="mark between the thousands of numbers in a CSV file")
+    thousands: Thousands | None = Field(
+        None, description="mark between the thousands of numbers in a CSV file: , . ' or a space"
+    )
     date_format: DateFormat | None = Field(
-        None,
-        description="format of dates in a CSV file, such as %d.%m.%Y",
+        None, description="format of dates in a CSV file, such as %d.%m.%Y, beside ISO 8601"
     )
-    fields: dict[str, FieldReading] = Field({}, description="null_values, decimal, thousands, date_format of a column")
-    fill_keys: bool | None = Field(
-        None,
-        description="keys that some lines of an NDJSON file lack are missing values",
+    fields: dict[str, FieldReading] = Field(
+        {}, description="null_values, decimal, thousands, date_format of a column, all of whose values have to match"
     )
+    fill_keys: bool | None = Field(None, description="keys that some lines of an NDJSON file lack are missing values")
     sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
     header_row: Whole | None = Field(
-        None,
-        ge=1,
-        description="row of a sheet that names the columns, as Excel counts",
+        None, ge=1, description="row of a sheet that names the columns, as Excel counts; rows above it are not read"
     )
-    catalog: FilePath | None = Field(
-        None,
-        description="catalogue (.sas7bcat) with the labels of a SAS file",
-    )
+    catalog: FilePath | None = Field(None, description="catalogue (.sas7bcat) with the labels of a SAS file")
     format: str | None = Field(
         None, description="of standard input (-), by extension: csv, csv.gz, ndjson, xlsx ..; detected by default"
     )
     max_unpacked_gb: Number | None = Field(
-        None,
-        gt=0,
-        description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default",
+        None, gt=0, description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default"
     )
     table: str | None = Field(None, description="table or view of a database, NAME or SCHEMA.NAME")
     query: str | None = Field(None, description="SELECT statement for a database, in place of a table")
