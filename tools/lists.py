@@ -11,7 +11,7 @@ from shoal.distribution import install
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS
 from shoal.sources import DATABASES, KINDS, Reading
-from shoal.sources.databases.database import Database
+from shoal.sources.databases.connection import Database
 from shoal.sources.format import Format
 
 DOCS = Path(__file__).parents[1] / "docs"

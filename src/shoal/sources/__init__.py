@@ -18,8 +18,7 @@ from shoal.files import replacing
 from shoal.sources.clean import as_permutation, check_wanted, publishable, reordered
 from shoal.sources.csv import CSV
 from shoal.sources.databases import DATABASES, place_of, read_database, shared
-from shoal.sources.databases.connection import Connection
-from shoal.sources.databases.database import Database
+from shoal.sources.databases.connection import Connection, Database
 from shoal.sources.excel import EXCEL
 from shoal.sources.format import Content, Format
 from shoal.sources.frames import from_frame
@@ -118,7 +117,7 @@ def read(source: Any, *, columns: Sequence[str] | None = None, **reading: Any) -
         return _read_connection(*connection, columns, how)
     Reading.of(reading, frozenset(), type(source).__name__)
     if isinstance(source, Table):
-        names = source.names if columns is None else check_wanted(columns, source.names)
+        names = check_wanted(columns, source.names)
         return replace(source, types=pa.schema([source.types.field(name) for name in names]))
     frame = from_frame(source, columns)
     return Table.of(frame.arrow, frame.kind, index=frame.index, _back=frame.back)

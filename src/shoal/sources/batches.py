@@ -49,7 +49,7 @@ class Batches(Source):
 
     def read(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the records, or some of their columns, without metadata and with the same types in every batch."""
-        wanted = list(self.names) if columns is None else check_wanted(columns, self.names)
+        wanted = check_wanted(columns, self.names)
         for part in self._read(wanted):
             for start in range(0, part.num_rows, AT_ONCE):
                 yield part.slice(start, AT_ONCE)

@@ -45,8 +45,10 @@ def check_names(names: Sequence[str]) -> None:
         )
 
 
-def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the wanted columns; raise if any is missing, with similar names as suggestions."""
+def check_wanted(wanted: Sequence[str] | None, names: Sequence[str]) -> list[str]:
+    """Return the wanted columns, all for None; raise if any is missing, with similar names as suggestions."""
+    if wanted is None:
+        return list(names)
     if isinstance(wanted, str):
         wanted = [wanted]
     known = set(names)

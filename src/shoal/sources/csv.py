@@ -39,7 +39,7 @@ _MOST_BLOCK = (1 << 31) - 1
 def read_csv(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read a delimited text file."""
     file = open_csv(path, reading)
-    wanted = list(file.names) if columns is None else check_wanted(columns, file.names)
+    wanted = check_wanted(columns, file.names)
     texts, is_whole = pa.concat_tables(file.texts(wanted)), len(wanted) == len(file.names)
     table, found = infer(texts, file.whole_file, file.own, path.name, is_whole=is_whole)
     return Content.of(table, file.receipt(found))

@@ -59,7 +59,7 @@ def read_excel(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
     found, rows = _named(loaded, head, reading.names or ())
     places = {name: place for place, name in enumerate(found) if name is not None}
     check_names([name for name in found if name is not None])
-    wanted = list(places) if columns is None else check_wanted(columns, list(places))
+    wanted = check_wanted(columns, list(places))
     cells = {name: list(map(itemgetter(places[name]), rows)) for name in wanted}
     table, receipt = cell_columns(cells, list(places), reading, of_sheet=True, sheet=chosen.name, header_row=head)
     said = [*said, *_said(loaded, counts, head, found, len(rows))]

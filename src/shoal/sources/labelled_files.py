@@ -127,7 +127,7 @@ def read_labelled(
         _, about = reader(path, metadataonly=True, **given)
         names = list(about.column_names)
         check_names(names)
-        wanted = names if columns is None else check_wanted(columns, names)
+        wanted = check_wanted(columns, names)
         width = sum(about.variable_storage_width[name] for name in wanted)
         if about.number_rows is None:  # then reading stops just beyond the limit
             given["row_limit"] = min(limit.n_bytes // max(width, 1) + 1, 2**31 - 1)

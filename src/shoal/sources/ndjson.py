@@ -38,7 +38,7 @@ def read_ndjson(path: Path, columns: Sequence[str] | None, reading: Reading) -> 
         raise FileError(f"The objects of {path.name!r} are empty: they have no keys. Write it again.")
     if not reading.fill_keys:
         _check_keys(records, names, path.name)
-    wanted = names if columns is None else check_wanted(columns, names)
+    wanted = check_wanted(columns, names)
     cells = {name: [record.get(name) for record in records] for name in wanted}
     table, receipt = cell_columns(cells, names, reading, encoding=encoding)
     dates = {

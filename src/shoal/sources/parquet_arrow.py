@@ -30,7 +30,7 @@ PARQUET_OPTIONS: dict[str, Any] = {"compression": "zstd", "write_page_checksum":
 def read_parquet(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Return what a Parquet file declares; its columns are read on demand, and not kept."""
     types, n_records = parquet_types(path)
-    wanted = types.names if columns is None else check_wanted(columns, types.names)
+    wanted = check_wanted(columns, types.names)
     types = plain(pa.schema([types.field(name) for name in wanted]).empty_table()).schema
     one_by_one = cache(lambda: ParquetColumns(path, reading.max_unpacked_gb))
 
@@ -70,7 +70,7 @@ def _read(
     with _opened(path) as file:
         types = file.schema_arrow
         check_names(types.names)
-        wanted = types.names if columns is None else check_wanted(columns, types.names)
+        wanted = check_wanted(columns, types.names)
         by_reference = check_parquet_size(declared_sizes(file.metadata), wanted, limit)
     kept = [name for name in coded if pa.types.is_string(types.field(name).type)]
     with _opened(path, read_dictionary=[*by_reference, *kept]) as file:
@@ -152,7 +152,7 @@ def read_arrow(path: Path, columns: Sequence[str] | None, reading: Reading) -> C
         raise damaged(path, "Arrow") from None
     check_runs(table, limit)
     check_names(table.column_names)
-    wanted = table.column_names if columns is None else check_wanted(columns, table.column_names)
+    wanted = check_wanted(columns, table.column_names)
     return Content.of(table.select(wanted), Receipt(reading, reading))
 
 
