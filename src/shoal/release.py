@@ -571,7 +571,7 @@ class Release:
     @property
     def said(self) -> tuple[str, ...]:
         """Notes of the reader on what the records do not show, such as hidden rows."""
-        return self.source.said
+        return self.source.receipt.said
 
     @cached_property
     def codebook(self) -> list[dict[str, Any]]:
