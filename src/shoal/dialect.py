@@ -8,13 +8,14 @@ from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import ShoalError
 from shoal.findings import Dialect, QuestionError
 from shoal.job import Input, Job, Late, Output, RedisSettings, StreamSettings
-from shoal.option_names import option_name
+from shoal.spelling import option_name
 
 _MODELS = (Roles, ColumnSettings, Input, Output, StreamSettings, RedisSettings, Late, Job)
 _NOT_GIVEN_ALONE = {"k", "path", "fields", "roles", "columns", "models", "options", "late", "input", "output", "stream"}
-_ONLY_OF_CALLS = ("same_order", "release_reading")
+_ONLY_OF_CALLS = ("same_order", "release_reading", "original", "original_reading")
 SETTINGS = {
     "reading": "--encoding, --delimiter, --decimal ...",
+    "records": "--list, --risks",
     **{name: option_name(name) for model in _MODELS for name in model.model_fields if name not in _NOT_GIVEN_ALONE},
     **{name: option_name(name) for name in _ONLY_OF_CALLS},
 }

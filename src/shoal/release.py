@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.aggregate import Cells, RandomAggregation, aggregate
 from shoal.aggregate.contributors import Contribution, contributions, single_value_findings
-from shoal.attacks import Attack, attacks_on
+from shoal.auditing.attacks import Attack, attacks_on
 from shoal.columns.coarse import stand_ins
 from shoal.columns.coarse.layout import laid_out
-from shoal.columns.schema import ALIASES, Role, Schema, as_names
+from shoal.columns.schema import Role, Schema, as_names
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
 from shoal.constraints.joined_classes import joined_where_alike
@@ -39,9 +39,8 @@ from shoal.job.checks import Prepared, check_bound, check_late, prepared
 from shoal.measures.bound import Bound, lower_bound
 from shoal.measures.ncp import Ncp, ncp
 from shoal.measures.recount import Verdict, recount
-from shoal.measures.risk import Risk
 from shoal.measures.table_loss import TableLoss, table_loss
-from shoal.measures.table_risk import table_risk, table_utility
+from shoal.measures.table_risk import Risk, table_risk, table_utility
 from shoal.models import Model
 from shoal.output.places import Files, TableInTheMaking, check_free_files, check_reports
 from shoal.output.release_warnings import accepted_columns, warnings_of
@@ -49,6 +48,7 @@ from shoal.output.report.codebook import codebook
 from shoal.output.report.notebook import to_summary
 from shoal.output.writing import recount_table, write_release, written_order
 from shoal.progress import OneTotal
+from shoal.settings import ALIASES
 from shoal.sources import Table, read
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import has_column, publishable, with_columns

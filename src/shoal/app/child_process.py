@@ -24,6 +24,7 @@ from shoal.app.arguments import arguments_of
 from shoal.app.draft import Draft
 from shoal.app.messages import message_of
 from shoal.app.record_view import look_closer
+from shoal.auditing import audit
 from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import decoded, one_missing
 from shoal.comparison import Choice, compare
@@ -35,7 +36,7 @@ from shoal.inspection import inspect
 from shoal.inspection.combinations import MOST, revealing
 from shoal.job import Job
 from shoal.job.checks import prepared
-from shoal.measures.recount import Verdict, audit
+from shoal.measures.recount import Verdict
 from shoal.models.serialization import as_models
 from shoal.output.manifest import read_internal
 from shoal.output.report import render
@@ -200,6 +201,7 @@ def _files(job: Job, job_file: str, public: str) -> list[Result]:
         "public report": Path(public),
         "public manifest": files.public_manifest,
         "internal report": files.report,
+        "report as JSON": files.json,
         "internal manifest": files.internal_manifest,
         "job": files.job,
     }

@@ -8,13 +8,14 @@ from click.core import ParameterSource
 
 from shoal.cli import parsing as typed
 from shoal.columns.prepare import Missing
-from shoal.columns.schema import ColumnSettings, Roles, Settings
+from shoal.columns.schema import ColumnSettings, Roles
 from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
-from shoal.option_names import option_name, option_names
+from shoal.settings import Settings
 from shoal.space.axes import Scaling
+from shoal.spelling import number, option_name, option_names
 from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,7 +48,7 @@ def reading(function: F) -> F:
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the reading options given, as `shoal.sources.read` and a job take them."""
     said = taken(given, "reading")
-    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
+    said |= {name: number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
     fields: dict[str, dict[str, Any]] = {}
     for name in [name for name in said if name in FieldSettings.model_fields]:
         for entry in said.pop(name):
@@ -62,14 +63,20 @@ def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     return said | ({"fields": fields} if fields else {})
 
 
-def release_reading_of(given: Iterable[str]) -> dict[str, Any]:
-    """Return reading options, given as ``NAME=VALUE``, of a file that is not the input of a job."""
-    found = method_options(given)
-    unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
-    if unknown:
-        raise click.BadParameter(f"{unknown[0]!r} is not a reading option.", param_hint="--release-reading")
-    lists = ("null_values", "names")
-    return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+def reading_of_another(name: str, help_: str) -> Callable[[F], F]:
+    """Add the option that says how a second file is read, as ``NAME=VALUE``."""
+
+    def parsed(context: click.Context, parameter: click.Parameter, given: Iterable[str]) -> dict[str, Any]:
+        found = method_options(given)
+        unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
+        if unknown:
+            raise click.BadParameter(f"{unknown[0]!r} is not a reading option.")
+        lists = ("null_values", "names")
+        return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+
+    return click.option(
+        option_name(name), multiple=True, metavar="NAME=VALUE", callback=parsed, help=f"{help_}: encoding=cp1252."
+    )
 
 
 def columns(*wanted: str) -> Callable[[F], F]:
@@ -120,7 +127,7 @@ def _model(name: str, text: str) -> Model:
             raise click.BadParameter(f"{key!r} is given twice.", param_hint=flag)
         settings[key] = value
     texts = {key for key, setting in known.items() if str in accepts(setting)}
-    found = {key: value if key in texts else typed.number(value) for key, value in settings.items()}
+    found = {key: value if key in texts else number(value) for key, value in settings.items()}
     return model_of({"model": name, **found})
 
 
@@ -260,7 +267,7 @@ def _setting(annotation: Any, value: str) -> Any:
         return True
     if holds(annotation, tuple):
         return typed.values(value)
-    return typed.number(value) if holds(annotation, int) or holds(annotation, float) else value
+    return number(value) if holds(annotation, int) or holds(annotation, float) else value
 
 
 def each_once(entries: Iterable[tuple[str, Any]], flag: str, kind: str = "column ") -> dict[str, Any]:
@@ -281,7 +288,7 @@ def method_options(given: Iterable[str]) -> dict[str, Any]:
 def steering_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the weights of steering columns; one that is not a number is left for the job to refuse."""
     entries = (typed.column_and_value(text, "--steer") for text in given.get("steer", ()))
-    return {column: typed.number(weight) for column, weight in each_once(entries, "--steer").items()}
+    return {column: number(weight) for column, weight in each_once(entries, "--steer").items()}
 
 
 def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) -> Job:

@@ -15,10 +15,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 from pydantic_core import PydanticCustomError
 
 from shoal.columns.prepare import Missing
-from shoal.columns.schema import ColumnSettings, Number, Roles, Settings, Whole, validated
+from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import FileError, ParameterError
 from shoal.models import MODELS, Model
 from shoal.models.serialization import as_model, settings_of
+from shoal.settings import Number, Settings, Whole, validated
 from shoal.sources import databases_in_words, formats_in_words
 from shoal.sources.databases import check_address
 from shoal.space.axes import Scaling
