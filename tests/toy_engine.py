@@ -7,16 +7,17 @@ import pyarrow as pa
 
 from shoal.columns.schema import Schema
 from shoal.engines.blocks import driver
-from shoal.engines.blocks.block_records import SUBJECT, carried, dealt, hashes_of
+from shoal.engines.blocks.block_records import carried, dealt, hashes_of
 from shoal.engines.blocks.blueprint import Summary
 from shoal.engines.blocks.driver import Sent
 from shoal.engines.blocks.forest import leaves_of_blocks
 from shoal.engines.blocks.limits import check_limits
 from shoal.engines.blocks.measure import Measures
+from shoal.engines.blocks.recount import recount_part
 from shoal.engines.blocks.sample import Sample
 from shoal.engines.blocks.solve import SETTLED
 from shoal.job.checks import check_job
-from shoal.measures.recount import Verdict, recount
+from shoal.measures.recount import Verdict
 
 
 class ToyEngine:
@@ -92,8 +93,7 @@ def toy_release(job, batches, size=None):
     plain = [batch.select(carried(schema)) for batch in batches]
     blueprint, parts, measured = driver.make(ToyEngine(plain), job, schema, size=size)
     published = pa.concat_tables([part.published for part in parts])
-    subjects = published[SUBJECT] if SUBJECT in published.column_names else None
-    verdict = recount(published, blueprint.schema, job.k, subjects, job.models)
+    verdict = recount_part(published, blueprint.schema, job.k, job.models, blueprint.whole)
     verdict.require()
     published = published.select([column.name for column in blueprint.schema.published])
     return Toy(published, verdict, Measures(blueprint, measured, verdict))

@@ -12,9 +12,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
+from shoal.columns.distribution import Distributions
 from shoal.columns.prepare import decoded
-from shoal.measures.recount import Diversity, Verdict
-from shoal.models import Reached
+from shoal.columns.schema import Schema
+from shoal.engines.blocks.block_records import SUBJECT
+from shoal.measures.recount import Diversity, Verdict, recount
+from shoal.models import Model, Reached
 from shoal.output.published_order import record_hashes
 from shoal.typing import Labels
 
@@ -23,6 +26,14 @@ def class_parts(table: pa.Table, quasi_identifiers: Sequence[str], n_parts: int)
     """Return the part of each record, from 0: the same for all records of a class; shape (n_records,)."""
     exact = record_hashes((decoded(table[name]) for name in quasi_identifiers), table.num_rows)[1]
     return np.asarray(exact % np.uint64(n_parts), dtype=np.int64)
+
+
+def recount_part(
+    part: pa.Table, schema: Schema, k: int | None, models: Sequence[Model], whole: Distributions
+) -> Verdict:
+    """Recount whole classes of a table; they may have a column `SUBJECT` that is the same for records of a person."""
+    subjects = part[SUBJECT] if SUBJECT in part.column_names else None
+    return recount(part, schema, k, subjects, models, whole=whole)
 
 
 def merged_verdicts(parts: Sequence[Verdict]) -> Verdict:
