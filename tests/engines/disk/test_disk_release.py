@@ -334,6 +334,7 @@ def test_equal_points_beside_others_do_not_depend_on_order(tmp_path, monkeypatch
 
     one, two = (made(tmp_path, f"{name}.parquet", f"{name}-release.parquet", **asked) for name in ("one", "two"))
     assert two.equals(one)
+    assert multiset(one) == multiset(toy_release(job(k=3, **asked), [table]).published)
 
 
 def test_a_leaf_that_the_sample_did_not_see_is_cut_further(tmp_path, monkeypatch):
@@ -343,11 +344,13 @@ def test_a_leaf_that_the_sample_did_not_see_is_cut_further(tmp_path, monkeypatch
     )
     rng = np.random.default_rng(4)
     a = np.concatenate([rng.uniform(0, 1_000, 300), rng.normal(0, 0.1, 1_500)])
-    pq.write_table(pa.table({"a": a, "b": rng.normal(size=1_800)}), tmp_path / "skewed.parquet")
-    roles = {"quasi_identifiers": ("a", "b")}
-    written = made(tmp_path, "skewed.parquet", roles=roles, columns={})
+    table = pa.table({"a": a, "b": rng.normal(size=1_800)})
+    pq.write_table(table, tmp_path / "skewed.parquet")
+    asked = {"roles": {"quasi_identifiers": ("a", "b")}, "columns": {}}
+    written = made(tmp_path, "skewed.parquet", **asked)
 
     assert written.num_rows == 1_800
+    assert multiset(written) == multiset(toy_release(job(k=3, **asked), [table]).published)
 
 
 def _small_samples(of, size=10):

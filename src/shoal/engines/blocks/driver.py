@@ -38,7 +38,7 @@ Records = TypeVar("Records")
 
 
 class Sent(NamedTuple):
-    """Records, and the leaf that each is sent to."""
+    """Records, and the leaf that each is sent to; what was measured, if they are published."""
 
     records: pa.Table
     leaves: Labels

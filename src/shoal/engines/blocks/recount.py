@@ -5,6 +5,7 @@ records come from. Each part is recounted as a table is, against the distributio
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -38,11 +39,9 @@ def recount_part(
 
 def merged_verdicts(parts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on all parts of a table, no class of which lies in two parts."""
-    first = parts[0]
-    sizes: dict[int, int] = {}
+    first, sizes = parts[0], Counter[int]()
     for part in parts:
-        for size, number in part.sizes.items():
-            sizes[size] = sizes.get(size, 0) + number
+        sizes.update(part.sizes)
     return replace(
         first,
         n_records=sum(part.n_records for part in parts),
