@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from shoal.columns.schema import Schema
 from shoal.engines.blocks import driver
@@ -86,12 +87,15 @@ class Toy(NamedTuple):
 
 
 def toy_release(job, batches, size=None):
-    """Make the release of a job from batches of records; `size` is that of the blocks."""
+    """Make the release of a job from batches of records, in blocks of another size if one is given."""
     schema = Schema.of(batches[0].schema, job.roles, job.columns)
     check_job(job, schema)
     check_limits(job, schema, "toy")
     plain = [batch.select(carried(schema)) for batch in batches]
-    blueprint, parts, measured = driver.make(ToyEngine(plain), job, schema, size=size)
+    with pytest.MonkeyPatch.context() as patch:
+        if size is not None:
+            patch.setattr("shoal.engines.blocks.blueprint.block_size", lambda *_: size)
+        blueprint, parts, measured = driver.make(ToyEngine(plain), job, schema)
     published = pa.concat_tables([part.published for part in parts])
     verdict = recount_part(published, blueprint.schema, job.k, job.models, blueprint.whole)
     verdict.require()

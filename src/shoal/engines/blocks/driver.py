@@ -103,14 +103,12 @@ class Made(NamedTuple, Generic[Records]):
     measured: list[Measured]
 
 
-def make(
-    engine: Engine[Records], job: Job, schema: Schema, *, is_csv: bool = False, size: int | None = None
-) -> Made[Records]:
-    """Run all stages of a job that was checked against the schema and has a seed; see `Blueprint.of` for the rest."""
+def make(engine: Engine[Records], job: Job, schema: Schema, *, is_csv: bool = False) -> Made[Records]:
+    """Run all stages of a job that was checked against the schema and has a seed; `is_csv` as in `Blueprint.of`."""
 
     def fit() -> tuple[Any, Blueprint]:
         summary = engine.summarize(partial(Summary.of, schema=schema, seed=_seed(job)))
-        return None, Blueprint.of(job, schema, summary, is_csv=is_csv, size=size)
+        return None, Blueprint.of(job, schema, summary, is_csv=is_csv)
 
     _, fitted = engine.stage(FIT, fit)
     records, blueprint = engine.stage(ASSIGN, lambda: _in_leaves(engine, fitted))
