@@ -9,13 +9,14 @@ from dataclasses import asdict
 from functools import partial
 from logging import getLogger
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
 
 from shoal.cli import options
 from shoal.cli import parsing as typed
+from shoal.columns.prepare import Missing
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.stream import Summary
@@ -25,7 +26,6 @@ from shoal.stream.monitor import Monitor
 from shoal.stream.pipe.ends import Ends
 from shoal.stream.pipe.lines import LINE, Form, Reading
 from shoal.stream.pipe.loop import Ending, Pipe, watch_every
-from shoal.stream.rules import ERROR_POLICIES, MISSING_POLICIES
 
 F = TypeVar("F", bound=Callable[..., Any])
 log = getLogger("shoal.stream")
@@ -76,14 +76,14 @@ def rules(function: F) -> F:
             options.columns("kind", "order", "weight"),
             click.option(
                 "--missing",
-                type=click.Choice(MISSING_POLICIES),
+                type=click.Choice(get_args(Missing)),
                 default="error",
                 show_default=True,
                 help="What to do with missing quasi-identifiers.",
             ),
             click.option(
                 "--on-error",
-                type=click.Choice(ERROR_POLICIES),
+                type=click.Choice(("fail", "side")),
                 default="fail",
                 show_default=True,
                 help="What to do with tuples that cannot be used.",

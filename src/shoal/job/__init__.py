@@ -188,18 +188,23 @@ class RedisSettings(Settings):
     trim_source: bool = Field(False, strict=True, description="remove entries from the source once they are committed")
 
 
-class StreamSettings(Settings):
-    """What makes a job one for `shoal stream` and `shoal worker`."""
+class StreamRules(Settings):
+    """When a tuple of a stream is due, and what its window does."""
 
     delay: Whole | None = Field(
         None, ge=1, description="number of tuples that may arrive after a tuple before it is released"
     )
     max_age: Number | None = Field(None, gt=0, description="maximum age of a tuple in seconds")
-    order_weight: Number = Field(0.0, ge=0, description="what one position counts in distance")
+    order_weight: Number = Field(0.0, ge=0, allow_inf_nan=False, description="what one position counts in distance")
     max_cell: Whole | None = Field(None, description="how large tuples that are close may make a cell")
     ranges: dict[str, tuple[Plain, Plain]] = Field({}, description="lowest and highest value of columns")
     adapt: Number = Field(0.0, ge=0, le=1, description="by what share learned ranges move")
     on_error: Literal["fail", "side"] = Field("fail", description="what becomes of what cannot be used")
+
+
+class StreamSettings(StreamRules):
+    """What makes a job one for `shoal stream` and `shoal worker`."""
+
     redis: RedisSettings | None = Field(None, description="where a worker reads and writes")
 
 
