@@ -1,8 +1,5 @@
 """``shoal collect``: a release that is started before all records have arrived."""
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +7,8 @@ import click
 
 from shoal.cli import options
 from shoal.cli.execute import tell
-from shoal.cli.printing import counted, facts
+from shoal.cli.printing import counted, facts, telling
 from shoal.cli.progress import showing
-from shoal.errors import ShoalWarning
 from shoal.incremental import VARIANTS
 from shoal.incremental.collection import Collection, begin
 from shoal.interrupts import report_what_is_written
@@ -60,7 +56,7 @@ def _begin(folder: str, file: str, **given: Any) -> None:
     """Begin the collection FOLDER with the records of FILE."""
     job = options.job_of(given, beside=("variant", "inertial", "threads"))
     reading = (job.input.reading() if job.input else {}) | options.reading_of(given)
-    with _telling(), showing(f"reading {shown(file)}", "grouping records", "writing") as meter:
+    with telling(), showing(f"reading {shown(file)}", "grouping records", "writing") as meter:
         begin(
             folder,
             file,
@@ -93,7 +89,7 @@ def _resume(folder: str, threads: int | None) -> None:
 def _add(folder: str, file: str, allow_overlap: bool, **given: Any) -> None:
     """Add the records of FILE, which have arrived since."""
     collection = Collection.open(folder)
-    with _telling(), showing(f"reading {shown(file)}", "", ""):
+    with telling(), showing(f"reading {shown(file)}", "", ""):
         collection.add(file, allow_overlap=allow_overlap, **options.reading_of(given))
     _tell(collection)
 
@@ -119,7 +115,7 @@ def _finish(folder: str, output: str, k: int | None, threads: int | None, force:
     collection = Collection.open(folder)
     own = [path for path in Path(folder).iterdir() if path.is_file()]
     check_free_files(files, force, [*collection.job.files, *own])
-    with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
+    with telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
         collection.partition_base(threads=threads, progress=meter)
         report_what_is_written()
         release = collection.finish(k, output=output, threads=threads, progress=meter, force=force, **writing)
@@ -141,13 +137,3 @@ def _tell(collection: Collection) -> None:
             "release": "made; nothing can be added" if collection.is_finished else "not made yet",
         }
     )
-
-
-@contextmanager
-def _telling() -> Iterator[None]:
-    """Show warnings as lines on standard error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ShoalWarning)
-        yield
-    for text in dict.fromkeys(str(found.message) for found in caught if issubclass(found.category, ShoalWarning)):
-        click.echo(f"Warning: {text}", err=True)
