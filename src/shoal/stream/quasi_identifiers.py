@@ -158,7 +158,7 @@ def as_quasi(name: str, type_: pa.DataType, rules: Rules) -> Quasi:
     if kind is Kind.ORDINAL:
         raise SchemaError(
             f"Column {name!r} has ordered categories; say its levels, lowest first: columns={{{name!r}: "
-            '{"order": [...]}}.'
+            '{"categories": [...]}}.'
         )
     return Numeric(name) if kind is Kind.NUMERIC else Date(name, type_)
 
