@@ -34,7 +34,7 @@ from shoal.engines.spark.jobs import execute_on_spark, run_on_spark
 from shoal.engines.spark.spark_release import SparkRelease
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.findings import SINGLE_VALUES, Finding, ask
-from shoal.job import BoundEffort, Engine, Job, Order, Output
+from shoal.job import BoundEffort, Job, Order, Output
 from shoal.job.checks import Prepared, check_bound, check_late, prepared
 from shoal.measures.bound import Bound, lower_bound
 from shoal.measures.ncp import Ncp, ncp
@@ -114,7 +114,7 @@ def anonymize(
     threads: int | None = None,
     progress: Progress | None = None,
     reading: Mapping[str, Any] | None = None,
-    engine: Engine | None = None,
+    engine: str | None = None,
     memory: str | None = None,
     **options: Any,
 ) -> "Release | DiskRelease | SparkRelease":
@@ -571,7 +571,7 @@ class Release:
     @property
     def said(self) -> tuple[str, ...]:
         """Notes of the reader on what the records do not show, such as hidden rows."""
-        return self.source.said
+        return self.source.receipt.said
 
     @cached_property
     def codebook(self) -> list[dict[str, Any]]:

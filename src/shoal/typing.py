@@ -1,9 +1,8 @@
 """Types shared by all modules."""
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +34,3 @@ def holds(annotation: Any, wanted: type) -> bool:
         return True
     is_choice = get_origin(annotation) in (Union, UnionType)
     return is_choice and any(holds(part, wanted) for part in get_args(annotation))
-
-
-def choices(annotation: Any) -> list[str]:
-    """Return the values of a type that has few of them, possibly in a union or with checks."""
-    if get_origin(annotation) is Literal:
-        return list(get_args(annotation))
-    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
-        return [str(entry) for entry in annotation]
-    return [choice for part in get_args(annotation) for choice in choices(part)]

@@ -8,9 +8,9 @@ from steward import PEOPLE
 
 from shoal.app.fields import NOT_ASKED, asked, field_of, sections
 from shoal.columns.schema import ColumnSettings, Roles
-from shoal.job import FieldSettings, Input, Job, Output
+from shoal.job import Input, Job, Output
 from shoal.settings import Settings, holds_settings
-from shoal.sources import KINDS
+from shoal.sources import KINDS, FieldReading
 
 JOB = """
 k = 5
@@ -121,7 +121,7 @@ def test_every_setting_of_a_job_is_on_a_page_or_excepted_with_a_reason(settled):
     settled.roles(sex="quasi-identifier")
 
     assert {*asked(Job), *asked(Roles)} - {"steer"} <= names_on(settled, "protection")
-    assert {*asked(ColumnSettings), *asked(FieldSettings), "steer"} <= names_on(settled, *columns_of(settled))
+    assert {*asked(ColumnSettings), *asked(FieldReading), "steer"} <= names_on(settled, *columns_of(settled))
     assert {Output.model_fields[name].alias or name for name in asked(Output)} <= names_on(settled, "release")
     assert set(asked(Input)) == {option for kind in KINDS for option in kind.options} & set(asked(Input))
 

@@ -97,10 +97,9 @@ def inspected(draft: Draft, lines: Lines, **_: Any) -> Result:
 def _read_as(path: str, reading: dict[str, Any], names: list[str]) -> dict[str, Any]:
     """Return how a file was read; of a CSV file also what was detected."""
     table = read(path, columns=names[:1], **reading)
-    detected = table.reading
     found: dict[str, Any] = {"kind": table.kind, "n_columns": len(names)}
-    if detected is not None:
-        found |= {name: getattr(detected, name, None) for name in ("delimiter", "encoding", "decimal")}
+    if table.kind == "csv":
+        found |= {name: getattr(table.receipt.found, name) for name in ("delimiter", "encoding", "decimal")}
     return found
 
 

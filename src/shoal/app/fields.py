@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import ColumnSettings, Kind, Roles
 from shoal.errors import ParameterError
-from shoal.job import FieldSettings, Input, Job, Output
+from shoal.job import Input, Job, Output
 from shoal.methods import ALGORITHMS
 from shoal.output.report.sentences import kind_in_words
-from shoal.settings import Settings, holds_settings
+from shoal.settings import Settings, choices, holds_settings
+from shoal.sources import FieldReading
 from shoal.spelling import as_plain_text, number, plain_value
-from shoal.typing import choices, holds
+from shoal.typing import holds
 
 if TYPE_CHECKING:
     from shoal.app.pages.common import Form
@@ -110,7 +111,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "fold": Words("Texts that differ only in case or blanks are the same"),
         "keep_zeros": Words("Group records with a zero apart from others"),
     },
-    FieldSettings: {
+    FieldReading: {
         "decimal": Words("Decimal mark"),
         "thousands": Words("Mark between thousands"),
         "date_format": Words("Format of dates, such as %d.%m.%Y"),
@@ -331,7 +332,7 @@ def _control(model: type[Settings], name: str) -> Control:
     for kind, control in ((tuple, "lines"), (dict, "pairs"), (int, "whole"), (float, "number")):
         if holds(annotation, kind):
             return control  # type: ignore[return-value]
-    return "exact" if model in (Input, FieldSettings) else "text"
+    return "exact" if model in (Input, FieldReading) else "text"
 
 
 def _choices(model: type[Settings], name: str, default: Any) -> list[str]:

@@ -18,6 +18,7 @@ from shoal.app.runs import Run, Runs
 from shoal.errors import FileError, ParameterError, ShoalError
 from shoal.files import replacing
 from shoal.files.locks import lock
+from shoal.job.engines import ENGINES
 from shoal.passwords import scheme_of
 from shoal.sources import format_of
 from shoal.sources.source_stamps import Stamp
@@ -99,7 +100,7 @@ class Work:
 
     def check_places(self, draft: Draft) -> None:
         """Raise if a job names what the app does not use: a path outside the folder, or another engine."""
-        if draft.chosen_engine != "memory":
+        if ENGINES[draft.chosen_engine].in_blocks:
             raise ParameterError(
                 f"The app makes releases in memory, and this job asks for the engine {draft.chosen_engine!r}. Carry it "
                 "out with `shoal run`, or remove the keys engine and memory from it."

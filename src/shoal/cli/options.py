@@ -9,17 +9,19 @@ from pydantic.fields import FieldInfo
 
 from shoal.cli import parsing as typed
 from shoal.columns.schema import ColumnSettings, Roles
-from shoal.job import FieldSettings, Input, Job, Output, RedisSettings, StreamSettings
+from shoal.job import Job, Output, RedisSettings, StreamSettings
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
-from shoal.settings import Settings, holds_settings
+from shoal.settings import Settings, choices, holds_settings
+from shoal.sources import FieldReading, Reading
 from shoal.spelling import number, option_name
-from shoal.typing import choices, holds
+from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NEUTER = (None, (), False)
+_READING = [name for name in Reading.model_fields if name != "fields"]
 
 
 def roles(*wanted: str) -> Callable[[F], F]:
@@ -29,27 +31,26 @@ def roles(*wanted: str) -> Callable[[F], F]:
 
 def reading(function: F) -> F:
     """Add the options that say how a file is read."""
-    wanted = [name for name in Input.model_fields if name not in ("path", "fields")]
-    for name in reversed(wanted):
-        if name in FieldSettings.model_fields:
+    for name in reversed(_READING):
+        if name in FieldReading.model_fields:
             function = click.option(
                 option_name(name),
                 f"reading__{name}",
                 multiple=True,
                 metavar="[COLUMN=]VALUE",
-                help=_sentence(f"{Input.model_fields[name].description}, of all columns or of one"),
+                help=_sentence(f"{Reading.model_fields[name].description}, of all columns or of one"),
             )(function)
         else:
-            function = _from_model(Input, "reading", [name])(function)
+            function = _from_model(Reading, "reading", [name])(function)
     return function
 
 
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the reading options given, as `shoal.sources.read` and a job take them."""
     said = taken(given, "reading")
-    said |= {name: number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
+    said |= {name: number(value) for name, value in said.items() if _is_number(name)}
     fields: dict[str, dict[str, Any]] = {}
-    for name in [name for name in said if name in FieldSettings.model_fields]:
+    for name in [name for name in said if name in FieldReading.model_fields]:
         for entry in said.pop(name):
             column, value = typed.perhaps_column(entry)
             where = said if column is None else fields.setdefault(column, {})
@@ -67,15 +68,22 @@ def reading_of_another(name: str, help_: str) -> Callable[[F], F]:
 
     def parsed(context: click.Context, parameter: click.Parameter, given: Iterable[str]) -> dict[str, Any]:
         found = each_once((typed.option(text, parameter.opts[0]) for text in given), parameter.opts[0], "")
-        unknown = sorted(set(found) - (set(Input.model_fields) - {"path", "fields"}))
+        unknown = sorted(set(found) - set(_READING))
         if unknown:
             raise click.BadParameter(f"{unknown[0]!r} is not a reading option.")
-        lists = ("null_values", "names")
-        return {name: typed.split(str(value)) if name in lists else value for name, value in found.items()}
+        return {
+            name: typed.split(str(value)) if holds(Reading.model_fields[name].annotation, tuple) else value
+            for name, value in found.items()
+        }
 
     return click.option(
         option_name(name), multiple=True, metavar="NAME=VALUE", callback=parsed, help=f"{help_}: encoding=cp1252."
     )
+
+
+def _is_number(name: str) -> bool:
+    annotation = Reading.model_fields[name].annotation
+    return holds(annotation, int) or holds(annotation, float)
 
 
 def columns(*wanted: str) -> Callable[[F], F]:

@@ -17,10 +17,11 @@ from pydantic_core import PydanticCustomError
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import FileError, ParameterError
+from shoal.job.engines import IN_MEMORY, LIMITED, EngineName, engines_in_words
 from shoal.models import MODELS, Model
 from shoal.models.serialization import as_model, settings_of
 from shoal.settings import Number, Settings, Whole, validated
-from shoal.sources import databases_in_words, formats_in_words
+from shoal.sources import Reading, databases_in_words, formats_in_words
 from shoal.sources.databases import check_address
 from shoal.space.axes import Scaling
 
@@ -97,50 +98,16 @@ Address = Annotated[str, AfterValidator(_address)]
 """Path of a file or address of a database, which holds no password."""
 
 
-class FieldSettings(Settings):
-    """How the fields of one column of a CSV file are read."""
-
-    null_values: tuple[str, ...] | None = Field(None, description="texts that stand for a missing value")
-    decimal: str | None = Field(None, description="decimal point or comma")
-    thousands: str | None = Field(None, description="mark between thousands")
-    date_format: str | None = Field(None, description="format of dates, such as %d.%m.%Y")
-
-
-class Input(Settings):
-    """The file to read, and how. Settings left out are detected."""
-
+class _InputPath(Settings):
     path: Address = Field(description=f"{formats_in_words()} file, or {databases_in_words()} database")
-    delimiter: str | None = Field(None, description="between the fields of a CSV file")
-    encoding: str | None = Field(None, description="of a CSV file that is not UTF-8")
-    decimal: str | None = Field(None, description="decimal point or comma of a CSV file")
-    quote: str | None = Field(None, description="around fields of a CSV file that hold the delimiter")
-    null_values: tuple[str, ...] | None = Field(
-        None, description="texts of a CSV, Excel or NDJSON file that mean missing"
-    )
-    header: bool | None = Field(
-        None, description="the first line of a CSV file is a header though it looks like a record"
-    )
-    names: tuple[str, ...] | None = Field(None, description="the columns of a CSV file or sheet without a header")
-    thousands: str | None = Field(None, description="mark between the thousands of numbers in a CSV file")
-    date_format: str | None = Field(None, description="format of dates in a CSV file, such as %d.%m.%Y")
-    fields: dict[str, FieldSettings] = Field({}, description="null_values, decimal, thousands, date_format of a column")
-    fill_keys: bool | None = Field(None, description="keys that some lines of an NDJSON file lack are missing values")
-    sheet: str | None = Field(None, description="sheet of an Excel workbook; by default its only visible one")
-    header_row: Whole | None = Field(None, ge=1, description="row of a sheet that names the columns, as Excel counts")
-    catalog: str | None = Field(None, description="catalogue (.sas7bcat) with the labels of a SAS file")
-    format: str | None = Field(
-        None, description="of standard input (-), by extension: csv, csv.gz, ndjson, xlsx ..; detected by default"
-    )
-    max_unpacked_gb: Number | None = Field(
-        None, gt=0, description="GB to which a compressed file, Parquet or a workbook may unpack; 2 by default"
-    )
-    table: str | None = Field(None, description="table or view of a database, NAME or SCHEMA.NAME")
-    query: str | None = Field(None, description="SELECT statement for a database, in place of a table")
+
+
+class Input(Reading, _InputPath):
+    """The file to read, and how. Settings left out are detected."""
 
     def reading(self) -> dict[str, Any]:
         """Return the settings given for reading the file."""
-        given = self.model_dump(exclude={"path"}, exclude_none=True)
-        return given if self.fields else {key: value for key, value in given.items() if key != "fields"}
+        return {name: value for name, value in self.given.items() if name != "path"}
 
 
 BoundEffort = Literal["cheap", "strong"]
@@ -224,10 +191,6 @@ class Late(Settings):
     inertial: bool = Field(False, description="count a cell of n records n / (n + 1) times its squared distance")
 
 
-Engine = Literal["memory", "disk", "spark"]
-"""What makes a release: all records in memory, a part of them at a time, or a Spark cluster."""
-
-
 class Job(Settings):
     """All settings of a release, without the data.
 
@@ -283,11 +246,12 @@ class Job(Settings):
         {}, description="columns that lead the grouping, by weight: positive together, negative apart; promises nothing"
     )
     options: dict[str, Plain] = Field({}, description="options of the method, such as effort=best")
-    engine: Engine | None = Field(
-        None,
-        description="memory, disk for tables larger than memory, or spark; by default memory, and disk with a limit",
+    engine: EngineName | None = Field(
+        None, description=f"{engines_in_words()}; by default {IN_MEMORY}, and {LIMITED} with a limit of memory"
     )
-    memory: str | None = Field(None, description="how much memory the engine disk may use, such as 2GB; chooses it")
+    memory: str | None = Field(
+        None, description=f"how much memory the engine {LIMITED} may use, such as 2GB; chooses it"
+    )
     late: Late | None = Field(None, description="how late records of a collection join")
     input: Input | None = Field(None, description="the file to read")
     output: Output | None = Field(None, description="the files to write")
@@ -296,9 +260,9 @@ class Job(Settings):
     )
 
     @property
-    def chosen_engine(self) -> Engine:
-        """The engine that makes the release; a limit of memory chooses the engine disk."""
-        return self.engine or ("memory" if self.memory is None else "disk")
+    def chosen_engine(self) -> str:
+        """The engine that makes the release; a limit of memory chooses one that takes it."""
+        return self.engine or (IN_MEMORY if self.memory is None else LIMITED)
 
     @property
     def files(self) -> list[str]:

@@ -25,8 +25,9 @@ from shoal.columns.schema import ColumnSettings, Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import is_accepted
 from shoal.findings.finding import Finding, Remedy
-from shoal.job import FieldSettings, Job
+from shoal.job import Job
 from shoal.output.report.sentences import kind_in_words
+from shoal.sources import FieldReading
 
 ROLES = {
     Role.IDENTIFIER: "Leave out",
@@ -223,7 +224,7 @@ def _reading(work: Work, draft: Draft, row: Row) -> list[Section]:
     if work.facts(draft)["read_as"]["kind"] != "csv":
         return []
     given = draft.input.fields.get(row.name) if draft.input is not None else None
-    fields = [field_of(FieldSettings, name, given) for name in asked(FieldSettings)]
+    fields = [field_of(FieldReading, name, given) for name in asked(FieldReading)]
     return sections(fields, {"How its fields are read": ("decimal", "thousands", "date_format", "null_values")})
 
 
