@@ -116,10 +116,12 @@ def evening(table: pa.Table, planned: Plan, setting: Setting, load: tuple[float,
         write(table.slice(0, n_base), folder / "base.parquet")
         if n_base == table.num_rows:
             files = folder / "base.parquet", "-o", folder / "release.parquet"
-            took = shell("anonymize", *files, "-k", K, "--quasi", quasi, *limit)
+            took = shell("anonymize", *files, "-k", K, "--quasi-identifiers", quasi, *limit)
             return took.wall, took.cpu * load[0]
         write(table.slice(n_base), folder / "late.parquet")
-        base = shell("collect", "begin", folder / "c", folder / "base.parquet", "-k", K, "--quasi", quasi, *limit)
+        base = shell(
+            "collect", "begin", folder / "c", folder / "base.parquet", "-k", K, "--quasi-identifiers", quasi, *limit
+        )
         adding = shell("collect", "add", folder / "c", folder / "late.parquet")
         finishing = shell("collect", "finish", folder / "c", "-o", folder / "release.parquet", *limit)
     return (

@@ -107,7 +107,7 @@ def write_lines(folder, n):
 def measure_command(form, n, folder, say):
     """Run the command on a file and on an almost empty one: the difference is the time for the lines."""
     flags = ["--csv"] if form == "csv" else []
-    roles = ["--quasi", "a,b,c,d,e", "--confidential", "diagnosis", "--drop", "id"]
+    roles = ["--quasi-identifiers", "a,b,c,d,e", "--confidential", "diagnosis", "--identifiers", "id"]
     command = [sys.executable, "-m", "shoal.cli", "stream", "-k", str(K), "--delay", "100", *roles, *flags]
     head = b"".join((folder / f"in.{form}").read_bytes().splitlines(keepends=True)[:50])
     seconds = {}

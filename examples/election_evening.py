@@ -64,7 +64,7 @@ def main(folder: Path) -> shoal.Release:
 
     print("\nAnybody can recount:")
     quasi = "age,income,district"
-    shell("audit", folder / "release.csv", "-k", 10, "--quasi", quasi, "--confidential", "vote")
+    shell("audit", folder / "release.csv", "-k", 10, "--quasi-identifiers", quasi, "--confidential", "vote")
     return Collection.open(folder / "evening").finish()
 
 

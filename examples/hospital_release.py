@@ -45,7 +45,7 @@ def main():
         by=["ward"],  # wards are compared, so cells do not mix them
         confidential=["diagnosis"],
         missing="own-value",  # a pain score that was not recorded counts as a value
-        columns={"pain": {"order": LEVELS}, "days": {"round": 0, "top": 30}, "cost": {"round": -2}},
+        columns={"pain": {"categories": LEVELS}, "days": {"round": 0, "top": 30}, "cost": {"round": -2}},
         seed=20310506,
     )
     release.write("release.parquet", report="report.html", force=True)

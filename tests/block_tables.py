@@ -42,7 +42,7 @@ def job(**given):
         "k": 5,
         "seed": 7,
         "missing": "own-value",
-        "columns": {"grade": {"order": ("low", "mid", "high")}},
+        "columns": {"grade": {"categories": ("low", "mid", "high")}},
         "roles": ROLES,
         **given,
     }

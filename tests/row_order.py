@@ -74,7 +74,7 @@ def with_nested(table):
 
 def released(source, names, **settings):
     """Make a release in which every column has its role."""
-    given = {**SETTINGS, "columns": {"grade": {"order": ORDER}, "pain": {"order": ORDER}}, **settings}
+    given = {**SETTINGS, "columns": {"grade": {"categories": ORDER}, "pain": {"categories": ORDER}}, **settings}
     taken = {*QUASI, *CONFIDENTIAL, *given["by"], given.get("weights")}
     roles = {"quasi_identifiers": QUASI, "confidential": CONFIDENTIAL, "other": [n for n in names if n not in taken]}
     with warnings.catch_warnings():

@@ -86,8 +86,7 @@ def test_each_door_spells_a_setting_in_its_own_way(setting):
 
     assert flag in OF_JOBS or set(flag.split("/")) <= options() or setting in OF_JOBS
     for value, plain in VALUES.items():
-        shown = "--order" if setting == "order" and not value.startswith("[") else flag
-        assert translated(f"{setting}={value} is wrong.", "option") == f"{shown} {plain} is wrong."
+        assert translated(f"{setting}={value} is wrong.", "option") == f"{flag} {plain} is wrong."
         assert translated(f"{setting}={value} is wrong.", "key") == f"{setting} = {value} is wrong."
     assert translated(f"Give {setting}=, or leave {setting}= out.", "option") == f"Give {flag}, or leave {flag} out."
     assert translated(f"Give {setting}=.", "key") == f"Give {setting}."

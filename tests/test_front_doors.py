@@ -29,8 +29,8 @@ SETTINGS = {
     "columns": {name: {"round": 0} for name in MEASURES},
 }
 COMMAND = [
-    *("anonymize", FILE, "-k", 5, "--seed", 1, "--drop", "UTILITYID,UTILNAME", "--subject", "UTILITYID"),
-    *("--by", "MONTH", "--quasi", ",".join(["STATE", *MEASURES]), "--other", "YEAR"),
+    *("anonymize", FILE, "-k", 5, "--seed", 1, "--identifiers", "UTILITYID,UTILNAME", "--subject", "UTILITYID"),
+    *("--by", "MONTH", "--quasi-identifiers", ",".join(["STATE", *MEASURES]), "--other", "YEAR"),
     *(word for name in MEASURES for word in ("--round", f"{name}=0")),
 ]
 FRAMES = {"pandas": pd.read_csv, "polars": pl.read_csv, "pyarrow": pyarrow.csv.read_csv}
@@ -90,7 +90,18 @@ def test_a_job_on_any_frame_gives_the_release_of_the_notebook(wanted, kind, tmp_
 def test_the_estimator_gives_the_values_of_the_command_line(tmp_path):
     numbers = pd.read_csv(FILE)[MEASURES]
     numbers.to_csv(tmp_path / "numbers.csv", index=False)
-    words = ("anonymize", "numbers.csv", "-k", 5, "--seed", 1, "--quasi", ",".join(MEASURES), "--order", "keep")
+    words = (
+        "anonymize",
+        "numbers.csv",
+        "-k",
+        5,
+        "--seed",
+        1,
+        "--quasi-identifiers",
+        ",".join(MEASURES),
+        "--order",
+        "keep",
+    )
     command_line(*words, "-o", "release.parquet", folder=tmp_path)
     released = pd.read_parquet(tmp_path / "release.parquet").to_numpy()
 

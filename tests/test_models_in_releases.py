@@ -297,7 +297,7 @@ def test_orders_that_a_file_does_not_tell_are_counted_as_they_were(tmp_path):
     release = shoal.anonymize(table, k=3, quasi_identifiers="x", confidential="rank", models=models, seed=1)
     release.write(tmp_path / "release.csv")
     audited = {"quasi_identifiers": "x", "confidential": "rank", "models": models}
-    told = shoal.audit(tmp_path / "release.csv", **audited, columns={"rank": {"order": ["low", "mid", "high"]}})
+    told = shoal.audit(tmp_path / "release.csv", **audited, columns={"rank": {"categories": ["low", "mid", "high"]}})
 
     assert told.models[0].value == release.verdict.models[0].value
     assert told.confidential["rank"].t == pytest.approx(told.models[0].value, abs=1e-12)

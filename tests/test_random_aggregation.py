@@ -168,9 +168,14 @@ def test_the_command_takes_rho_and_says_what_it_means(tmp_path):
     rows = [["age", "income"], *([20 + i % 50, 1000 + i * 37 % 900] for i in range(60))]
     file = write_csv(tmp_path / "people.csv", rows)
     out = tmp_path / "release.csv"
-    result = shoal_command("anonymize", file, "-k", 5, "--quasi", "age,income", "--rho", "song", "-o", out)
+    result = shoal_command("anonymize", file, "-k", 5, "--quasi-identifiers", "age,income", "--rho", "song", "-o", out)
 
     assert result.exit_code == 0, result.output
     assert "not k-anonymous: k is not claimed" in result.stdout
     assert json.loads((tmp_path / "release.csv.public.json").read_text())["job"]["rho"] == 1.0
-    assert shoal_command("anonymize", file, "-k", 5, "--quasi", "age,income", "--rho", "2", "-o", out).exit_code == 2
+    assert (
+        shoal_command(
+            "anonymize", file, "-k", 5, "--quasi-identifiers", "age,income", "--rho", "2", "-o", out
+        ).exit_code
+        == 2
+    )

@@ -325,9 +325,9 @@ def test_nothing_is_released_when_the_recount_disagrees(people, monkeypatch):
     "settings",
     [
         {"columns": {"text": {"kind": "numeric"}}},
-        {"columns": {"text": {"order": ["a", "b"]}}},
-        {"columns": {"text": {"order": [1, "b"]}}},
-        {"columns": {"number": {"order": [SECRET]}}},
+        {"columns": {"text": {"categories": ["a", "b"]}}},
+        {"columns": {"text": {"categories": [1, "b"]}}},
+        {"columns": {"number": {"categories": [SECRET]}}},
         {"columns": {"number": {"missing_codes": [SECRET]}}},
         {"columns": {"number": {"missing_codes": [f"{SECRET}.5"]}}},
         {"columns": {"category": {"missing_codes": [47.11]}}},

@@ -159,7 +159,7 @@ def test_a_collection_is_published_without_the_order_in_which_its_records_came(t
             "other": ["note", "weight"],
             "identifiers": ["town"],
         }
-        settings = {"method": "mdav", "accept": SETTINGS["accept"], "columns": {"grade": {"order": ORDER}}}
+        settings = {"method": "mdav", "accept": SETTINGS["accept"], "columns": {"grade": {"categories": ORDER}}}
         collection = begin(tmp_path / f"{number}.collection", parts[0], k=K, seed=1, **roles, **settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

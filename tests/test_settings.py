@@ -12,8 +12,8 @@ HUGE = 10**400
 @pytest.mark.parametrize("huge", [10**25, HUGE])
 @pytest.mark.parametrize(
     "columns",
-    [{"missing_codes": [1]}, {"order": [20, 21, 40, 44], "kind": "ordinal"}],
-    ids=["missing_codes", "order"],
+    [{"missing_codes": [1]}, {"categories": [20, 21, 40, 44], "kind": "ordinal"}],
+    ids=["missing_codes", "categories"],
 )
 def test_entries_beyond_64_bits_are_refused(columns, huge):
     name = next(iter(columns))

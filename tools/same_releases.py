@@ -23,15 +23,18 @@ from shoal.datasets import NAMES, path
 
 OFFICE = (
     "office.csv -k 5 --seed 7 --threads 2 --thousands income=. --decimal income=, --decimal pweight=, "
-    "--date-format born=%d.%m.%Y --null-value born=NA --missing-code hours=-9 --missing own-value --fold district "
-    "--drop person_id --kind sex=nominal --confidential diagnosis"
+    "--date-format born=%d.%m.%Y --null-values born=NA --missing-codes hours=-9 --missing own-value --fold district "
+    "--identifiers person_id --kind sex=nominal --confidential diagnosis"
 )
-QUASI = "--quasi born,sex,district,household_size,hours,income --other school --other pweight --accept codes"
-CENSUS = "census.csv -k 4 --seed 3 --quasi AFNLWGT,AGI,EMCONTRB --confidential FEDTAX,TAXINC"
-DROPPED = "--drop PTOTVAL,STATETAX,POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL"
+QUASI = (
+    "--quasi-identifiers born,sex,district,household_size,hours,income --other school --other pweight --accept codes"
+)
+CENSUS = "census.csv -k 4 --seed 3 --quasi-identifiers AFNLWGT,AGI,EMCONTRB --confidential FEDTAX,TAXINC"
+DROPPED = "--identifiers PTOTVAL,STATETAX,POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL"
 EIA = (
-    "eia.csv -k 4 --seed 1 --drop UTILNAME --quasi RESREVENUE,RESSALES,STATE --by MONTH --other YEAR "
-    "--confidential TOTSALES --drop COMREVENUE,COMSALES,INDREVENUE,INDSALES,OTHREVENUE,OTHRSALES,TOTREVENUE"
+    "eia.csv -k 4 --seed 1 --identifiers UTILNAME --quasi-identifiers RESREVENUE,RESSALES,STATE --by MONTH "
+    "--other YEAR --confidential TOTSALES "
+    "--identifiers COMREVENUE,COMSALES,INDREVENUE,INDSALES,OTHREVENUE,OTHRSALES,TOTREVENUE"
 )
 BOTH = "--report report.html --json report.json"
 
@@ -73,8 +76,8 @@ CASES: dict[str, list[str]] = {
     "sqlite": [office("-o release.db --to-table people"), _dump := "python dump release.db"],
     "sqlite, a file that exists": [
         office("-o release.db --to-table people --manifest release.first.json"),
-        "shoal anonymize release.db --table people -k 5 --seed 7 --quasi hours --confidential diagnosis "
-        "--drop born,sex,district,school,household_size,income,pweight -o release.db --to-table second "
+        "shoal anonymize release.db --table people -k 5 --seed 7 --quasi-identifiers hours --confidential diagnosis "
+        "--identifiers born,sex,district,school,household_size,income,pweight -o release.db --to-table second "
         "--missing own-value",
         _dump,
     ],
@@ -86,10 +89,12 @@ CASES: dict[str, list[str]] = {
     "standard output": [office("-o - --manifest release.json")],
     "standard output as ndjson": [office("-o - --to-format ndjson --manifest release.internal.json")],
     "job repeated": [office(f"-o release.csv {BOTH} --save-job job.toml"), "shoal run job.toml --force"],
-    "strata": [eia(f"--drop UTILITYID -o release.csv {BOTH}")],
+    "strata": [eia(f"--identifiers UTILITYID -o release.csv {BOTH}")],
     "subject": [eia("--subject UTILITYID -o release.csv")],
     "subject with a model": [eia(f"--subject UTILITYID --p-sensitivity TOTSALES=3 -o release.parquet {BOTH}")],
-    "household": ["shoal anonymize homes.csv -k 3 --seed 5 --quasi age,region --household home -o release.csv"],
+    "household": [
+        "shoal anonymize homes.csv -k 3 --seed 5 --quasi-identifiers age,region --household home -o release.csv"
+    ],
     "weights": [office("--weights pweight -o release.csv").replace("--other pweight", "")],
     "l-diversity": [office(f"--l-diversity diagnosis=3 -o release.csv {BOTH}")],
     "l-diversity, entropy": [office("--l-diversity diagnosis=2,kind=entropy -o release.csv")],
@@ -111,25 +116,26 @@ CASES: dict[str, list[str]] = {
     "steer": [office("--steer school=1 --steer hours=0.5 -o release.csv")],
     **{f"method {name}": [census(f"--method {name} -o release.csv")] for name in ("mdav", "vmdav+", "tfrp", "mst")},
     "method univariate": [
-        "shoal anonymize census.csv -k 4 --seed 1 --quasi AGI --drop AFNLWGT,EMCONTRB,FEDTAX,TAXINC "
+        "shoal anonymize census.csv -k 4 --seed 1 --quasi-identifiers AGI --identifiers AFNLWGT,EMCONTRB,FEDTAX,TAXINC "
         f"{DROPPED} --method univariate -o release.csv"
     ],
     "method blocks with an option": [census("--method blocks --options size=100 -o release.csv")],
-    "disk": [eia(f"--drop UTILITYID --memory 256MB -o release.parquet {BOTH}")],
+    "disk": [eia(f"--identifiers UTILITYID --memory 256MB -o release.parquet {BOTH}")],
     "disk, csv": [
-        eia(f"--drop UTILITYID --engine disk -o release.csv {BOTH} --public --save-job job.toml"),
+        eia(f"--identifiers UTILITYID --engine disk -o release.csv {BOTH} --public --save-job job.toml"),
         "shoal run job.toml --force",
     ],
     "disk, a subject": [eia("--engine disk --subject UTILITYID -o release.arrow")],
     "collection": [
-        "shoal collect begin evening early.csv -k 4 --seed 2 --quasi AFNLWGT,AGI --confidential FEDTAX "
-        "--drop EMCONTRB,PTOTVAL,STATETAX,TAXINC,POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL",
+        "shoal collect begin evening early.csv -k 4 --seed 2 --quasi-identifiers AFNLWGT,AGI --confidential FEDTAX "
+        "--identifiers EMCONTRB,PTOTVAL,STATETAX,TAXINC,POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL",
         "shoal collect add evening late.csv",
         f"shoal collect finish evening -o release.csv {BOTH}",
     ],
     "stream": [
-        "shoal stream -k 4 --quasi AFNLWGT,AGI --confidential FEDTAX --drop EMCONTRB,PTOTVAL,STATETAX,TAXINC,POTHVAL,"
-        "INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL --delay 60 --csv -i census.csv -o release.csv"
+        "shoal stream -k 4 --quasi-identifiers AFNLWGT,AGI --confidential FEDTAX --identifiers EMCONTRB,"
+        "PTOTVAL,STATETAX,TAXINC,POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL "
+        "--delay 60 --csv -i census.csv -o release.csv"
     ],
     "audit": [office("-o release.csv"), f"shoal audit release.csv -k 5 {QUASI.split(' --')[0]}"],
     "differential privacy, names only": [

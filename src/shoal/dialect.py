@@ -16,12 +16,17 @@ _ONLY_OF_CALLS = ("same_order", "release_reading", "original", "original_reading
 SETTINGS = {
     "reading": "--encoding, --delimiter, --decimal ...",
     "records": "--list, --risks",
-    **{name: option_name(name) for model in _MODELS for name in model.model_fields if name not in _NOT_GIVEN_ALONE},
+    **{
+        about.alias or name: option_name(about.alias or name)
+        for model in _MODELS
+        for name, about in model.model_fields.items()
+        if name not in _NOT_GIVEN_ALONE
+    },
     **{name: option_name(name) for name in _ONLY_OF_CALLS},
 }
 """What messages call a setting, and the option that gives it."""
 
-_LISTS = {"order": "COLUMN=A,B,.."}
+_LISTS = {"categories": "COLUMN=A,B,.."}
 # A value is read up to a length, so that none is searched for its end over and over.
 _ARGUMENT = re.compile(
     rf"(?<![\w-])({'|'.join(sorted(SETTINGS, key=len, reverse=True))})="
@@ -83,8 +88,6 @@ def _option(name: str) -> str:
 def _as_option(found: re.Match[str]) -> str:
     name, value = found[1], found[2]
     flag = SETTINGS[name]
-    if name == "order" and value and not value.startswith("["):
-        flag = "--order"  # of the records of the release
     if value in (None, "True"):
         return flag + _gap(found)
     if value == "False":

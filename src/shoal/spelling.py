@@ -3,36 +3,16 @@
 import json
 from typing import Any
 
-_OTHERWISE = {
-    "identifiers": ("--drop", "--identifiers"),
-    "quasi_identifiers": ("--quasi", "--quasi-identifiers", "--qi"),
-    "confidential": ("--confidential", "--sensitive"),
-    "null_values": ("--null-value",),
-    "missing_codes": ("--missing-code",),
-    "order": ("--order-of",),
-    "json_file": ("--json",),
-    "ranges": ("--range",),
-    "url": ("--redis",),
-    "source": ("--from",),
-    "target": ("--to",),
-    "target_length": ("--to-length",),
-}
 
-
-def option_names(setting: str) -> tuple[str, ...]:
-    """Return the option of a setting and its other names.
+def option_name(setting: str) -> str:
+    """Return the option of a setting, which has its name in Python and in a job.
 
     Examples
     --------
-    >>> option_names("quasi_identifiers"), option_names("header_row")
-    (('--quasi', '--quasi-identifiers', '--qi'), ('--header-row',))
+    >>> option_name("quasi_identifiers")
+    '--quasi-identifiers'
     """
-    return _OTHERWISE.get(setting, (f"--{setting.replace('_', '-')}",))
-
-
-def option_name(setting: str) -> str:
-    """Return the option of a setting."""
-    return option_names(setting)[0]
+    return f"--{setting.replace('_', '-')}"
 
 
 def as_listed(name: str) -> str:

@@ -169,7 +169,7 @@ def test_the_median_of_dates_and_ranks_is_the_lower_middle_one():
     levels = ["high", "low", "mid", "high"]
 
     assert published(days, [0] * 4, aggregate="median").to_pylist() == [days[2]] * 4
-    assert published(levels, [0] * 4, order=["low", "mid", "high"]).to_pylist() == ["mid"] * 4
+    assert published(levels, [0] * 4, categories=["low", "mid", "high"]).to_pylist() == ["mid"] * 4
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_categories_keep_their_order_and_type_and_lose_those_that_are_gone():
 
 def test_of_equally_frequent_categories_the_first_in_order_is_published():
     assert published(["b", "a", "c"]).to_pylist() == ["a"] * 3
-    assert published(["b", "a", "c"], order=["c", "b", "a"], aggregate="mode").to_pylist() == ["c"] * 3
+    assert published(["b", "a", "c"], categories=["c", "b", "a"], aggregate="mode").to_pylist() == ["c"] * 3
 
 
 def test_household_columns_are_aggregated_in_their_own_cells():

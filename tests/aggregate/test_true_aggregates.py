@@ -66,7 +66,9 @@ def test_missing_values_are_part_of_what_is_said():
 
 def test_sets_list_every_value_in_the_order_of_the_column():
     assert published(["b", "a", "b", "c", "c", "c"], aggregate="set") == ["{a, b}", "{c}"]
-    assert published(["mid", "low", "mid", "high", "low", "mid"], aggregate="set", order=("low", "mid", "high")) == [
+    assert published(
+        ["mid", "low", "mid", "high", "low", "mid"], aggregate="set", categories=("low", "mid", "high")
+    ) == [
         "{low, mid}",
         "{low, mid, high}",
     ]
@@ -146,7 +148,7 @@ def test_the_medoid_is_the_value_nearest_to_all_others():
 
     assert published(numbers, aggregate="medoid") == [numbers[naive_medoid(apart)], 4]
     assert published(
-        ["low", "high", "mid", "low", "low", "high"], aggregate="medoid", order=("low", "mid", "high")
+        ["low", "high", "mid", "low", "low", "high"], aggregate="medoid", categories=("low", "mid", "high")
     ) == [
         "mid",
         "low",

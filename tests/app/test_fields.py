@@ -48,7 +48,7 @@ level = 1
 aggregate = "interval"
 step = 50.0
 [columns.diagnosis]
-order = ["qqdisease0", "qqdisease1", "qqdisease2"]
+categories = ["qqdisease0", "qqdisease1", "qqdisease2"]
 [input]
 path = "people.csv"
 delimiter = ";"

@@ -24,7 +24,7 @@ RICH = {
     },
     "columns": {
         "age": {"kind": "numeric", "round": 0, "top": 70.0, "missing_codes": [-9, 99]},
-        "zip code": {"kind": "ordinal", "order": ["low", "mid, or so", "high"]},
+        "zip code": {"kind": "ordinal", "categories": ["low", "mid, or so", "high"]},
         "a,b": {"fold": True, "hierarchy": "prefix:1,3", "level": 2},
     },
     "models": [{"model": "t-closeness", "column": "income", "t": 0.4}],

@@ -146,7 +146,7 @@ def test_k_may_count_persons_and_a_missing_person_is_one_for_all():
 def test_ordered_columns_are_measured_by_their_order():
     table = pa.table({"q": [1, 1, 2, 2], "s": ["low", "mid", "mid", "high"]})
     nominal = audit(table, quasi_identifiers="q", confidential="s").confidential["s"]
-    order = {"s": {"order": ["low", "mid", "high"]}}
+    order = {"s": {"categories": ["low", "mid", "high"]}}
     ordinal = audit(table, quasi_identifiers="q", confidential="s", columns=order).confidential["s"]
 
     assert nominal.t == pytest.approx(0.25)

@@ -11,7 +11,7 @@ from shoal import cli
 SECRETS = ("Zyxwv", "77777", "qqdisease")
 """Parts of the values of `people`: no message may show them."""
 
-ROLES = ("--quasi", "age,zip,sex,income", "--confidential", "diagnosis", "--drop", "name")
+ROLES = ("--quasi-identifiers", "age,zip,sex,income", "--confidential", "diagnosis", "--identifiers", "name")
 
 
 def shoal_command(*arguments):

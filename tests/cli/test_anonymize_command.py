@@ -67,13 +67,20 @@ def test_every_setting_of_a_column_reaches_the_job(tmp_path):
     file = write_csv(tmp_path / "people.csv", rows)
     result = anonymize(
         file,
-        *("--quasi", "school", "--order-of", 'school=low,mid,"high, or more"', "--missing-code", "income=-9,1000"),
+        *(
+            "--quasi-identifiers",
+            "school",
+            "--categories",
+            'school=low,mid,"high, or more"',
+            "--missing-codes",
+            "income=-9,1000",
+        ),
         *("--missing", "own-value", "--aggregate", "age=median", "--top", "age=70", "--bottom", "age=25"),
         *("--keep-zeros", "zip", "--round", "income=-1", "--weight", "sex=0.5", "--kind", "sex=nominal"),
         *("--fold", "sex", "--hierarchy", f"sex={tmp_path / 'sex.csv'}", "--outside", "sex=root"),
         *("--aggregate", "sex=ancestor", "--level", "sex=1", "--distance", "sex=information"),
         *("--aggregate", "zip=interval", "--step", "zip=2"),
-        *("--quasi", "born", "--aggregate", "born=period", "--precision", "born=year"),
+        *("--quasi-identifiers", "born", "--aggregate", "born=period", "--precision", "born=year"),
         *("--save-job", tmp_path / "job.toml"),
     )
     job = shoal.Job.load(tmp_path / "job.toml")
@@ -82,7 +89,7 @@ def test_every_setting_of_a_column_reaches_the_job(tmp_path):
     assert {name for column in job.columns.values() for name in column.model_fields_set} == set(
         ColumnSettings.model_fields
     )
-    assert job.columns["school"].order == ("low", "mid", "high, or more")
+    assert job.columns["school"].categories == ("low", "mid", "high, or more")
     assert job.columns["income"].missing_codes == (-9, 1000)
     assert job.columns["income"].round == -1
     assert (job.columns["age"].top, job.columns["age"].bottom, job.columns["age"].aggregate) == (70, 25, "median")
@@ -107,7 +114,18 @@ def test_every_role_reaches_the_job(tmp_path):
         "weights": "w",
     }
     roles = (
-        *("--drop", "name", "--quasi", "age", "--quasi", "zip,sex", "--by", "region", "--confidential", "diagnosis"),
+        *(
+            "--identifiers",
+            "name",
+            "--quasi-identifiers",
+            "age",
+            "--quasi-identifiers",
+            "zip,sex",
+            "--by",
+            "region",
+            "--confidential",
+            "diagnosis",
+        ),
         *("--other", "income", "--subject", "name", "--household", "home", "--household-level", "age"),
         *("--weights", "w", "--save-job", tmp_path / "job.toml"),
     )
@@ -125,7 +143,7 @@ def test_names_with_commas_stand_in_quotes(tmp_path):
     result = anonymize(
         tmp_path / "p.parquet",
         *("--weight", '"a=b"=2', "--save-job", tmp_path / "job.toml", "-k", "2"),
-        roles=("--quasi", '"last, first","a=b"', "--other", "c"),
+        roles=("--quasi-identifiers", '"last, first","a=b"', "--other", "c"),
     )
 
     assert result.exit_code == 0, result.output
@@ -145,7 +163,18 @@ def test_a_csv_file_is_read_as_told(tmp_path):
     text = "".join(f"{i % 9},5;Zyxwvü;{i % 2 or '-'}\n" for i in range(40))
     file.write_bytes(text.encode("latin-1"))
     result = shoal_command(
-        *("anonymize", file, "-k", 5, "--quasi", "age,sick", "--other", "who", "-o", tmp_path / "release.csv"),
+        *(
+            "anonymize",
+            file,
+            "-k",
+            5,
+            "--quasi-identifiers",
+            "age,sick",
+            "--other",
+            "who",
+            "-o",
+            tmp_path / "release.csv",
+        ),
         *(
             "--delimiter",
             ";",
@@ -153,7 +182,7 @@ def test_a_csv_file_is_read_as_told(tmp_path):
             ",",
             "--encoding",
             "latin-1",
-            "--null-value",
+            "--null-values",
             "-",
             "--names",
             "age,who,sick",
@@ -167,7 +196,16 @@ def test_a_csv_file_is_read_as_told(tmp_path):
 
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(csv_file):
     before = set(csv_file.parent.iterdir())
-    roles = ("--quasi", "age,zip,income", "--by", "sex", "--confidential", "diagnosis", "--drop", "name")
+    roles = (
+        "--quasi-identifiers",
+        "age,zip,income",
+        "--by",
+        "sex",
+        "--confidential",
+        "diagnosis",
+        "--identifiers",
+        "name",
+    )
     result = anonymize(csv_file, "--dry-run", "--kind", "zip=nominal", roles=roles)
 
     assert result.exit_code == 0, result.output
@@ -178,7 +216,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(csv_file):
     assert set(csv_file.parent.iterdir()) == before
 
 
-@pytest.mark.parametrize("arguments", [("-k", "99"), ("--kind", "sex=numeric"), ("--quasi", "nobody")])
+@pytest.mark.parametrize("arguments", [("-k", "99"), ("--kind", "sex=numeric"), ("--quasi-identifiers", "nobody")])
 def test_a_dry_run_refuses_what_the_run_would(arguments, csv_file):
     result = anonymize(csv_file, "--dry-run", *arguments)
 
@@ -237,7 +275,7 @@ def test_cells_that_look_like_formulas_come_out_as_they_went_in(tmp_path):
     file = tmp_path / "people.csv"
     with file.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows([["age", "note"], *([i, cell] for i, cell in enumerate(cells))])
-    anonymize(file, "--order", "keep", roles=("--quasi", "age", "--other", "note"))
+    anonymize(file, "--order", "keep", roles=("--quasi-identifiers", "age", "--other", "note"))
     with (tmp_path / "release.csv").open(newline="", encoding="utf-8") as lines:
         released = [record["note"] for record in csv.DictReader(lines)]
 
@@ -254,7 +292,7 @@ def test_names_with_html_in_them_do_no_harm_in_the_report(form, tmp_path):
     result = anonymize(
         tmp_path / "people.parquet",
         *("--report", tmp_path / "report.html", "--json", tmp_path / "report.json", "--form", form),
-        roles=("--quasi", f"{as_listed(HARMFUL)},sex", "--confidential", as_listed(f"{HARMFUL}2")),
+        roles=("--quasi-identifiers", f"{as_listed(HARMFUL)},sex", "--confidential", as_listed(f"{HARMFUL}2")),
     )
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
 

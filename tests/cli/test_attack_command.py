@@ -2,7 +2,7 @@ import json
 
 from shell import ROLES, is_one_paragraph, shoal_command
 
-WHAT = ("--quasi", "age,zip,sex,income", "--confidential", "diagnosis")
+WHAT = ("--quasi-identifiers", "age,zip,sex,income", "--confidential", "diagnosis")
 
 
 def test_attacks_are_told_before_and_after(csv_file):
@@ -18,7 +18,7 @@ def test_attacks_are_told_before_and_after(csv_file):
 
 
 def test_a_column_that_is_not_there_is_refused(csv_file):
-    result = shoal_command("attack", csv_file, "--original", csv_file, "--quasi", "nothing")
+    result = shoal_command("attack", csv_file, "--original", csv_file, "--quasi-identifiers", "nothing")
 
     assert result.exit_code == 2
     assert is_one_paragraph(result.stderr.splitlines(keepends=True)[-1])

@@ -18,7 +18,7 @@ def published(tmp_path):
     ("k", "code", "words"), [(4, 0, "holds: every class has at least 4 records"), (5, 1, "12 of 12")]
 )
 def test_the_exit_code_is_the_verdict(k, code, words, published):
-    result = shoal_command("audit", published, "--quasi", "age,sex", "-k", k)
+    result = shoal_command("audit", published, "--quasi-identifiers", "age,sex", "-k", k)
 
     assert result.exit_code == code
     assert words in result.stdout
@@ -26,27 +26,29 @@ def test_the_exit_code_is_the_verdict(k, code, words, published):
 
 
 def test_without_k_it_only_counts(published):
-    result = shoal_command("audit", published, "--quasi", "age,sex")
+    result = shoal_command("audit", published, "--quasi-identifiers", "age,sex")
 
     assert result.exit_code == 0
     assert "the smallest class has 4 records" in result.stdout
 
 
 def test_confidential_columns_are_measured(published):
-    result = shoal_command("audit", published, "--quasi", "age", "--confidential", "disease")
+    result = shoal_command("audit", published, "--quasi-identifiers", "age", "--confidential", "disease")
 
     assert "distinct l = 2, entropy l = 2, recursive c = 1, t = 0.0000" in result.stdout
 
 
 def test_subjects_count_once(published):
-    result = shoal_command("audit", published, "--quasi", "age", "--subject", "who", "-k", 4)
+    result = shoal_command("audit", published, "--quasi-identifiers", "age", "--subject", "who", "-k", 4)
 
     assert result.exit_code == 1
     assert "a class has 3 different subjects, not 4" in result.stdout
 
 
 def test_json_is_the_verdict_of_the_python_call(published):
-    result = shoal_command("audit", published, "--quasi", "age,sex", "--confidential", "disease", "-k", 5, "--json")
+    result = shoal_command(
+        "audit", published, "--quasi-identifiers", "age,sex", "--confidential", "disease", "-k", 5, "--json"
+    )
     verdict = shoal.audit(published, quasi_identifiers=["age", "sex"], confidential=["disease"], k=5)
 
     assert result.exit_code == 1
@@ -57,7 +59,7 @@ def test_records_below_k_and_risks_come_from_one_reading(published, tmp_path, mo
     read, asked = auditing.read, []
     monkeypatch.setattr(auditing, "read", lambda path, **reading: asked.append(path) or read(path, **reading))
     risks = tmp_path / "risks.csv"
-    result = shoal_command("audit", published, "--quasi", "age,sex", "-k", 5, "--list", "--risks", risks)
+    result = shoal_command("audit", published, "--quasi-identifiers", "age,sex", "-k", 5, "--list", "--risks", risks)
 
     assert result.exit_code == 1
     assert result.stdout.splitlines()[-1].split() == ["record", "11", "class", "of", "4", "records"]
@@ -65,7 +67,9 @@ def test_records_below_k_and_risks_come_from_one_reading(published, tmp_path, mo
     assert asked == [str(published)]
 
 
-@pytest.mark.parametrize("arguments", [(), ("--quasi", "height"), ("--quasi", "age", "-k", "0")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--quasi-identifiers", "height"), ("--quasi-identifiers", "age", "-k", "0")]
+)
 def test_what_cannot_be_counted_is_refused(arguments, published):
     result = shoal_command("audit", published, *arguments)
 
@@ -78,10 +82,10 @@ def test_risks_never_replace_a_file_that_is_read(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_csv(tmp_path / "people.csv", [["job"], *([["nurse"], ["cook"]] * 6)])
     write_csv(tmp_path / "jobs.csv", [["nurse;*"], ["cook;*"]])
-    words = ["--quasi", "job", "--hierarchy", "job=jobs.csv", "--truthful", "-k", 4]
+    words = ["--quasi-identifiers", "job", "--hierarchy", "job=jobs.csv", "--truthful", "-k", 4]
     made = shoal_command("anonymize", "people.csv", *words, "-o", "release.csv")
     kept = (tmp_path / name).read_bytes()
-    asked = ["--quasi", "job", "-k", 4, "--original", "people.csv", "--risks", name, "--force"]
+    asked = ["--quasi-identifiers", "job", "-k", 4, "--original", "people.csv", "--risks", name, "--force"]
     result = shoal_command("audit", "release.csv", *asked)
 
     assert made.exit_code == 0, made.stderr

@@ -29,14 +29,14 @@ def anonymize(file, *arguments, roles=ROLES, k=5):
 @pytest.mark.parametrize(
     ("roles", "words"),
     [
-        (("--quasi", "agee,zip,sex,income", *ROLES[2:]), ["'agee'", "Did you mean 'age'?"]),
+        (("--quasi-identifiers", "agee,zip,sex,income", *ROLES[2:]), ["'agee'", "Did you mean 'age'?"]),
         ((*ROLES, "--other", "wave"), ["'wave'", "Columns: 'name', 'age'"]),
         ((*ROLES, "--subject", "nme"), ["'nme'", "Did you mean 'name'?"]),
         ((*ROLES, "--weight", "aeg=2"), ["'aeg'", "Did you mean 'age'?"]),
         ((*ROLES, "--other", "age"), ["'age'", "named twice", "quasi-identifier", "other"]),
-        (("--quasi", "age,age,zip,sex,income", *ROLES[2:]), ["'age'", "named twice"]),
-        (ROLES[2:], ["No quasi-identifier is named", "--quasi"]),
-        (ROLES[:2], ["2 of 6 columns have no role: 'name', 'diagnosis'", "--drop", "shoal inspect"]),
+        (("--quasi-identifiers", "age,age,zip,sex,income", *ROLES[2:]), ["'age'", "named twice"]),
+        (ROLES[2:], ["No quasi-identifier is named", "--quasi-identifiers"]),
+        (ROLES[:2], ["2 of 6 columns have no role: 'name', 'diagnosis'", "--identifiers", "shoal inspect"]),
         ((*ROLES, "--kind", "sex=numeric"), ["'sex'", "declared numeric", "holds text"]),
         ((*ROLES, "--kind", "sex=number"), ["--kind sex cannot be used", "'numeric'"]),
         ((*ROLES, "--round", "age=x"), ["--round age cannot be used"]),
@@ -76,7 +76,7 @@ def test_a_release_that_goes_nowhere(csv_file):
 def test_column_names_that_occur_twice(tmp_path):
     table = pa.table([[1, 2], [3, 4], [5, 6]], names=["age", "age", "zip"])
     pq.write_table(table, tmp_path / "people.parquet")
-    result = anonymize(tmp_path / "people.parquet", k=2, roles=("--quasi", "age,zip"))
+    result = anonymize(tmp_path / "people.parquet", k=2, roles=("--quasi-identifiers", "age,zip"))
 
     refused(result, tmp_path, ["'age'", "same name"])
 
@@ -93,7 +93,9 @@ def test_missing_values_without_a_policy(tmp_path):
 def test_infinite_values(value, tmp_path):
     table = pa.table({"age": [1.0, value, 3.0, 77777.0], "sex": ["f", "m", "f", "m"]})
     pq.write_table(table, tmp_path / "people.parquet")
-    result = anonymize(tmp_path / "people.parquet", "--missing", "own-value", k=2, roles=("--quasi", "age,sex"))
+    result = anonymize(
+        tmp_path / "people.parquet", "--missing", "own-value", k=2, roles=("--quasi-identifiers", "age,sex")
+    )
 
     refused(result, tmp_path, ["'age' has 1 infinite values", "record 1"])
 
@@ -103,7 +105,9 @@ def test_not_a_number_is_missing(tmp_path):
     pq.write_table(table, tmp_path / "people.parquet")
 
     refused(
-        anonymize(tmp_path / "people.parquet", k=2, roles=("--quasi", "age")), tmp_path, ["'age' (1), of 4 records"]
+        anonymize(tmp_path / "people.parquet", k=2, roles=("--quasi-identifiers", "age")),
+        tmp_path,
+        ["'age' (1), of 4 records"],
     )
 
 
@@ -112,7 +116,16 @@ def test_a_stratum_smaller_than_k(tmp_path):
     for row in rows[1:4]:
         row[3] = "x"
     file = write_csv(tmp_path / "people.csv", rows)
-    roles = ("--quasi", "age,zip,income", "--by", "sex", "--confidential", "diagnosis", "--drop", "name")
+    roles = (
+        "--quasi-identifiers",
+        "age,zip,income",
+        "--by",
+        "sex",
+        "--confidential",
+        "diagnosis",
+        "--identifiers",
+        "name",
+    )
 
     refused(anonymize(file, roles=roles), tmp_path, ["1 of 3 strata", "'sex'", "k=5", "3 records"])
 
@@ -252,13 +265,15 @@ def test_other_commands_refuse_a_bad_file_alike(command, tmp_path):
     rows = people()
     rows[4].append("more")
     file = write_csv(tmp_path / "people.csv", rows)
-    roles = {"inspect": (), "audit": ("--quasi", "age"), "compare": ROLES}[command]
+    roles = {"inspect": (), "audit": ("--quasi-identifiers", "age"), "compare": ROLES}[command]
 
     refused(shoal_command(command, file, *roles), tmp_path, ["line(s) 5"])
 
 
 @pytest.mark.parametrize("command", ["audit", "compare"])
 def test_other_commands_name_the_nearest_column_too(command, csv_file):
-    result = shoal_command(command, csv_file, "--quasi", "agee", *(ROLES[2:] if command == "compare" else ()))
+    result = shoal_command(
+        command, csv_file, "--quasi-identifiers", "agee", *(ROLES[2:] if command == "compare" else ())
+    )
 
     refused(result, csv_file.parent, ["'agee'", "Did you mean 'age'?"])

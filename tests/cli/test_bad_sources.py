@@ -80,7 +80,7 @@ BAD = {
 def test_a_bad_source_is_refused_with_its_remedy_and_nothing_is_written(bad, tmp_path):
     make, arguments, words = BAD[bad]
     path = make(tmp_path)
-    roles = ("--quasi", "age") if bad == "parquet bomb" else ROLES
+    roles = ("--quasi-identifiers", "age") if bad == "parquet bomb" else ROLES
     result = shoal_command("anonymize", path, *arguments, "-k", 3, *roles, "-o", tmp_path / "release.csv")
 
     assert result.exit_code == 2

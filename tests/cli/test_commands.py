@@ -74,11 +74,11 @@ def test_a_misspelt_command_names_the_one_that_was_meant(wrong, meant):
 
 
 def test_a_misspelt_option_names_the_one_that_was_meant():
-    result = shoal_command("anonymize", "people.csv", "--qasi", "age")
+    result = shoal_command("anonymize", "people.csv", "--quasi-identifers", "age")
 
     assert result.exit_code == 2
     assert is_one_paragraph(result.stderr)
-    assert "--quasi" in result.stderr
+    assert "--quasi-identifiers" in result.stderr
     assert "`shoal anonymize --help`" in result.stderr or "`main anonymize --help`" in result.stderr
 
 
@@ -89,7 +89,7 @@ def test_it_runs_as_a_module_too():
 
 
 def test_a_worker_without_streams_is_told_which_options_name_them():
-    result = shoal_command("worker", "-k", 5, "--delay", 20, "--quasi", "age", "--from", "visits")
+    result = shoal_command("worker", "-k", 5, "--delay", 20, "--quasi-identifiers", "age", "--from", "visits")
 
     assert result.exit_code == 2
     assert is_one_paragraph(result.stderr)

@@ -82,7 +82,7 @@ def test_what_was_there_before_stays(place, large_file, tmp_path):
     ("place", "arguments"),
     [
         ("shoal.inspection.count", ("inspect",)),
-        ("shoal.measures.recount.recount", ("audit", "--quasi", "age,zip")),
+        ("shoal.measures.recount.recount", ("audit", "--quasi-identifiers", "age,zip")),
         ("shoal.comparison.anonymize", ("compare", "-k", "5", "--methods", "blocks", *ROLES)),
     ],
 )

@@ -35,8 +35,8 @@ def test_a_release_and_its_manifest_are_written_and_told_about(csv_file, joint):
         (("--epsilon", 1, "--bounds", "age=9,1", *PUBLIC[2:]), "reversed"),
         (("--epsilon", 1, "--bounds", "age", *PUBLIC[2:]), "COLUMN=VALUE"),
         (("--epsilon", 1, *PUBLIC, "--bounds", "age=0,1"), "given twice"),
-        (("--epsilon", 1, *PUBLIC, "--share", "age=0"), "above 0"),
-        (("--epsilon", 1, *PUBLIC, "--joint", "--share", "age=2"), "for marginals"),
+        (("--epsilon", 1, *PUBLIC, "--shares", "age=0"), "above 0"),
+        (("--epsilon", 1, *PUBLIC, "--joint", "--shares", "age=2"), "for marginals"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_written(csv_file, arguments, words):

@@ -82,16 +82,29 @@ def test_bad_hierarchies_end_in_a_paragraph(files, monkeypatch, arguments, said)
 
 def test_a_truthful_release_is_made_audited_and_compared_from_the_shell(files, monkeypatch):
     monkeypatch.chdir(files)
-    roles = ("--quasi", "age,zip,sex,income")
+    roles = ("--quasi-identifiers", "age,zip,sex,income")
     made = shoal_command(
-        *("anonymize", "people.csv", "-k", 5, *roles, "--confidential", "diagnosis", "--drop", "name", "--truthful"),
+        *(
+            "anonymize",
+            "people.csv",
+            "-k",
+            5,
+            *roles,
+            "--confidential",
+            "diagnosis",
+            "--identifiers",
+            "name",
+            "--truthful",
+        ),
         *("--hierarchy", "sex=sex.csv", "--kind", "zip=nominal", "--intervals", "columns", "-o", "release.csv"),
     )
     audited = shoal_command("audit", "release.csv", "-k", 5, *roles, "--original", "people.csv")
     # The ends of intervals are columns of their own in the release.
-    ends = shoal_command("audit", "release.csv", "-k", 5, "--quasi", "age.low,age.high,income.low,income.high,zip,sex")
+    ends = shoal_command(
+        "audit", "release.csv", "-k", 5, "--quasi-identifiers", "age.low,age.high,income.low,income.high,zip,sex"
+    )
     compared = shoal_command(
-        "compare", "people.csv", "-k", "5", "--methods", "auto", *roles, "--drop", "name,diagnosis", "--truthful"
+        "compare", "people.csv", "-k", "5", "--methods", "auto", *roles, "--identifiers", "name,diagnosis", "--truthful"
     )
 
     assert made.exit_code == 0, made.output
@@ -109,16 +122,16 @@ def test_an_audit_with_the_originals_counts_what_is_false(files, monkeypatch):
             "people.csv",
             "-k",
             5,
-            "--quasi",
+            "--quasi-identifiers",
             "age,income",
             "--other",
             "zip,sex,diagnosis",
-            "--drop",
+            "--identifiers",
             "name",
         ),
         *("--truthful", "-o", "release.csv"),
     )
-    arguments = ("audit", "release.csv", "-k", 5, "--quasi", "age,income", "--original", "people.csv")
+    arguments = ("audit", "release.csv", "-k", 5, "--quasi-identifiers", "age,income", "--original", "people.csv")
     true = shoal_command(*arguments)
     write_csv(files / "people.csv", [[*row[:1], 1 if i == 3 else row[1], *row[2:]] for i, row in enumerate(people())])
     false = shoal_command(*arguments)
@@ -134,8 +147,17 @@ def test_hierarchy_problems_of_a_release_speak_of_options_and_write_nothing(file
     (files / "zip.csv").write_text("77777;low;*\n")
     before = set(files.iterdir())
     result = shoal_command(
-        *("anonymize", "people.csv", "-k", 5, "--quasi", "age,zip,sex,income", "--confidential", "diagnosis"),
-        *("--drop", "name", "--aggregate", "zip=ancestor", "--hierarchy", "zip=zip.csv", "-o", "release.csv"),
+        *(
+            "anonymize",
+            "people.csv",
+            "-k",
+            5,
+            "--quasi-identifiers",
+            "age,zip,sex,income",
+            "--confidential",
+            "diagnosis",
+        ),
+        *("--identifiers", "name", "--aggregate", "zip=ancestor", "--hierarchy", "zip=zip.csv", "-o", "release.csv"),
     )
 
     assert result.exit_code == 2

@@ -9,7 +9,7 @@ from shoal.spelling import option_name
 
 N = 300
 PEOPLE = pa.table({"age": [20 + i % 61 for i in range(N)], "income": [100 * i % 77 for i in range(N)]})
-ROLES = ("-k", 5, "--quasi", "age,income", "--seed", 1)
+ROLES = ("-k", 5, "--quasi-identifiers", "age,income", "--seed", 1)
 
 
 @pytest.fixture
@@ -21,7 +21,9 @@ def people(tmp_path):
 def test_a_limit_of_memory_makes_and_audits_the_same_release_as_its_job(people, tmp_path):
     saved = ("--save-job", tmp_path / "job.toml")
     made = shoal_command("anonymize", people, *ROLES, "--memory", "500MB", "-o", tmp_path / "r.parquet", *saved)
-    audited = shoal_command("audit", tmp_path / "r.parquet", "--quasi", "age,income", "-k", 5, "--memory", "1GB")
+    audited = shoal_command(
+        "audit", tmp_path / "r.parquet", "--quasi-identifiers", "age,income", "-k", 5, "--memory", "1GB"
+    )
     before = (tmp_path / "r.parquet").read_bytes()
     again = shoal_command("run", tmp_path / "job.toml", "--force")
 
@@ -56,7 +58,7 @@ def test_refusals_speak_of_options(people, tmp_path, given, words):
 
 
 def test_lists_of_records_need_memory(people):
-    done = shoal_command("audit", people, "--quasi", "age", "-k", 2, "--memory", "1GB", "--list")
+    done = shoal_command("audit", people, "--quasi-identifiers", "age", "-k", 2, "--memory", "1GB", "--list")
 
     assert done.exit_code == 2
     assert "Single records (--list, --risks) and originals (--original ...) need all records in memory" in " ".join(

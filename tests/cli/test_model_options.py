@@ -8,7 +8,18 @@ from shoal import LDiversity, TCloseness
 from shoal.cli import options
 from shoal.models import MODELS
 
-ROLES = ("--quasi", "age,zip,income", "--confidential", "sex,diagnosis", "--drop", "name", "--seed", 1, "-k", 4)
+ROLES = (
+    "--quasi-identifiers",
+    "age,zip,income",
+    "--confidential",
+    "sex,diagnosis",
+    "--identifiers",
+    "name",
+    "--seed",
+    1,
+    "-k",
+    4,
+)
 SETTINGS = {
     "k": 4,
     "seed": 1,
@@ -18,7 +29,7 @@ SETTINGS = {
 }
 ASKED = ("--t-closeness", "diagnosis=0.2", "--l-diversity", "sex=2,kind=entropy")
 MODELS_ASKED = [LDiversity("sex", l=2, kind="entropy"), TCloseness("diagnosis", t=0.2)]
-AUDITED = ("--quasi", "age,zip,income", "--confidential", "sex,diagnosis")
+AUDITED = ("--quasi-identifiers", "age,zip,income", "--confidential", "sex,diagnosis")
 
 
 @pytest.fixture
@@ -110,7 +121,7 @@ def test_what_cannot_be_promised_is_refused_in_a_paragraph_and_nothing_is_writte
 )
 def test_a_dry_run_refuses_what_the_run_would_refuse(folder, csv_file, words, message):
     quasi = "age,zip" if "--by" in words else "age,zip,income"
-    given = ("--quasi", quasi, "--confidential", "diagnosis", "--drop", "name,sex", "-k", 4, *words)
+    given = ("--quasi-identifiers", quasi, "--confidential", "diagnosis", "--identifiers", "name,sex", "-k", 4, *words)
     for last in ((), ("--dry-run",)):
         result = shoal_command("anonymize", csv_file.name, *given, "-o", "a.csv", *last)
 

@@ -29,14 +29,14 @@ def german(tmp_path, monkeypatch):
 def test_the_proposed_command_keeps_how_the_file_is_read_and_runs_once_its_questions_are_settled(german):
     asked = shoal_command("inspect", german, "--encoding", "cp1252", "-k", 3)
     line = next(line for line in asked.stdout.splitlines() if "-o release" in line)
-    settled = next(line for line in asked.stdout.splitlines() if "--null-value" in line)
+    settled = next(line for line in asked.stdout.splitlines() if "--null-values" in line)
     shown = shoal_command("inspect", german, "--encoding", "cp1252", "-k", 3, "--show-values")
     command = next(line for line in shown.stdout.splitlines() if "-o release" in line)
     result = shoal_command(*shlex.split(command)[1:])
 
     assert "--encoding cp1252" in line
     assert "--thousands lohn=." in line
-    assert settled.strip() == "--date-format geboren=%d.%m.%Y --null-value geboren=VALUE"
+    assert settled.strip() == "--date-format geboren=%d.%m.%Y --null-values geboren=VALUE"
     assert "k. A." not in asked.output
     assert "geboren=k. A." in command
     assert result.exit_code == 0, result.output
@@ -130,7 +130,9 @@ def test_missing_values_are_refused_in_the_dialect_of_who_asked(tmp_path):
 def test_a_release_with_numbers_for_names_is_its_own_output(tmp_path):
     rows = [["2019", "2020"], *([20 + i * 7 % 60, 1000 + i * 37 % 900] for i in range(60))]
     file = write_csv(tmp_path / "years.csv", rows)
-    result = shoal_command("anonymize", file, "--header", "-k", 5, "--quasi", "2019,2020", "-o", tmp_path / "r.csv")
+    result = shoal_command(
+        "anonymize", file, "--header", "-k", 5, "--quasi-identifiers", "2019,2020", "-o", tmp_path / "r.csv"
+    )
 
     assert result.exit_code == 0, result.output
 
@@ -141,14 +143,25 @@ def test_attacks_read_the_original_and_the_release_each_in_its_own_way(tmp_path,
     text = "".join(f"{size},{place}\n" for size, place in rows)
     (tmp_path / "amt.csv").write_text(text, encoding="cp1252")
     made = shoal_command(
-        *("anonymize", "amt.csv", "--encoding", "cp1252", "-k", 5, "--quasi", "größe,ort", "-o", "release.csv")
+        *(
+            "anonymize",
+            "amt.csv",
+            "--encoding",
+            "cp1252",
+            "-k",
+            5,
+            "--quasi-identifiers",
+            "größe,ort",
+            "-o",
+            "release.csv",
+        )
     )
     attacked = shoal_command(
-        *("attack", "release.csv", "--original", "amt.csv", "--encoding", "cp1252", "--quasi", "größe,ort")
+        *("attack", "release.csv", "--original", "amt.csv", "--encoding", "cp1252", "--quasi-identifiers", "größe,ort")
     )
     (tmp_path / "theirs.csv").write_text((tmp_path / "release.csv").read_text(encoding="utf-8"), encoding="cp1252")
     theirs = shoal_command(
-        *("attack", "theirs.csv", "--original", "amt.csv", "--encoding", "cp1252", "--quasi", "größe,ort"),
+        *("attack", "theirs.csv", "--original", "amt.csv", "--encoding", "cp1252", "--quasi-identifiers", "größe,ort"),
         *("--release-reading", "encoding=cp1252"),
     )
 
@@ -176,7 +189,7 @@ def test_nothing_is_proposed_for_a_table_without_records(tmp_path):
 
 def test_an_audit_lists_the_records_below_k_and_writes_the_risk_of_each(csv_file):
     risks = csv_file.with_name("risks.csv")
-    result = shoal_command("audit", csv_file, "--quasi", "age", "-k", 2, "--list", "--risks", risks)
+    result = shoal_command("audit", csv_file, "--quasi-identifiers", "age", "-k", 2, "--list", "--risks", risks)
     counts = shoal.sources.read(csv_file).arrow.to_pandas()["age"].value_counts()
     written = shoal.sources.read(risks).arrow.to_pandas()
 

@@ -17,7 +17,7 @@ from shell import ROLES, SECRETS, is_one_paragraph, people, shoal_command, write
 
 from shoal import cli
 
-QUASI = ("--quasi", "age,zip,sex,income", "-k", "3")
+QUASI = ("--quasi-identifiers", "age,zip,sex,income", "-k", "3")
 RELEASE = ("-k", "3", *ROLES, "--kind", "zip=nominal", "--accept", "single-record-values", "--seed", "1")
 
 

@@ -135,7 +135,7 @@ def test_a_missing_stratum_is_a_stratum():
     [(["lo", "hi"], ["lo", "hi"]), ([3, 1], [1, 3]), ([3, 1], ["1", "3"]), (["3", "1"], [1, 3]), ([True], [0, 1])],
 )
 def test_an_order_may_name_texts_and_numbers(values, order):
-    assert prepared(values, order=order).to_pylist() == values
+    assert prepared(values, categories=order).to_pylist() == values
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_an_order_may_name_texts_and_numbers(values, order):
 )
 def test_an_order_has_to_name_every_category_once(values, order, message):
     with pytest.raises(SchemaError, match=message):
-        prepared(values, order=order)
+        prepared(values, categories=order)
 
 
 def test_without_an_order_numbers_are_ordered_by_size_and_categories_as_they_are_listed():

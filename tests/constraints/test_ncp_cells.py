@@ -163,7 +163,17 @@ def test_the_command_line_and_a_job_take_the_objective(tmp_path, monkeypatch):
     table = PEOPLE.select(["age", "income", "sex", "job"])
     pacsv.write_csv(table, "people.csv")
     said = shoal_command(
-        *("anonymize", "people.csv", "-k", 4, "--quasi", "age,income,sex,job", "--objective", "ncp", "--truthful"),
+        *(
+            "anonymize",
+            "people.csv",
+            "-k",
+            4,
+            "--quasi-identifiers",
+            "age,income,sex,job",
+            "--objective",
+            "ncp",
+            "--truthful",
+        ),
         *("--seed", 1, "-o", "release.csv", "--save-job", "job.toml"),
     )
 
@@ -176,7 +186,7 @@ def test_the_command_line_refuses_the_objective_with_another_method(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     pacsv.write_csv(PEOPLE.select(["age"]), "people.csv")
     said = shoal_command(
-        *("anonymize", "people.csv", "-k", 4, "--quasi", "age", "--objective", "ncp", "--method", "mdav"),
+        *("anonymize", "people.csv", "-k", 4, "--quasi-identifiers", "age", "--objective", "ncp", "--method", "mdav"),
         *("-o", "release.csv"),
     )
 

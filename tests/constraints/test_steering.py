@@ -87,8 +87,29 @@ def test_a_number_steers_by_its_distance():
 
 def test_the_command_line_says_the_same(tmp_path):
     pacsv.write_csv(PEOPLE, tmp_path / "people.csv")
-    arguments = ["people.csv", "-k", 4, "--quasi", "age,income", "--other", "region", "--confidential", "hospital"]
-    arguments += ["--drop", "visit", "--method", "mdav", "--seed", 1, "--steer", "region=5", "--steer", "hospital=-2.5"]
+    arguments = [
+        "people.csv",
+        "-k",
+        4,
+        "--quasi-identifiers",
+        "age,income",
+        "--other",
+        "region",
+        "--confidential",
+        "hospital",
+    ]
+    arguments += [
+        "--identifiers",
+        "visit",
+        "--method",
+        "mdav",
+        "--seed",
+        1,
+        "--steer",
+        "region=5",
+        "--steer",
+        "hospital=-2.5",
+    ]
     with contextlib.chdir(tmp_path):
         done = shoal_command("anonymize", *arguments, "-o", "out.csv", "--order", "keep", "--save-job", "job.toml")
 
@@ -103,7 +124,15 @@ def test_the_command_line_says_the_same(tmp_path):
 )
 def test_the_command_line_refuses_what_is_no_weight(text, said, tmp_path):
     pacsv.write_csv(PEOPLE, tmp_path / "people.csv")
-    arguments = [tmp_path / "people.csv", "-k", 4, "--quasi", "age,income", "--other", "region,visit,hospital"]
+    arguments = [
+        tmp_path / "people.csv",
+        "-k",
+        4,
+        "--quasi-identifiers",
+        "age,income",
+        "--other",
+        "region,visit,hospital",
+    ]
     done = shoal_command("anonymize", *arguments, "--steer", text, "-o", tmp_path / "out.csv")
 
     assert done.exit_code == 2

@@ -75,7 +75,16 @@ def test_a_saved_job_and_a_comparison_are_closed(tmp_path, umask, older):
     pa.csv.write_csv(PEOPLE, tmp_path / "people.csv")
     kept = [tmp_path / "job.toml", *(tmp_path / f"map.{form}" for form in ("svg", "html", "json"))]
     older(*kept)
-    asked = [str(tmp_path / "people.csv"), "-k", "4", "--quasi", "age", "--confidential", "illness", "--force"]
+    asked = [
+        str(tmp_path / "people.csv"),
+        "-k",
+        "4",
+        "--quasi-identifiers",
+        "age",
+        "--confidential",
+        "illness",
+        "--force",
+    ]
     output = ["-o", str(tmp_path / "r.csv"), "--save-job", str(kept[0])]
     main(["anonymize", *asked, *output], standalone_mode=False)
     found = shoal.compare(PEOPLE, k=[4], methods=["mdav"], **ROLES)
@@ -117,7 +126,7 @@ Stream.save = save
 main(sys.argv[1:])
 """
     options = [
-        "--quasi",
+        "--quasi-identifiers",
         "age",
         "-k",
         "4",

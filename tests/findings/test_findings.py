@@ -108,7 +108,7 @@ def test_a_finding_counts_and_never_shows_a_value():
 def test_the_values_that_a_finding_is_about_are_shown_to_those_who_ask():
     (finding,) = findings_of(view([*RNG.integers(0, 90, 95), *[-9] * 5], "age", show_values=True))
 
-    assert finding.remedies[0].option == "--missing-code age=-9"
+    assert finding.remedies[0].option == "--missing-codes age=-9"
 
 
 def test_dates_that_leave_open_what_comes_first_propose_both():
@@ -132,7 +132,7 @@ def test_dates_that_leave_open_what_comes_first_propose_both():
         ),
         (
             Remedy("column", "last job", {"missing_codes": [-9, -8]}),
-            "--missing-code 'last job=-9,-8'",
+            "--missing-codes 'last job=-9,-8'",
             '[columns."last job"] missing_codes = [-9, -8]',
             'columns={"last job": {"missing_codes": [-9, -8]}}',
         ),
@@ -145,7 +145,7 @@ def test_dates_that_leave_open_what_comes_first_propose_both():
         (Remedy("role", "w", {"weights": "w"}), "--weights w", '[roles] weights = "w"', 'weights="w"'),
         (
             Remedy("role", "id", {"identifiers": ["id"]}),
-            "--drop id",
+            "--identifiers id",
             '[roles] identifiers = ["id"]',
             'identifiers=["id"]',
         ),

@@ -28,8 +28,8 @@ def files(tmp_path):
     write(people(100), tmp_path / "early.csv")
     write(people(20, seed=1), tmp_path / "late.csv")
     begun = shoal_command(
-        "collect", "begin", tmp_path / "evening", tmp_path / "early.csv", "-k", 5, "--quasi", "age", "--confidential",
-        "vote", "--seed", 3,
+        "collect", "begin", tmp_path / "evening", tmp_path / "early.csv", "-k", 5, "--quasi-identifiers", "age",
+        "--confidential", "vote", "--seed", 3,
     )  # fmt: skip
     assert begun.exit_code == 0, begun.output
     return tmp_path
@@ -79,7 +79,20 @@ def test_drift_is_a_warning_on_standard_error(files):
         (("add", "{0}/evening", "{0}/early.csv"), "already in the collection"),
         (("add", "{0}/nothing", "{0}/late.csv"), "not a collection"),
         (("finish", "{0}/evening", "-o", "{0}/release.csv", "-k", "4"), "began with k=5"),
-        (("begin", "{0}/evening", "{0}/early.csv", "-k", "5", "--quasi", "age", "--confidential", "vote"), "exists"),
+        (
+            (
+                "begin",
+                "{0}/evening",
+                "{0}/early.csv",
+                "-k",
+                "5",
+                "--quasi-identifiers",
+                "age",
+                "--confidential",
+                "vote",
+            ),
+            "exists",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(files, arguments, said):
@@ -144,7 +157,7 @@ def test_a_collection_begins_from_a_job_file_with_models(files):
 
 
 def test_models_are_options_of_begin(files):
-    arguments = ("--quasi", "age", "--confidential", "vote", "--l-diversity", "vote=2", "-k", 5)
+    arguments = ("--quasi-identifiers", "age", "--confidential", "vote", "--l-diversity", "vote=2", "-k", 5)
     begun = shoal_command("collect", "begin", files / "other", files / "early.csv", *arguments)
 
     assert begun.exit_code == 0, begun.output
@@ -155,8 +168,11 @@ def test_models_are_options_of_begin(files):
     ("arguments", "said"),
     [
         (("--job", "job.toml", "-k", 5), "-k beside it"),
-        (("--quasi", "age"), "-k 10, or name a job file"),
-        (("-k", 5, "--quasi", "age", "--confidential", "vote", "--l-diversity", "age=2"), "confidential columns"),
+        (("--quasi-identifiers", "age"), "-k 10, or name a job file"),
+        (
+            ("-k", 5, "--quasi-identifiers", "age", "--confidential", "vote", "--l-diversity", "age=2"),
+            "confidential columns",
+        ),
     ],
 )
 def test_what_cannot_be_begun_is_said(files, arguments, said):
@@ -177,7 +193,18 @@ def test_a_late_file_without_records_is_fine(files):
 
 def test_a_plan_is_made_from_a_measurement(tmp_path):
     write(people(300), tmp_path / "early.csv")
-    arguments = ("--measure", tmp_path / "early.csv", "--records", 1_000, "-k", 5, "--quasi", "age", "--other", "vote")
+    arguments = (
+        "--measure",
+        tmp_path / "early.csv",
+        "--records",
+        1_000,
+        "-k",
+        5,
+        "--quasi-identifiers",
+        "age",
+        "--other",
+        "vote",
+    )
     result = shoal_command("plan", "--collection", "1h", *arguments, "--seconds", 1, "--json")
 
     assert result.exit_code == 0, result.output

@@ -195,8 +195,8 @@ def test_the_command_and_the_job_propose_the_same():
     words = shlex.split(found.command(5))
     job = found.job(5)
 
-    assert words[words.index("--quasi") + 1].split(",") == list(job.roles.quasi_identifiers)
-    assert words[words.index("--drop") + 1].split(",") == ["UTILITYID", "UTILNAME"]
+    assert words[words.index("--quasi-identifiers") + 1].split(",") == list(job.roles.quasi_identifiers)
+    assert words[words.index("--identifiers") + 1].split(",") == ["UTILITYID", "UTILNAME"]
     assert job.roles.identifiers == ("UTILITYID", "UTILNAME")
     assert job.input.path == words[2]
 
@@ -236,7 +236,7 @@ def test_every_way_of_reading_a_file_is_kept_in_the_proposed_command(tmp_path):
     words = shlex.split(shoal.inspect(path, **reading).command())
 
     assert {word for word in words if word.startswith("--")} >= {
-        *("--delimiter", "--encoding", "--decimal", "--quote", "--thousands", "--header", "--null-value"),
+        *("--delimiter", "--encoding", "--decimal", "--quote", "--thousands", "--header", "--null-values"),
         *("--max-unpacked-gb", "--names", "--date-format"),
     }
     assert "age=x" in words

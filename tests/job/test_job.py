@@ -23,7 +23,7 @@ def jobs(draw):
         {},
         optional={
             "kind": st.sampled_from(["numeric", "nominal", "ordinal", "date"]),
-            "order": st.lists(ENTRIES, max_size=3),
+            "categories": st.lists(ENTRIES, max_size=3),
             "missing_codes": st.lists(ENTRIES, max_size=3),
             "weight": st.floats(1e-3, 1e3),
             "round": st.integers(-12, 12),

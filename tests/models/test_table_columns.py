@@ -28,8 +28,8 @@ def coded(values, merged=False, **settings):
         (["flu", None, "cold", "flu"], {}, [1, 2, 0, 1], False),
         ([True, False, None], {}, [1, 0, 2], False),
         ([3, 1, 3], {"kind": "nominal"}, [1, 0, 1], False),
-        (["mild", "severe", "mild", None], {"order": ["mild", "medium", "severe"]}, [0, 1, 0, 2], True),
-        (["mild", "severe"], {"order": ["severe", "mild"]}, [1, 0], True),
+        (["mild", "severe", "mild", None], {"categories": ["mild", "medium", "severe"]}, [0, 1, 0, 2], True),
+        (["mild", "severe"], {"categories": ["severe", "mild"]}, [1, 0], True),
         ([None, None], {}, [0, 0], False),
     ],
 )
@@ -48,7 +48,7 @@ def test_the_order_of_categories_is_that_of_their_type():
 
 def test_values_outside_the_order_are_refused_without_showing_them():
     with pytest.raises(SchemaError, match="some of its values are not among the 2 categories") as caught:
-        coded(pa.array(["low", "secret"]), order=["low", "high"])
+        coded(pa.array(["low", "secret"]), categories=["low", "high"])
 
     assert "secret" not in str(caught.value)
 
@@ -92,7 +92,7 @@ def test_a_stratum_unlike_the_table_is_refused_in_counts():
         (["", None, "flu", "cold"], {}, [2, 2, 1, 0]),
         (["flu", "flu ", " flu", "  ", ""], {}, [1, 1, 1, 0, 0]),
         (["caf\u00e9", "cafe\u0301", None], {}, [0, 0, 1]),
-        (["mild", "", None], {"order": ["", "mild"]}, [1, 0, 0]),
+        (["mild", "", None], {"categories": ["", "mild"]}, [1, 0, 0]),
         ([30, 10, None, 30], {}, [1, 0, 2, 1]),
     ],
 )

@@ -19,7 +19,7 @@ from shoal import FileError, Job, ParameterError, ShoalWarning, cli, dp
 from shoal.output.manifest import unpacked
 
 ROLES = {"quasi_identifiers": ["age"], "confidential": ["illness"]}
-OPTIONS = ["-k", "4", "--quasi", "age", "--confidential", "illness"]
+OPTIONS = ["-k", "4", "--quasi-identifiers", "age", "--confidential", "illness"]
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_no_command_writes_over_a_hierarchy_that_it_reads(files, command, output
                 output, force=True
             )
     else:
-        words = ["-k", "4", "--quasi", "age,illness", "--hierarchy", "illness=h.csv"]
+        words = ["-k", "4", "--quasi-identifiers", "age,illness", "--hierarchy", "illness=h.csv"]
         asked = ["job.toml"] if command == "run" else ["people.csv", *words, "-o", output]
         result = shoal_command(command, *asked, "--force")
 
@@ -198,7 +198,7 @@ def test_no_command_writes_over_a_job_a_manifest_or_a_collection_that_it_reads(f
     for words in (
         ("run", "job.toml", "--force"),
         ("run", "job.toml", "--force", "--dry-run"),
-        ("audit", "r.csv", "--quasi", "age", *truth, "--risks", "risks.csv", "--force"),
+        ("audit", "r.csv", "--quasi-identifiers", "age", *truth, "--risks", "risks.csv", "--force"),
         ("collect", "finish", "here", "-o", "inside.csv", "--force"),
         ("stream", "-i", "people.csv", "--csv", "--job", "stream.toml", "-o", "stream.toml", "--force"),
     ):

@@ -37,7 +37,7 @@ _NOT_IN_BATCHES = (".tsv.gz", ".ndjson", ".xlsx", ".sav", ".dta", ".xpt")
 def draw_settings(rng, engine):
     """Draw settings of a release; on disk cells do not depend on the order, in memory each stratum is one."""
     settings = {"engine": engine, "missing": "own-value", "seed": int(rng.integers(100))}
-    columns = {"grade": {"order": ORDER}, "pain": {"order": ORDER}}
+    columns = {"grade": {"categories": ORDER}, "pain": {"categories": ORDER}}
     if engine == "disk":
         settings |= {"by": [], "memory": str(rng.choice(["300MB", "1GB"]))}
     else:

@@ -280,8 +280,8 @@ def large(n):
     """Let the command release n entries of a megabyte; return what there is to report."""
     folder = Path(tempfile.mkdtemp(prefix="soak"))
     server = Server(folder)
-    roles = ["--quasi", "x,y", "--confidential", "n,text", "-k", str(K), "--delay", "100"]
-    places = ["--redis", f"unix://{server.socket}", "--from", "in", "--to", "out"]
+    roles = ["--quasi-identifiers", "x,y", "--confidential", "n,text", "-k", str(K), "--delay", "100"]
+    places = ["--url", f"unix://{server.socket}", "--from", "in", "--to", "out"]
     try:
         with connected(server.socket) as connection:
             for i in range(n):

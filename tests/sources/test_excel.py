@@ -182,7 +182,7 @@ def test_a_mixed_column_is_a_question_with_its_exact_remedy(path):
 
     assert table.receipt.mixed == {"age": {"numbers": 30, "texts": 2}}
     assert finding.what == "it holds 30 numbers and 2 texts"
-    assert remedy.option == "--null-value age=n/a,refused"
+    assert remedy.option == "--null-values age=n/a,refused"
     assert again.arrow["age"].to_pylist() == [*(20 + i % 7 for i in range(30)), None, None]
     with pytest.raises(shoal.ShoalError, match=r"30 numbers and 2 texts.*null_values") as caught:
         shoal.anonymize(path, k=3, quasi_identifiers=["age", "height"])

@@ -60,7 +60,7 @@ def test_numbers_of_any_size_keep_their_digits(values, steps):
 def test_ranks_are_equally_far_apart_in_the_given_order():
     values = ["mid", "low", "high", "mid"]
 
-    assert fitted(values, "minmax", order=["low", "mid", "high"])[1].tolist() == [[0.5], [0], [1], [0.5]]
+    assert fitted(values, "minmax", categories=["low", "mid", "high"])[1].tolist() == [[0.5], [0], [1], [0.5]]
 
 
 @pytest.mark.parametrize("scaling", ["zscore", "minmax"])

@@ -37,7 +37,7 @@ def test_a_number_counts_by_the_range_of_its_class():
 
 
 def test_an_ordinal_value_counts_by_its_rank():
-    found = penalty(["low", "high", "mid", "mid"], Kind.ORDINAL, order=("low", "mid", "high"))
+    found = penalty(["low", "high", "mid", "mid"], Kind.ORDINAL, categories=("low", "mid", "high"))
 
     assert penalties(found, [0, 0, 1, 1]) == [1.0, 0.0]
     assert penalties(found, [0, 1, 0, 1]) == [0.5, 0.5]

@@ -208,8 +208,8 @@ def test_the_pipe_takes_a_job_file_and_logs_json_without_values(tmp_path):
     [
         (["-k", "two"], "'two' is not a valid integer", 2),
         (["--bogus"], "No such option", 2),
-        (["-k", "3", "--quasi", "x"], "when a tuple is due", 2),
-        (["-k", "3", "--quasi", "x", "--delay", "9", "-i", "absent"], "cannot be read", 2),
+        (["-k", "3", "--quasi-identifiers", "x"], "when a tuple is due", 2),
+        (["-k", "3", "--quasi-identifiers", "x", "--delay", "9", "-i", "absent"], "cannot be read", 2),
     ],
 )
 def test_a_refusal_is_an_event_where_events_are_json(wrong, words, code, log):
@@ -223,7 +223,19 @@ def test_a_refusal_is_an_event_where_events_are_json(wrong, words, code, log):
 
 def test_a_fault_is_an_event_where_events_are_json_and_so_is_progress(tmp_path, monkeypatch):
     (tmp_path / "in").write_text('{"x": 1}\n' * 9)
-    command = ["stream", "-k", "3", "--quasi", "x", "--delay", "9", "-i", str(tmp_path / "in"), "--log", "json"]
+    command = [
+        "stream",
+        "-k",
+        "3",
+        "--quasi-identifiers",
+        "x",
+        "--delay",
+        "9",
+        "-i",
+        str(tmp_path / "in"),
+        "--log",
+        "json",
+    ]
     monkeypatch.setattr(stream_command, "watch_every", lambda _, tell: lambda summary: tell(summary, 1.0))
     done = CliRunner().invoke(cli.main, [*command, "--stats"])
 

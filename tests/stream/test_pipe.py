@@ -23,7 +23,7 @@ from shoal.stream import Stream
 from shoal.stream.pipe.lines import Form, Reader, Reading, Writer
 from waits import LIMIT, wait_until
 
-QUASI = ("--quasi", "x,y", "--confidential", "note", "--drop", "id")
+QUASI = ("--quasi-identifiers", "x,y", "--confidential", "note", "--identifiers", "id")
 COMMON = ("-k", "3", "--delay", "20", *QUASI)
 
 
@@ -178,14 +178,16 @@ def test_a_bad_record_of_csv_is_known_by_its_line(line, reason, tmp_path):
 
 
 def test_columns_without_a_role_are_refused_by_name(tmp_path):
-    code, _, said = here(tmp_path, "-k", "3", "--delay", "20", "--quasi", "x", "--csv", text=as_csv(rows(5)))
+    code, _, said = here(
+        tmp_path, "-k", "3", "--delay", "20", "--quasi-identifiers", "x", "--csv", text=as_csv(rows(5))
+    )
 
     assert code == 2
     assert "id, y, note have no role" in said
 
 
 def test_delay_below_k_minus_1_is_refused_with_the_reason(tmp_path):
-    code, _, said = here(tmp_path, "-k", "10", "--delay", "5", "--quasi", "x")
+    code, _, said = here(tmp_path, "-k", "10", "--delay", "5", "--quasi-identifiers", "x")
 
     assert code == 2
     assert "--delay 5 is too short for k=10" in said
@@ -200,7 +202,7 @@ def test_delay_below_k_minus_1_is_refused_with_the_reason(tmp_path):
     ],
 )
 def test_an_option_without_effect_and_csv_read_as_ndjson_are_refused(arguments, words):
-    done = CliRunner().invoke(cli.main, ["stream", "-k", "2", "--delay", "5", "--quasi", "x", *arguments])
+    done = CliRunner().invoke(cli.main, ["stream", "-k", "2", "--delay", "5", "--quasi-identifiers", "x", *arguments])
 
     assert done.exit_code == 2
     assert words in done.stderr
@@ -209,7 +211,7 @@ def test_an_option_without_effect_and_csv_read_as_ndjson_are_refused(arguments, 
 def test_fewer_than_k_subjects_leave_everything_aside(tmp_path):
     records = [{**row, "id": "same"} for row in rows(30)]
     side = tmp_path / "side.ndjson"
-    roles = ("--quasi", "x,y", "--confidential", "note", "--subject", "id")
+    roles = ("--quasi-identifiers", "x,y", "--confidential", "note", "--subject", "id")
     code, out, _ = here(tmp_path, "-k", 3, "--delay", 10, *roles, "--side", side, text=as_ndjson(records))
 
     assert code == 0
@@ -224,7 +226,9 @@ def test_one_subject_spelled_in_several_ways_is_one_subject(tmp_path):
     text = b"".join(b'{"who":%s,"x":%d}\n' % (who, i) for i, who in enumerate(spellings))
     numbers = b"".join(b'{"who":%s,"x":%d}\n' % (who, i) for i, who in enumerate([b"7", b"7.0", b"70e-1"] * 6))
     for lines in (text, numbers):
-        code, out, said = here(tmp_path, "-k", 2, "--delay", 5, "--quasi", "x", "--subject", "who", text=lines)
+        code, out, said = here(
+            tmp_path, "-k", 2, "--delay", 5, "--quasi-identifiers", "x", "--subject", "who", text=lines
+        )
         assert (code, out) == (0, b"")
         assert "could not be released" in said
 
@@ -244,9 +248,9 @@ SPELLED = [
     "rule", [("--subject", "who", "--other", "d"), ("--confidential", "d", "--l-diversity", "d=2")]
 )
 def test_one_value_spelled_in_several_ways_is_one_value(rule, spellings, tmp_path):
-    roles = rule if "who" in rule else (*rule, "--drop", "who")
+    roles = rule if "who" in rule else (*rule, "--identifiers", "who")
     text = b"".join(b'{"who":%s,"d":%s,"x":%d}\n' % (value, value, i) for i, value in enumerate(spellings * 4))
-    code, out, said = here(tmp_path, "-k", 2, "--delay", 5, "--quasi", "x", *roles, text=text)
+    code, out, said = here(tmp_path, "-k", 2, "--delay", 5, "--quasi-identifiers", "x", *roles, text=text)
 
     assert (code, out) == (0, b""), said
 
@@ -254,7 +258,7 @@ def test_one_value_spelled_in_several_ways_is_one_value(rule, spellings, tmp_pat
 def test_a_value_that_has_to_differ_leaves_as_it_is_spelled(tmp_path):
     values = [b'{"b": 1.50,"a":"\\u00c4"}', b"1.0", b'"1e0"', b"null"] * 3
     text = b"".join(b'{"x":%d,"d":%s}\n' % (i, value) for i, value in enumerate(values))
-    options = ("-k", 2, "--delay", 5, "--quasi", "x", "--confidential", "d", "--l-diversity", "d=2")
+    options = ("-k", 2, "--delay", 5, "--quasi-identifiers", "x", "--confidential", "d", "--l-diversity", "d=2")
     code, out, said = here(tmp_path, *options, text=text)
 
     assert code == 0, said
@@ -263,7 +267,19 @@ def test_a_value_that_has_to_differ_leaves_as_it_is_spelled(tmp_path):
 
 def test_fields_of_csv_that_look_alike_are_one_value(tmp_path):
     text = "x,d\n" + "".join(f"{i},{d}\n" for i, d in enumerate(["Zürich", "Zu\u0308rich ", "Zürich"] * 4))
-    options = ("-k", 2, "--delay", 5, "--quasi", "x", "--confidential", "d", "--l-diversity", "d=2", "--csv")
+    options = (
+        "-k",
+        2,
+        "--delay",
+        5,
+        "--quasi-identifiers",
+        "x",
+        "--confidential",
+        "d",
+        "--l-diversity",
+        "d=2",
+        "--csv",
+    )
     code, out, said = here(tmp_path, *options, text=text.encode())
 
     assert (code, out) == (0, b"x,d\n"), said
@@ -280,7 +296,7 @@ NUMERALS += [["10000000000000001", "010000000000000001", "1.0000000000000001e16"
 @pytest.mark.parametrize("numerals", NUMERALS)
 @pytest.mark.parametrize("rule", [("--subject", "d"), ("--confidential", "d", "--l-diversity", "d=2")])
 def test_one_number_spelled_in_several_ways_in_csv_is_one_value(rule, numerals, tmp_path):
-    options = ("-k", 2, "--delay", 5, "--quasi", "x", *rule, "--csv")
+    options = ("-k", 2, "--delay", 5, "--quasi-identifiers", "x", *rule, "--csv")
     text = "x,d\n" + "".join(f"{i},{d}\n" for i, d in enumerate(numerals * 4))
     code, out, said = here(tmp_path, *options, text=text.encode())
 
@@ -302,9 +318,10 @@ def test_every_kind_of_column_goes_through_the_pipe(tmp_path):
         for d in rng.integers(1, 29, 60)
     ]
     code, content, said = here(
-        tmp_path, "-k", 4, "--delay", 30, "--quasi", "zip,school,day", "--other", "nested", "--kind", "zip=nominal",
-        "--order-of", "school=low,high", "--kind", "school=ordinal", "--kind", "day=date",
-        "--range", "day=2020-01-01..2020-01-31", text=as_ndjson(records),
+        tmp_path, "-k", 4, "--delay", 30, "--quasi-identifiers", "zip,school,day", "--other", "nested",
+        "--kind", "zip=nominal",
+        "--categories", "school=low,high", "--kind", "school=ordinal", "--kind", "day=date",
+        "--ranges", "day=2020-01-01..2020-01-31", text=as_ndjson(records),
     )  # fmt: skip
     out = from_lines(content)
 
@@ -443,7 +460,7 @@ def test_a_consumer_that_does_not_read_makes_the_pipe_wait_without_growing():
 
 
 def test_seconds_release_what_waits_while_nothing_comes():
-    options = ("-k", 2, "--max-age", 0.5, "--quasi", "x", "--range", "x=0:1")
+    options = ("-k", 2, "--max-age", 0.5, "--quasi-identifiers", "x", "--ranges", "x=0:1")
     with started(*options, stdout=subprocess.PIPE) as process:
         process.stdin.write(b'{"x":0.25}\n{"x":0.75}\n')
         process.stdin.flush()
@@ -522,7 +539,9 @@ def test_zstd_on_the_command_line_can_read_what_was_written(tmp_path):
 
 def test_a_range_that_is_not_finite_is_refused_in_one_paragraph(tmp_path):
     lines = as_ndjson(rows(40))
-    code, out, said = here(tmp_path, "-k", 3, "--delay", 9, "--quasi", "x", "--range", "x=-inf:0", text=lines)
+    code, out, said = here(
+        tmp_path, "-k", 3, "--delay", 9, "--quasi-identifiers", "x", "--ranges", "x=-inf:0", text=lines
+    )
 
     assert (code, out) == (2, b"")
     assert "column 'x' has an end that is not finite" in said

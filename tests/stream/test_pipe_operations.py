@@ -28,7 +28,7 @@ from shoal.stream.pipe.loop import Ending, Pipe
 from shoal.stream.pipe.sink import Sink
 from waits import wait_until
 
-OPTIONS = ("-k", "2", "--delay", "4", "--quasi", "x", "--other", "n")
+OPTIONS = ("-k", "2", "--delay", "4", "--quasi-identifiers", "x", "--other", "n")
 
 
 def lines(n):

@@ -21,8 +21,8 @@ from shoal.stream.redis_worker import FIELD, Names  # noqa: E402
 
 
 def command(socket, *more, k=5):
-    roles = ["--quasi", "x,y", "--confidential", "n", "-k", str(k), "--delay", "40"]
-    given = ["worker", "--redis", f"unix://{socket}", "--from", "in", "--to", "out", *roles, *more]
+    roles = ["--quasi-identifiers", "x,y", "--confidential", "n", "-k", str(k), "--delay", "40"]
+    given = ["worker", "--url", f"unix://{socket}", "--from", "in", "--to", "out", *roles, *more]
     return CliRunner().invoke(cli.main, given)
 
 

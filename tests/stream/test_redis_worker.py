@@ -386,8 +386,8 @@ def test_when_the_address_leads_to_a_new_master_the_worker_goes_on_there(connect
 
 
 def command(socket, *more):
-    roles = ["--quasi", "x,y", "--confidential", "n", "-k", "5", "--delay", "40"]
-    return ["worker", "--redis", f"unix://{socket}", "--from", "in", "--to", "out", *roles, *more]
+    roles = ["--quasi-identifiers", "x,y", "--confidential", "n", "-k", "5", "--delay", "40"]
+    return ["worker", "--url", f"unix://{socket}", "--from", "in", "--to", "out", *roles, *more]
 
 
 def test_the_command_does_the_same(connection, server):
@@ -427,7 +427,7 @@ def test_a_bad_entry_ends_the_command_with_a_code_of_its_own(connection, server)
 def test_a_password_on_the_command_line_is_refused():
     arguments = [
         "worker",
-        "--redis",
+        "--url",
         "redis://:s3cret@localhost",
         "--from",
         "a",
@@ -435,7 +435,7 @@ def test_a_password_on_the_command_line_is_refused():
         "b",
         "-k",
         "3",
-        "--quasi",
+        "--quasi-identifiers",
         "x",
     ]
     done = CliRunner().invoke(cli.main, [*arguments, "--delay", "9"])

@@ -325,7 +325,7 @@ MIXED = {
     "quasi_identifiers": ["age", "zip", "school", "seen", "at"],
     "confidential": ["diagnosis"],
     "identifiers": ["name"],
-    "columns": {"school": {"order": ["low", "mid", "high"]}},
+    "columns": {"school": {"categories": ["low", "mid", "high"]}},
 }
 
 
@@ -353,7 +353,7 @@ def test_a_cell_publishes_mean_mode_median_and_mean_date():
             "seen": [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), datetime.date(2020, 1, 6)],
         }
     )
-    stream = Stream(3, delay=2, columns={"school": {"order": ["low", "mid", "high"]}})
+    stream = Stream(3, delay=2, columns={"school": {"categories": ["low", "mid", "high"]}})
     released = stream.push(table).to_pylist()
 
     assert released == [{"age": 30.0, "zip": "b", "school": "mid", "seen": datetime.date(2020, 1, 3)}] * 3
@@ -384,7 +384,7 @@ def test_a_number_that_is_none_fails_the_push_with_nothing_taken_in_or_goes_to_t
 
 
 def test_a_level_that_is_not_in_the_list_is_refused_without_being_shown():
-    stream = Stream(2, delay=2, columns={"school": {"order": ["low", "high"]}})
+    stream = Stream(2, delay=2, columns={"school": {"categories": ["low", "high"]}})
     with pytest.raises(SchemaError, match="unknown-level") as error:
         stream.push(pa.table({"school": ["low", "secret"]}))
 

@@ -267,7 +267,7 @@ def audited(draft: Draft, lines: Lines, *, path: str, k: int | None, names: list
     confidential, models = list(options.get("confidential", ())), as_models(options.get("models", []))
     kinds = {name: draft.columns[name] for name in (*names, *confidential) if name in draft.columns}
     settings = {
-        name: {key: value for key, value in (("kind", kind.kind), ("order", kind.order)) if value is not None}
+        name: {key: value for key, value in (("kind", kind.kind), ("categories", kind.categories)) if value is not None}
         for name, kind in kinds.items()
     }
     verdict = audit(path, quasi_identifiers=names, k=k, confidential=confidential, models=models, columns=settings)

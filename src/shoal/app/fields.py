@@ -24,7 +24,7 @@ from shoal.typing import holds
 if TYPE_CHECKING:
     from shoal.app.pages.common import Form
 
-VALUES = frozenset({"missing_codes", "null_values", "order", "top", "bottom"})
+VALUES = frozenset({"missing_codes", "null_values", "categories", "top", "bottom"})
 """Settings that hold values of the table: where values are hidden, they are counted."""
 
 Control = Literal["switch", "choice", "lines", "pairs", "number", "whole", "text", "exact", "column", "columns"]
@@ -84,7 +84,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
     },
     ColumnSettings: {
         "kind": Words("Taken for", values={"": "as the file says"} | {kind: kind_in_words(kind) for kind in Kind}),
-        "order": Words("Order of its categories", "One a line, the lowest first; for ordered categories."),
+        "categories": Words("Order of its categories", "One a line, the lowest first; for ordered categories."),
         "missing_codes": Words("Codes for a missing value", "One a line, such as -9 or 999."),
         "weight": Words("Weight in distances"),
         "aggregate": Words(

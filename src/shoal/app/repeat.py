@@ -83,7 +83,7 @@ def command_of(job: Job) -> str:
     --------
     >>> roles = {"quasi_identifiers": ["age", "zip code"], "identifiers": ["name"]}
     >>> command_of(Job.of(k=5, roles=roles, seed=1, input={"path": "a.csv"}, output={"path": "b.csv"}))
-    "shoal anonymize a.csv -k 5 --drop name --quasi 'age,zip code' --seed 1 -o b.csv --force"
+    "shoal anonymize a.csv -k 5 --identifiers name --quasi-identifiers 'age,zip code' --seed 1 -o b.csv --force"
     """
     assert job.input is not None
     assert job.output is not None

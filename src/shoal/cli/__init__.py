@@ -92,7 +92,7 @@ class Commands(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
     epilog="\b\nExamples:\n"
     "  shoal inspect people.csv\n"
-    "  shoal anonymize people.csv -k 10 --quasi age,zip --confidential diagnosis --drop name -o release.parquet\n"
+    "  shoal anonymize people.csv -k 10 --quasi-identifiers age,zip --identifiers name -o release.parquet\n"
     "  shoal anonymize --help",
 )
 @click.version_option(package_name=DISTRIBUTION, message="shoal %(version)s")

@@ -11,20 +11,20 @@ from shoal.sources import databases_in_words, formats_in_words
 
 _EXAMPLES = """\b
 Examples:
-  shoal anonymize people.csv -k 10 --quasi age,zip,income --confidential diagnosis --drop name,ssn \\
+  shoal anonymize people.csv -k 10 --quasi-identifiers age,zip,income --confidential diagnosis --identifiers name,ssn \\
       -o release.parquet --report report.html
-  shoal anonymize people.csv -k 5 --quasi age,zip,sex --other wave --by region --kind zip=nominal --round age=0 \\
-      --missing own-value -o release.csv --dry-run
-  shoal anonymize visits.parquet -k 10 --quasi age,height --subject patient --confidential diagnosis \\
+  shoal anonymize people.csv -k 5 --quasi-identifiers age,zip,sex --other wave --by region --kind zip=nominal \\
+      --round age=0 --missing own-value -o release.csv --dry-run
+  shoal anonymize visits.parquet -k 10 --quasi-identifiers age,height --subject patient --confidential diagnosis \\
       -o release.parquet --save-job job.toml
-  shoal anonymize people.csv -k 10 --quasi age,zip --confidential salary,diagnosis --drop name \\
+  shoal anonymize people.csv -k 10 --quasi-identifiers age,zip --confidential salary,diagnosis --identifiers name \\
       --t-closeness salary=0.1 --l-diversity diagnosis=3,kind=entropy -o release.parquet
-  shoal anonymize people.csv -k 10 --quasi age,job,zip --confidential diagnosis --drop name --truthful \\
-      --hierarchy job=isco.csv --hierarchy zip=prefix:1,3 -o release.csv
-  shoal anonymize people.csv -k 10 --quasi age,job,zip --confidential diagnosis --drop name \\
+  shoal anonymize people.csv -k 10 --quasi-identifiers age,job,zip --confidential diagnosis --identifiers name \\
+      --truthful --hierarchy job=isco.csv --hierarchy zip=prefix:1,3 -o release.csv
+  shoal anonymize people.csv -k 10 --quasi-identifiers age,job,zip --confidential diagnosis --identifiers name \\
       --aggregate age=interval --step age=5 --aggregate job=set -o release.csv
-  shoal anonymize postgresql://db.example.org/census --table people -k 10 --quasi age,zip --drop name \\
-      -o postgresql://db.example.org/census --to-table release
+  shoal anonymize postgresql://db.example.org/census --table people -k 10 --quasi-identifiers age,zip \\
+      --identifiers name -o postgresql://db.example.org/census --to-table release
 """
 
 
@@ -51,9 +51,10 @@ Examples:
 def command(file: str, output: str | None, **given: Any) -> None:
     """Make FILE k-anonymous.
 
-    Every column needs a role: --quasi for what somebody could know about a person (grouped and replaced), --drop for
-    what names a person, --confidential and --other for what is published unchanged. `shoal inspect FILE` proposes them.
-    Separate names by commas, or repeat the option; a name with a comma goes in double quotes: --quasi '"a,b",c'.
+    Every column needs a role: --quasi-identifiers for what somebody could know about a person (grouped and replaced),
+    --identifiers for what names a person (dropped), --confidential and --other for what is published unchanged. `shoal
+    inspect FILE` proposes them. Separate names by commas, or repeat the option; a name with a comma goes in double
+    quotes: --other '"a,b",c'.
 
     Models guarantee more about a confidential column than k does; a model that cannot be met is refused: --t-closeness
     salary=0.1. Further settings of a model follow after a comma: --l-diversity diagnosis=2,kind=recursive,c=3.

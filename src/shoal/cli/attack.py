@@ -14,8 +14,8 @@ from shoal.space.axes import Scaling
 @click.command(
     "attack",
     epilog="\b\nExamples:\n"
-    "  shoal attack release.csv --original people.csv --quasi age,zip,income --confidential diagnosis\n"
-    "  shoal attack may.csv --original people.csv --second june.csv --quasi age,zip --confidential diagnosis --json",
+    "  shoal attack release.csv --original people.csv --quasi-identifiers age,zip,income --confidential diagnosis\n"
+    "  shoal attack may.csv --original people.csv --second june.csv --quasi-identifiers age,zip --confidential illness",
 )
 @click.argument("file", metavar="RELEASE")
 @click.option("--original", metavar="FILE", required=True, help="The table that the release was made from.")
@@ -27,7 +27,7 @@ from shoal.space.axes import Scaling
 )
 @click.option("--same-order", is_flag=True, help="The records of the release are in the order of the original.")
 @options.roles("quasi_identifiers", "confidential")
-@options.columns("kind", "order", "weight")
+@options.columns("kind", "categories", "weight")
 @click.option(
     "--scaling", type=click.Choice(get_args(Scaling)), default="zscore", show_default=True, help="Of columns."
 )

@@ -21,11 +21,11 @@ from shoal.sources import output_format_of, shown, write_into
 @click.command(
     "audit",
     epilog="\b\nExamples:\n"
-    "  shoal audit release.csv --quasi age,zip,income -k 10\n"
-    "  shoal audit release.csv --quasi age,zip,income --confidential diagnosis --json\n"
-    "  shoal audit release.csv --quasi age,zip -k 10 --confidential salary --t-closeness salary=0.1\n"
-    "  shoal audit people.csv --quasi age,zip -k 10 --list --risks risks.csv\n"
-    "  shoal audit release.csv --quasi age,zip -k 10 --original people.csv",
+    "  shoal audit release.csv --quasi-identifiers age,zip,income -k 10\n"
+    "  shoal audit release.csv --quasi-identifiers age,zip,income --confidential diagnosis --json\n"
+    "  shoal audit release.csv --quasi-identifiers age,zip -k 10 --confidential salary --t-closeness salary=0.1\n"
+    "  shoal audit people.csv --quasi-identifiers age,zip -k 10 --list --risks risks.csv\n"
+    "  shoal audit release.csv --quasi-identifiers age,zip -k 10 --original people.csv",
 )
 @click.argument("file", metavar="FILE")
 @click.option(
@@ -33,7 +33,7 @@ from shoal.sources import output_format_of, shown, write_into
 )
 @options.roles("quasi_identifiers", "confidential", "subject")
 @options.models
-@options.columns("kind", "order", "missing_codes", "hierarchy", "outside", "fold")
+@options.columns("kind", "categories", "missing_codes", "hierarchy", "outside", "fold")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--list", "as_list", is_flag=True, help="List the records below k: their number, from 0, and class size.")
 @click.option("--risks", metavar="FILE", help="Write class size and risk of every record to a file: for internal use.")

@@ -19,8 +19,8 @@ from shoal.sources.clean import printable
 
 _EXAMPLES = """\b
 Examples:
-  shoal collect begin evening early.csv -k 10 --quasi age,district --confidential vote --drop name
-  shoal collect begin evening early.csv -k 10 --quasi age --confidential salary --t-closeness salary=0.1
+  shoal collect begin evening early.csv -k 10 --quasi-identifiers age,district --confidential vote --identifiers name
+  shoal collect begin evening early.csv -k 10 --quasi-identifiers age --confidential salary --t-closeness salary=0.1
   shoal collect begin evening early.csv --job job.toml
   shoal collect add evening late.csv
   shoal collect status evening

@@ -22,9 +22,9 @@ _TRIED = ("objective", "scaling", "missing", "truthful", "intervals", "seed", "a
 @click.command(
     "compare",
     epilog="\b\nExamples:\n"
-    "  shoal compare people.csv -k 3,5,10,25 --quasi age,zip,income --confidential diagnosis --drop name\n"
-    "  shoal compare people.csv -k 5,10 --methods auto,mdav --quasi age,zip --other wave --drop name -o map.html\n"
-    "  shoal compare people.csv --quasi age,zip --other wave --drop name --json > choices.json",
+    "  shoal compare people.csv -k 3,5,10 --quasi-identifiers age,zip --confidential diagnosis --identifiers name\n"
+    "  shoal compare people.csv -k 5,10 --methods auto,mdav --quasi-identifiers age,zip --other wave -o map.html\n"
+    "  shoal compare people.csv --quasi-identifiers age,zip --other wave --identifiers name --json > choices.json",
 )
 @click.argument("file", metavar="FILE")
 @click.option("-k", "k", default="3,5,10,25", show_default=True, callback=whole_numbers, help="Cell sizes to try.")

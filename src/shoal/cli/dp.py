@@ -37,7 +37,7 @@ Examples:
 )
 @click.option("--drop", multiple=True, callback=typed.names, metavar="A,B,..", help="Columns that are not published.")
 @click.option(
-    "--share",
+    "--shares",
     multiple=True,
     metavar="COLUMN=NUMBER",
     help="Share of epsilon, relative to 1 for other columns; marginals only.",
@@ -61,9 +61,9 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
         "drop": given["drop"],
         "reading": options.reading_of(given),
     }
-    shares = {name: value[0] for name, value in _per_column(given["share"], "--share").items()}
+    shares = {name: value[0] for name, value in _per_column(given["share"], "--shares").items()}
     if joint and shares:
-        raise ParameterError("--share is for marginals; a joint release divides epsilon itself.")
+        raise ParameterError("--shares is for marginals; a joint release divides epsilon itself.")
     report_what_is_written()
     with showing("reading and adding noise", ""):
         release = (

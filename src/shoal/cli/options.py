@@ -15,7 +15,7 @@ from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
 from shoal.settings import Settings, choices, holds_settings
 from shoal.sources import FieldReading, Reading
-from shoal.spelling import number, option_name, option_names
+from shoal.spelling import number, option_name
 from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -189,9 +189,8 @@ def _from_model(
         for name in reversed(list(wanted)):
             field = model.model_fields[name]
             key = field.alias or name
-            flags = option_names(key) if model is not Output else (f"--{key.replace('_', '-')}",)
             how = _of_columns(field) if of_columns else _plain(key, field)
-            function = click.option(*flags, f"{prefix}__{key}", **how)(function)
+            function = click.option(option_name(key), f"{prefix}__{key}", **how)(function)
         return function
 
     return add

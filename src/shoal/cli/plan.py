@@ -35,7 +35,7 @@ Examples:
   shoal plan --collection 10h --takes 2h --variant split-end
   shoal plan --collection 10h --takes 2h --ends 20:00 --deadline 20:30
   shoal plan --arrived 0h=0,8h=30%,10h=100% --takes 2h --json
-  shoal plan --collection 10h --records 1000000 --measure early.csv -k 10 --quasi age,income --other vote --deadline 30s
+  shoal plan --collection 10h --records 1000000 --measure early.csv -k 10 --quasi-identifiers age,income --other vote
   shoal plan --collection 10h --records 1000000 --measure early.csv --job job.toml
 """
 

@@ -31,9 +31,9 @@ log = getLogger("shoal.stream")
 
 EXAMPLES = """\b
 Examples:
-  producer | shoal stream -k 10 --quasi age,income --delay 100 | consumer
-  shoal stream -k 10 --quasi age,zip --kind zip=nominal --subject id --delay 1000 -i in.ndjson.gz -o out.ndjson
-  shoal stream -k 5 --quasi lat,lon --delay 500 --max-age 30 --side side.ndjson --checkpoint state/ --csv
+  producer | shoal stream -k 10 --quasi-identifiers age,income --delay 100 | consumer
+  shoal stream -k 10 --quasi-identifiers age,zip --kind zip=nominal --delay 1000 -i in.ndjson.gz -o out.ndjson
+  shoal stream -k 5 --quasi-identifiers lat,lon --delay 500 --max-age 30 --side side.ndjson --checkpoint state/ --csv
 """
 
 
@@ -47,7 +47,7 @@ def rules(function: F) -> F:
             ),
             options.settings(StreamSettings),
             click.option(
-                "--range",
+                "--ranges",
                 "ranges",
                 multiple=True,
                 metavar="COLUMN=LOW:HIGH",
@@ -55,7 +55,7 @@ def rules(function: F) -> F:
             ),
             options.models,
             options.roles("identifiers", "quasi_identifiers", "confidential", "other", "subject"),
-            options.columns("kind", "order", "weight"),
+            options.columns("kind", "categories", "weight"),
             options.settings(Job, "missing", "seed"),
             click.option(
                 "--metrics",
@@ -172,12 +172,12 @@ def job_of(given: dict[str, Any], beside: tuple[str, ...], **further: Any) -> Jo
 
 
 def _range(text: str, dates: list[str]) -> tuple[str, tuple[Any, Any]]:
-    name, value = typed.column_and_value(text, "--range")
+    name, value = typed.column_and_value(text, "--ranges")
     low, _, high = value.partition("..") if ".." in value else value.partition(":")
     try:
         return name, (low, high) if name in dates else (float(low), float(high))
     except ValueError:
-        raise ParameterError(f"The range of column {name!r} is two numbers, as in --range {name}=0:120.") from None
+        raise ParameterError(f"The range of column {name!r} is two numbers, as in --ranges {name}=0:120.") from None
 
 
 def _tell(summary: Summary, seconds: float, live: bool) -> None:

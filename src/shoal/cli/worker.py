@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  shoal worker --redis redis://localhost:6379 --from visits --to visits-safe -k 10 --delay 100 --quasi age,income
-  shoal worker --from visits --to visits-safe --side visits-aside -k 10 --delay 1000 --quasi age --subject id
+  shoal worker --url redis://localhost:6379 --from visits --to safe -k 10 --delay 100 --quasi-identifiers age,income
+  shoal worker --from visits --to safe --side aside -k 10 --delay 1000 --quasi-identifiers age --subject id
 """
 URL, USER, PASSWORD = "SHOAL_REDIS_URL", "SHOAL_REDIS_USERNAME", "SHOAL_REDIS_PASSWORD"
 _ANSWER = 5.0  # seconds without an answer from Redis that count as an outage
@@ -28,7 +28,7 @@ _ANSWER = 5.0  # seconds without an answer from Redis that count as an outage
 
 @click.command("worker", epilog=EXAMPLES)
 @click.option(
-    "--redis",
+    "--url",
     "url",
     envvar=URL,
     help=f"Address of Redis, by default redis://localhost:6379; or {URL}. A password comes from {PASSWORD}.",

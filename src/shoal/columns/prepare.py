@@ -238,9 +238,9 @@ def is_present(values: pa.ChunkedArray) -> NDArray[np.bool_]:
 def categories_in_order(values: pa.ChunkedArray, column: Column) -> pa.Array:
     """Return the categories of an ordinal column, lowest first: as given, as the type has them, or by size."""
     plain = decoded(values).type
-    if column.settings.order is not None:
+    if column.settings.categories is not None:
         try:
-            order = _as_values(column.settings.order, plain)
+            order = _as_values(column.settings.categories, plain)
         except CAST_ERRORS:
             raise SchemaError(
                 f"The order of column {column.name!r} names categories that cannot be values of it: the column holds "

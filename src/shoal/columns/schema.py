@@ -65,7 +65,7 @@ class ColumnSettings(Settings):
     """
 
     kind: Kind | None = Field(None, description="numeric, ordinal, nominal or date; by default what the type says")
-    order: tuple[Entry, ...] | None = Field(None, description="categories of an ordinal column, lowest first")
+    categories: tuple[Entry, ...] | None = Field(None, description="categories of an ordinal column, lowest first")
     missing_codes: tuple[Entry, ...] = Field((), description="values that mean missing")
     weight: Number = Field(1.0, gt=0, le=1e6, description="weight of the column in distances")
     aggregate: AggregateName | None = Field(None, description=described())
@@ -281,8 +281,8 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
         raise SchemaError(
             f"{len(without)} of {len(names)} columns have no role: {listed(without)}. Say for each what it is: "
             "identifiers (dropped), quasi_identifiers (grouped and replaced), confidential (published as it is) or "
-            "other (published as it is); on the command line --drop, --quasi, --confidential, --other. "
-            "`shoal inspect FILE` proposes roles."
+            "other (published as it is); on the command line --identifiers, --quasi-identifiers, --confidential, "
+            "--other. `shoal inspect FILE` proposes roles."
         )
     for name in roles.helpers():
         role_of.setdefault(name, Role.IDENTIFIER)
@@ -299,7 +299,7 @@ def _check_known(names: list[str], given: Iterable[str], what: str) -> None:
 
 def _column(name: str, role: Role, type_: pa.DataType, settings: ColumnSettings, truthful: bool) -> Column:
     natural = natural_kind(type_)
-    kind = settings.kind or (Kind.ORDINAL if settings.order is not None else natural)
+    kind = settings.kind or (Kind.ORDINAL if settings.categories is not None else natural)
     if kind is None:
         if role in (Role.QUASI, Role.BY):
             raise SchemaError(
@@ -363,10 +363,10 @@ def _check_kind(column: Column, natural: Kind | None) -> None:
             f"Column {column.name!r} is declared {column.kind}, but it holds {_plain(column.type)}. Convert it first, "
             "or leave the kind out."
         )
-    if column.kind is Kind.ORDINAL and column.settings.order is None and natural is Kind.NOMINAL:
+    if column.kind is Kind.ORDINAL and column.settings.categories is None and natural is Kind.NOMINAL:
         raise SchemaError(
             f"Column {column.name!r} is declared ordinal, but the order of its categories is not known. Give "
-            "them, lowest first: order=[...]."
+            "them, lowest first: categories=[...]."
         )
 
 
@@ -379,7 +379,7 @@ def _check_settings(column: Column) -> None:
     given = column.settings.model_fields_set
     numbers = {"round", "top", "bottom", "keep_zeros"}
     if column.role is not Role.QUASI:
-        unused = sorted(given - {"kind", "order"})
+        unused = sorted(given - {"kind", "categories"})
         if unused:
             raise SchemaError(
                 f"{listed(unused)} is set for column {column.name!r}, whose role is {column.role}. Only "
@@ -390,8 +390,10 @@ def _check_settings(column: Column) -> None:
             f"{listed(sorted(given & numbers))} is set for column {column.name!r}, which is {column.kind}. It works "
             "on numeric columns."
         )
-    if "order" in given and column.kind is not Kind.ORDINAL:
-        raise SchemaError(f"An order is given for column {column.name!r}, which is {column.kind}, not ordinal.")
+    if "categories" in given and column.kind is not Kind.ORDINAL:
+        raise SchemaError(
+            f"Ordered categories are given for column {column.name!r}, which is {column.kind}, not ordinal."
+        )
     if "fold" in given and not is_text(value_type(column.type)):
         raise SchemaError(f"fold is set for column {column.name!r}, which holds {column.type}. It works on text.")
     aggregate = AGGREGATES[column.aggregate]

@@ -63,7 +63,7 @@ def _settings(
     """Return the settings from the file that the user has not set."""
     found: dict[str, Any] = {}
     values = load([name])[name]
-    if given.kind is None and given.order is None and natural_kind(type_) is Kind.NUMERIC:
+    if given.kind is None and given.categories is None and natural_kind(type_) is Kind.NUMERIC:
         kind = described_kind(ColumnView(name, values, description=about))
         found |= {"kind": kind} if kind else {}
     if is_quasi and about.missing and not given.missing_codes:

@@ -363,7 +363,7 @@ def column_options(column: str, settings: dict[str, Any]) -> list[str]:
     Examples
     --------
     >>> column_options("hours", {"missing_codes": [-9], "fold": True})
-    ['--missing-code', 'hours=-9', '--fold', 'hours']
+    ['--missing-codes', 'hours=-9', '--fold', 'hours']
     """
     words: list[str] = []
     for name, value in settings.items():

@@ -268,11 +268,11 @@ class Question(NamedTuple):
         """Check the arguments of `shoal.audit` that say what to count."""
         settings = as_settings(columns)
         for name, given in settings.items():
-            unused = sorted(given.model_fields_set - {"kind", "order"})
+            unused = sorted(given.model_fields_set - {"kind", "categories"})
             if unused:
                 raise ParameterError(
-                    f"{', '.join(unused)} is set for column {name!r}, but an audit uses only kind and order. Leave it "
-                    "out."
+                    f"{', '.join(unused)} is set for column {name!r}, but an audit uses only kind and categories. "
+                    "Leave it out."
                 )
         quasi = as_names(quasi_identifiers)
         if not quasi:

@@ -151,4 +151,4 @@ def _with_order(release: ReleaseLike, column: Column) -> Column:
     if column.kind is not Kind.ORDINAL or column.role is not Role.CONFIDENTIAL:
         return column
     order = categories_of(release.columns[column.name], column).drop_null()
-    return replace(column, settings=column.settings.model_copy(update={"order": tuple(order.to_pylist())}))
+    return replace(column, settings=column.settings.model_copy(update={"categories": tuple(order.to_pylist())}))

@@ -40,7 +40,7 @@ def is_placed(column: Column) -> bool:
 
 def levels_of(column: Column) -> list[str]:
     """Return the levels of an ordinal column, lowest first."""
-    return [str(level) for level in column.settings.order or ()]
+    return [str(level) for level in column.settings.categories or ()]
 
 
 def read(column: Column, values: pa.Array) -> Encoded:
@@ -97,7 +97,7 @@ def _as_floats(column: pa.Array) -> Vector:
 
 
 def _largest_rank(column: Column) -> int:
-    return max(len(column.settings.order or ()) - 1, 1)
+    return max(len(column.settings.categories or ()) - 1, 1)
 
 
 def _means(values: Vector, sizes: Labels) -> pa.Array:

@@ -35,7 +35,7 @@ def stream_of(job: Job, tracked: str) -> Stream:
     if unused:
         raise ParameterError(f"{', '.join(unused)} is set in the job, but a stream has no use for it. Leave it out.")
     if not job.roles.quasi_identifiers:
-        raise ParameterError("Say which columns are quasi-identifiers: --quasi age,zip.")
+        raise ParameterError("Say which columns are quasi-identifiers: --quasi-identifiers age,zip.")
     return Stream(
         job.k,
         quasi_identifiers=job.roles.quasi_identifiers,

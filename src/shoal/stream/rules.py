@@ -83,7 +83,7 @@ class Rules(StreamRules):
     @cached_property
     def ordinal(self) -> tuple[str, ...]:
         """The columns with levels."""
-        return tuple(name for name, setting in self.columns.items() if setting.order)
+        return tuple(name for name, setting in self.columns.items() if setting.categories)
 
     def of_kind(self, kind: Kind) -> tuple[str, ...]:
         """Return the columns declared to be of a kind."""
@@ -127,14 +127,14 @@ def as_rules(k: int, **options: Any) -> Rules:
 RENAMED = {
     "weights": 'columns={"age": {"weight": 2}} sets the weight of a column in distances',
     "nominal": 'columns={"zip": {"kind": "nominal"}} sets the kind of a column',
-    "ordinal": 'columns={"school": {"order": ["low", "high"]}} sets the levels of a column',
+    "ordinal": 'columns={"school": {"categories": ["low", "high"]}} sets the levels of a column',
     "diverse": 'models=[LDiversity("diagnosis", l=3)] asks for different confidential values',
 }
 """Former arguments of a stream, and those of `shoal.anonymize` that replace them."""
 
 
 def _check_setting(name: str, setting: ColumnSettings) -> None:
-    unused = sorted(setting.model_fields_set - {"kind", "order", "weight"})
+    unused = sorted(setting.model_fields_set - {"kind", "categories", "weight"})
     if setting.is_true or setting.hierarchy is not None:
         raise ParameterError(
             f"Column {name!r} is to be published as {setting.aggregate or 'medoid'}, but a stream makes no truthful "
@@ -142,17 +142,19 @@ def _check_setting(name: str, setting: ColumnSettings) -> None:
         )
     if unused:
         raise ParameterError(
-            f"{', '.join(unused)} is set for column {name!r}, but a stream takes only kind, order and weight."
+            f"{', '.join(unused)} is set for column {name!r}, but a stream takes only kind, categories and weight."
         )
-    if setting.order is not None and (len(set(setting.order)) != len(setting.order) or not setting.order):
+    if setting.categories is not None and (
+        len(set(setting.categories)) != len(setting.categories) or not setting.categories
+    ):
         raise ParameterError(f"The levels of column {name!r} must each be named once, lowest first.")
-    if setting.kind is Kind.ORDINAL and setting.order is None:
+    if setting.kind is Kind.ORDINAL and setting.categories is None:
         raise ParameterError(
-            f'Column {name!r} is ordinal; say its levels, lowest first: columns={{{name!r}: {{"order": [...]}}}}, on '
-            f"the command line --order-of {name}=low,high."
+            f'Column {name!r} is ordinal; say its levels, lowest first: columns={{{name!r}: {{"categories": [...]}}}}, '
+            f"on the command line --categories {name}=low,high."
         )
-    if setting.order is not None and setting.kind not in (None, Kind.ORDINAL):
-        raise ParameterError(f"An order is given for column {name!r}, which is {setting.kind}, not ordinal.")
+    if setting.categories is not None and setting.kind not in (None, Kind.ORDINAL):
+        raise ParameterError(f"Ordered categories are given for column {name!r}, which is {setting.kind}, not ordinal.")
 
 
 def _check_model(model: Model) -> None:

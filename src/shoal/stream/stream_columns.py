@@ -46,10 +46,10 @@ class Layout:
         settings = {name: given for name, given in self.rules.columns.items() if name in names}
         columns = Schema.of(types, Roles(quasi_identifiers=names), settings).quasi
         for column in columns:
-            if column.kind is Kind.ORDINAL and column.settings.order is None:
+            if column.kind is Kind.ORDINAL and column.settings.categories is None:
                 raise SchemaError(
                     f"Column {column.name!r} has ordered categories; say its levels, lowest first: "
-                    f'columns={{{column.name!r}: {{"order": [...]}}}}.'
+                    f'columns={{{column.name!r}: {{"categories": [...]}}}}.'
                 )
         return columns
 

@@ -99,7 +99,7 @@ def test_weighted_totals_are_kept():
 )
 def test_what_blocks_cannot_do_is_refused_by_name(given, words):
     table = people(100).select(["age", "income"]) if "rho" in given else people(100)
-    columns = {} if "rho" in given else {"grade": {"order": ("low", "mid", "high")}}
+    columns = {} if "rho" in given else {"grade": {"categories": ("low", "mid", "high")}}
     with pytest.raises(ParameterError, match=words):
         toy_release(job(columns=columns, **given), [table])
 

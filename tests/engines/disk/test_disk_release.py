@@ -106,7 +106,7 @@ def test_a_release_can_be_read_in_batches_and_leaves_no_scratch(folder, kind):
 
 def _arguments(**given):
     roles = {name: list(columns) for name, columns in ROLES.items()}
-    columns = {"grade": {"order": ["low", "mid", "high"]}}
+    columns = {"grade": {"categories": ["low", "mid", "high"]}}
     return {"k": 3, "seed": 7, "missing": "own-value", "columns": columns, "engine": "disk", **roles, **given}
 
 

@@ -90,7 +90,7 @@ def release():
         confidential=["disease", "dose"],
         other=["note"],
         missing="own-value",
-        columns={"level": {"order": ["low", "middle", "high"]}, "age": {"round": 0}},
+        columns={"level": {"categories": ["low", "middle", "high"]}, "age": {"round": 0}},
     )
 
 

@@ -54,7 +54,7 @@ def test_many_categories_make_few_bars():
 
 def test_ordered_categories_stand_in_their_order():
     values = ["low"] * 5 + ["high"] * 20 + ["middle"] * 10
-    found = told(values, values, 5, Kind.ORDINAL, order=("low", "middle", "high"))
+    found = told(values, values, 5, Kind.ORDINAL, categories=("low", "middle", "high"))
 
     assert [bar["category"] for bar in found["bars"]] == ["low", "middle", "high"]
 

@@ -118,7 +118,18 @@ def test_ctrl_c_during_the_commit_comes_too_late(store, tmp_path, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(NewTable, "commit", interrupted)
-    words = ["--table", "people", "-k", "4", "--quasi", "Age,zip,pay", "--drop", "id", "--to-table", "told"]
+    words = [
+        "--table",
+        "people",
+        "-k",
+        "4",
+        "--quasi-identifiers",
+        "Age,zip,pay",
+        "--identifiers",
+        "id",
+        "--to-table",
+        "told",
+    ]
     told = CliRunner().invoke(cli.main, ["anonymize", store.address, "-o", store.address, *words])
     with pytest.raises(KeyboardInterrupt):
         release.write(store.address, to_table="release", manifest=tmp_path / "release.internal.json")

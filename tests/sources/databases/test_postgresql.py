@@ -174,7 +174,18 @@ def test_a_missing_right_is_one_paragraph_and_nothing_is_written(postgres, monke
     with pytest.raises(DatabaseError, match="SELECT on what is read"):
         read(guest(postgres), table="people")
     postgres.run("REVOKE CREATE ON SCHEMA public FROM PUBLIC", f"GRANT SELECT ON people TO {server.GUEST}")
-    words = ["anonymize", guest(postgres), "--table", "people", "-k", "4", "--quasi", "Age,zip,pay", "--drop", "id"]
+    words = [
+        "anonymize",
+        guest(postgres),
+        "--table",
+        "people",
+        "-k",
+        "4",
+        "--quasi-identifiers",
+        "Age,zip,pay",
+        "--identifiers",
+        "id",
+    ]
     done = CliRunner().invoke(main, [*words, "-o", guest(postgres), "--to-table", "release"])
 
     assert done.exit_code == 2
@@ -193,7 +204,18 @@ def test_a_lost_connection_is_one_paragraph_and_nothing_is_written(postgres, mon
         insert(self, name, arrow)
 
     monkeypatch.setattr(PostgreSQL, "insert", lost)
-    words = ["anonymize", postgres.address, "--table", "people", "-k", "4", "--quasi", "Age,zip,pay", "--drop", "id"]
+    words = [
+        "anonymize",
+        postgres.address,
+        "--table",
+        "people",
+        "-k",
+        "4",
+        "--quasi-identifiers",
+        "Age,zip,pay",
+        "--identifiers",
+        "id",
+    ]
     done = CliRunner().invoke(main, [*words, "-o", postgres.address, "--to-table", "release"])
 
     assert done.exit_code == 2
@@ -250,7 +272,18 @@ class PostgreSQLLock:
 
 
 def test_a_job_names_tables_and_repeats_its_release(postgres, tmp_path):
-    words = ["anonymize", postgres.address, "--table", "people", "-k", "4", "--quasi", "Age,zip,pay", "--drop", "id"]
+    words = [
+        "anonymize",
+        postgres.address,
+        "--table",
+        "people",
+        "-k",
+        "4",
+        "--quasi-identifiers",
+        "Age,zip,pay",
+        "--identifiers",
+        "id",
+    ]
     first = CliRunner().invoke(
         main, [*words, "-o", postgres.address, "--to-table", "release", "--save-job", "job.toml", "--seed", "1"]
     )
@@ -272,7 +305,18 @@ def test_a_job_names_tables_and_repeats_its_release(postgres, tmp_path):
 def test_the_options_are_asked_for_in_the_words_of_the_command_line(postgres):
     for words in (
         ["inspect", postgres.address],
-        ["anonymize", postgres.address, "--table", "people", "-k", "4", "--quasi", "Age", "-o", postgres.address],
+        [
+            "anonymize",
+            postgres.address,
+            "--table",
+            "people",
+            "-k",
+            "4",
+            "--quasi-identifiers",
+            "Age",
+            "-o",
+            postgres.address,
+        ],
     ):
         done = CliRunner().invoke(main, words)
 

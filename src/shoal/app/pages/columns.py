@@ -47,15 +47,15 @@ HELPS = {
 
 LAYOUT: Layout = {
     "": (
-        *("kind", "order", "missing_codes", "weight", "aggregate", "round", "top", "bottom"),
+        *("kind", "categories", "missing_codes", "weight", "aggregate", "round", "top", "bottom"),
         *("keep_zeros", "fold"),
     ),
     "Ranges, groups and periods": ("hierarchy", "level", "outside", "distance", "step", "precision"),
     "Equal values together or apart": ("steer",),
 }
-_OF_ANY_ROLE = ("kind", "order", "steer")
+_OF_ANY_ROLE = ("kind", "categories", "steer")
 _OF_KINDS: Mapping[str, tuple[Kind | None, ...]] = {
-    "order": (Kind.ORDINAL, Kind.NOMINAL, None),
+    "categories": (Kind.ORDINAL, Kind.NOMINAL, None),
     "fold": (Kind.ORDINAL, Kind.NOMINAL),
     **dict.fromkeys(("round", "top", "bottom", "keep_zeros"), (Kind.NUMERIC,)),
 }
@@ -361,7 +361,7 @@ def _with_roles(draft: Draft, roles: Mapping[str, Role | None]) -> Draft:
     given = {
         name: draft.columns[name] for name, role in changed.items() if name in draft.columns and role is not Role.QUASI
     }
-    unused = {name: settings.model_fields_set - {"kind", "order"} for name, settings in given.items()}
+    unused = {name: settings.model_fields_set - {"kind", "categories"} for name, settings in given.items()}
     draft = with_roles(draft, changed)
     return with_columns(draft, {name: dict.fromkeys(settings) for name, settings in unused.items() if settings})
 

@@ -129,7 +129,7 @@ class Statistics:
                 if not order.equals(part.listed[name]):
                     raise SchemaError(
                         f"The ordered categories of column {name!r} are not listed in the same way in all parts of the "
-                        "input. Give their order explicitly, lowest first: order=[...]."
+                        "input. Give their order explicitly, lowest first: categories=[...]."
                     )
         return Statistics(
             n_records=sum(part.n_records for part in parts),
@@ -152,12 +152,12 @@ class Statistics:
         return replace(schema, columns=tuple(map(self._with_order, schema.columns)))
 
     def _with_order(self, column: Column) -> Column:
-        if column.kind is not Kind.ORDINAL or column.settings.order is not None or column.name not in self.counts:
+        if column.kind is not Kind.ORDINAL or column.settings.categories is not None or column.name not in self.counts:
             return column
         values = self.counts[column.name][column.name]
         order = self.listed.get(column.name, sorted_categories(values).drop_null())
         entries = tuple(e if isinstance(e, str | int | float) else str(e) for e in order.to_pylist())
-        return replace(column, settings=column.settings.model_copy(update={"order": entries}))
+        return replace(column, settings=column.settings.model_copy(update={"categories": entries}))
 
     def space(self, schema: Schema, scaling: Scaling) -> Space:
         """Return the space of all records; `schema` is settled."""
@@ -222,7 +222,7 @@ class Counts:
 
 
 def _lists_an_order(column: Column) -> bool:
-    return column.kind is Kind.ORDINAL and column.settings.order is None and pa.types.is_dictionary(column.type)
+    return column.kind is Kind.ORDINAL and column.settings.categories is None and pa.types.is_dictionary(column.type)
 
 
 def _is_summed(column: Column) -> bool:
