@@ -16,8 +16,8 @@ from shoal.errors import ShoalWarning
 from shoal.incremental import VARIANTS
 from shoal.incremental.collection import Collection, begin
 from shoal.interrupts import report_what_is_written
-from shoal.job import Order
-from shoal.output.places import Files, check_free_files
+from shoal.job import Order, Writing
+from shoal.output.destination import Destination
 from shoal.sources import shown
 from shoal.sources.clean import printable
 
@@ -118,19 +118,16 @@ def _status(folder: str) -> None:
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
     """Join the late records and write the one release."""
-    files = Files.of(
-        output, given["report"], given["json_file"], to_table=given["to_table"], manifest=given["manifest"]
-    )
+    settings = {name: given[name] for name in ("report", "order", "to_table", "manifest")}
+    destination = Destination.of(Writing.of(path=output, json=given["json_file"], **settings), force=force)
     collection = Collection.open(folder)
     own = [path for path in Path(folder).iterdir() if path.is_file()]
-    check_free_files(files, force, [*collection.job.files, *own])
+    destination.check_free([*collection.job.files, *own])
     with _telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
-        writing = {name: given[name] for name in ("report", "order", "to_table", "manifest")}
-        writing |= {"json": given["json_file"], "force": force}
         collection.partition_base(threads=threads, progress=meter)
         report_what_is_written()
-        release = collection.finish(k, output=output, threads=threads, progress=meter, **writing)
-    tell(release, files.places)
+        release = collection.finish(k, output=destination, threads=threads, progress=meter)
+    tell(release, destination.places)
 
 
 def _tell(collection: Collection) -> None:

@@ -147,19 +147,25 @@ BoundEffort = Literal["cheap", "strong"]
 """Effort spent on a proven lower bound on the loss."""
 
 
-class Output(Settings):
-    """The files to write."""
+PathText = Annotated[str, BeforeValidator(lambda given: os.fspath(given) if isinstance(given, os.PathLike) else given)]
+"""Path of a file, as text or as a path of Python."""
 
-    path: Address = Field(description=f"{formats_in_words()} file for the release, or {databases_in_words()} database")
+
+class Writing(Settings):
+    """How a release is written: what `Release.write` takes. `shoal.output.destination` checks it as a whole."""
+
+    path: PathText | None = Field(None, description="file, database or folder for the release")
     to_table: str | None = Field(None, description="new table of a database for the release, NAME or SCHEMA.NAME")
-    manifest: str | None = Field(None, description="JSON file for the internal manifest; by default beside the release")
+    manifest: PathText | None = Field(
+        None, description="JSON file for the internal manifest; by default beside the release"
+    )
     to_format: str | None = Field(
         None, description="of the release on standard output (-), by extension: csv, ndjson ..; by default as the input"
     )
     order: Order = Field("shuffle", description="of the records: shuffle, or keep that of the input, which can leak")
-    report: str | None = Field(None, description="HTML file for the report")
+    report: PathText | None = Field(None, description="HTML file for the report")
     form: Literal["internal", "public"] = Field("internal", description="of the report")
-    json_file: str | None = Field(None, alias="json", description="JSON file for the report")
+    json_file: PathText | None = Field(None, alias="json", description="JSON file for the report")
     bound: BoundEffort | None = Field(None, description="in the report, what no release can lose less than: how hard")
     title: str | None = Field(None, description="of the report")
     author: str | None = Field(None, description="who answers for the release, in the report")
@@ -167,9 +173,20 @@ class Output(Settings):
         None, description="in the report; never taken from the clock, so that a job repeats exactly"
     )
 
-    def said(self) -> dict[str, Any]:
+    @staticmethod
+    def of(**settings: Any) -> "Writing":
+        """Return these settings, or raise `ParameterError` naming the invalid ones."""
+        return validated(Writing, settings)
+
+    def said(self) -> dict[str, str | None]:
         """Return what was said about the report that stands on its first page."""
         return {name: getattr(self, name) for name in ("title", "author", "date")}
+
+
+class Output(Writing):
+    """The files that a job writes."""
+
+    path: Address = Field(description=f"{formats_in_words()} file for the release, or {databases_in_words()} database")
 
 
 class RedisSettings(Settings):
@@ -212,6 +229,14 @@ class Late(Settings):
 
 Engine = Literal["memory", "disk", "spark"]
 """What makes a release: all records in memory, a part of them at a time, or a Spark cluster."""
+
+
+def beyond(engine: str, what: str, why: str) -> ParameterError:
+    """Return the refusal of what an engine cannot give; it names the one that can."""
+    return ParameterError(
+        f"The engine {engine!r} cannot do this: {what}. The reason: {why}. Leave it out, or use "
+        'engine="memory" on a machine whose memory holds the table.'
+    )
 
 
 class Job(Settings):

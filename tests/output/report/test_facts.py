@@ -138,7 +138,7 @@ def test_many_class_sizes_share_bars():
 
 
 def test_the_text_is_the_same_in_every_run():
-    again = quietly(release().source.arrow, **_settings())
+    again = quietly(release().records.source.arrow, **_settings())
 
     for format in FORMATS:
         for form in FORMS:

@@ -53,7 +53,7 @@ def in_process(job: Job, batches: Sequence[pa.Table], size: int | None = None) -
     verdict = recount(part.published, blueprint.schema, job.k, subjects, job.models)
     verdict.require()
     published = part.published.select([column.name for column in blueprint.schema.published])
-    return InProcess(published, verdict, Measures(blueprint, [part.measured], verdict))
+    return InProcess(published, verdict, Measures(blueprint, [part.measured], lambda: verdict))
 
 
 def _in_blocks(records: pa.Table, leaves: Labels, blueprint: Blueprint, stage: int) -> list[pa.Table]:
