@@ -7,7 +7,7 @@ BUILT_FROM := pyproject.toml CMakeLists.txt tools/setup.sh $(KERNELS) $(wildcard
 BUILT_FROM += $(wildcard examples/operations/*)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize soak wheel clean FORCE
+.PHONY: help demo test check format-check lint types doctests fragments docs format bench sanitize libcxx soak wheel clean FORCE
 
 help:
 	@echo "make demo       see shoal at work"
@@ -17,6 +17,7 @@ help:
 	@echo "make format     format Python and C++ in place"
 	@echo "make bench      measure, and write the numbers into README.md"
 	@echo "make sanitize   everything compiled under the address, undefined-behaviour and thread sanitizers (Linux)"
+	@echo "make libcxx     the same cells by kernels built with libc++, the C++ library of macOS"
 	@echo "make soak       fuzzing, random orders, secrets, damage and faults, kills; about two hours"
 	@echo "make wheel      a wheel for this machine, in dist/"
 	@echo "make clean      remove .venv and everything built"
@@ -63,6 +64,9 @@ bench: .venv/.ready
 
 sanitize: .venv/.ready .venv-sanitize/.ready
 	@$(PYTHON_IN_VENV) tools/sanitize.py .venv-sanitize --output benchmarks/results/sanitize.json
+
+libcxx: .venv/.ready
+	@$(PYTHON_IN_VENV) tools/libcxx.py
 
 # SOAK_SECONDS=60 WORKER_SECONDS=60 WORKER_KILLS=30 makes it short.
 SOAK_SECONDS ?= 600

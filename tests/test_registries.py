@@ -10,10 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pcsv
 import pytest
 
 import shoal
 from shoal import sources as tables
+from shoal.columns.aggregates import AGGREGATES, Aggregate
 from shoal.methods import ALGORITHMS, partition
 from shoal.methods.algorithm import Algorithm
 from shoal.models import MODELS, PSensitive
@@ -68,6 +70,29 @@ def toy_format(monkeypatch):
     monkeypatch.setitem(tables.FORMATS, ".rows", rows)
 
 
+class Halfway:
+    """The file of two aggregates: halfway between the lowest and the highest value, and the set of all between them."""
+
+    @staticmethod
+    def halfways(values, column, members):
+        lowest, highest = members.extremes(np.asarray(values.cast(pa.int64())))
+        return pa.array((lowest + highest) / 2)
+
+    @staticmethod
+    def all_between(values, column, members):
+        ends = zip(*members.extremes(np.asarray(values.cast(pa.int64()))), strict=True)
+        return pa.array([f"{{{', '.join(map(str, range(low, high + 1)))}}}" for low, high in ends])
+
+
+@pytest.fixture
+def toy_aggregates(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shoal.aggregate.halfway", Halfway)
+    fits = {"kinds": ("numeric",), "unfit": "has no middle."}
+    texts = "the middle of the group", "middle of the group", "the middle"
+    monkeypatch.setitem(AGGREGATES, "halfway", Aggregate("halfway.halfways", *texts, **fits, by_blocks=False))
+    monkeypatch.setitem(AGGREGATES, "between", Aggregate("halfway.all_between", *texts, **fits, form="set"))
+
+
 PEOPLE = pa.table({"age": [20, 21, 22, 40, 41, 42, 60, 61, 62], "zip": [1, 1, 2, 2, 3, 3, 4, 4, 5]})
 
 
@@ -106,6 +131,41 @@ def test_a_new_model_is_read_from_a_job_enforced_audited_and_described():
     assert [found.model for found in release.verdict.models] == [Several("illness", p=2)]
     with pytest.raises(shoal.GuaranteeError, match="several of 'illness' with p = 4 cannot be satisfied"):
         shoal.anonymize(people, k=3, models=Several("illness", p=4), **roles)
+
+
+@pytest.mark.usefixtures("toy_aggregates")
+@pytest.mark.filterwarnings("ignore:The sets of column 'zip' list:shoal.ShoalWarning")
+def test_new_aggregates_are_read_from_a_job_published_recounted_and_described(tmp_path):
+    roles = {"quasi_identifiers": ["age", "zip"]}
+    columns = {"age": {"aggregate": "halfway"}, "zip": {"aggregate": "between"}}
+    job = shoal.Job.of(k=3, roles=roles, columns=columns, seed=1, accept=["codes"])
+    release = shoal.run(job, PEOPLE)
+    release.write(tmp_path / "out.csv", report=tmp_path / "out.html")
+    report = (tmp_path / "out.html").read_text()
+
+    assert shoal.Job.from_toml(job.to_toml()) == job
+    assert sorted(set(release.table["age"].to_pylist())) == [21.0, 41.0, 61.0]
+    assert sorted(set(release.table["zip"].to_pylist())) == ["{1, 2}", "{2, 3}", "{4, 5}"]
+    assert [(truth.form, truth.n_false) for truth in release.verdict.truth] == [("set", 0)]
+    assert "the middle of the group in age" in report
+    verdict = shoal.audit(tmp_path / "out.csv", quasi_identifiers=["age", "zip"], original=PEOPLE)
+    assert [(truth.column, truth.n_false) for truth in verdict.truth] == [("zip", 0)]
+
+
+@pytest.mark.usefixtures("toy_aggregates")
+def test_a_new_aggregate_is_refused_where_it_does_not_fit(tmp_path):
+    roles = {"quasi_identifiers": ["age", "zip"]}
+    columns = {"age": {"aggregate": "halfway"}}
+    disk = {"engine": "disk", "output": {"path": str(tmp_path / "disk.csv")}}
+    job = shoal.Job.of(k=3, roles=roles, columns=columns, accept=["codes"], **disk)
+    pcsv.write_csv(PEOPLE, tmp_path / "in.csv")
+
+    with pytest.raises(shoal.SchemaError, match="is nominal and has no middle"):
+        shoal.anonymize(PEOPLE, k=3, columns={"age": {"aggregate": "halfway", "kind": "nominal"}}, **roles)
+    with pytest.raises(shoal.SchemaError, match="aggregated by halfway, which is not"):
+        shoal.anonymize(PEOPLE, k=3, columns=columns, truthful=True, **roles)
+    with pytest.raises(shoal.ParameterError, match="'disk' cannot do this: an aggregate of whole tables"):
+        shoal.run(job, tmp_path / "in.csv")
 
 
 @pytest.mark.usefixtures("toy_database")

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from papers.incremental.formulas import CRITICAL_HEAD_START, critical_share, earliest, optimal_share
 from papers.incremental.variant_runs import Result
 from shoal.incremental.planning import Arrivals
-from shoal.incremental.planning.formulas import CRITICAL_HEAD_START, critical_share, earliest, optimal_share
 
 COLOURS = {
     "2MDAV": "#2171b5",

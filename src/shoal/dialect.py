@@ -8,7 +8,7 @@ from shoal.columns.schema import ColumnSettings, Roles
 from shoal.errors import ShoalError
 from shoal.findings import Dialect, QuestionError
 from shoal.job import Input, Job, Late, Output, RedisSettings, StreamSettings
-from shoal.option_names import option_name
+from shoal.spelling import option_name
 
 _MODELS = (Roles, ColumnSettings, Input, Output, StreamSettings, RedisSettings, Late, Job)
 _NOT_GIVEN_ALONE = {"k", "path", "fields", "roles", "columns", "models", "options", "late", "input", "output", "stream"}

@@ -10,7 +10,7 @@ from shell import ROLES, is_one_paragraph, people, shoal_command, write_csv
 
 import shoal
 from shoal.columns.schema import ColumnSettings, Roles
-from shoal.inspection import as_listed
+from shoal.spelling import as_listed
 
 FILES = {"release.csv", "release.csv.public.json", "release.csv.internal.json"}
 

@@ -5,7 +5,7 @@ import pytest
 from shell import is_one_paragraph, shoal_command
 
 from shoal.job import Input
-from shoal.option_names import option_name
+from shoal.spelling import option_name
 
 N = 300
 PEOPLE = pa.table({"age": [20 + i % 61 for i in range(N)], "income": [100 * i % 77 for i in range(N)]})

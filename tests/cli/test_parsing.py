@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.cli.parsing import column_and_value, option, split, values, whole_numbers
-from shoal.inspection import as_listed
+from shoal.spelling import as_listed
 
 NAMES = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1).filter(str.strip)
 

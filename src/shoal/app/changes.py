@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from shoal.app.draft import Draft
-
-_VALUES = ("missing_codes", "null_values", "order", "top", "bottom")
-"""Settings of columns that hold values of the table."""
+from shoal.app.fields import VALUES
 
 
 class Change(NamedTuple):
@@ -63,7 +61,7 @@ def _told(place: tuple[str, ...], value: Any, other: Any, show_values: bool) -> 
     """Return a setting in words; of a list, only what the other job does not have."""
     if value is None:
         return "not set"
-    if place[-1] in _VALUES and not show_values:
+    if place[-1] in VALUES and not show_values:
         return f"{len(value)} set" if isinstance(value, list) else "set"
     if isinstance(value, list):
         mine = [entry for entry in value if entry not in (other or [])]

@@ -199,6 +199,7 @@ def _files(destination: Destination, public: str) -> list[Result]:
         "public report": Path(public),
         "public manifest": destination.public_manifest,
         "internal report": destination.reports.get("html"),
+        "report as JSON": destination.reports.get("json"),
         "internal manifest": destination.internal_manifest,
         "job": destination.job,
     }

@@ -4,11 +4,11 @@ import shlex
 from typing import Any
 
 from shoal.app.arguments import arguments_of
-from shoal.inspection import as_listed, column_options, reading_options
+from shoal.inspection import column_options, reading_options
 from shoal.job import Job
 from shoal.models import Model
 from shoal.models.serialization import settings_in, settings_of
-from shoal.option_names import option_name
+from shoal.spelling import as_listed, option_name
 
 _PLAIN = {"method", "objective", "scaling", "missing", "rho", "truthful", "intervals", "seed"}
 

@@ -29,8 +29,6 @@ from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.hierarchy import Hierarchy, hierarchy_of
 from shoal.columns.prepare import decoded, prepare
 from shoal.columns.schema import (
-    TRUE_AGGREGATES,
-    Aggregation,
     Column,
     ColumnSettings,
     Role,
@@ -250,7 +248,7 @@ def _true_settings(known: "_Known | None", names: Sequence[str]) -> tuple[dict[s
     if known is None or known.job is None:
         return {}, False
     given = {name: known.job.columns[name] for name in names if name in known.job.columns}
-    true = {name for name, one in given.items() if known.job.truthful or one.aggregate in TRUE_AGGREGATES}
+    true = {name for name, one in given.items() if known.job.truthful or one.is_true}
     return {name: given[name] for name in true}, known.job.truthful
 
 
@@ -258,8 +256,8 @@ def _shown(made: pa.Table, records: pa.Table, schema: Schema) -> Shown:
     """Read the intervals, sets, ancestors and periods of a release."""
     coarse = {}
     for column in schema.quasi:
-        form: Aggregation | None = column.aggregate
-        if not column.is_true:
+        form = column.form
+        if form is None:
             form = None if form_of(records[column.name]) else form_of(made[column.name])
         if form is not None:
             coarse[column.name] = read_coarse(

@@ -18,7 +18,7 @@ from shoal.columns.coarse.layout import gathered
 from shoal.columns.equivalence import identity_codes
 from shoal.columns.hierarchy import hierarchy_of
 from shoal.columns.prepare import prepare
-from shoal.columns.schema import Aggregation, Column, ColumnSettings, Roles, as_settings
+from shoal.columns.schema import Column, ColumnSettings, Roles, as_settings
 from shoal.errors import ParameterError
 from shoal.findings.metadata import described_schema
 from shoal.job import Job
@@ -127,7 +127,7 @@ def _truth(
 ) -> Truth | None:
     """Compare one column; None if it is not published as coarse values."""
     settings = column.settings
-    form: Aggregation | None = column.aggregate if column.is_true else form_of(shown)
+    form = column.form or form_of(shown)
     if form is None:
         return None
     tree = None if settings.hierarchy is None else hierarchy_of(settings.hierarchy, own, column.name, settings.outside)

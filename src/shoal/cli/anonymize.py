@@ -5,10 +5,10 @@ from typing import Any, get_args
 import click
 
 from shoal.cli import options
-from shoal.cli import parsing as typed
 from shoal.cli.execute import run_and_tell
 from shoal.job import BoundEffort, Engine, Job, Order
 from shoal.sources import databases_in_words, formats_in_words
+from shoal.spelling import number
 
 _EXAMPLES = """\b
 Examples:
@@ -72,7 +72,7 @@ Examples:
 @click.option(
     "--rho",
     metavar="NUMBER|song",
-    callback=lambda ctx, parameter, value: None if value is None else typed.number(value),
+    callback=lambda ctx, parameter, value: None if value is None else number(value),
     help="Random aggregation of numbers, 0 to 1; above 0 the release is NOT k-anonymous (docs/random.md).",
 )
 @click.option(

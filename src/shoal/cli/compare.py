@@ -5,7 +5,6 @@ from typing import Any
 import click
 
 from shoal.cli import options
-from shoal.cli import parsing as typed
 from shoal.cli.parsing import whole_numbers
 from shoal.cli.progress import showing
 from shoal.comparison import compare, map_format
@@ -13,6 +12,7 @@ from shoal.files import check_free
 from shoal.interrupts import report_what_is_written
 from shoal.methods import ALGORITHMS
 from shoal.sources import shown
+from shoal.spelling import number
 
 
 @click.command(
@@ -32,7 +32,7 @@ from shoal.sources import shown
 )
 @click.option(
     "--rho",
-    callback=lambda ctx, parameter, value: None if value is None else [typed.number(part) for part in value.split(",")],
+    callback=lambda ctx, parameter, value: None if value is None else [number(part) for part in value.split(",")],
     metavar="NUMBER,..",
     help="Random aggregation, one release for each: 0,0.5,1; above 0 a release is NOT k-anonymous (docs/random.md).",
 )

@@ -13,9 +13,9 @@ from shoal.job import FieldSettings, Input, IntervalForm, Job, Objective
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS, Model
 from shoal.models.serialization import accepts, model_of, settings_in
-from shoal.option_names import option_name, option_names
 from shoal.settings import Settings
 from shoal.space.axes import Scaling
+from shoal.spelling import number, option_name, option_names
 from shoal.typing import holds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,7 +48,7 @@ def reading(function: F) -> F:
 def reading_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the reading options given, as `shoal.sources.read` and a job take them."""
     said = taken(given, "reading")
-    said |= {name: typed.number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
+    said |= {name: number(said[name]) for name in ("max_unpacked_gb", "header_row") if name in said}
     fields: dict[str, dict[str, Any]] = {}
     for name in [name for name in said if name in FieldSettings.model_fields]:
         for entry in said.pop(name):
@@ -127,7 +127,7 @@ def _model(name: str, text: str) -> Model:
             raise click.BadParameter(f"{key!r} is given twice.", param_hint=flag)
         settings[key] = value
     texts = {key for key, setting in known.items() if str in accepts(setting)}
-    found = {key: value if key in texts else typed.number(value) for key, value in settings.items()}
+    found = {key: value if key in texts else number(value) for key, value in settings.items()}
     return model_of({"model": name, **found})
 
 
@@ -267,29 +267,28 @@ def _setting(annotation: Any, value: str) -> Any:
         return True
     if holds(annotation, tuple):
         return typed.values(value)
-    return typed.number(value) if holds(annotation, int) or holds(annotation, float) else value
+    return number(value) if holds(annotation, int) or holds(annotation, float) else value
 
 
-def method_options(given: Iterable[str]) -> dict[str, Any]:
-    """Return the options of the method."""
+def each_once(entries: Iterable[tuple[str, Any]], flag: str, kind: str = "column ") -> dict[str, Any]:
+    """Return the entries of a repeated option by name; raise if a name is given twice."""
     found: dict[str, Any] = {}
-    for text in given:
-        name, value = typed.option(text)
+    for name, value in entries:
         if name in found:
-            raise click.BadParameter(f"{name!r} is given twice.", param_hint="--option")
+            raise click.BadParameter(f"{kind}{name!r} is given twice.", param_hint=flag)
         found[name] = value
     return found
 
 
+def method_options(given: Iterable[str]) -> dict[str, Any]:
+    """Return the options of the method."""
+    return each_once(map(typed.option, given), "--option", "")
+
+
 def steering_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return the weights of steering columns; one that is not a number is left for the job to refuse."""
-    found: dict[str, Any] = {}
-    for text in given.get("steer", ()):
-        column, weight = typed.column_and_value(text, "--steer")
-        if column in found:
-            raise click.BadParameter(f"column {column!r} is given twice.", param_hint="--steer")
-        found[column] = typed.number(weight)
-    return found
+    entries = (typed.column_and_value(text, "--steer") for text in given.get("steer", ()))
+    return {column: number(weight) for column, weight in each_once(entries, "--steer").items()}
 
 
 def job_of(given: dict[str, Any], beside: tuple[str, ...] = (), **further: Any) -> Job:

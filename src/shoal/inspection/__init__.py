@@ -21,9 +21,9 @@ from shoal.findings.metadata import described_kind, description_of
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
-from shoal.option_names import option_name
 from shoal.sources import Table, read
 from shoal.sources.clean import printable
+from shoal.spelling import as_listed, option_name
 from shoal.typing import Labels, Progress
 
 _SIZES = {10: 50, 5: 25, 3: 12, 2: 4}
@@ -382,18 +382,6 @@ def _keep(kept: dict[str, tuple[int, NDArray[np.int32]]], name: str, distinct: i
     kept[name] = (distinct, codes)
     if len(kept) > _KEPT:
         del kept[min(kept, key=lambda other: kept[other][0])]
-
-
-def as_listed(name: str) -> str:
-    """Quote a name where needed for a comma-separated list or a NAME=VALUE setting.
-
-    Examples
-    --------
-    >>> as_listed("age"), as_listed("last, first")
-    ('age', '"last, first"')
-    """
-    plain = name == name.strip() and not set(name) & set(',="')
-    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def _table(inspection: Inspection) -> list[str]:

@@ -12,7 +12,7 @@ from shoal.columns.categories import coded
 from shoal.columns.coarse.completed import with_coarse_values
 from shoal.columns.coarse.layout import check_intervals
 from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
-from shoal.columns.schema import TRUE_AGGREGATES, Column, Kind, Schema, natural_kind
+from shoal.columns.schema import Column, Kind, Schema, natural_kind
 from shoal.constraints.ncp_cells import check_objective
 from shoal.constraints.steering import check_steering, check_values
 from shoal.errors import ParameterError, SchemaError
@@ -119,7 +119,7 @@ def _is_settled(finding: Finding, column: Column) -> bool:
     if finding.name in ("mixed-types", "numbers-as-text", "dates-as-text"):
         return column.settings.kind is not None or pa.types.is_dictionary(column.type)
     if finding.name in ("codes", "dates-as-numbers", "labelled-values"):
-        return column.settings.kind is not None or column.settings.aggregate in TRUE_AGGREGATES  # nothing is averaged
+        return column.settings.kind is not None or column.settings.is_true  # nothing is averaged
     return finding.name == "near-unique-text" and column.aggregate == "withhold"
 
 

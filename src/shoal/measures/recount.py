@@ -349,11 +349,12 @@ def _records(classes: Labels, sizes: Labels) -> pa.Table:
 def _truth(table: Columns, column: Column, original: Columns | None, k: int | None, persons: Labels | None) -> Truth:
     """Recount one column of coarse values."""
     published = table[column.name]
-    truth = Truth(column.name, column.aggregate, len(published.unique()), None)
+    assert column.form is not None
+    truth = Truth(column.name, column.form, len(published.unique()), None)
     if original is None or k is None:
         return truth
     own = original[column.name]
-    found = read_coarse(published, column.aggregate, column.hierarchy)
+    found = read_coarse(published, column.form, column.hierarchy)
     n_false = int(np.count_nonzero(~found.holds(own)))
     return replace(truth, n_false=n_false, n_exposed=n_exposed(published, column, own, k, persons))
 

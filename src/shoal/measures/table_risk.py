@@ -151,7 +151,7 @@ def table_linkage(
         labels = np.arange(original.num_rows)  # every record has published values of its own
     first = one_of_each(labels)
     shown = replaced.take(pa.array(first))
-    coarse = {c.name: read_coarse(shown[c.name], c.aggregate, c.hierarchy) for c in schema.quasi if c.is_true}
+    coarse = {c.name: read_coarse(shown[c.name], c.form, c.hierarchy) for c in schema.quasi if c.form is not None}
     if coarse:
         space = without_coarse(space, coarse)
         X = space.encode(original)

@@ -1,14 +1,14 @@
 """Column names, and removal of hidden data before a table is published."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean
+from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean, listed
 from shoal.sources.arrow_buffers import OrdersDifferError, bare
 
 _FLOAT_DIGITS = 15  # that a float keeps of every decimal
@@ -40,7 +40,7 @@ def check_names(names: Sequence[str]) -> None:
     twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise SchemaError(
-            f"Several columns have the same name: {_listed(twice)}. Rename them, so that each name is unique."
+            f"Several columns have the same name: {listed(twice)}. Rename them, so that each name is unique."
         )
 
 
@@ -52,7 +52,7 @@ def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
     missing = [name for name in wanted if name not in known]
     if missing:
         meant = did_you_mean(*missing, known=names)
-        raise SchemaError(f"The table has no column {_listed(missing)}.{meant} Columns: {', '.join(names)}.")
+        raise SchemaError(f"The table has no column {listed(missing)}.{meant} Columns: {', '.join(names)}.")
     check_names(wanted)
     return list(wanted)
 
@@ -68,7 +68,7 @@ def check_flat(schema: pa.Schema) -> None:
     ]
     if odd:
         raise FileError(
-            f"Column(s) {_listed(odd)} hold lists, structs, bytes or other types that this file format cannot store. "
+            f"Column(s) {listed(odd)} hold lists, structs, bytes or other types that this file format cannot store. "
             "Write Parquet or Arrow, or leave them out."
         )
 
@@ -82,7 +82,7 @@ def check_finite(table: pa.Table, title: str) -> None:
     ]
     if odd:
         raise FileError(
-            f"Column(s) {_listed(odd)} hold NaN or infinite values, which {title} cannot store. Make them missing, or "
+            f"Column(s) {listed(odd)} hold NaN or infinite values, which {title} cannot store. Make them missing, or "
             "write Parquet."
         )
 
@@ -206,10 +206,6 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_decimal128(kind) and kind.scale < 0:  # which no file format has
         return pa.decimal128(min(kind.precision - kind.scale, 38), 0)
     return kind
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)
 
 
 def printable(text: str) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal import kernels
-from shoal.errors import FileError
+from shoal.errors import FileError, listed
 from shoal.sources.clean import nulled
 from shoal.sources.csv_fields import FieldReading, as_dates, grouped_pattern, ungrouped, without_nulls
 
@@ -216,7 +216,8 @@ def _one_mark(marks: Mapping[str, str], whole_file: FieldReading, path: str) -> 
     by_mark = {mark: [name for name, used in marks.items() if used == mark] for mark in ".,"}
     if by_mark["."] and by_mark[","]:
         raise FileError(
-            f"{path!r} has decimal commas in {_listed(by_mark[','])} and decimal points in {_listed(by_mark['.'])}. "
+            f"{path!r} has decimal commas in {listed(by_mark[','], 5)} and decimal points in "
+            f"{listed(by_mark['.'], 5)}. "
             'Choose one with decimal="," or decimal="."; the other columns then stay text.'
         )
     return whole_file.decimal or ("," if by_mark[","] else ".")
@@ -460,7 +461,3 @@ def _some(mask: pa.ChunkedArray) -> bool:
 
 def _all(mask: pa.ChunkedArray) -> bool:
     return bool(pc.all(mask).as_py())
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(repr(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import FileError, ParameterError
 from shoal.sources.clean import check_names, check_wanted
 from shoal.sources.csv import several
@@ -61,7 +61,7 @@ def read_excel(
     max_unpacked_gb: float | None = None,
 ) -> tuple[pa.Table, Notes]:
     """Read one sheet of a workbook; see `shoal.sources.read` for the options."""
-    calamine = _calamine()
+    calamine = optional("python_calamine", "Excel workbooks need python-calamine", "excel", FileError)
     check_workbook(path)
     limit = Limit(path, max_unpacked_gb)
     chosen, said = _chosen(sheets_of(path, limit), sheet, path.name)
@@ -82,14 +82,6 @@ def read_excel(
         mixed={name: column.mixed for name, column in typed.items() if column.mixed},
     )
     return pa.table({name: column.values for name, column in typed.items()}), notes
-
-
-def _calamine() -> Any:
-    try:
-        import python_calamine
-    except ImportError:
-        raise FileError(f"Excel workbooks need python-calamine, which is not installed: {install('excel')}.") from None
-    return python_calamine
 
 
 def _chosen(sheets: list[SheetPart], wanted: str | None, path: str) -> tuple[SheetPart, list[str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import FileError
 from shoal.files import hidden_folder
 from shoal.sources.clean import beyond_years, check_finite, check_flat, decimals_as_floats
@@ -24,7 +24,7 @@ _FORMATS = {"date": "yyyy-mm-dd", "timestamp": "yyyy-mm-dd hh:mm:ss.000", "time"
 
 def write_excel(table: pa.Table, path: Path, ending: str = ".xlsx", notes: object = None) -> None:
     """Write a table to the only sheet of a workbook, with its header in the first row."""
-    xlsxwriter = _xlsxwriter()
+    xlsxwriter = optional("xlsxwriter", "Writing Excel workbooks needs XlsxWriter", "excel", FileError)
     check_flat(table.schema)
     check_finite(table, "Excel")
     if table.num_rows > _MOST_ROWS or table.num_columns > _MOST_COLUMNS:
@@ -71,16 +71,6 @@ def _fill(book: Any, table: pa.Table, kind: Any) -> None:
             for place, value in enumerate(record):
                 if value is not None:
                     writers[place](row, place, value)
-
-
-def _xlsxwriter() -> Any:
-    try:
-        import xlsxwriter
-    except ImportError:
-        raise FileError(
-            f"Writing Excel workbooks needs XlsxWriter, which is not installed: {install('excel')}."
-        ) from None
-    return xlsxwriter
 
 
 def _exact_worksheet(xlsxwriter: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import FileError, ShoalError
 from shoal.sources.clean import beyond_years, check_flat, check_names, check_texts, check_wanted, decimals_as_floats
 from shoal.sources.unpacking import Limit
@@ -76,11 +76,7 @@ class ValueLabels:
 
 def pyreadstat_for(path: Path) -> Any:
     """Return pyreadstat; raise if it is not installed."""
-    try:
-        import pyreadstat
-    except ImportError:
-        raise FileError(f"{path.suffix} files need pyreadstat, which is not installed: {install('spss')}.") from None
-    return pyreadstat
+    return optional("pyreadstat", f"{path.suffix} files need pyreadstat", "spss", FileError)
 
 
 def read_labelled(

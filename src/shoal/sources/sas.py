@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import FileError, ParameterError
+from shoal.errors import FileError, ParameterError, listed
 from shoal.sources.clean import check_finite, nulled
 from shoal.sources.format import Format, Notes
 from shoal.sources.labelled_files import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
@@ -103,14 +103,14 @@ def _said(labels: ValueLabels, catalog: str | None) -> list[str]:
     said = []
     if labels.special:
         said.append(
-            f"Special missing values (.A to .Z, ._) in {_listed(labels.special)} are read as missing; which of them a "
+            f"Special missing values (.A to .Z, ._) in {listed(labels.special)} are read as missing; which of them a "
             "record has is not kept."
         )
     own = [name for name, form in labels.formats.items() if not _OWN_FORMATS.fullmatch(form)]
     unlabelled = [name for name in own if name not in labels.values]
     if unlabelled and catalog is None:
         said.append(
-            f"Formats of {_listed(unlabelled)} may have labels in a catalogue (.sas7bcat), which is not read. Give it "
+            f"Formats of {listed(unlabelled)} may have labels in a catalogue (.sas7bcat), which is not read. Give it "
             "with catalog=."
         )
     return said
@@ -134,10 +134,6 @@ def _fits_version_5(table: pa.Table, labels: ValueLabels) -> bool:
     return (
         names and max(texts, default=0) <= 200 and all(len(text.encode()) <= 40 for text in labels.variables.values())
     )
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(map(repr, names))
 
 
 SAS = Format(

@@ -160,7 +160,7 @@ def penalty_columns(table: pa.Table, schema: Schema) -> dict[str, PenaltyColumn]
 def penalty_column(values: pa.ChunkedArray, column: Column) -> PenaltyColumn:
     """Return what one column counts."""
     weight = column.settings.weight
-    if column.hierarchy is not None and column.aggregate != "set":
+    if column.hierarchy is not None and column.form != "set":
         tree = column.hierarchy
         leaves = tree.leaf_codes(values)
         if (leaves < 0).any():  # missing: a leaf of its own under the root
@@ -168,7 +168,7 @@ def penalty_column(values: pa.ChunkedArray, column: Column) -> PenaltyColumn:
             leaves = np.where(leaves < 0, tree.n_leaves - 1, leaves)
         lowest = column.settings.level or 0
         return Tree(leaves, np.ascontiguousarray(tree.nodes[:, lowest:]), tree.sizes, weight)
-    if column.kind is Kind.NOMINAL or column.aggregate == "set":
+    if column.kind is Kind.NOMINAL or column.form == "set":
         axis = NominalAxis.fit(values, column, "minmax")
         return Categories(axis.codes(values), axis.points, weight)
     return _numbers(values, column, weight)

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from shoal import kernels
+from shoal.arrays import check_seed
 from shoal.errors import InputError, ParameterError, RecountError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
@@ -175,8 +176,7 @@ class Stream:
         **unknown: Any,
     ) -> None:
         refuse_unknown(unknown)
-        if not (seed is None or isinstance(seed, int | np.integer)):
-            raise ParameterError(f"seed must be a whole number or None, not {type(seed).__name__}.")
+        check_seed(seed)
         given = {name: value for name, value in locals().items() if name in Rules.__dataclass_fields__ and name != "k"}
         self._begin(as_rules(k, **given), on_side, clock)
 

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from shoal.arrays import as_cell_size
-from shoal.columns.schema import TRUE_AGGREGATES, ColumnSettings, Kind, as_names, as_settings
+from shoal.columns.schema import ColumnSettings, Kind, as_names, as_settings
 from shoal.errors import ParameterError, did_you_mean
 from shoal.models import LDiversity, Model
 from shoal.models.serialization import as_models, settings_of
@@ -163,7 +163,7 @@ def refuse_unknown(names: Iterable[str]) -> None:
 
 def _check_setting(name: str, setting: ColumnSettings) -> None:
     unused = sorted(setting.model_fields_set - {"kind", "order", "weight"})
-    if setting.aggregate in TRUE_AGGREGATES or setting.hierarchy is not None:
+    if setting.is_true or setting.hierarchy is not None:
         raise ParameterError(
             f"Column {name!r} is to be published as {setting.aggregate or 'medoid'}, but a stream makes no truthful "
             "values and uses no hierarchies yet. Leave it out, or make one release of all records."

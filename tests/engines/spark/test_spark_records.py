@@ -22,13 +22,13 @@ import pytest
 import shoal
 from block_tables import ROLES, batches, job, multiset, people
 from shoal import LDiversity, TCloseness
-from shoal.engines.blocks import blueprint
-from shoal.engines.blocks.in_process import in_process
-from shoal.engines.spark import engine, jobs, sessions, spark_tables
+from shoal.engines.blocks import blueprint, driver
+from shoal.engines.spark import engine, sessions, spark_tables
 from shoal.engines.spark.jobs import execute_on_spark
 from shoal.errors import DatabaseError, FileError, GuaranteeError, ParameterError, SchemaError
 from shoal.output.destination import CatalogueAt
 from shoal.sources.batches import open_batches
+from toy_engine import toy_release
 from waits import wait_until
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -301,7 +301,7 @@ def persisted(spark):
 
 def test_a_job_of_which_an_executor_dies_leaves_nothing_persisted(spark, monkeypatch):
     before = persisted(spark)
-    monkeypatch.setattr(engine, "publish", lambda *_: os._exit(1))
+    monkeypatch.setattr(driver, "_published_part", lambda *_: os._exit(1))
     with pytest.raises(Exception, match="Python worker exited unexpectedly"):
         shoal.spark.anonymize(spark.range(9), k=3, quasi_identifiers="id", seed=1)
 
@@ -456,8 +456,8 @@ WEIGHTED = job(models=[TCloseness("illness", t=0.3)], roles={**ROLES, "weights":
 @pytest.mark.parametrize(
     ("asked", "table"), [(PERSONS, people(N)), (WEIGHTED, with_weights(people(N)))], ids=["l", "t"]
 )
-def test_models_persons_and_survey_weights_are_kept_as_they_are_in_process(spark, asked, table):
-    wanted = in_process(asked, [table])
+def test_models_persons_and_survey_weights_are_kept_as_they_are_toy_release(spark, asked, table):
+    wanted = toy_release(asked, [table])
     with execute_on_spark(asked, spark.createDataFrame(table), {}) as release:
         assert release.verdict.sizes == wanted.verdict.sizes
         assert release.verdict.subjects == wanted.verdict.subjects
@@ -467,7 +467,7 @@ def test_models_persons_and_survey_weights_are_kept_as_they_are_in_process(spark
 
 
 def test_a_model_that_no_release_satisfies_is_refused_before_records_are_sent(spark, monkeypatch):
-    monkeypatch.setattr(jobs, "made", lambda *_: pytest.fail("records were sent to blocks"))
+    monkeypatch.setattr(driver, "_in_leaves", lambda *_: pytest.fail("records were sent to blocks"))
     asked = job(models=[LDiversity("illness", l=4)])
     with pytest.raises(GuaranteeError, match="not even by all 50 records in one class, which have 3 different values"):
         execute_on_spark(asked, spark.createDataFrame(people(50)), {})
@@ -561,14 +561,14 @@ def test_one_core_runs_the_same_job_file_and_writes_the_same_records(spark, lake
 
 @pytest.mark.parametrize("spark", ["cluster"], indirect=True)
 def test_a_cluster_of_which_a_worker_is_killed_publishes_the_same_records(spark, cluster, lake, on_disk, monkeypatch):
-    refined = engine._refined
+    published = engine._SparkEngine.publish
 
-    def after_a_loss(cells, *given):
-        assert cells.count() == N
+    def after_a_loss(self, cells, *given):
+        assert cells.frame.count() == N
         cluster.workers[0].kill()
-        return refined(cells, *given)
+        return published(self, cells, *given)
 
-    monkeypatch.setattr(engine, "_refined", after_a_loss)
+    monkeypatch.setattr(engine._SparkEngine, "publish", after_a_loss)
     with execute_on_spark(VISITS, spark.read.parquet(str(lake)), {}) as release:
         assert release.verdict.holds
         assert multiset(collected(release)) == multiset(on_disk)
@@ -580,7 +580,7 @@ warnings.simplefilter("ignore")
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 import shoal.job
-from shoal.engines.blocks import blueprint
+from shoal.engines.blocks import blueprint, driver
 from shoal.engines.spark.jobs import execute_on_spark
 
 blueprint.BLOCK_RECORDS = 1
@@ -612,7 +612,7 @@ def test_spark_connect_publishes_the_same_records_and_tags_its_jobs(connect_sett
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
-    assert multiset(pq.read_table(paths[-1])) == multiset(in_process(asked, [table]).published)
+    assert multiset(pq.read_table(paths[-1])) == multiset(toy_release(asked, [table]).published)
     assert done.stdout.splitlines()[-1] == f"{N} set()"
     events = "".join(file.read_text() for file in (tmp_path / "events").iterdir())
     assert [stage for stage in STAGES if f"shoal: {stage}" not in events] == []

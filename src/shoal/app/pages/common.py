@@ -83,14 +83,6 @@ class Form:
         except ValueError:
             raise ParameterError(f"{what} has to be a whole number, such as 10.") from None
 
-    def number(self, name: str, what: str) -> float | None:
-        """Return a field as a number; None if it is empty."""
-        text = self.text(name)
-        try:
-            return float(text) if text else None
-        except ValueError:
-            raise ParameterError(f"{what} has to be a number, such as 0.5.") from None
-
     def many(self, name: str) -> list[str]:
         """Return all values of a field."""
         return [value for value in self._data.getlist(name) if isinstance(value, str)]

@@ -43,12 +43,6 @@ below each. No two forests cut in the same places (benchmarks/bench_disk.py)."""
 BORDER_ROUNDS = len(CUTS) - 1
 """How often cells at the borders of blocks are refined in blocks that are cut elsewhere."""
 
-TOO_LARGE = 2
-"""Leaves that are more than this many times the block size are cut further."""
-
-DEEPER = 8
-"""Number of times that leaves are cut further, at most."""
-
 
 class Summary(NamedTuple):
     """What is kept of the records after the first pass: statistics and a sample."""
@@ -196,11 +190,19 @@ class Blueprint:
     def blocks(self, counts: Labels, stage: int = 0) -> Labels:
         """Return the block of each leaf of a forest, from the number of records in each; see `Forest.blocks`."""
         forest = self.forests[stage]
+        if stage == 0:
+            counts = counts.copy()
+            counts[self.moved] = 0
         found = forest.blocks(counts[: forest.n_leaves], self.least)
         for begin, n_parts in self._scattered_leaves() if stage == 0 else ():
             parts = join_neighbours(counts[begin : begin + n_parts], self.least) + found.max(initial=-1) + 1
             found = np.concatenate([found, np.where(counts[begin : begin + n_parts] > 0, parts, -1)])
         return found
+
+    @property
+    def moved(self) -> list[int]:
+        """Leaves of the first forest whose records were sent on to others."""
+        return [*self.forests[0].deeper, *self.scattered]
 
     def _scattered_leaves(self) -> Iterator[tuple[int, int]]:
         begin = self.forests[0].n_leaves

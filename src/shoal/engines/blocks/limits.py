@@ -6,6 +6,7 @@ An engine checks a job against it before it reads a record.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import Role, Schema
 from shoal.job import Job, beyond
 from shoal.models import TCloseness
@@ -53,6 +54,11 @@ LIMITS = (
         lambda job, schema: (
             job.truthful or any(c.is_true or c.settings.hierarchy is not None for c in schema.having(Role.QUASI))
         ),
+    ),
+    Limit(
+        "an aggregate of whole tables",
+        "its values are made from all records at once",
+        lambda job, schema: any(not AGGREGATES[column.aggregate].by_blocks for column in schema.quasi),
     ),
     Limit(
         "another objective than the sum of squares",

@@ -12,7 +12,7 @@ from shoal.columns.schema import Schema
 from shoal.engines.blocks.block_records import carried, check_column_names
 from shoal.engines.blocks.limits import check_limits
 from shoal.engines.blocks.measure import release_in_blocks
-from shoal.engines.spark.engine import Made, fitted, made, recounted
+from shoal.engines.spark.engine import Made, make, recounted
 from shoal.engines.spark.sessions import at_work, named, session, speaking
 from shoal.engines.spark.spark_frames import Frame, quoted, types_of
 from shoal.engines.spark.spark_records import SparkRecords
@@ -61,12 +61,9 @@ def execute_on_spark(
 
 
 def _made(job: Job, frame: Frame, schema: Schema, progress: Progress | None) -> tuple[Made, SparkRecords]:
-    wanted = frame.select(*map(quoted, carried(schema)))
-    blueprint = fitted(wanted, job, schema)
-    n_records = blueprint.n_records
+    parts = make(job, frame.select(*map(quoted, carried(schema))), schema, progress)
+    n_records = parts.blueprint.n_records
     report = progress or (lambda done, total: None)
-    report(0, n_records)
-    parts = made(wanted, blueprint)
     try:
         report(n_records * 9 // 10, n_records)
         verdict = recounted(parts.published, parts.blueprint)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import DatabaseError, FileError
 from shoal.sources.clean import check_names, check_wanted
 from shoal.sources.databases.address import Address
@@ -222,10 +222,7 @@ def connect(address: Address, write: bool) -> Connection:
     """Open a file, for reading only unless it is to be written."""
     assert address.path is not None
     path = address.path
-    try:
-        import duckdb
-    except ImportError:
-        raise FileError(f"DuckDB files need the extra duckdb: {install('duckdb')}.") from None
+    duckdb = optional("duckdb", "DuckDB files need the extra duckdb", "duckdb", FileError)
     if not write:
         check_file(path, "DuckDB", 8, _MAGIC)
     # Variables are invisible to queries; a table in the making is one of them.

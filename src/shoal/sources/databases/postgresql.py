@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import DatabaseError, FileError
 from shoal.passwords import REMEDY
 from shoal.sources.clean import check_names, check_texts, check_wanted
@@ -284,10 +284,7 @@ def _stored(kind: pa.DataType) -> pa.DataType:
 
 def connect(address: Address, write: bool) -> Connection:
     """Connect to a server."""
-    try:
-        from adbc_driver_postgresql import dbapi
-    except ImportError:
-        raise FileError(f"PostgreSQL needs the extra postgresql: {install('postgresql')}.") from None
+    dbapi = optional("adbc_driver_postgresql.dbapi", "PostgreSQL needs the extra postgresql", "postgresql", FileError)
     return PostgreSQL(f"The database {str(address)!r}", lambda: dbapi.connect(address.text, autocommit=True))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.distribution import install
+from shoal.distribution import optional
 from shoal.errors import DatabaseError, FileError, SchemaError
 from shoal.sources.clean import check_flat, check_names, check_wanted, decimals_as_floats
 from shoal.sources.databases.adbc import AdbcConnection, is_adbc
@@ -284,11 +284,7 @@ def connect(address: Address, write: bool) -> Connection:
 
 
 def _driver() -> Any:
-    try:
-        from adbc_driver_sqlite import dbapi
-    except ImportError:
-        raise FileError(f"SQLite files need the extra sqlite: {install('sqlite')}.") from None
-    return dbapi
+    return optional("adbc_driver_sqlite.dbapi", "SQLite files need the extra sqlite", "sqlite", FileError)
 
 
 def _check_version(path: Path) -> None:
