@@ -17,7 +17,7 @@ from shoal.aggregate.contributors import Contribution, contributions
 from shoal.auditing.attacks import Attack, attacks_on
 from shoal.columns.coarse.layout import gathered, written_names
 from shoal.columns.schema import Column, Kind, Role, Roles, Schema
-from shoal.job import BoundEffort, Engine, Job, Order
+from shoal.job import BoundEffort, Job, Order
 from shoal.measures.bound import Bound, lower_bound
 from shoal.measures.ncp import Ncp, ncp
 from shoal.measures.recount import Verdict, recount
@@ -50,7 +50,7 @@ class RecordsInMemory:
     cells: Cells
     verdict: Verdict
     threads: int | None
-    engine: Engine = "memory"
+    engine: str = "memory"
     is_counted: bool = True
 
     @property

@@ -26,7 +26,7 @@ from shoal.engines.disk.disk_records import execute_on_disk
 from shoal.engines.spark.jobs import execute_on_spark
 from shoal.errors import ParameterError, SchemaError
 from shoal.in_memory import RecordsInMemory, TableMeasures
-from shoal.job import Engine, Job
+from shoal.job import Job
 from shoal.job.checks import Prepared, check_late, prepared
 from shoal.measures.recount import recount
 from shoal.measures.table_loss import table_loss
@@ -99,7 +99,7 @@ def anonymize(
     threads: int | None = None,
     progress: Progress | None = None,
     reading: Mapping[str, Any] | None = None,
-    engine: Engine | None = None,
+    engine: str | None = None,
     memory: str | None = None,
     **options: Any,
 ) -> Release:
@@ -342,7 +342,7 @@ def conclude(
     loss = table_loss(space, original, plain.replaced, alike)
     measures = TableMeasures(job, schema, space, original, weights, X, published, plain, cells, loss, threads)
     records = RecordsInMemory(job, original, published, cells, verdict, threads)
-    return Release(job, schema, space, findings, measures, records, table.said, table.labels).reviewed()
+    return Release(job, schema, space, findings, measures, records, table.receipt.said, table.labels).reviewed()
 
 
 def _middles(replaced: pa.Table, schema: Schema, original: pa.Table) -> pa.Table:

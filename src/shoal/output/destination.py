@@ -6,14 +6,15 @@ to a new table of its catalogue. Each engine has a part of them.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import FileError, ParameterError
 from shoal.files import check_free
-from shoal.job import Engine, Writing, beyond
+from shoal.job import Writing
+from shoal.job.engines import ENGINES, IN_MEMORY, beyond
 from shoal.output.report import Form
 from shoal.output.standard_output import StandardOutput
 from shoal.sources import format_of, output_format_of
@@ -103,7 +104,7 @@ class Destination:
     @staticmethod
     def of(
         asked: Writing,
-        engine: Engine = "memory",
+        engine: str = IN_MEMORY,
         *,
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
@@ -112,15 +113,9 @@ class Destination:
         """Return the destination of a release of an engine; raise if the engine cannot write it as asked."""
         _check_reports(asked)
         _check_bound(asked)
-        if partition_by and engine != "spark":
-            raise ParameterError(
-                'partition_by= splits a folder that engine="spark" writes; other engines write one file. Leave it out.'
-            )
-        if engine != "memory":
+        if ENGINES[engine].in_blocks:
             _check_blocks(asked, engine)
-        table = _on_spark(asked, tuple(partition_by)) if engine == "spark" else _place(asked)
-        if engine == "disk":
-            _check_parts(table)
+        table = _TABLES[engine](asked, tuple(partition_by))
         return Destination(table, asked, None if save_job is None else Path(save_job), force)
 
     @property
@@ -219,11 +214,12 @@ def _check_bound(asked: Writing) -> None:
     """Raise if a bound is asked for and there is no internal report to show it."""
     if asked.bound is not None and (asked.form == "public" or not (asked.report or asked.json_file)):
         raise ParameterError(
-            "The bound on the loss is shown only in the internal report. Request that report, or leave it out."
+            "The bound on the loss is shown only in the internal report. Ask for that one with "
+            'report="report.html", or leave the bound out.'
         )
 
 
-def _check_blocks(asked: Writing, engine: Engine) -> None:
+def _check_blocks(asked: Writing, engine: str) -> None:
     """Raise if something is asked for that a release made in blocks cannot give."""
     if asked.bound is not None:
         raise beyond(engine, "a bound on the loss", "it is computed from all records at once")
@@ -232,8 +228,12 @@ def _check_blocks(asked: Writing, engine: Engine) -> None:
         raise beyond(engine, "keeping the order of the input", why)
 
 
-def _place(asked: Writing) -> Path | TableAt | StandardOutput:
+def _anywhere(asked: Writing, partition_by: tuple[str, ...]) -> Path | TableAt | StandardOutput:
     """Return a place on this machine or in a database."""
+    if partition_by:
+        raise ParameterError(
+            'partition_by= splits a folder that engine="spark" writes; other engines write one file. Leave it out.'
+        )
     if asked.path is None:
         raise ParameterError("Say where the release goes: write(PATH).")
     if asked.path == DASH:
@@ -266,14 +266,16 @@ def _check_standard_output(asked: Writing) -> None:
         )
 
 
-def _check_parts(table: TablePlace) -> None:
-    """Raise if a place does not take a release in parts, or does not give it back in parts."""
+def _in_parts(asked: Writing, partition_by: tuple[str, ...]) -> Path:
+    """Return a file that takes a release in parts, and gives it back in parts."""
+    table = _anywhere(asked, partition_by)
     if not isinstance(table, Path) or format_of(table)[1].write_parts is None or not has_batches(table):
         title = getattr(table, "name", table)
         raise ParameterError(
             f"{str(title)!r} cannot be written in parts and recounted. Write a CSV (not packed), Parquet or Arrow "
             'file, or use engine="memory".'
         )
+    return table
 
 
 def _on_spark(asked: Writing, partition_by: tuple[str, ...]) -> OnSpark:
@@ -290,3 +292,11 @@ def _on_spark(asked: Writing, partition_by: tuple[str, ...]) -> OnSpark:
         "A release on Spark goes either to a folder, as a job says it or write(PATH), or to a table of the catalogue, "
         'write(to_table="db.people"). Give one of them.'
     )
+
+
+_TABLES: dict[str, Callable[[Writing, tuple[str, ...]], TablePlace]] = {
+    "memory": _anywhere,
+    "disk": _in_parts,
+    "spark": _on_spark,
+}
+"""What returns the place of the table, or refuses it, by the engine that writes it."""

@@ -23,8 +23,7 @@ from shoal.files import check_free, hidden_folder, is_same_file, replacing_all, 
 from shoal.job import IntervalForm
 from shoal.output.destination import PUBLIC, Destination
 from shoal.output.standard_output import StandardOutput
-from shoal.sources import Table, format_of, inputs_of, read, rewrite_parquet_into, write_into
-from shoal.sources.batches import Batches
+from shoal.sources import Source, Table, format_of, read, rewrite_parquet_into, write_into
 from shoal.sources.clean import empty_made_missing, has_column, plain, publishable, reordered
 from shoal.sources.databases.new_table import NewTable, TableAt, new_table, to_copy_without
 from shoal.sources.databases.sql_names import Name
@@ -86,13 +85,13 @@ class TableOfOneMachine(TableInTheMaking, Protocol):
 
 @contextmanager
 def begun(
-    destination: Destination, source: Table | Batches, also_read: Sequence[str] = ()
+    destination: Destination, source: Source, also_read: Sequence[str] = ()
 ) -> Iterator[tuple[TableOfOneMachine, dict[Path, Path]]]:
     """Yield the table to write and the temporary path of each file; publish all of them at the end.
 
     None of them may be a file of the source, or one of those that were read beside it.
     """
-    inputs = [*(source.inputs if isinstance(source, Batches) else inputs_of(source)), *map(Path, also_read)]
+    inputs = [*source.inputs, *map(Path, also_read)]
     place, force, private = destination.table, destination.force, destination.private
     if isinstance(place, Path):
         with replacing_all(destination.paths, force, private, inputs) as temporaries:

@@ -22,8 +22,9 @@ from shoal.aggregate.contributors import Contribution, single_value_findings
 from shoal.columns.schema import Schema, as_names
 from shoal.errors import ShoalWarning
 from shoal.findings import SINGLE_VALUES, Finding, ask
-from shoal.job import BoundEffort, Engine, Job, Order, Writing, beyond
+from shoal.job import BoundEffort, Job, Order, Writing
 from shoal.job.checks import check_bound
+from shoal.job.engines import beyond
 from shoal.measures.bound import Bound
 from shoal.measures.ncp import Ncp
 from shoal.measures.recount import Columns, Verdict
@@ -43,7 +44,7 @@ from shoal.typing import Labels, Matrix, Names
 T = TypeVar("T")
 
 
-class Source(Protocol):
+class Stamped(Protocol):
     """The input of a release."""
 
     @property
@@ -66,11 +67,11 @@ class Records(Protocol):
     """The published records of a release, in memory, in a scratch folder or on a cluster."""
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> str:
         """The engine that made them, which holds them."""
 
     @property
-    def source(self) -> Source:
+    def source(self) -> Stamped:
         """The input."""
 
     @property

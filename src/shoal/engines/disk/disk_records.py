@@ -20,7 +20,7 @@ from shoal.engines.disk.engine import Made, make
 from shoal.engines.disk.memory import Budget
 from shoal.engines.disk.recounting import Asked, recount_batches
 from shoal.engines.disk.scratch import scratch_folder, scratch_of
-from shoal.job import Engine, Job, Order
+from shoal.job import Job, Order
 from shoal.job.checks import check_job, check_late
 from shoal.measures.recount import Verdict
 from shoal.output.destination import Destination
@@ -96,7 +96,7 @@ def _kept_seed(folder: Path) -> int:
 class DiskRecords:
     """The published records in a scratch folder; see `shoal.output.release.Records`."""
 
-    engine: Engine = "disk"
+    engine = "disk"
     table = arrow = cells = None
 
     def __init__(self, source: Batches, made: Made, scratch: Path, budget: Budget, stack: ExitStack) -> None:
@@ -174,7 +174,7 @@ class DiskRecords:
         ending, kind = format_of(table.path)
         assert kind.write_parts is not None
         with ExitStack() as stack:
-            kind.write_parts(self._publishable(stack), table.path, ending, self.source.reading)
+            kind.write_parts(self._publishable(stack), table.path, ending, self.source)
 
     def _publishable(self, stack: ExitStack) -> Iterator[pa.Table]:
         persons = None

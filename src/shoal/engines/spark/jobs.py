@@ -18,7 +18,7 @@ from shoal.engines.spark.spark_frames import Frame, quoted, types_of
 from shoal.engines.spark.spark_records import SparkRecords
 from shoal.errors import FileError, ParameterError, SchemaError
 from shoal.job import Job
-from shoal.job.checks import check_job, check_late
+from shoal.job.checks import check_job, check_late, check_memory
 from shoal.output.release import Release
 from shoal.typing import Progress
 
@@ -110,8 +110,7 @@ def planned(job: Job, table: Any, reading: Mapping[str, Any]) -> tuple[Schema, F
 def check_spark_job(job: Job, frame: Frame) -> Schema:
     """Return the schema of a DataFrame, or raise if the job cannot be done on it, whatever its records are."""
     _check_frame(frame)
-    if job.memory is not None:
-        raise ParameterError("memory limits the engine 'disk', but the engine 'spark' is asked for. Leave one out.")
+    check_memory(job)
     check_late(job)
     schema = Schema.of(types_of(frame), job.roles, job.columns)
     check_job(job, schema)

@@ -12,7 +12,8 @@ from shoal.engines.spark.spark_frames import Frame, digest_of_records, fingerpri
 from shoal.engines.spark.spark_tables import CatalogueTable, Folder, digest_of
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.files import replacing_all
-from shoal.job import Engine, Order, beyond
+from shoal.job import Order
+from shoal.job.engines import beyond
 from shoal.measures.recount import Verdict
 from shoal.output.destination import CatalogueAt, Destination, FolderAt
 from shoal.output.release import Written
@@ -38,7 +39,7 @@ class SparkSource(NamedTuple):
 class SparkRecords:
     """The published records, persisted on the cluster; see `shoal.output.release.Records`."""
 
-    engine: Engine = "spark"
+    engine = "spark"
     is_counted = True
     arrow = cells = None
 
