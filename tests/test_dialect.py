@@ -30,7 +30,7 @@ OF_CALLS = {
     "tracked",
     "allow_overlap",
 }
-OF_CALLS |= {"values", "force", "return_inverse"}
+OF_CALLS |= {"values", "force", "return_inverse", "partition_by"}
 """Arguments that no option or key gives, and notation such as k=10."""
 OF_JOBS = {"inertial", "redis"}
 """Settings that are given in a job file only."""

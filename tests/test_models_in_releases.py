@@ -281,7 +281,8 @@ def test_an_audit_of_a_tampered_file_fails(people, tmp_path):
 
 def test_a_file_that_does_not_keep_the_models_is_not_written(people, tmp_path):
     release = shoal.anonymize(people, **roles("plain"))
-    claiming = replace(release, job=release.job.model_copy(update={"models": (TCloseness("salary", t=0.01),)}))
+    job = release.job.model_copy(update={"models": (TCloseness("salary", t=0.01),)})
+    claiming = replace(release, records=replace(release.records, job=job))
 
     with pytest.raises(GuaranteeError, match=r"The written table does not satisfy t-closeness of"):
         claiming.write(tmp_path / "release.csv")
@@ -329,7 +330,7 @@ def test_a_broken_promise_is_the_headline(people, tmp_path):
     quasi = list(release.verdict.quasi_identifiers)
     models = [TCloseness("salary", t=0.01), DeltaDisclosure("diagnosis", delta=0.1)]
     verdict = shoal.audit(release.table, quasi_identifiers=quasi, confidential=CONFIDENTIAL, models=models, k=4)
-    claiming = replace(release, verdict=verdict)
+    claiming = replace(release, records=replace(release.records, verdict=verdict))
     page = render(claiming, "html")
 
     assert "Some groups reveal more about salary and diagnosis than was promised" in page

@@ -121,7 +121,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(people):
 
 def test_a_release_without_a_seed_can_be_repeated_from_its_job(people):
     first = quiet(people, k=5, method="topdown", **ROLES)
-    again = release_module.execute_job(first.job, first.source)
+    again = release_module.execute_job(first.job, first.records.source)
 
     assert again.published.equals(first.published)
 

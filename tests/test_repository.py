@@ -23,7 +23,20 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 ROOMS = [
     *("interrupts", "errors", "passwords", "distribution", "spelling", "typing", "progress", "files", "arrays"),
     *("kernels", "settings", "sources", "datasets", "columns", "space", "findings", "methods", "models", "aggregate"),
-    *("constraints", "measures", "dp", "job", "output", "engines", "auditing", "release", "inspection", "comparison"),
+    *(
+        "constraints",
+        "measures",
+        "dp",
+        "job",
+        "output",
+        "engines",
+        "auditing",
+        "in_memory",
+        "release",
+        "spark",
+        "inspection",
+        "comparison",
+    ),
     *("stream", "incremental", "estimator", "dialect", "app", "cli", "__main__"),
 ]
 

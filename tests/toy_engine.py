@@ -100,4 +100,4 @@ def toy_release(job, batches, size=None):
     verdict = recount_part(published, blueprint.schema, job.k, job.models, blueprint.whole)
     verdict.require()
     published = published.select([column.name for column in blueprint.schema.published])
-    return Toy(published, verdict, Measures(blueprint, measured, verdict))
+    return Toy(published, verdict, Measures(blueprint, measured, lambda: verdict))

@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from shoal.inspection import Inspection, inspect
     from shoal.job import Job
     from shoal.models import DeltaDisclosure, LDiversity, PSensitive, TCloseness
-    from shoal.release import Release, anonymize, run
+    from shoal.output.release import Release
+    from shoal.release import anonymize, run
     from shoal.stream import Stream
 
 __version__ = version(DISTRIBUTION)
@@ -96,7 +97,7 @@ _HOMES = {
     "LDiversity": "models",
     "Microaggregator": "estimator",
     "PSensitive": "models",
-    "Release": "release",
+    "Release": "output.release",
     "Stream": "stream",
     "TCloseness": "models",
     "anonymize": "release",
@@ -115,7 +116,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name == "spark":
-        return import_module("shoal.engines.spark")
+        return import_module("shoal.spark")
     if name in _HOMES:
         return getattr(import_module(f"shoal.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'shoal' has no attribute {name!r}")

@@ -7,55 +7,40 @@ If the recount does not confirm a guarantee, an error is raised and nothing is r
 
 import os
 import secrets
-import warnings as python_warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.aggregate import Cells, RandomAggregation, aggregate
-from shoal.aggregate.contributors import Contribution, contributions, single_value_findings
-from shoal.auditing.attacks import Attack, attacks_on
 from shoal.columns.coarse import stand_ins
-from shoal.columns.coarse.layout import laid_out
 from shoal.columns.schema import Role, Schema, as_names
 from shoal.constraints.constrained_cells import group
 from shoal.constraints.constraints import constraints_of
 from shoal.constraints.joined_classes import joined_where_alike
-from shoal.engines.disk.disk_release import DiskRelease, check_parts, execute_on_disk
-from shoal.engines.spark.jobs import execute_on_spark, run_on_spark
-from shoal.engines.spark.spark_release import SparkRelease
-from shoal.errors import ParameterError, SchemaError, ShoalWarning
-from shoal.findings import SINGLE_VALUES, Finding, ask
-from shoal.job import BoundEffort, Job, Order, Output
-from shoal.job.checks import Prepared, check_bound, check_late, prepared
-from shoal.measures.bound import Bound, lower_bound
-from shoal.measures.ncp import Ncp, ncp
-from shoal.measures.recount import Verdict, recount
-from shoal.measures.table_loss import TableLoss, table_loss
-from shoal.measures.table_risk import Risk, table_risk, table_utility
+from shoal.engines.disk.disk_records import execute_on_disk
+from shoal.engines.spark.jobs import execute_on_spark
+from shoal.errors import ParameterError, SchemaError
+from shoal.in_memory import RecordsInMemory, TableMeasures
+from shoal.job import Job
+from shoal.job.checks import Prepared, check_late, prepared
+from shoal.measures.recount import recount
+from shoal.measures.table_loss import table_loss
 from shoal.models import Model
-from shoal.output.places import Files, TableInTheMaking, check_free_files, check_reports
-from shoal.output.release_warnings import accepted_columns, warnings_of
-from shoal.output.report.codebook import codebook
-from shoal.output.report.notebook import to_summary
-from shoal.output.writing import recount_table, write_release, written_order
+from shoal.output.destination import Destination
+from shoal.output.places import Published
+from shoal.output.release import Release
 from shoal.progress import OneTotal
 from shoal.settings import ALIASES
 from shoal.sources import Table, read
 from shoal.sources.batches import open_batches
-from shoal.sources.clean import has_column, publishable, with_columns
+from shoal.sources.clean import with_columns
 from shoal.space.space import Space
-from shoal.typing import Labels, Matrix, Names, Progress, Seed, Vector
-
-Form = Literal["internal", "public"]
+from shoal.typing import Labels, Matrix, Names, Progress, Seed
 
 _SETTINGS = (
     "columns",
@@ -117,7 +102,7 @@ def anonymize(
     engine: str | None = None,
     memory: str | None = None,
     **options: Any,
-) -> "Release | DiskRelease | SparkRelease":
+) -> Release:
     """Make a table k-anonymous by microaggregation.
 
     Parameters
@@ -200,9 +185,8 @@ def anonymize(
     Returns
     -------
     Release
-        The published table with its verdict, loss and risk. Of the engine "disk" a
-        `shoal.engines.disk.disk_release.DiskRelease`, whose records stay in a scratch folder until it is written and
-        closed; of the engine "spark" a `shoal.engines.spark.spark_release.SparkRelease`.
+        The published table with its verdict, loss and risk. That of the engine "disk" stays in a scratch folder, that
+        of "spark" persisted on the cluster, until the release is closed.
 
     Raises
     ------
@@ -260,11 +244,7 @@ def anonymize(
         engine=engine,
         memory=memory,
     )
-    if job.chosen_engine == "disk":
-        return execute_on_disk(job, open_batches(table, **(reading or {})), threads=threads, progress=progress)
-    if job.chosen_engine == "spark":
-        return execute_on_spark(job, table, reading or {}, threads=threads, progress=progress)
-    return execute_job(job, read(table, **(reading or {})), threads=threads, progress=progress)
+    return execute(job, table, reading or {}, threads=threads, progress=progress)
 
 
 def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -285,8 +265,26 @@ def _without_aliases(given: dict[str, Any], options: dict[str, Any]) -> dict[str
     return roles
 
 
-def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> "Release":
-    """Make the release that a job describes from a table."""
+def execute(
+    job: Job,
+    table: Any,
+    reading: Mapping[str, Any],
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    target: Path | None = None,
+) -> Release:
+    """Make the release that a job describes by the engine that it chooses; see `execute_on_disk` for the target."""
+    if job.chosen_engine == "disk":
+        source = open_batches(table, **reading)
+        return execute_on_disk(job, source, threads=threads, progress=progress, target=target)
+    if job.chosen_engine == "spark":
+        return execute_on_spark(job, table, reading, threads=threads, progress=progress)
+    return execute_job(job, read(table, **reading), threads=threads, progress=progress)
+
+
+def execute_job(job: Job, table: Table, *, threads: int | None = None, progress: Progress | None = None) -> Release:
+    """Make the release that a job describes from a table in memory."""
     check_late(job)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
@@ -327,30 +325,27 @@ def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells
 
 def conclude(
     job: Job, table: Table, made: Prepared, space: Space, X: Matrix, cells: Cells, threads: int | None = None
-) -> "Release":
+) -> Release:
     """Make the release from the cells; raise if the recount does not confirm the guarantees."""
     schema, original, weights, findings = made
     strata = {column.name: original[column.name] for column in schema.having(Role.BY)}
     randomized = RandomAggregation(job.rho, job.seed or 0) if job.rho else None  # rho = 0 is microaggregation
     replaced = pa.table({**strata, **aggregate(original, schema, cells, weights, randomized)})
-    published = Published(table, schema, replaced)
-    verdict = recount(published, schema, job.k, _subjects(original, schema), job.models, original)
+    published = Published(table, schema, replaced, job.intervals)
+    subject = schema.roles.subject
+    verdict = recount(published, schema, job.k, original[subject] if subject else None, job.models, original)
     if randomized is not None:
         verdict = replace(verdict, withdrawn=WITHDRAWN.format(rho=randomized.rho))
     verdict.require()
     alike = {column.name: None if randomized else cells.of(column) for column in schema.quasi}
-    measured = _measured(replaced, schema, original)
-    loss = table_loss(space, original, measured, alike)
-    values = (space, original, weights, X, replaced, measured, cells)
-    release = Release(job, table, schema, *values, findings, verdict, loss, threads)
-    near_unique = {f"{column}={SINGLE_VALUES}" for column in accepted_columns(job, "near-unique-text", schema)}
-    ask(single_value_findings(release.contributions, schema), (*job.accept, *near_unique))
-    for text in release.warnings:
-        python_warnings.warn(text, ShoalWarning, stacklevel=4)
-    return release
+    plain = replace(published, replaced=_middles(replaced, schema, original))
+    loss = table_loss(space, original, plain.replaced, alike)
+    measures = TableMeasures(job, schema, space, original, weights, X, published, plain, cells, loss, threads)
+    records = RecordsInMemory(job, original, published, cells, verdict, threads)
+    return Release(job, schema, space, findings, measures, records, table.receipt.said, table.labels).reviewed()
 
 
-def _measured(replaced: pa.Table, schema: Schema, original: pa.Table) -> pa.Table:
+def _middles(replaced: pa.Table, schema: Schema, original: pa.Table) -> pa.Table:
     """Return the published quasi-identifiers as plain values, intervals by their middle (`stand_ins`)."""
     coarse = [column for column in schema.quasi if column.is_true]
     return with_columns(
@@ -366,7 +361,7 @@ def run(
     save_job: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> "Release | DiskRelease | SparkRelease":
+) -> Release:
     """Make the release that a job describes, and write it where the job says.
 
     Parameters
@@ -394,336 +389,53 @@ def run(
     >>> run(job, people).table["age"].to_pylist()
     [20.5, 20.5, 42.0, 42.0]
     """
-    read_too = [] if isinstance(job, Job) else [job]
-    if not isinstance(job, Job):
-        job = Job.load(job)
-    if table is None and job.input is None:
-        raise ParameterError("The job has no input. Set a path in [input], or pass a table.")
-    if save_job is not None and job.output is None:
-        raise ParameterError("The job is to be saved beside its release, but it has no output. Set a path in [output].")
-    given = job.input.path if table is None and job.input is not None else table
-    reading = job.input.reading() if job.input is not None else {}
-    if job.chosen_engine == "spark":
-        return run_on_spark(job, given, reading, save_job=save_job, force=force, threads=threads, progress=progress)
-    if job.output is not None:
-        inputs = [*read_too, *job.files, *([given] if isinstance(given, str | os.PathLike) else [])]
-        check_free_files(output_files(job.output, save_job), force, inputs)
-    if job.chosen_engine == "disk":
-        return _run_on_disk(job, given, reading, save_job, force, threads, progress)
-    release = execute_job(job, read(given, **reading), threads=threads, progress=progress)
-    if job.output is not None:
-        out = job.output
-        release.write(
-            out.path,
-            to_table=out.to_table,
-            manifest=out.manifest,
-            to_format=out.to_format,
-            report=out.report,
-            form=out.form,
-            json=out.json_file,
-            bound=out.bound,
-            **out.said(),
-            order=out.order,
-            save_job=save_job,
-            force=force,
-        )
-    return release
-
-
-def _run_on_disk(
-    job: Job,
-    given: Any,
-    reading: dict[str, Any],
-    save_job: str | os.PathLike[str] | None,
-    force: bool,
-    threads: int | None,
-    progress: Progress | None,
-) -> DiskRelease:
-    """Make a release in blocks, write it where the job says, and remove the scratch folder."""
-    out = job.output
-    files = None if out is None else output_files(out, save_job)
-    if files is not None:
-        check_parts(files)
-    target = Path(os.path.realpath(files.table)) if files is not None and isinstance(files.table, Path) else None
-    release = execute_on_disk(job, open_batches(given, **reading), threads=threads, progress=progress, target=target)
-    if out is not None and files is not None:
-        with release:
-            release.write_files(files, order=out.order, force=force, said=out.said())
-    return release
-
-
-def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
-    """Return the files that a job writes."""
-    check_reports(output.report, output.json_file, output.form, output.bound, **output.said())
-    files = (output.report, output.json_file, save_job)
-    return Files.of(output.path, *files, output.form, output.to_table, output.manifest, output.to_format)
+    return Assignment.of(job, table, save_job=save_job, force=force).carry_out(threads=threads, progress=progress)
 
 
 @dataclass(frozen=True)
-class Published:
-    """The columns of a release: replaced columns are in memory, the others are loaded on access."""
-
-    source: Table
-    schema: Schema
-    replaced: pa.Table
-
-    def __getitem__(self, name: str) -> pa.ChunkedArray:
-        return (self.replaced if has_column(self.replaced, name) else self.source.load([name]))[name]
-
-    def select(self, names: Sequence[str]) -> pa.Table:
-        """Return some columns."""
-        return pa.table({name: self[name] for name in names})
-
-
-def _subjects(table: pa.Table, schema: Schema) -> pa.ChunkedArray | None:
-    return None if schema.roles.subject is None else table[schema.roles.subject]
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """A table that may be published, with its verdict and measures.
-
-    Attributes
-    ----------
-    job : Job
-        The settings, with the seed that reproduces the release.
-    X : ndarray of shape (n_records, n_dims)
-        The original records in the space where distances are measured.
-    findings : list of Finding
-        Findings about the quasi-identifiers that are accepted or need no answer.
-    verdict : Verdict
-        The guarantees of the published table, recounted.
-    loss : TableLoss
-        Information loss.
-    threads : int or None
-        Maximum number of threads of what is measured on demand; all cores by default.
-    """
+class Assignment:
+    """A job with its table and the destination of its release, which are checked before any work."""
 
     job: Job
-    source: Table = field(repr=False)
-    schema: Schema = field(repr=False)
-    space: Space = field(repr=False)
-    original: pa.Table = field(repr=False)
-    weights: Vector | None = field(repr=False)
-    X: Matrix = field(repr=False)
-    replaced: pa.Table = field(repr=False)
-    measured: pa.Table = field(repr=False)
-    cells: Cells = field(repr=False)
-    findings: list[Finding] = field(repr=False)
-    verdict: Verdict
-    loss: TableLoss
-    threads: int | None = field(default=None, repr=False)
+    table: Any
+    destination: Destination | None
 
-    def __repr__(self) -> str:
-        verdict = self.verdict
-        holds = "k is not claimed" if verdict.withdrawn else "holds" if verdict.holds else "does not hold"
-        return (
-            f"Release(k={self.job.k}, {holds}: {verdict.n_records:,} records x {len(self.schema.published)} columns in "
-            f"{verdict.n_classes:,} classes of at least {verdict.smallest:,}, information loss {self.loss.il:.4g} %)"
-        )
-
-    @property
-    def published(self) -> pa.Table:
-        """The published columns, in the order of the input, without hidden data in their buffers."""
-        published = self.columns.select([column.name for column in self.schema.published])
-        return publishable(laid_out(published, self.schema, self.job.intervals))
-
-    @property
-    def columns(self) -> Published:
-        """The published columns, each loaded on access."""
-        return Published(self.source, self.schema, self.replaced)
-
-    @property
-    def plain_columns(self) -> Published:
-        """The same with the middle of each interval, set, ancestor and period in its place, for measures and plots."""
-        return Published(self.source, self.schema, self.measured)
-
-    @property
-    def table(self) -> Any:
-        """The published table, as the same kind of frame as the input and in its order."""
-        return self.source.like(self.published)
-
-    @property
-    def labels(self) -> Labels:
-        """Cell number of each record, in the order of the input; not published."""
-        return self.cells.labels
-
-    def rows(self, order: Order) -> NDArray[np.int64] | None:
-        """Return the record number of each row of the written table; None for the order of the input."""
-        return written_order(self, order)
-
-    def write_table(self, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
-        """Write the published table; used by `write`."""
-        table.write(self, rows)
-
-    def recount_table(self, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
-        """Recount the guarantees on a written table; raise if they do not hold."""
-        recount_table(self, table, rows)
-
-    @cached_property
-    def risk(self) -> Risk:
-        """Reidentification risk against an intruder who holds the original values."""
-        alike = None if self.verdict.withdrawn else self.labels
-        with kernels.using(self.threads):
-            tables = (self.original, self.replaced, self.measured)
-            return table_risk(*tables, self.schema, self.space, self.X, alike, self.weights)
-
-    @property
-    def said(self) -> tuple[str, ...]:
-        """Notes of the reader on what the records do not show, such as hidden rows."""
-        return self.source.receipt.said
-
-    @cached_property
-    def codebook(self) -> list[dict[str, Any]]:
-        """Name, labels, kind and treatment of each published column."""
-        labels = self.source.labels
-        described = {*labels.variables, *labels.values} if labels is not None else set()
-        needed = self.columns.select([column.name for column in self.schema.published if column.name in described])
-        return codebook(self.schema, labels, needed, bool(self.job.rho))
-
-    @cached_property
-    def contributions(self) -> list[Contribution]:
-        """Columns with published values that depend on a single record; empty for random aggregation."""
-        if self.job.rho:
-            return []
-        return contributions(self.original, self.replaced, self.schema, self.cells, self.weights)
-
-    @cached_property
-    def utility(self) -> dict[str, Any]:
-        """Data utility: changes of means, variances, correlations and categories."""
-        with kernels.using(self.threads):
-            return table_utility(self.original, self.measured, self.schema, self.weights)
-
-    @cached_property
-    def attacks(self) -> list[Attack]:
-        """Attribute disclosure without reidentification: from k - 1 known records, and from the groups."""
-        rho = self.job.rho or 0.0
-        with kernels.using(self.threads):
-            return attacks_on(self.original, self.columns, self.schema, self.space, self.X, self.labels, rho)
-
-    def bound(self, effort: BoundEffort = "cheap", seconds: float = 60.0) -> Bound:
-        """Return a lower bound on the loss of any release of these records with this k (`shoal.measures.lower_bound`).
-
-        It holds for arbitrary groups of at least k records published as their means, even without the strata, subjects
-        and models of this release, and for squared distances in the space of this release.
-
-        Raises
-        ------
-        ParameterError
-            If a quasi-identifier is nominal, there are households, or the aggregation is random.
-        """
-        check_bound(self.job, self.schema)
-        if (effort, seconds) not in self._bounds:
-            self._bounds[effort, seconds] = lower_bound(self.X, self.job.k, effort=effort, seconds=seconds)
-        return self._bounds[effort, seconds]
-
-    @cached_property
-    def _bounds(self) -> dict[tuple[str, float], Bound]:
-        return {}
-
-    @cached_property
-    def certainty(self) -> Ncp | None:
-        """Certainty penalty of the exact ranges and sets, if cells are made for it or show them."""
-        made_for_it = self.job.objective == "ncp" or any(column.is_true for column in self.schema.quasi)
-        labels_of = {column.name: self.cells.of(column) for column in self.schema.quasi}
-        return ncp(self.original, self.schema, labels_of) if made_for_it else None
-
-    @cached_property
-    def measures(self) -> dict[str, Any]:
-        """Loss, risk, utility and attacks as plain values; they describe the original too, so they are internal."""
-        return {
-            "loss": self.loss.to_dict(),
-            **({} if self.certainty is None else {"certainty": self.certainty.to_dict()}),
-            "risk": self.risk.to_dict(),
-            "utility": self.utility,
-            "attacks": [attack.to_dict() for attack in self.attacks],
-        }
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
+    @staticmethod
+    def of(
+        job: Job | str | os.PathLike[str],
+        table: Any = None,
         *,
-        to_table: str | None = None,
-        manifest: str | os.PathLike[str] | None = None,
-        to_format: str | None = None,
-        report: str | os.PathLike[str] | None = None,
-        form: Form = "internal",
-        json: str | os.PathLike[str] | None = None,
-        bound: BoundEffort | None = None,
-        title: str | None = None,
-        author: str | None = None,
-        date: str | None = None,
-        order: Order = "shuffle",
         save_job: str | os.PathLike[str] | None = None,
         force: bool = False,
-        before_publishing: Callable[[], None] | None = None,
-    ) -> list[Path]:
-        """Write the release, its two manifests and, optionally, its report: all of them or none.
+    ) -> "Assignment":
+        """Return the assignment, or raise if the job lacks a table or its release cannot go where the job says."""
+        read_too = [] if isinstance(job, Job) else [job]
+        if not isinstance(job, Job):
+            job = Job.load(job)
+        if table is None and job.input is None:
+            raise ParameterError("The job has no input. Set a path in [input], or pass a table.")
+        if save_job is not None and job.output is None:
+            raise ParameterError(
+                "The job is to be saved beside its release, but it has no output. Set a path in [output]."
+            )
+        given = job.input.path if table is None and job.input is not None else table
+        if job.output is None:
+            return Assignment(job, given, None)
+        destination = Destination.of(job.output, job.chosen_engine, save_job=save_job, force=force)
+        destination.check_free([*read_too, *job.files, *([given] if isinstance(given, str | os.PathLike) else [])])
+        return Assignment(job, given, destination)
 
-        Parameters
-        ----------
-        path : path
-            File for the published table, in one of the formats of `shoal.sources.FORMATS`. Written beside it are
-            ``PATH.public.json``, which may be published with the data, and ``PATH.internal.json``, which reproduces
-            the release and must be kept private. Or the address or file of a database; its table ``shoal_manifest``
-            then holds the public manifest. Or ``"-"``, standard output.
-        to_table : str, optional
-            New table of the database, as NAME or SCHEMA.NAME. It is written, read back, recounted and committed in one
-            transaction. With `force` it replaces an older table, but never one that was read.
-        manifest : path, optional
-            File for the internal manifest; by default beside the file, for a server ``TABLE.internal.json`` in the
-            current folder. Standard output requires it, and the public manifest is written beside it.
-        to_format : str, optional
-            Format on standard output, by its extension without the dot, such as ``"csv"``; by default that of the
-            input file.
-        report : path, optional
-            HTML file for the report.
-        form : {"internal", "public"}
-            Form of the report: the public one reveals nothing about the original beyond the release itself.
-        json : path, optional
-            JSON file with the content of the report.
-        bound : {"cheap", "strong"}, optional
-            Show a lower bound on the loss in the internal report: "cheap" for any number of records, "strong" for some
-            thousands, within a minute.
-        title, author, date : str, optional
-            Shown on the first page of the report. The date is never taken from the clock, so that the same release
-            gives the same bytes.
-        order : {"shuffle", "keep"}
-            Order of the records. The order of the input can reveal identities, so by default records are sorted by a
-            hash of their published values, which involves no secret.
-        save_job : path, optional
-            TOML file for the job, with its seed.
-        force : bool
-            Overwrite existing files.
-        before_publishing : callable, optional
-            Called when all files are complete and before they are renamed; if it raises, no file appears.
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the table is read."""
+        return {} if self.job.input is None else self.job.input.reading()
 
-        Returns
-        -------
-        list of Path
-            The files, the table first unless it is in a database.
-
-        Raises
-        ------
-        FileError
-            If a file exists, cannot be written or is the input file, or if the input file has changed. No partial files
-            remain.
-        GuaranteeError
-            If the file, read back, does not satisfy the guarantees of the verdict.
-        """
-        check_reports(report, json, form, bound, title=title, author=author, date=date)
-        files = Files.of(path, report, json, save_job, form, to_table, manifest, to_format)
-        said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
-        said |= {"title": title, "author": author, "date": date}
-        with kernels.using(self.threads):
-            write_release(self, files, order, force=force, said=said, before_publishing=before_publishing)
-        return files.paths
-
-    def _repr_html_(self) -> str:
-        """Return a summary for notebooks; it measures the risk, as `write` does."""
-        return to_summary(self.verdict, self.measures, self.warnings)
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings to review before publishing."""
-        return tuple(warnings_of(self))
+    def carry_out(self, *, threads: int | None = None, progress: Progress | None = None) -> Release:
+        """Make the release, write it where the job says, and close it then."""
+        place = None if self.destination is None else self.destination.table
+        target = Path(os.path.realpath(place)) if isinstance(place, Path) else None
+        release = execute(self.job, self.table, self.reading, threads=threads, progress=progress, target=target)
+        if self.destination is not None:
+            with release:
+                release.write_to(self.destination)
+        return release

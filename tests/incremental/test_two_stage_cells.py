@@ -67,8 +67,8 @@ def test_households_stay_whole_whoever_comes_late(tmp_path, variant):
     assert verdict.holds
     assert release.job.roles.household_level == ("district", "rooms")
     assert within_homes(release, original, "district") == within_homes(release, original, "rooms") == 0
-    assert release.cells.household_labels is not None
-    pairs = np.unique(np.stack([release.cells.household_labels, original["home"].to_numpy()]), axis=1)
+    assert release.records.cells.household_labels is not None
+    pairs = np.unique(np.stack([release.records.cells.household_labels, original["home"].to_numpy()]), axis=1)
     assert np.bincount(pairs[0]).min() >= 4
 
 

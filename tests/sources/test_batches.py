@@ -129,7 +129,7 @@ NAMED = [
     (["__HIVE_DEFAULT_PARTITION__", "7"], pa.int32(), [None, 7]),
     (["0x1F", "1_000", "2020-1-2"], pa.string(), ["0x1F", "1_000", "2020-1-2"]),
 ]
-"""Names of folders, and the type and values that Spark reads from them (tests/engines/spark/test_spark_release.py)."""
+"""Names of folders, and the type and values that Spark reads from them (tests/engines/spark/test_spark_records.py)."""
 
 
 def named_folder(folder, texts):

@@ -34,14 +34,14 @@ from shoal.files import check_free, replacing, sha256
 from shoal.findings import QuestionError
 from shoal.inspection import inspect
 from shoal.inspection.combinations import MOST, revealing
-from shoal.job import Job
 from shoal.job.checks import prepared
 from shoal.measures.recount import Verdict
 from shoal.models.serialization import as_models
+from shoal.output.destination import Destination
 from shoal.output.manifest import read_internal
 from shoal.output.report import render
 from shoal.output.report.sentences import explanation, headline, reached_in_words, what_was_done
-from shoal.release import Release, output_files, run
+from shoal.release import Assignment
 from shoal.sources import Table, read
 from shoal.sources.source_stamps import Stamp
 from shoal.typing import Labels
@@ -161,18 +161,18 @@ def compared(draft: Draft, lines: Lines, *, k: list[int], methods: list[str] | s
 def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, public: str, **_: Any) -> Result:
     """Make the release and write its files; then the public report."""
     job = draft.job()
-    assert job.output is not None
     assert job.input is not None
     check_free([public], force, [job.input.path, *job.files])
+    assignment = Assignment.of(job, force=force, save_job=job_file)
+    destination = assignment.destination
+    assert destination is not None
+    assert isinstance(destination.table, Path)
     lines.stage("reading the file and grouping records")
-    release = run(job, force=force, save_job=job_file, progress=lines.progress)
-    assert isinstance(release, Release)  # the engine memory, since a draft names no other
+    release = assignment.carry_out(progress=lines.progress)
     lines.stage("writing the public report and looking closer")
-    files = output_files(job.output, job_file)
-    assert isinstance(files.table, Path)
-    digest = sha256(files.table)
+    said = {**destination.asked.said(), "file": destination.title, "sha256": sha256(destination.table)}
     with replacing(public, force) as temporary:
-        text = render(release, "html", "public", **job.output.said(), file=files.table.name, sha256=digest)
+        text = render(release, "html", "public", **said)
         temporary.write_text(text, encoding="utf-8")
     return {
         **_told(release.verdict),
@@ -182,26 +182,24 @@ def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, 
         "loss": release.loss.il,
         "linked": release.risk.linkage.dld,
         "columns": {name: found.il for name, found in release.loss.columns.items()},
-        "files": _files(job, job_file, public),
+        "files": _files(destination, public),
         "closer": look_closer(release),
     }
 
 
-def _files(job: Job, job_file: str, public: str) -> list[Result]:
+def _files(destination: Destination, public: str) -> list[Result]:
     """Name the files that were written, with their hashes; those for the public first."""
-    assert job.output is not None
-    files = output_files(job.output, job_file)
-    assert isinstance(files.table, Path)
+    assert isinstance(destination.table, Path)
     named = {
-        "release": files.table,
+        "release": destination.table,
         "public report": Path(public),
-        "public manifest": files.public_manifest,
-        "internal report": files.report,
-        "report as JSON": files.json,
-        "internal manifest": files.internal_manifest,
-        "job": files.job,
+        "public manifest": destination.public_manifest,
+        "internal report": destination.reports.get("html"),
+        "report as JSON": destination.reports.get("json"),
+        "internal manifest": destination.internal_manifest,
+        "job": destination.job,
     }
-    private = set(files.private)
+    private = set(destination.private)
     return [
         {
             "what": what,

@@ -116,9 +116,9 @@ class Work:
         beside = [settings.hierarchy for settings in draft.columns.values()]
         beside += [draft.input.catalog] if draft.input is not None else []
         if draft.output is not None:
-            from shoal.release import output_files  # not before: the server starts without
+            from shoal.output.destination import Destination  # not before: the server starts without
 
-            beside += map(str, output_files(draft.output).paths)  # a link may stand where a manifest goes
+            beside += map(str, Destination.of(draft.output).paths)  # a link may stand where a manifest goes
         for path in [*files, *filter(None, beside)]:
             self.places.inside(path)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from shoal.columns.equivalence import class_ids
-from shoal.release import Release
+from shoal.output.release import Release
 from shoal.typing import Labels, Matrix, Vector
 
 MOST = 50

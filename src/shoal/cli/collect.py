@@ -12,8 +12,8 @@ from shoal.cli.progress import showing
 from shoal.incremental import VARIANTS
 from shoal.incremental.collection import Collection, begin
 from shoal.interrupts import report_what_is_written
-from shoal.job import Job, Output
-from shoal.output.places import Files, check_free_files
+from shoal.job import Job, Output, Writing
+from shoal.output.destination import Destination
 from shoal.sources import shown
 from shoal.sources.clean import printable
 
@@ -110,16 +110,15 @@ def _status(folder: str) -> None:
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def _finish(folder: str, output: str, k: int | None, threads: int | None, force: bool, **given: Any) -> None:
     """Join the late records and write the one release."""
-    writing = options.settings_of(given, Output)
-    files = Files.of(output, **{name: path for name, path in writing.items() if name != "order"})
+    destination = Destination.of(Writing.of(path=output, **options.settings_of(given, Output)), force=force)
     collection = Collection.open(folder)
     own = [path for path in Path(folder).iterdir() if path.is_file()]
-    check_free_files(files, force, [*collection.job.files, *own])
+    destination.check_free([*collection.job.files, *own])
     with telling(), showing("reading the collection", "grouping records", "measuring and writing") as meter:
         collection.partition_base(threads=threads, progress=meter)
         report_what_is_written()
-        release = collection.finish(k, output=output, threads=threads, progress=meter, force=force, **writing)
-    tell(release, files.places)
+        release = collection.finish(k, output=destination, threads=threads, progress=meter)
+    tell(release, destination.places)
 
 
 def _tell(collection: Collection) -> None:

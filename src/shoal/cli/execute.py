@@ -8,17 +8,16 @@ from shoal.cli.printing import counted, facts, warned
 from shoal.cli.progress import showing
 from shoal.columns.schema import Role, Schema
 from shoal.constraints.constraints import constraints_of
-from shoal.engines.disk.disk_release import DiskRelease, check_disk_job
-from shoal.engines.spark.jobs import planned, spark_files
-from shoal.engines.spark.spark_release import SparkRelease
+from shoal.engines.disk.disk_records import check_disk_job
+from shoal.engines.spark.jobs import planned
 from shoal.errors import ParameterError
 from shoal.interrupts import report_what_is_written
 from shoal.job import Input, Job
 from shoal.job.checks import prepared
 from shoal.measures.recount import Verdict
-from shoal.output.places import check_free_files
+from shoal.output.release import Release
 from shoal.output.report.sentences import reached_in_words
-from shoal.release import Release, output_files, run
+from shoal.release import Assignment
 from shoal.sources import read, shown
 from shoal.sources.batches import open_batches
 from shoal.sources.clean import printable
@@ -39,20 +38,16 @@ def run_and_tell(
         raise ParameterError(
             "The job has to name the file to read, [input] path, and the file to write, [output] path."
         )
-    if job.chosen_engine == "spark":
-        places = spark_files(job.output, save_job)
-    else:
-        files = output_files(job.output, save_job)
-        places = files.places
-        if dry_run:
-            check_free_files(files, force, [job.input.path, *job.files, *([] if file is None else [file])])
+    assignment = Assignment.of(file or job, force=force, save_job=save_job)
+    assert assignment.destination is not None
+    places = assignment.destination.places
     if dry_run:
         tell_plan(job, places)
         return
     name = shown(job.input.path)
     with warned() as texts, showing(f"reading {name}", "grouping records", "measuring and writing") as meter:
         report_what_is_written()
-        release = run(file or job, force=force, save_job=save_job, threads=threads, progress=meter)
+        release = assignment.carry_out(threads=threads, progress=meter)
     tell(release, places, err=_is_taken(job))
     for text in texts:
         if text not in release.warnings:  # which are printed with the rest
@@ -64,7 +59,7 @@ def _is_taken(job: Job) -> bool:
     return job.output is not None and job.output.path == DASH
 
 
-def tell(release: Release | DiskRelease | SparkRelease, places: Iterable[str], *, err: bool = False) -> None:
+def tell(release: Release, places: Iterable[str], *, err: bool = False) -> None:
     """Print the result, and on standard error what to check before publishing."""
     job, verdict = release.job, release.verdict
     facts(
@@ -86,15 +81,15 @@ def tell(release: Release | DiskRelease | SparkRelease, places: Iterable[str], *
         click.echo(f"Warning: {text}", err=True)
 
 
-def bound_in_words(release: Release | DiskRelease | SparkRelease) -> str:
+def bound_in_words(release: Release) -> str:
     """Return the lower bound of the loss in words, where it was asked for."""
     effort = release.job.output.bound if release.job.output is not None else None
-    if effort is None or not isinstance(release, Release):
+    if effort is None:
         return ""
     return f"; no release can lose less than {release.bound(effort).il:.4f} %"
 
 
-def _on_middles(release: Release | DiskRelease | SparkRelease) -> str:
+def _on_middles(release: Release) -> str:
     """Say that loss is measured on stand-ins, where values are intervals, sets, ancestors or periods."""
     return " (of the groups; values measured by their middle)" if release.verdict.truth else ""
 

@@ -17,7 +17,8 @@ from shoal.errors import FileError, GuaranteeError, ParameterError, ShoalError, 
 from shoal.files import replacing
 from shoal.measures.table_risk import table_linkage
 from shoal.methods import ALGORITHMS
-from shoal.release import Release, anonymize
+from shoal.output.release import Release
+from shoal.release import anonymize
 from shoal.sources import read
 from shoal.sources.clean import printable
 from shoal.typing import Progress, Seed

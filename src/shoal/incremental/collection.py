@@ -29,11 +29,13 @@ from shoal.incremental.growth import category_warnings, drift, extended, moved, 
 from shoal.incremental.repeats import content_of, overlap, record_keys
 from shoal.incremental.store import Store
 from shoal.incremental.two_stage_cells import ANY_SIZE, Task, all_cells, base_cells
-from shoal.job import Job, Late
+from shoal.job import Job, Late, Writing
 from shoal.job.checks import Prepared, column_findings, prepared, survey_weights
 from shoal.methods import algorithm_of
 from shoal.methods.method_options import check_options
-from shoal.release import Release, conclude
+from shoal.output.destination import Destination
+from shoal.output.release import Release
+from shoal.release import conclude
 from shoal.sources import Table, read
 from shoal.space.space import Space
 from shoal.typing import Progress
@@ -164,9 +166,11 @@ class Collection:
         self,
         k: int | None = None,
         *,
-        output: str | os.PathLike[str] | None = None,
+        output: str | os.PathLike[str] | Destination | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
+        save_job: str | os.PathLike[str] | None = None,
+        force: bool = False,
         **writing: Any,
     ) -> Release:
         """Join the late records and make the release.
@@ -175,13 +179,13 @@ class Collection:
         ----------
         k : int, optional
             If given, must equal the k of the collection.
-        output : path, optional
+        output : path or Destination, optional
             Where to write the release. The collection is finished when all files are on the disk, just before they get
             their names: if they cannot be written, the collection is unchanged. Without it the collection is
             finished with this call.
         threads, progress
             As in `shoal.anonymize`.
-        **writing
+        save_job, force, **writing
             As in `Release.write`.
 
         Returns
@@ -194,10 +198,14 @@ class Collection:
                 f"k={k} was asked for, but the collection began with k={self.job.k}, which cannot be changed later. "
                 "Begin a new collection to change k."
             )
+        if output is not None and not isinstance(output, Destination):
+            output = Destination.of(Writing.of(path=output, **writing), save_job=save_job, force=force)
         self.partition_base(threads=threads, progress=progress)
         with self._store.working(), self._store.changing():
             release = self._finish(threads, progress)
-            done = {"labels_sha256": _digest(release.cells), "records": len(release.labels)}
+            cells = release.records.cells
+            assert cells is not None
+            done = {"labels_sha256": _digest(cells), "records": len(release.labels)}
             if self.is_finished and self._store.content["finished"] != done:
                 raise FileError(
                     "The collection was finished before, and this time its cells are different. Nothing was released, "
@@ -207,7 +215,7 @@ class Collection:
             if output is None:
                 self._mark(done)
             else:
-                release.write(output, before_publishing=lambda: self._mark(done), **writing)
+                release.write_to(output, before_publishing=lambda: self._mark(done))
         return release
 
     def _mark(self, done: dict[str, Any]) -> None:

@@ -114,12 +114,18 @@ BoundEffort = Literal["cheap", "strong"]
 """Effort spent on a proven lower bound on the loss."""
 
 
-class Output(Settings):
-    """The files to write."""
+PathText = Annotated[str, BeforeValidator(lambda given: os.fspath(given) if isinstance(given, os.PathLike) else given)]
+"""Path of a file, as text or as a path of Python."""
 
-    path: Address = Field(description=f"{formats_in_words()} file for the release, or {databases_in_words()} database")
+
+class Writing(Settings):
+    """How a release is written: what `Release.write` takes. `shoal.output.destination` checks it as a whole."""
+
+    path: PathText | None = Field(None, description="file, database or folder for the release")
     to_table: str | None = Field(None, description="new table of a database for the release, NAME or SCHEMA.NAME")
-    manifest: str | None = Field(None, description="JSON file for the internal manifest; by default beside the release")
+    manifest: PathText | None = Field(
+        None, description="JSON file for the internal manifest; by default beside the release"
+    )
     to_format: str | None = Field(
         None,
         description="format on standard output (-), by extension: csv, ndjson ..; by default as the input",
@@ -128,11 +134,11 @@ class Output(Settings):
         "shuffle",
         description="of the published records: shuffle, or keep that of the input, which can reveal who is who",
     )
-    report: str | None = Field(None, description="HTML file for the report")
+    report: PathText | None = Field(None, description="HTML file for the report")
     form: Literal["internal", "public"] = Field(
         "internal", description="form of the report; the public one shows nothing of the original"
     )
-    json_file: str | None = Field(None, alias="json", description="JSON file with what the report says")
+    json_file: PathText | None = Field(None, alias="json", description="JSON file with what the report says")
     bound: BoundEffort | None = Field(
         None,
         description="lower bound of the loss in the internal report: cheap for any number of records, strong for some "
@@ -144,9 +150,20 @@ class Output(Settings):
         None, description="date in the report; never taken from the clock, so that a job repeats exactly"
     )
 
-    def said(self) -> dict[str, Any]:
+    @staticmethod
+    def of(**settings: Any) -> "Writing":
+        """Return these settings, or raise `ParameterError` naming the invalid ones."""
+        return validated(Writing, settings)
+
+    def said(self) -> dict[str, str | None]:
         """Return what was said about the report that stands on its first page."""
         return {name: getattr(self, name) for name in ("title", "author", "date")}
+
+
+class Output(Writing):
+    """The files that a job writes."""
+
+    path: Address = Field(description=f"{formats_in_words()} file for the release, or {databases_in_words()} database")
 
 
 class RedisSettings(Settings):

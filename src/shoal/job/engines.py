@@ -2,6 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
+from shoal.errors import ParameterError
 from shoal.settings import OneOf
 
 
@@ -51,3 +52,11 @@ LIMITED = next(name for name, facts in ENGINES.items() if facts.takes_memory)
 def engines_in_words() -> str:
     """Return the engines in words, for help."""
     return ", ".join(f"{name} ({facts.summary})" for name, facts in ENGINES.items())
+
+
+def beyond(engine: str, what: str, why: str) -> ParameterError:
+    """Return the refusal of what an engine cannot give; it names the one that can."""
+    return ParameterError(
+        f"The engine {engine!r} cannot do this: {what}. The reason: {why}. Leave it out, or use "
+        f'engine="{IN_MEMORY}" on a machine whose memory holds the table.'
+    )

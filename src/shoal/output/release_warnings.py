@@ -1,73 +1,21 @@
 """Release warnings: what somebody should look at before a release is published."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from shoal.aggregate.contributors import Contribution
 from shoal.columns.equivalence import value_codes, value_counts
 from shoal.columns.schema import Role, Schema
-from shoal.findings import Finding
 from shoal.job import Job
-from shoal.measures.recount import Columns, Verdict
-from shoal.measures.table_loss import TableLoss
-from shoal.space.space import Space
+
+if TYPE_CHECKING:
+    from shoal.output.release import Release
 
 SMALL_SEED = 2**32
 """Smaller seeds can be found by brute force."""
 
 
-class Reviewable(Protocol):
-    """The parts of a release that are reviewed; of a release made in blocks, the records are a sample."""
-
-    @property
-    def job(self) -> Job:
-        """What was asked for."""
-
-    @property
-    def schema(self) -> Schema:
-        """The columns with their roles."""
-
-    @property
-    def space(self) -> Space:
-        """The space in which distances were measured."""
-
-    @property
-    def original(self) -> pa.Table:
-        """The prepared records."""
-
-    @property
-    def replaced(self) -> pa.Table:
-        """The published quasi-identifiers."""
-
-    @property
-    def columns(self) -> Columns:
-        """The published columns."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """The recounted guarantees."""
-
-    @property
-    def loss(self) -> TableLoss:
-        """Information loss."""
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """Findings about the quasi-identifiers that are accepted or need no answer."""
-
-    @property
-    def said(self) -> Sequence[str]:
-        """Notes of the reader on the input."""
-
-    @property
-    def contributions(self) -> Sequence[Contribution]:
-        """Columns with published values that depend on a single record."""
-
-
-def warnings_of(release: Reviewable) -> list[str]:
+def warnings_of(release: "Release") -> list[str]:
     """Return warnings to review before publishing."""
     found = (
         []
@@ -109,7 +57,7 @@ def warnings_of(release: Reviewable) -> list[str]:
     return found
 
 
-def _rare(release: Reviewable) -> list[str]:
+def _rare(release: "Release") -> list[str]:
     """Return warnings about columns whose sets list values that fewer than k records have."""
     found = []
     for column in release.schema.quasi:
@@ -126,7 +74,7 @@ def _rare(release: Reviewable) -> list[str]:
     return found
 
 
-def _gone(release: Reviewable) -> list[str]:
+def _gone(release: "Release") -> list[str]:
     """Return warnings about columns that are suppressed or lose more than half of their variation."""
     constant = set(release.space.constant)
     varying = [column.name for column in release.schema.quasi if column.name not in constant]

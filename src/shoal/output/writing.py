@@ -1,107 +1,71 @@
-"""Writing: the files of a release and the order of their records; either all files appear or none.
+"""Writing: the files of a release; either all of them appear or none.
 
 The table is read back and recounted before it gets its final name, or before it is committed to a database.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any, get_args
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
-from shoal.columns.coarse.layout import gathered, written_names
-from shoal.columns.schema import Column, Kind, Role, Roles, Schema
-from shoal.errors import GuaranteeError, ParameterError
-from shoal.job import Job, Order
-from shoal.measures.recount import Verdict, recount
-from shoal.models.table_columns import categories_of
+from shoal.errors import GuaranteeError
+from shoal.job import Job
+from shoal.measures.recount import Verdict
+from shoal.output.destination import INTERNAL, PUBLIC, Destination
 from shoal.output.manifest import as_text, internal_manifest, public_manifest
-from shoal.output.places import Files, InMemory, TableInTheMaking, Writable, begun
-from shoal.output.published_order import Alike, published_order
-from shoal.output.report import FORMATS, ReleaseLike, gather
+from shoal.output.report import FORMATS, gather
+
+if TYPE_CHECKING:
+    from shoal.output.release import Release
 
 
 def write_release(
-    release: Writable,
-    files: Files,
-    order: Order = "shuffle",
-    *,
-    force: bool = False,
-    said: Mapping[str, Any],
-    before_publishing: Callable[[], None] | None = None,
+    release: "Release", destination: Destination, before_publishing: Callable[[], None] | None = None
 ) -> None:
-    """Write all files of a release, or none; `said` is passed to the reports unchanged.
+    """Write all files of a release, or none.
 
     `before_publishing` is called when all files are complete and before they are renamed; if it raises, none is.
     """
-    if order not in get_args(Order):
-        raise ParameterError(f"order must be one of {', '.join(get_args(Order))}.")
-    rows = release.rows(order)
-    with begun(files, force, release.source, release.job.files) as (table, beside):
-        release.write_table(table, rows)
-        release.recount_table(table, rows)
-        facts = gather(release, files.form, **said, file=files.title) if files.reports else {}
-        output, measures = table.sha256(), dict(release.measures)
-        published = as_text(public_manifest(release.job, output, release.verdict, release.codebook))
+    records, asked = release.records, destination.asked
+    said: dict[str, Any] = {} if asked.bound is None else {"bound": release.bound(asked.bound).il}
+    said |= {**asked.said(), "file": destination.title}
+    rows = records.rows(asked.order)
+    with records.begun(destination) as (table, beside):
+        records.write(table, rows)
+        written = records.recount(table, rows)
+        facts = gather(release, asked.form, **said, sha256=written.sha256) if destination.reports else {}
+        manifests = _manifests(release, rows, *written)
+        places = {PUBLIC: destination.public_manifest, INTERNAL: destination.internal_manifest}
         texts = {
-            **{path: FORMATS[name]({**facts, "sha256": output}) for name, path in files.reports.items()},
-            files.internal_manifest: as_text(
-                internal_manifest(
-                    release.job, release.source.sha256, output, release.labels, rows, release.verdict, measures
-                )
-            ),
+            **{path: FORMATS[name](facts) for name, path in destination.reports.items()},
+            **{path: manifests.pop(form) for form, path in places.items() if path is not None},
         }
-        if files.job is not None:
-            texts[files.job] = release.job.to_toml()
-        if files.public_manifest is not None:
-            texts[files.public_manifest] = published
-        table.describe(published, output)
+        if destination.job is not None:
+            texts[destination.job] = release.job.to_toml()
         for path, text in texts.items():
             beside[path].write_text(text, encoding="utf-8")
-        release.source.check_unchanged()
+        table.describe(manifests, written.sha256)
+        records.source.check_unchanged()
         if before_publishing is not None:
             before_publishing()
 
 
-def written_order(release: InMemory, order: Order) -> NDArray[np.int64] | None:
-    """Return the record number of each row of the written table; None for the order of the input."""
-    if order == "keep":
-        return None
-    names = [column.name for column in release.schema.published]
-    return published_order((release.columns[name] for name in names), release.verdict.n_records, _alike(release, names))
+def _manifests(release: "Release", rows: Any, output: str, files: dict[str, str] | None) -> dict[str, str]:
+    """Return the texts of both manifests, by the ends of their names."""
+    job, verdict, cells = release.job, release.verdict, release.records.cells
+    labels = None if cells is None else cells.labels
+    source = release.records.source.sha256
+    public = public_manifest(job, output, verdict, release.codebook)
+    internal = internal_manifest(job, source, output, labels, rows, verdict, dict(release.measures))
+    listed = {"files": files} if files else {}
+    return {PUBLIC: as_text(public | listed), INTERNAL: as_text(internal | listed)}
 
 
-def _alike(release: InMemory, names: list[str]) -> Alike | None:
-    """Return the cells, and the places of the columns in which the records of a cell are published with one value."""
-    if release.job.rho:
-        return None
-    cells = release.cells
-    same = {column.name for column in release.schema.quasi if cells.of(column) is cells.labels}
-    return Alike(cells.labels, frozenset(place for place, name in enumerate(names) if name in same))
-
-
-def recount_table(release: InMemory, table: TableInTheMaking, rows: NDArray[np.int64] | None) -> None:
-    """Recount the guarantees on what was written before it is published, with the subjects in the order of its rows."""
-    job = release.job
-    schema = _counted_schema(release)
-    names = [column.name for column in schema.columns]
-    wanted = written_names(names, schema, job.intervals, release.replaced)
-    coded = [column.name for column in schema.quasi if not column.is_true]
-    written = gathered(table.read_back(wanted, coded), names)
-    n_records = release.verdict.n_records
-    if written.num_rows != n_records:
+def require_as_many(n_written: int, n_records: int) -> None:
+    """Raise if a written table, read back, has another number of records."""
+    if n_written != n_records:
         raise GuaranteeError(
-            f"The written table, read back, has {written.num_rows:,} records instead of the {n_records:,} of the "
+            f"The written table, read back, has {n_written:,} records instead of the {n_records:,} of the "
             "release. Nothing was released. Choose another format."
         )
-    subjects = _subjects(release, rows)
-    own = release.original.select([column.name for column in schema.quasi if column.is_true])
-    original = own if rows is None else own.take(pa.array(rows))
-    asked = None if release.verdict.withdrawn else job.k
-    found = recount(written, schema, asked, subjects, job.models, original=original)
-    require_of_written(found, job)
 
 
 def require_of_written(found: Verdict, job: Job) -> None:
@@ -129,26 +93,3 @@ def require_of_written(found: Verdict, job: Job) -> None:
             f"have such an end in the published {exposing.form} of column {exposing.column!r}. Nothing was released. "
             "Choose another format."
         )
-
-
-def _subjects(release: InMemory, rows: NDArray[np.int64] | None) -> pa.ChunkedArray | None:
-    """Return the subject of each written record, or None without a subject column."""
-    name = release.schema.roles.subject
-    if name is None:
-        return None
-    subjects = release.original[name]
-    return subjects if rows is None else subjects.take(pa.array(rows))
-
-
-def _counted_schema(release: ReleaseLike) -> Schema:
-    """Return the schema for recounting a written file, with explicit orders, since a file may not store them."""
-    wanted = {*release.schema.quasi_names, *(model.column for model in release.job.models)}
-    columns = [column for column in release.schema.columns if column.name in wanted]
-    return Schema(tuple(_with_order(release, column) for column in columns), Roles())
-
-
-def _with_order(release: ReleaseLike, column: Column) -> Column:
-    if column.kind is not Kind.ORDINAL or column.role is not Role.CONFIDENTIAL:
-        return column
-    order = categories_of(release.columns[column.name], column).drop_null()
-    return replace(column, settings=column.settings.model_copy(update={"categories": tuple(order.to_pylist())}))

@@ -8,7 +8,7 @@ import pytest
 
 from block_tables import ROLES, job
 from shoal.engines.blocks import driver
-from shoal.engines.disk import disk_release
+from shoal.engines.disk import disk_records
 from shoal.engines.disk.scratch import scratch_of
 from shoal.release import run
 from shoal.sources.batches import open_batches
@@ -16,7 +16,7 @@ from shoal.sources.batches import open_batches
 MOMENTS = {
     "refining": (driver, "refine_cells", 1),
     "publishing": (driver, "publish", 3),
-    "writing": (disk_release.DiskRelease, "write_table", 1),
+    "writing": (disk_records.DiskRecords, "write", 1),
 }
 """What is called at a moment, and for which time."""
 

@@ -11,7 +11,7 @@ from damages import MOMENTS, damage, files_of, flipped, missing, truncated, watc
 
 from block_tables import people
 from shoal.engines.blocks import driver
-from shoal.engines.disk import disk_release, engine
+from shoal.engines.disk import disk_records, engine
 from shoal.engines.disk.checked_files import DamagedError, keep, open_checked
 from shoal.errors import FileError
 
@@ -53,14 +53,14 @@ def test_what_is_damaged_is_made_again_and_nothing_else(left, monkeypatch):
 
 def test_pieces_that_are_damaged_while_a_release_is_written_are_made_again(left, monkeypatch):
     folder, *_, release = left
-    original = disk_release.DiskRelease.write_table
+    original = disk_records.DiskRecords.write
 
     def damaging(self, *arguments):
         for path in files_of(self._scratch / "publish"):
             flipped(path, np.random.default_rng(1), [])
         return original(self, *arguments)
 
-    monkeypatch.setattr(disk_release.DiskRelease, "write_table", damaging)
+    monkeypatch.setattr(disk_records.DiskRecords, "write", damaging)
 
     assert written(folder) == release
 
@@ -84,7 +84,7 @@ def test_a_disk_that_damages_a_piece_each_time_is_refused_with_what_to_do(left, 
 @pytest.mark.parametrize("pattern", ["persons.piece", "recount-*/part-*.piece"])
 def test_damage_to_what_is_counted_of_the_written_file_is_refused(left, monkeypatch, pattern):
     folder, *_ = left
-    original, scratch = disk_release.recount_batches, []
+    original, scratch = disk_records.recount_batches, []
 
     def damaging(batches, n_records, question, place, most):
         scratch.append(place.parent)
@@ -98,7 +98,7 @@ def test_damage_to_what_is_counted_of_the_written_file_is_refused(left, monkeypa
             flipped(path, np.random.default_rng(3), [])
 
     leave = engine.Gathering.__exit__
-    monkeypatch.setattr(disk_release, "recount_batches", damaging)
+    monkeypatch.setattr(disk_records, "recount_batches", damaging)
     if "*" in pattern:
         monkeypatch.setattr(engine.Gathering, "__exit__", gathered)
     with pytest.raises(DamagedError):
@@ -111,14 +111,14 @@ def test_damage_to_what_is_counted_of_the_written_file_is_refused(left, monkeypa
 @pytest.mark.parametrize("left_of_it", ["fit.done", "solve/block-0.piece"])
 def test_a_drawn_seed_that_is_lost_is_refused_and_no_other_taken_in_its_place(tmp_path, how, left_of_it):
     (tmp_path / "scratch").mkdir()
-    first = disk_release._kept_seed(tmp_path / "scratch")
-    assert disk_release._kept_seed(tmp_path / "scratch") == first
+    first = disk_records._kept_seed(tmp_path / "scratch")
+    assert disk_records._kept_seed(tmp_path / "scratch") == first
 
     (tmp_path / "scratch" / "solve").mkdir()
     keep(tmp_path / "scratch" / left_of_it, None)
     how(tmp_path / "scratch" / "drawn.seed", np.random.default_rng(4), [])
     with pytest.raises(DamagedError, match=r"drawn.seed' is not what was written"):
-        disk_release._kept_seed(tmp_path / "scratch")
+        disk_records._kept_seed(tmp_path / "scratch")
 
 
 def test_a_file_that_took_the_place_of_another_is_noticed(tmp_path):

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from reported import SECRET, SECRET_NUMBER, K, at_risk, changed, quietly, release
 
+from shoal.auditing import audit
 from shoal.errors import ParameterError
 from shoal.job import Input, Output
-from shoal.measures.recount import Verdict, audit
+from shoal.measures.recount import Verdict
 from shoal.output.report import FORMATS, gather, render
 from shoal.output.report.facts import class_sizes
 from strategies import problems
@@ -138,7 +139,7 @@ def test_many_class_sizes_share_bars():
 
 
 def test_the_text_is_the_same_in_every_run():
-    again = quietly(release().source.arrow, **_settings())
+    again = quietly(release().records.source.arrow, **_settings())
 
     for format in FORMATS:
         for form in FORMS:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import Role, Schema
-from shoal.errors import ParameterError
 from shoal.job import Job
+from shoal.job.engines import beyond
 from shoal.methods import ALGORITHMS, algorithm_of
 from shoal.models import TCloseness
 
@@ -73,18 +73,9 @@ LIMITS = (
         lambda job, schema: not algorithm_of(job.method, {}).in_blocks,
     ),
     Limit("options of the method", "their budget is one of a whole table", lambda job, schema: bool(job.options)),
-    Limit(
-        "a bound on the loss",
-        "it is computed from all records at once",
-        lambda job, schema: job.output is not None and job.output.bound is not None,
-    ),
-    Limit(
-        "keeping the order of the input",
-        "records are sorted by their published values, block by block",
-        lambda job, schema: job.output is not None and job.output.order == "keep",
-    ),
 )
-"""Everything that is refused. What is added to a job without being in this list must work in blocks."""
+"""Everything that is refused; `shoal.output.destination` says where a release can go. What is added to a job without
+being in this list must work in blocks."""
 
 
 def check_limits(job: Job, schema: Schema, engine: str) -> None:
@@ -99,7 +90,4 @@ def check_limits(job: Job, schema: Schema, engine: str) -> None:
     """
     for limit in LIMITS:
         if limit.is_asked(job, schema):
-            raise ParameterError(
-                f"The engine {engine!r} cannot do this: {limit.what}. The reason: {limit.why}. Leave it out, or use "
-                'engine="memory" on a machine whose memory holds the table.'
-            )
+            raise beyond(engine, limit.what, limit.why)

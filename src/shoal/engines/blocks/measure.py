@@ -5,7 +5,7 @@ those of its block; utility and intervals are measured on a sample. Samples are 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,12 +17,14 @@ import pyarrow as pa
 from shoal.aggregate.contributors import Contribution
 from shoal.engines.blocks.blueprint import Blueprint
 from shoal.engines.blocks.publish import Measured
+from shoal.job import BoundEffort
 from shoal.job.checks import survey_weights
 from shoal.measures.class_risk import Uniqueness, risk_of_sizes
 from shoal.measures.linkage import Linkage
 from shoal.measures.recount import Verdict
 from shoal.measures.table_loss import ColumnLoss, TableLoss
 from shoal.measures.table_risk import Risk, table_intervals, table_utility
+from shoal.output.release import Records, Release
 from shoal.space.axes import NominalAxis, NumberAxis
 
 
@@ -34,11 +36,13 @@ class Measures:
     blueprint : Blueprint
     parts : sequence of Measured
         Of all blocks, in the order of their numbers.
-    verdict : Verdict, optional
-        The recount of what was written; `risk` needs it.
+    verdict : callable
+        Returns the recount of what was written, which `risk` needs.
     """
 
-    def __init__(self, blueprint: Blueprint, parts: Sequence[Measured], verdict: Verdict | None = None) -> None:
+    points = certainty = None
+
+    def __init__(self, blueprint: Blueprint, parts: Sequence[Measured], verdict: Callable[[], Verdict]) -> None:
         self._blueprint, self._parts, self._verdict = blueprint, parts, verdict
 
     @cached_property
@@ -50,6 +54,24 @@ class Measures:
     def replaced(self) -> pa.Table:
         """What is published for the sampled records."""
         return pa.concat_tables([part.replaced for part in self._parts])
+
+    @property
+    def columns(self) -> pa.Table:
+        """The same: it holds all published columns."""
+        return self.replaced
+
+    @property
+    def plain_columns(self) -> pa.Table:
+        """The same: no column holds intervals or sets."""
+        return self.replaced
+
+    @property
+    def attacks(self) -> list[Any]:
+        """Nothing: attacks are not tried in blocks."""
+        return []
+
+    def bound(self, effort: BoundEffort, seconds: float) -> None:
+        """Return nothing: a bound is computed from all records at once."""
 
     @cached_property
     def loss(self) -> TableLoss:
@@ -92,16 +114,14 @@ class Measures:
     @cached_property
     def risk(self) -> Risk:
         """Reidentification risk against an intruder who holds the original values."""
-        assert self._verdict is not None
-        parts, n = self._parts, self._verdict.n_records
+        parts, verdict = self._parts, self._verdict()
+        n = verdict.n_records
         has_weights = parts[0].populations is not None
         if has_weights:
             populations = np.concatenate([part.populations for part in parts if part.populations is not None])
             classes = risk_of_sizes(np.concatenate([part.sizes for part in parts]), populations)
         else:
-            sizes, numbers = (
-                np.array(list(side), dtype=np.int64) for side in zip(*self._verdict.sizes.items(), strict=True)
-            )
+            sizes, numbers = (np.array(list(side), dtype=np.int64) for side in zip(*verdict.sizes.items(), strict=True))
             classes = risk_of_sizes(np.repeat(sizes, numbers))
         population = math.fsum(part.population_alone for part in parts) / n if has_weights else None
         return Risk(
@@ -138,6 +158,17 @@ class Measures:
             "attacks": [],
             "sampled": self.sampled,
         }
+
+
+def release_in_blocks(blueprint: Blueprint, parts: Sequence[Measured], records: Records) -> Release:
+    """Return the release of records that were published block by block, or close them if it may not be published."""
+    measures = Measures(blueprint, parts, lambda: records.verdict)
+    try:
+        release = Release(blueprint.job, blueprint.schema, blueprint.space, blueprint.findings, measures, records)
+        return release.reviewed()
+    except BaseException:
+        records.close()
+        raise
 
 
 def total_spread(axis: NumberAxis | NominalAxis, blueprint: Blueprint) -> float:

@@ -2,7 +2,3 @@
 
 PySpark is imported on first use, so that this package can be imported without it.
 """
-
-from shoal.engines.spark.spark_release import SparkRelease, anonymize
-
-__all__ = ["SparkRelease", "anonymize"]

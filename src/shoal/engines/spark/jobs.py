@@ -1,16 +1,25 @@
-"""Jobs: a job with the engine "spark", from the files it reads to those it writes."""
+"""Jobs: a job on Spark, from the DataFrame or the Parquet files that it reads to the release.
+
+DataFrame -> checks -> blueprint -> cells and published records -> recount -> release
+"""
 
 import os
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
 from shoal.columns.schema import Schema
-from shoal.engines.spark.sessions import named, session, speaking
-from shoal.engines.spark.spark_frames import Frame
-from shoal.engines.spark.spark_release import SparkRelease, check_spark_job, execute_job
-from shoal.errors import FileError, ParameterError
-from shoal.job import Job, Output
-from shoal.output.places import check_reports
+from shoal.engines.blocks.block_records import carried, check_column_names
+from shoal.engines.blocks.limits import check_limits
+from shoal.engines.blocks.measure import release_in_blocks
+from shoal.engines.spark.engine import Made, make, recounted
+from shoal.engines.spark.sessions import at_work, named, session, speaking
+from shoal.engines.spark.spark_frames import Frame, quoted, types_of
+from shoal.engines.spark.spark_records import SparkRecords
+from shoal.errors import FileError, ParameterError, SchemaError
+from shoal.job import Job
+from shoal.job.checks import check_job, check_late, check_memory
+from shoal.output.release import Release
 from shoal.typing import Progress
 
 PARQUET = (".parquet", ".pq")
@@ -23,8 +32,11 @@ def execute_on_spark(
     *,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> SparkRelease:
+) -> Release:
     """Make the release that a job describes.
+
+    Progress is reported once all records were counted, once their cells are made, and once these were recounted: Spark
+    itself shows how far a stage is. It is reported from the thread that works, not from that of the caller.
 
     Parameters
     ----------
@@ -41,7 +53,26 @@ def execute_on_spark(
     """
     if threads is not None:
         raise ParameterError("threads has no effect on the engine 'spark', where Spark decides. Leave it out.")
-    return execute_job(job, frame_of(table, reading), progress)
+    schema, frame = planned(job, table, reading)
+    if job.seed is None:
+        job = job.model_copy(update={"seed": secrets.randbits(63)})
+    parts, records = at_work(frame.sparkSession, lambda: _made(job, frame, schema, progress))
+    return release_in_blocks(parts.blueprint, parts.measured, records)
+
+
+def _made(job: Job, frame: Frame, schema: Schema, progress: Progress | None) -> tuple[Made, SparkRecords]:
+    parts = make(job, frame.select(*map(quoted, carried(schema))), schema, progress)
+    n_records = parts.blueprint.n_records
+    report = progress or (lambda done, total: None)
+    try:
+        report(n_records * 9 // 10, n_records)
+        verdict = recounted(parts.published, parts.blueprint)
+        report(n_records, n_records)
+        verdict.require()
+    except BaseException:
+        parts.published.unpersist()
+        raise
+    return parts, SparkRecords(frame, parts, verdict)
 
 
 def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
@@ -70,49 +101,43 @@ def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
         raise FileError(f"The table {path!r} cannot be read: {error.getCondition()}.") from None
 
 
-def run_on_spark(
-    job: Job,
-    table: Any,
-    reading: Mapping[str, Any],
-    *,
-    save_job: str | os.PathLike[str] | None,
-    force: bool,
-    threads: int | None,
-    progress: Progress | None,
-) -> SparkRelease:
-    """Make the release of a job and write it where the job says; it is closed if it was written."""
-    if job.output is not None:
-        spark_files(job.output, save_job)
-    release = execute_on_spark(job, table, reading, threads=threads, progress=progress)
-    out = job.output
-    if out is not None:
-        with release:
-            told = {
-                "manifest": out.manifest,
-                "report": out.report,
-                "form": out.form,
-                "json": out.json_file,
-                **out.said(),
-            }
-            release.write(out.path, **told, save_job=save_job, force=force)
-    return release
-
-
-def spark_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> list[str]:
-    """Return the paths that a job writes."""
-    if output.to_table is not None or output.to_format is not None:
-        raise ParameterError(
-            "A job on the engine 'spark' writes a folder of Parquet files, so that to_table and to_format have no "
-            "effect. Leave them out. A table of Spark's catalogue is written in Python: "
-            'release.write(to_table="db.people").'
-        )
-    check_reports(output.report, output.json_file, output.form, **output.said())
-    path = output.path.rstrip("/")
-    local = [output.manifest or f"{path}.internal.json", output.report, output.json_file, save_job]
-    return [path, f"{path}.public.json", *(str(each) for each in local if each is not None)]
-
-
 def planned(job: Job, table: Any, reading: Mapping[str, Any]) -> tuple[Schema, Frame]:
     """Return the schema and the DataFrame of a job, having checked what can be checked without reading records."""
     frame = frame_of(table, reading)
     return check_spark_job(job, frame), frame
+
+
+def check_spark_job(job: Job, frame: Frame) -> Schema:
+    """Return the schema of a DataFrame, or raise if the job cannot be done on it, whatever its records are."""
+    _check_frame(frame)
+    check_memory(job)
+    check_late(job)
+    schema = Schema.of(types_of(frame), job.roles, job.columns)
+    check_job(job, schema)
+    check_limits(job, schema, "spark")
+    return schema
+
+
+def _check_frame(frame: Frame) -> None:
+    """Refuse what is no DataFrame, and what Spark cannot process in the way that is needed."""
+    if not hasattr(frame, "mapInArrow"):
+        raise ParameterError(
+            f"shoal.spark.anonymize takes a Spark DataFrame; got {type(frame).__name__}. Use shoal.anonymize for other "
+            "tables, or spark.createDataFrame."
+        )
+    if frame.isStreaming:
+        raise ParameterError(
+            "A streaming DataFrame was given, but a release needs all of its records at once. Use `shoal stream` or "
+            "shoal.Stream for records that never end, or read the table without readStream."
+        )
+    check_column_names(frame.columns)
+    for name in frame.columns:
+        if "." in name or "`" in name:
+            raise SchemaError(
+                f"Column {name!r} has a dot or a backtick in its name, which Spark cannot pass to Python. Rename it: "
+                "withColumnRenamed."
+            )
+    lowered = [name.lower() for name in frame.columns]
+    twice = [name for name in frame.columns if lowered.count(name.lower()) > 1]
+    if twice:
+        raise SchemaError(f"Spark does not tell these columns apart: {', '.join(map(repr, twice))}. Rename them.")

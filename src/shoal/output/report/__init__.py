@@ -5,13 +5,16 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ParameterError
-from shoal.output.report.facts import Form, ReleaseLike, gather
+from shoal.output.report.facts import Form, gather
 from shoal.output.report.terminal import to_text
 
-__all__ = ["FORMATS", "Form", "ReleaseLike", "gather", "render"]
+if TYPE_CHECKING:
+    from shoal.output.release import Release
+
+__all__ = ["FORMATS", "Form", "gather", "render"]
 
 
 def to_html(facts: Mapping[str, Any]) -> str:
@@ -34,12 +37,12 @@ FORMATS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 """The formats of a report."""
 
 
-def render(release: ReleaseLike, format: str = "html", form: Form = "internal", **said: Any) -> str:
+def render(release: "Release", format: str = "html", form: Form = "internal", **said: Any) -> str:
     """Report on a release.
 
     Parameters
     ----------
-    release : ReleaseLike
+    release : Release
         What `shoal.anonymize` returns.
     format : {"html", "json", "terminal"}
         One of `FORMATS`.

@@ -4,23 +4,25 @@ The public form holds nothing that depends on the original beyond what the relea
 """
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 
-from shoal.columns.schema import Column, Kind, Role, Schema
+from shoal.columns.schema import Column, Kind, Role
 from shoal.distribution import versions
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.kernels.parallel_calls import column_by_column
-from shoal.measures.recount import Columns, Verdict
+from shoal.measures.recount import Verdict
 from shoal.output.report.associations import correlations
 from shoal.output.report.binning import round_step
 from shoal.output.report.distributions import distribution
 from shoal.output.report.sentences import explanation, headline, kind_in_words, treatment, what_was_done
+
+if TYPE_CHECKING:
+    from shoal.output.release import Release
 
 Form = Literal["internal", "public"]
 """Internal: for those who hold the original. Public: for everybody."""
@@ -29,48 +31,8 @@ MOST_SIZES = 24
 """Approximate number of bars in the picture of group sizes."""
 
 
-class ReleaseLike(Protocol):
-    """The part of a release that a report needs; `shoal.release.Release` has it."""
-
-    @property
-    def job(self) -> Job:
-        """The job: what was asked for."""
-
-    @property
-    def schema(self) -> Schema:
-        """The columns with their roles."""
-
-    @property
-    def original(self) -> pa.Table:
-        """The prepared records: at least their quasi-identifiers."""
-
-    @property
-    def columns(self) -> Columns:
-        """The published records, in the same order."""
-
-    @property
-    def plain_columns(self) -> Columns:
-        """The same, with a plain value in place of each interval, set, ancestor and period."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """The audit of the published table."""
-
-    @property
-    def measures(self) -> Mapping[str, Any]:
-        """Loss as returned by `TableLoss.to_dict`; where known, risk as returned by `Risk.to_dict`, and utility."""
-
-    @property
-    def codebook(self) -> Sequence[Mapping[str, Any]]:
-        """Name, label, kind and treatment of each published column."""
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """What to check before publishing."""
-
-
 def gather(
-    release: ReleaseLike,
+    release: "Release",
     form: Form = "internal",
     *,
     bound: float | None = None,
@@ -84,7 +46,7 @@ def gather(
 
     Parameters
     ----------
-    release : ReleaseLike
+    release : Release
         The release to report on.
     form : {"internal", "public"}
         The internal form compares with the original and repeats the release; the public one may accompany it.
@@ -149,7 +111,7 @@ def _least(verdict: Verdict) -> int:
     return max(verdict.k or verdict.smallest, 2)
 
 
-def _columns(release: ReleaseLike) -> list[dict[str, str | None]]:
+def _columns(release: "Release") -> list[dict[str, str | None]]:
     labels = {entry["name"]: entry["label"] for entry in release.codebook}
     return [
         {
@@ -163,7 +125,7 @@ def _columns(release: ReleaseLike) -> list[dict[str, str | None]]:
     ]
 
 
-def _distributions(release: ReleaseLike, form: Form) -> list[dict[str, Any]]:
+def _distributions(release: "Release", form: Form) -> list[dict[str, Any]]:
     """Return the distribution of each published column; also before, where it was replaced and the form allows it.
 
     Intervals and periods count at their middle. Sets and ancestors are bars of their own, and have no before.

@@ -23,9 +23,10 @@ import shoal
 from block_tables import ROLES, batches, job, multiset, people
 from shoal import LDiversity, TCloseness
 from shoal.engines.blocks import blueprint, driver
-from shoal.engines.spark import catalogue_table, engine, parquet_folder, sessions
-from shoal.engines.spark.spark_release import execute_job
+from shoal.engines.spark import engine, sessions, spark_tables
+from shoal.engines.spark.jobs import execute_on_spark
 from shoal.errors import DatabaseError, FileError, GuaranteeError, ParameterError, SchemaError
+from shoal.output.destination import CatalogueAt
 from shoal.sources.batches import open_batches
 from toy_engine import toy_release
 from waits import wait_until
@@ -85,7 +86,7 @@ def on_disk(lake):
 
 @pytest.fixture(scope="module")
 def release(spark, lake):
-    with execute_job(VISITS, spark.read.parquet(str(lake))) as release:
+    with execute_on_spark(VISITS, spark.read.parquet(str(lake)), {}) as release:
         yield release
 
 
@@ -113,7 +114,7 @@ def written(release, tmp_path_factory):
     folder = tmp_path_factory.mktemp("written")
     path, report = folder / "release", folder / "report.html"
     paths = release.write(str(path), partition_by=["region"], report=str(report))
-    assert paths == [str(path), f"{path}.public.json", f"{path}.internal.json", str(report)]
+    assert paths == [str(path), f"{path}.public.json", f"{path}.internal.json", report]
     return path
 
 
@@ -145,7 +146,7 @@ def test_the_files_do_not_depend_on_the_order_of_the_input(spark, written, lake,
     table = pq.read_table(lake)
     order = np.random.default_rng(8).permutation(N)
     pq.write_table(table.take(pa.array(order)), tmp_path / "shuffled.parquet", row_group_size=100)
-    with execute_job(VISITS, spark.read.parquet(str(tmp_path / "shuffled.parquet"))) as other:
+    with execute_on_spark(VISITS, spark.read.parquet(str(tmp_path / "shuffled.parquet")), {}) as other:
         other.write(str(tmp_path / "other"), partition_by=["region"])
 
     assert public_content(written) == public_content(tmp_path / "other")
@@ -181,8 +182,8 @@ def test_force_replaces_a_release_and_nothing_else_does(release, tmp_path):
 
 
 def test_files_that_do_not_hold_the_release_are_removed(release, tmp_path, monkeypatch):
-    whole = parquet_folder.Folder.read
-    monkeypatch.setattr(parquet_folder.Folder, "read", lambda folder, schema: whole(folder, schema).limit(N - 1))
+    whole = spark_tables.Folder.read
+    monkeypatch.setattr(spark_tables.Folder, "read", lambda folder, schema: whole(folder, schema).limit(N - 1))
     with pytest.raises(GuaranteeError, match=r"does not hold the records that were recounted\. It was removed"):
         release.write(str(tmp_path / "release"), report=str(tmp_path / "report.html"))
 
@@ -220,7 +221,7 @@ def test_a_release_becomes_a_table_of_the_catalogue_with_its_manifests(spark, re
     table = spark.table(f"{database}.people")
     public, internal = manifest_in(spark, f"{database}.people"), json.loads(Path("people.internal.json").read_text())
 
-    assert paths == ["report.json", "people.internal.json"]
+    assert paths == [Path("people.internal.json"), Path("report.json")]
     assert tables_in(spark, database) == ["people"]
     assert {each.name for each in (tmp_path / database).iterdir()} == {"people"}
     assert multiset(table.select(*on_disk.column_names).toArrow()) == multiset(on_disk)
@@ -254,8 +255,8 @@ def test_a_table_that_does_not_hold_the_release_is_dropped_and_the_old_one_stays
     spark, release, database, tmp_path, monkeypatch
 ):
     spark.sql(f"CREATE TABLE {database}.people USING parquet AS SELECT 'old' AS age")
-    whole = catalogue_table.CatalogueTable.read
-    monkeypatch.setattr(catalogue_table.CatalogueTable, "read", lambda *given: whole(*given).limit(N - 1))
+    whole = spark_tables.CatalogueTable.read
+    monkeypatch.setattr(spark_tables.CatalogueTable, "read", lambda *given: whole(*given).limit(N - 1))
     with pytest.raises(GuaranteeError, match="does not hold the records that were recounted"):
         release.write(to_table=f"{database}.people", force=True)
 
@@ -265,8 +266,8 @@ def test_a_table_that_does_not_hold_the_release_is_dropped_and_the_old_one_stays
 
 def test_a_rename_that_loses_records_is_undone(spark, database):
     spark.sql(f"CREATE TABLE {database}.people USING parquet AS SELECT 'old' AS age")
-    table = catalogue_table.CatalogueTable(spark, f"{database}.people")
-    table.write(spark.range(4), [], force=True)
+    table = spark_tables.CatalogueTable(spark, CatalogueAt.of(f"{database}.people", ()), force=True)
+    table.write(spark.range(4))
 
     def check():
         assert table.read(spark.range(0).schema).count() == 5
@@ -290,7 +291,7 @@ def test_a_release_goes_to_one_place_that_has_a_name(release, places, words):
 
 def test_a_job_does_not_ignore_what_only_databases_have():
     asked = job(engine="spark", output={"path": "release", "to_table": "people"})
-    with pytest.raises(ParameterError, match=r"to_table and to_format have no effect.*release\.write"):
+    with pytest.raises(ParameterError, match=r"either to a folder, .* or to a table of the catalogue"):
         shoal.run(asked, "nowhere")
 
 
@@ -312,7 +313,7 @@ def test_an_executor_that_dies_while_it_writes_leaves_nothing_behind(
     spark, release, database, tmp_path, monkeypatch, place
 ):
     dying = release.table.mapInArrow(lambda _: os._exit(1), release.table.schema)
-    monkeypatch.setattr(type(release), "_sorted", lambda *_: dying)
+    monkeypatch.setattr(type(release.records), "_sorted", lambda *_: dying)
     target = {"path": str(tmp_path / "release")} if place == "folder" else {"to_table": f"{database}.people"}
     with pytest.raises(Exception, match="Python worker exited unexpectedly"):
         release.write(**target)
@@ -323,7 +324,7 @@ def test_an_executor_that_dies_while_it_writes_leaves_nothing_behind(
 
 def test_ctrl_c_cancels_the_job_that_writes_and_nothing_is_written_later(spark, release, tmp_path, monkeypatch):
     slow = release.table.mapInArrow(waiting(tmp_path / "begun"), release.table.schema)
-    monkeypatch.setattr(type(release), "_sorted", lambda *_: slow)
+    monkeypatch.setattr(type(release.records), "_sorted", lambda *_: slow)
     with pytest.raises(KeyboardInterrupt), interrupted(tmp_path / "begun"):
         release.write(str(tmp_path / "release"))
 
@@ -457,7 +458,7 @@ WEIGHTED = job(models=[TCloseness("illness", t=0.3)], roles={**ROLES, "weights":
 )
 def test_models_persons_and_survey_weights_are_kept_as_they_are_toy_release(spark, asked, table):
     wanted = toy_release(asked, [table])
-    with execute_job(asked, spark.createDataFrame(table)) as release:
+    with execute_on_spark(asked, spark.createDataFrame(table), {}) as release:
         assert release.verdict.sizes == wanted.verdict.sizes
         assert release.verdict.subjects == wanted.verdict.subjects
         assert release.verdict.models[0].holds
@@ -469,7 +470,7 @@ def test_a_model_that_no_release_satisfies_is_refused_before_records_are_sent(sp
     monkeypatch.setattr(driver, "_in_leaves", lambda *_: pytest.fail("records were sent to blocks"))
     asked = job(models=[LDiversity("illness", l=4)])
     with pytest.raises(GuaranteeError, match="not even by all 50 records in one class, which have 3 different values"):
-        execute_job(asked, spark.createDataFrame(people(50)))
+        execute_on_spark(asked, spark.createDataFrame(people(50)), {})
 
 
 def test_half_of_all_records_may_be_equal_and_a_column_constant(spark):
@@ -480,7 +481,7 @@ def test_half_of_all_records_may_be_equal_and_a_column_constant(spark):
     whole = pa.concat_tables([table, equal])
     with pytest.warns(shoal.ShoalWarning, match="'a' has the same value"):
         release = shoal.spark.anonymize(spark.createDataFrame(whole), **settings)
-    counts = engine.counted(release._parts.published.drop("c"), engine.BLOCK)
+    counts = engine.counted(release.records._parts.published.drop("c"), engine.BLOCK)
 
     assert release.verdict.holds
     assert max(counts.values()) < 3 * blueprint.block_size(2, 3, 1)
@@ -496,7 +497,7 @@ def test_leaves_that_are_too_large_are_cut_further_as_by_other_engines(spark, mo
     calls, reassign = [], engine._SparkEngine.reassign
     monkeypatch.setattr(engine._SparkEngine, "reassign", lambda *given: calls.append(given[2]) or reassign(*given))
     table = people(2_000)
-    with execute_job(job(k=3), spark.createDataFrame(table)) as release:
+    with execute_on_spark(job(k=3), spark.createDataFrame(table), {}) as release:
         assert multiset(collected(release)) == multiset(toy_release(job(k=3), batches(table, 3)).published)
     assert calls
 
@@ -581,7 +582,7 @@ def test_a_cluster_of_which_a_worker_is_killed_publishes_the_same_records(spark,
         return published(self, cells, *given)
 
     monkeypatch.setattr(engine._SparkEngine, "publish", after_a_loss)
-    with execute_job(VISITS, spark.read.parquet(str(lake))) as release:
+    with execute_on_spark(VISITS, spark.read.parquet(str(lake)), {}) as release:
         assert release.verdict.holds
         assert multiset(collected(release)) == multiset(on_disk)
 
@@ -593,7 +594,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 import shoal.job
 from shoal.engines.blocks import blueprint, driver
-from shoal.engines.spark.spark_release import execute_job
+from shoal.engines.spark.jobs import execute_on_spark
 
 blueprint.BLOCK_RECORDS = 1
 job, source, target = sys.argv[1:]
@@ -601,7 +602,7 @@ builder = SparkSession.builder.remote("local[2]")
 for setting in SETTINGS.items():
     builder = builder.config(*setting)
 spark = builder.getOrCreate()
-with execute_job(shoal.job.Job.load(job), spark.createDataFrame(pq.read_table(source))) as release:
+with execute_on_spark(shoal.job.Job.load(job), spark.createDataFrame(pq.read_table(source)), {}) as release:
     release.write(target)
     release.write(to_table="people", manifest="people.json")
     print(spark.table("people").count(), spark.getTags())

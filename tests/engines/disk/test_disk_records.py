@@ -15,7 +15,7 @@ import pytest
 import shoal
 from block_tables import ROLES, batches, job, multiset, people
 from shoal.engines.blocks import driver, sample
-from shoal.engines.disk import disk_release, engine
+from shoal.engines.disk import disk_records, engine
 from shoal.engines.disk.checked_files import open_checked
 from shoal.engines.disk.scratch import scratch_of
 from shoal.errors import FileError, GuaranteeError, ParameterError
@@ -95,7 +95,7 @@ def test_manifests_and_report_are_those_of_any_release_and_say_what_was_sampled(
 def test_a_release_can_be_read_in_batches_and_leaves_no_scratch(folder, kind):
     with shoal.anonymize(folder / "people.parquet" if kind == "file" else people(700), **_arguments()) as release:
         found = pa.concat_tables(release.batches())
-        scratch = release._scratch
+        scratch = release.records._scratch
 
         assert scratch.stat().st_mode & 0o777 == 0o700
         assert release.verdict.holds
@@ -114,7 +114,7 @@ KILLED = """
 import os, signal, sys
 import shoal.engines.blocks.blueprint
 from shoal.engines.blocks import driver
-from shoal.engines.disk import disk_release
+from shoal.engines.disk import disk_records
 from shoal.job import Job
 from shoal.release import run
 
@@ -150,7 +150,7 @@ def test_the_same_job_continues_after_a_kill_with_the_seed_that_was_drawn(folder
 
 
 def test_a_job_that_was_killed_while_it_wrote_has_all_measures_when_it_continues(folder, monkeypatch):
-    killed(folder, disk_job(folder), "disk_release.DiskRelease.write_table")
+    killed(folder, disk_job(folder), "disk_records.DiskRecords.write")
     monkeypatch.setattr(driver, "publish", None)  # everything is published
     continued = made(folder)
     monkeypatch.undo()
@@ -362,14 +362,14 @@ def test_persons_are_counted_on_the_written_file(folder):
 
 
 def test_a_written_file_that_breaks_k_is_refused(folder, monkeypatch):
-    from shoal.engines.disk.disk_release import DiskRelease
+    from shoal.engines.disk.disk_records import DiskRecords
 
     def damaged(self, stack):
         for table in original(self, stack):
             yield table.set_column(0, "age", pa.array(np.arange(table.num_rows, dtype=np.float64)))
 
-    original = DiskRelease._publishable
-    monkeypatch.setattr(DiskRelease, "_publishable", damaged)
+    original = DiskRecords._publishable
+    monkeypatch.setattr(DiskRecords, "_publishable", damaged)
     with pytest.raises(GuaranteeError, match="read back"):
         made(folder)
 
@@ -397,7 +397,7 @@ def test_impossible_settings_are_refused_before_a_record_is_read(folder, monkeyp
     with pytest.raises(ParameterError, match="another method than auto"):
         made(folder, method="mdav")
     with pytest.raises(GuaranteeError, match="k=701"):
-        disk_release.check_disk_job(
+        disk_records.check_disk_job(
             disk_job(folder).model_copy(update={"k": 701}), open_batches(folder / "people.parquet")
         )
     with pytest.raises(ParameterError, match="recounted"):
