@@ -8,7 +8,7 @@ interval, a set, an ancestor, a period) is true of every one of them.
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from shoal.settings import one_of
+from shoal.settings import OneOf
 
 Form = Literal["interval", "set", "ancestor", "period"]
 """What a coarse value is: how it is made from all records, read back, recounted and weighed (`shoal.columns.coarse`).
@@ -172,5 +172,5 @@ def described() -> str:
     return f"{', '.join(close)}, or, true of every record, {', '.join(true)}; by default by kind"
 
 
-AggregateName = Annotated[str, one_of(AGGREGATES)]
+AggregateName = Annotated[str, OneOf(AGGREGATES)]
 """The name of an aggregate, as a user gives it."""

@@ -17,7 +17,7 @@ from shoal.constraints.ncp_cells import check_objective
 from shoal.constraints.steering import check_steering, check_values
 from shoal.errors import ParameterError, SchemaError
 from shoal.findings import ColumnView, Finding, ask, check_accepted, findings_of
-from shoal.findings.metadata import described_schema, description_of
+from shoal.findings.metadata import described_schema
 from shoal.job import Job
 from shoal.job.engines import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
@@ -56,7 +56,7 @@ def prepared(job: Job, table: Table) -> Prepared:
     schema = with_coarse_values(schema, original, job.k)
     check_values(original, schema, job.steer, job.missing)
     weights = survey_weights(original, schema)
-    findings = column_findings(schema, original, table.has_fields, table.labels, table.mixed)
+    findings = column_findings(schema, original, table.has_fields, table.labels, table.receipt.mixed)
     ask(findings, job.accept)
     return Prepared(schema, original, weights, findings)
 
@@ -114,7 +114,7 @@ def column_findings(
     """Return the findings about the prepared quasi-identifiers, except those that their settings resolve."""
     found = []
     for column in schema.quasi:
-        about = description_of(labels, column.name)
+        about = None if labels is None else labels.of_column(column.name)
         types = (mixed or {}).get(column.name, {})
         view = ColumnView(column.name, original[column.name], has_fields, about, mixed=types)
         found += [finding for finding in findings_of(view) if not _is_settled(finding, column)]

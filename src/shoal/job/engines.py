@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from shoal.settings import one_of
+from shoal.settings import OneOf
 
 
 class EngineFacts(NamedTuple):
@@ -40,7 +40,7 @@ ENGINES = {
 }
 """Every engine; the first one is the default."""
 
-EngineName = Annotated[str, one_of(ENGINES)]
+EngineName = Annotated[str, OneOf(ENGINES)]
 """The name of an engine, as a user gives it."""
 
 IN_MEMORY = next(iter(ENGINES))
