@@ -46,13 +46,14 @@ class ToyEngine:
     def reassign(self, records, leaves, assign):
         return [Sent(each.records, assign(each.records)) for each in records]
 
-    def deal(self, records, leaf, choose, parts):
+    def deal(self, records, parts, choose):
         whole = pa.concat_tables([each.records for each in records])
         leaves = np.concatenate([each.leaves for each in records])
-        here = np.flatnonzero(leaves == leaf)
-        places = here[choose(whole.take(pa.array(here)))]
-        leaves[here] = parts[-1]
-        leaves[places] = parts[0] + dealt(hashes_of(whole.take(pa.array(places))), len(parts) - 1)
+        for leaf, (*dealing, last) in parts.items():
+            here = np.flatnonzero(leaves == leaf)
+            chosen = here[choose(whole.take(pa.array(here)), leaves[here])]
+            leaves[here] = last
+            leaves[chosen] = dealing[0] + dealt(hashes_of(whole.take(pa.array(chosen))), len(dealing))
         return [Sent(whole, leaves)]
 
     def by_block(self, records, blueprint, blocks, work):

@@ -48,8 +48,8 @@ class Sent(NamedTuple):
 Assign = Callable[[pa.Table], Labels]
 """Returns the leaf of each record."""
 
-Choose = Callable[[pa.Table], NDArray[np.bool_]]
-"""Returns whether a record is chosen."""
+Choose = Callable[[pa.Table, Labels], NDArray[np.bool_]]
+"""Returns whether a record is chosen, given its leaf."""
 
 Work = Callable[[pa.Table, int], Sent]
 """Takes the records of a block, and its number."""
@@ -82,8 +82,8 @@ class Engine(Protocol[Records]):
     def reassign(self, records: Records, leaves: list[int], assign: Assign) -> Records:
         """Send the records of some leaves to others; all other records would be assigned to the leaf that they have."""
 
-    def deal(self, records: Records, leaf: int, choose: Choose, parts: range) -> Records:
-        """Deal chosen records of a leaf, as `dealt` does, to all parts but the last, and send the others to that."""
+    def deal(self, records: Records, parts: dict[int, range], choose: Choose) -> Records:
+        """Deal chosen records of leaves, as `dealt` does, to all their parts but the last; send the others to that."""
 
     def by_block(self, records: Records, blueprint: Blueprint, blocks: Labels, work: Work) -> Records:
         """Work on each block, given the block of each leaf; records that are `SETTLED` stay as they are."""
@@ -123,26 +123,33 @@ def _seed(job: Job) -> int:
 
 
 def _in_leaves(engine: Engine[Records], blueprint: Blueprint) -> tuple[Records, Blueprint]:
-    """Send records to leaves, none of which is too large."""
+    """Send records to leaves, none of which is too large: they are cut further, or scattered if they are one point."""
     records = engine.assign(blueprint, partial(_sent, blueprint))
-    equal: dict[int, int] = {}
+    points: dict[int, Vector] = {}
+    n_parts: dict[int, int] = {}
     for _ in range(DEEPER):
         counts = engine.count(records, blueprint.n_leaves())
-        counts[[*blueprint.moved, *equal]] = 0
+        counts[[*blueprint.moved, *points]] = 0
         large = np.flatnonzero(counts > TOO_LARGE * blueprint.size).tolist()
         if not large:
             break
         before = blueprint
         for leaf in large:
-            deeper = blueprint.deepened(leaf, _sampled(engine, records, blueprint, leaf), int(counts[leaf]))
+            sample = _sampled(engine, records, blueprint, leaf)
+            deeper = blueprint.deepened(leaf, sample, int(counts[leaf]))
             if deeper is blueprint:
-                equal[leaf] = int(counts[leaf])
+                points[leaf] = blueprint.points(sample.records.slice(0, 1))[0]
+                n_parts[leaf] = -(-int(counts[leaf]) // blueprint.size) + 1
             blueprint = deeper
         if blueprint is not before:
-            cut = [leaf for leaf in large if leaf not in equal]
-            records = engine.reassign(records, cut, blueprint.assign)
-    for leaf in sorted(equal):
-        records, blueprint = _scattered(engine, records, blueprint, leaf, equal[leaf])
+            records = engine.reassign(records, [leaf for leaf in large if leaf not in points], blueprint.assign)
+    parts: dict[int, range] = {}
+    for leaf in sorted(points):
+        begin = blueprint.n_leaves()
+        blueprint = blueprint.scattering(leaf, n_parts[leaf])
+        parts[leaf] = range(begin, blueprint.n_leaves())
+    if parts:
+        records = engine.deal(records, parts, partial(_at_points, blueprint, points))
     return records, blueprint
 
 
@@ -157,18 +164,13 @@ def _sampled(engine: Engine[Records], records: Records, blueprint: Blueprint, le
     return engine.sample(records, leaf, partial(Sample.of, names=names, seed=_seed(blueprint.job)))
 
 
-def _scattered(
-    engine: Engine[Records], records: Records, blueprint: Blueprint, leaf: int, n_records: int
-) -> tuple[Records, Blueprint]:
-    """Split a leaf of equal points, by content, into parts of the size of a block; others are the last part."""
-    point = blueprint.points(_sampled(engine, records, blueprint, leaf).records.slice(0, 1))[0]
-    begin, n_parts = blueprint.n_leaves(), -(-n_records // blueprint.size) + 1
-    records = engine.deal(records, leaf, partial(_at_point, blueprint, point), range(begin, begin + n_parts))
-    return records, blueprint.scattering(leaf, n_parts)
-
-
-def _at_point(blueprint: Blueprint, point: Vector, records: pa.Table) -> NDArray[np.bool_]:
-    return np.asarray((blueprint.points(records) == point).all(axis=1))
+def _at_points(blueprint: Blueprint, points: dict[int, Vector], records: pa.Table, leaves: Labels) -> NDArray[np.bool_]:
+    """Return whether records are at the points of their leaves."""
+    X, found = blueprint.points(records), np.zeros(len(leaves), dtype=np.bool_)
+    for leaf in np.unique(leaves).tolist():
+        members = leaves == leaf
+        found[members] = (X[members] == points[leaf]).all(axis=1)
+    return found
 
 
 def _in_blocks(engine: Engine[Records], records: Records, blueprint: Blueprint, stage: int) -> tuple[Records, None]:

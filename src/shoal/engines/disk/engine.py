@@ -256,17 +256,20 @@ class _DiskEngine:
                 gathering.add(batch, assign(batch))
         return records
 
-    def deal(self, records: Pieces, leaf: int, choose: Choose, parts: range) -> Pieces:
-        """Write the records of a leaf once more; the hashes of those that are dealt are in memory."""
-        spill = records()
-        chosen = [hashes_of(batch)[:, choose(batch)] for batch in spill.batches([leaf])]
-        places, n_dealt = dealt(np.concatenate(chosen, axis=1), len(parts) - 1), 0
-        with self._gathering(f"dealt-{leaf}") as gathering:
-            for batch, hashes in zip(spill.batches([leaf]), chosen, strict=True):
-                leaves = np.full(batch.num_rows, parts[-1])
-                leaves[choose(batch)] = parts[0] + places[n_dealt : n_dealt + hashes.shape[1]]
-                n_dealt += hashes.shape[1]
-                gathering.add(batch, leaves)
+    def deal(self, records: Pieces, parts: dict[int, range], choose: Choose) -> Pieces:
+        """Write the records of leaves once more; the hashes of those of a leaf that are dealt are in memory."""
+        for leaf, (*dealing, last) in parts.items():
+            spill, chosen, hashes = records(), list[NDArray[np.bool_]](), list[NDArray[np.uint64]]()
+            for batch in spill.batches([leaf]):
+                chosen.append(choose(batch, np.full(batch.num_rows, leaf)))
+                hashes.append(hashes_of(batch)[:, chosen[-1]])
+            ends = np.cumsum([each.shape[1] for each in hashes])
+            places = np.split(dealt(np.concatenate(hashes, axis=1), len(dealing)), ends[:-1])
+            with self._gathering(f"dealt-{leaf}") as gathering:
+                for batch, which, dealt_to in zip(spill.batches([leaf]), chosen, places, strict=True):
+                    leaves = np.full(batch.num_rows, last)
+                    leaves[which] = dealing[0] + dealt_to
+                    gathering.add(batch, leaves)
         return records
 
     def by_block(self, records: Pieces, blueprint: Blueprint, blocks: Labels, work: Work) -> Pieces:

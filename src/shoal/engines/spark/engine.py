@@ -157,19 +157,21 @@ class _SparkEngine:
 
         return self._leaves(mapped(records.frame, again, self._types.append(_LEAF)), records)
 
-    def deal(self, records: _Leaves, leaf: int, choose: Choose, parts: range) -> _Leaves:
-        """Deal as `shoal.engines.blocks.block_records.dealt` does; one task has all records that are dealt."""
+    def deal(self, records: _Leaves, parts: dict[int, range], choose: Choose) -> _Leaves:
+        """Deal as `shoal.engines.blocks.block_records.dealt` does; one task has all chosen records of a leaf."""
         from pyspark.sql.functions import expr
 
         def flag(batch: pa.Table) -> pa.Table:
-            return batch.append_column(DEALT, pa.array(choose(batch)))
+            return batch.append_column(DEALT, pa.array(choose(batch, np.asarray(batch[LEAF]))))
 
-        here = records.frame.filter(f"{LEAF} = {leaf}")
-        flagged = mapped(here, flag, self._types.append(_LEAF).append(pa.field(DEALT, pa.bool_())))
-        place = f"row_number() OVER (PARTITION BY {DEALT} ORDER BY {', '.join(HASHES)}) - 1"
-        part = f"IF({DEALT}, {parts[0]} + ({place}) % {len(parts) - 1}, {parts[-1]})"
-        dealt = flagged.withColumn(LEAF, expr(f"CAST({part} AS BIGINT)")).drop(DEALT)
-        return self._leaves(records.frame.filter(f"{LEAF} <> {leaf}").unionByName(dealt), records)
+        here = f"{LEAF} IN ({', '.join(map(str, parts))})"
+        types = self._types.append(_LEAF).append(pa.field(DEALT, pa.bool_()))
+        place = f"row_number() OVER (PARTITION BY {LEAF}, {DEALT} ORDER BY {', '.join(HASHES)}) - 1"
+        of_leaves = [parts.get(leaf, range(1)) for leaf in range(max(parts) + 1)]
+        begin, last = (looked_up(LEAF, [each[at] for each in of_leaves]) for at in (0, -1))
+        part = f"IF({DEALT}, {begin} + ({place}) % ({last} - {begin}), {last})"
+        dealt = mapped(records.frame.filter(here), flag, types).withColumn(LEAF, expr(part)).drop(DEALT)
+        return self._leaves(records.frame.filter(f"NOT {here}").unionByName(dealt), records)
 
     def by_block(self, records: _Leaves, blueprint: Blueprint, blocks: Labels, work: Work) -> _Leaves:
         """Group the records of each block in one place."""
