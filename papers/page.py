@@ -14,10 +14,11 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "claims.md"
 
 HEAD = """# What the papers say, and what holds here
 
-Every sentence of the five papers that can be counted, held against our own runs: yes, no, or not testable, and why.
-`python -m papers NAME --claims` prints the same; `python -m papers NAME` measures again and holds the sentences against
-the new numbers. This page is written by `papers/page.py` from result files and checked by a test. A "no" is
-a finding about our data, machine and implementation as much as about the paper: the reason stands beside it.
+Every sentence of the five papers that can be counted, held against our own runs: yes, no, or not testable, and why. In
+a clone of the repository, `python -m papers NAME --claims` prints the same; `python -m papers NAME` measures again and
+holds the sentences against the new numbers. This page is written by `papers/page.py` from result files and checked by a
+test. A "no" is a finding about our data, machine and implementation as much as about the paper: the reason stands
+beside it.
 
 Real data sets that are not shipped (census, covertype, Breast Cancer, Diabetes) are looked for in the folder that
 `SHOAL_DATA` names; a fresh clone has none of them, and the commands say what they leave out.

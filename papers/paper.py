@@ -37,19 +37,12 @@ class Paper(NamedTuple):
     title: str
     covers: str
     takes: str
-    full: str
-    """Running time at the paper's own sizes; empty where they are the default."""
-
     about: str
     """The help of its command."""
 
     examples: tuple[str, ...]
     """Arguments of the examples in the help."""
 
-    quick: str
-    """Arguments of its quick form, which ``make papers`` runs."""
-
-    options: tuple[click.Option, ...]
     rows: Mapping[str, type]
     """The lists of its result file, and the named tuple of their entries."""
 
@@ -58,11 +51,18 @@ class Paper(NamedTuple):
 
     tables: Callable[[Content], str]
     claims: Callable[[Content], list[Claim]]
-    pictures: str
-    """The module whose function `figures` draws them; empty where there are none."""
-
     archived: tuple[Archived, ...]
     """A claim that the first file cannot decide is decided by the next."""
+
+    full: str = ""
+    """Running time at the paper's own sizes; empty where they are the default."""
+
+    options: tuple[click.Option, ...] = ()
+    quick: str = ""
+    """Arguments of its quick form, which ``make papers`` runs."""
+
+    pictures: str = ""
+    """The module whose function `figures` draws them."""
 
 
 class Run:

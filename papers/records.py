@@ -103,28 +103,26 @@ def _timed(X: Matrix, k: int, method: str, seed: int, **options: Any) -> tuple[f
 
 
 PAPER = Paper(
-    "The literature's reference sets: Census, Tarragona, EIA",
-    "losses of MDAV as published, of TFRP as printed, and the lowest of ours",
-    "about 2 minutes",
-    "",
-    """Print the lowest losses on Census, Tarragona and EIA.
+    title="The literature's reference sets: Census, Tarragona, EIA",
+    covers="losses of MDAV as published, of TFRP as printed, and the lowest of ours",
+    takes="about 2 minutes",
+    about="""Print the lowest losses on Census, Tarragona and EIA.
 
     Information loss in percent on standardised columns (EIA is the one of eleven columns), with the seconds that each
     took: exact MDAV, the default method, and the default with effort "best"; before them MDAV as published, and both
     phases of TFRP as its paper prints them.
     """,
-    ("", "--seconds 60 --bound", "-k 3,5"),
-    "--seconds 1",
-    (
+    examples=("", "--seconds 60 --bound", "-k 3,5"),
+    quick="--seconds 1",
+    options=(
         counts("ks -k", "Smallest cell sizes.", default="3,5,10"),
         option("--seconds", "Budget of the search.", type=click.FloatRange(min=0), default=10.0),
         switch("with_bound --bound", "Prove a lower bound too; takes about a minute a line."),
         seed_option(1, "Repeats the search."),
     ),
-    {"records": Line},
-    run,
-    tables,
-    claims,
-    "",
-    (Archived("records.json", "records --bound"),),
+    rows={"records": Line},
+    measure=run,
+    tables=tables,
+    claims=claims,
+    archived=(Archived("records.json", "records --bound"),),
 )

@@ -56,15 +56,11 @@ def mdav(X, k):
         p = farthest(X, centroid(X[remaining]), remaining)
         form_cell(p)
         form_cell(farthest(X, X[p], remaining))
-    labels = np.empty(len(X), dtype=np.int64)
-    for number, cell in enumerate(cells):
-        labels[cell] = number
     if len(remaining) >= k:
-        labels[remaining] = len(cells)
-    elif len(remaining):
-        centroids = np.array([centroid(X[cell]) for cell in cells])
-        for record in remaining:
-            labels[record] = np.argmin(distances(centroids, X[record]))
+        cells.append(remaining)
+    labels = numbered(len(X), cells)
+    if len(remaining) < k:
+        join_nearest(X, labels, cells, remaining)
     return labels
 
 

@@ -114,19 +114,19 @@ def _forecast(tasks: Iterable[Task], k: int, samples: int, jobs: int) -> str:
 
 
 PAPER = Paper(
-    "The fast maximum distance to average vector (F-MDAV), Rodriguez-Hoyos et al. 2020",
-    "figures 6 to 11",
-    "about 2 minutes",
-    "--full: about 80 minutes, 7 with --jobs 16",
-    """Time F-MDAV's five strategies beside shoal's kernel.
+    title="The fast maximum distance to average vector (F-MDAV), Rodriguez-Hoyos et al. 2020",
+    covers="figures 6 to 11",
+    takes="about 2 minutes",
+    full="--full: about 80 minutes, 7 with --jobs 16",
+    about="""Time F-MDAV's five strategies beside shoal's kernel.
 
     The paper's ablation, each alone and all together (its figures 6 to 8 and 11), on Gaussian, covertype and census
     records, and its comparison of a full sort with a selection (figures 9 and 10), as tables, pictures and JSON. The
     real data are searched in the folder that SHOAL_DATA names, or in shared/data in or beside the current folder.
     """,
-    ("", "--n 20000 --longest 0", "--full --jobs 16 --output fmdav-full", "--full --samples 1 --resume"),
-    "--n 2000,5000 --samples 1 --longest 100000",
-    (
+    examples=("", "--n 20000 --longest 0", "--full --jobs 16 --output fmdav-full", "--full --samples 1 --resume"),
+    quick="--n 2000,5000 --samples 1 --longest 100000",
+    options=(
         switch("--full", "The paper's sizes: n = 10000, 70000, 150000, lists up to 10^7. Takes more than an hour."),
         counts("--n", "Records in a sample.  [default: 5000,10000,20000]"),
         count("-k", "Smallest cell size.", 2, default=10),
@@ -136,10 +136,10 @@ PAPER = Paper(
         count("--jobs", "Runs of the ablation at the same time; on idle cores, --full takes minutes.", 1, default=1),
         RESUME,
     ),
-    {"ablation": Result, "sorting": Timing},
-    measure,
-    tables,
-    claims,
-    "papers.fmdav.pictures",
-    (Archived("fmdav.json", "fmdav --full --jobs 16"),),
+    rows={"ablation": Result, "sorting": Timing},
+    measure=measure,
+    tables=tables,
+    claims=claims,
+    pictures="papers.fmdav.pictures",
+    archived=(Archived("fmdav.json", "fmdav --full --jobs 16"),),
 )

@@ -102,20 +102,20 @@ def tables(content: Content) -> str:
 
 
 PAPER = Paper(
-    "Incremental k-anonymous microaggregation, the thesis behind Rebollo-Monedero et al. 2018",
-    "table 5.2, figures 3.3, 4.1 to 4.5, 5.1 to 5.10 and 6.3",
-    "about a minute",
-    "--full: about 30 minutes",
-    """Compare the incremental variants with MDAV of everything.
+    title="Incremental k-anonymous microaggregation, the thesis behind Rebollo-Monedero et al. 2018",
+    covers="table 5.2, figures 3.3, 4.1 to 4.5, 5.1 to 5.10 and 6.3",
+    takes="about a minute",
+    full="--full: about 30 minutes",
+    about="""Compare the incremental variants with MDAV of everything.
 
     Relative loss and time of 2MDAV, nearest neighbours with and without splits and inertia, and ours, over the share of
     late records, on Gaussian records of 5, 10 and 15 columns and on census records of 3, 6 and all columns, k = 10 and
     100; the curves of the planner; and with --full the absolute times of table 5.2. Census records are searched in
     the folder that SHOAL_DATA names.
     """,
-    ("", "--n 20000", "--full --output incremental-full", "--full --output incremental-full --resume"),
-    "--n 3000",
-    (
+    examples=("", "--n 20000", "--full --output incremental-full", "--full --output incremental-full --resume"),
+    quick="--n 3000",
+    options=(
         switch("--full", "The thesis's sizes: 50000 records, 19 shares. Takes half an hour or more."),
         count("--n", "Records of each set.  [default: 6000; 50000 with --full]", 400),
         switch("--without-plain", "Leave out the times of plain NumPy, which take longest."),
@@ -127,10 +127,10 @@ PAPER = Paper(
         RESUME,
         seed_option(),
     ),
-    {"results": Result, "table_5_2": reference_times.Row},
-    run,
-    tables,
-    claims,
-    "papers.incremental.pictures",
-    (Archived("incremental.json", "incremental --full"),),
+    rows={"results": Result, "table_5_2": reference_times.Row},
+    measure=run,
+    tables=tables,
+    claims=claims,
+    pictures="papers.incremental.pictures",
+    archived=(Archived("incremental.json", "incremental --full"),),
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from papers.fmdav.switches import numpy_mdav
+from papers.plain import members_of, recut, sums_of
 from shoal.typing import Labels, Matrix, Vector
 
 BLOCK = 512
@@ -33,22 +34,15 @@ def nearest(X: Matrix, base: Labels, k: int) -> Labels:
 
 def split_end(X: Matrix, base: Labels, k: int) -> Labels:
     """Assign the late records, then run MDAV on the cells of 2k and more."""
-    labels = nearest(X, base, k)
-    sizes = np.bincount(labels)
-    cells = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
-    n_cells = len(sizes)
-    for cell in np.flatnonzero(sizes >= 2 * k):
-        parts = numpy_mdav(X[cells[cell]], k)
-        labels[cells[cell]] = np.where(parts == 0, cell, n_cells + parts - 1)
-        n_cells += int(parts.max())
-    return labels
+    return recut(X, members_of(nearest(X, base, k)), k, numpy_mdav)
 
 
 def split_mid(X: Matrix, base: Labels, k: int) -> Labels:
     """Assign late records one after the other; run MDAV on a cell as it reaches 2k."""
-    centroids, n_cells = _with_room(_centroids(X, base), len(X) - len(base)), int(base.max()) + 1
+    centroids, n_cells = _centroids(X, base), int(base.max()) + 1
+    centroids = np.concatenate([centroids, np.zeros((len(X) - len(base), X.shape[1]))])  # space for new cells
     half_norms = _half_norms(centroids)
-    cells = [part.tolist() for part in np.split(np.argsort(base, kind="stable"), np.cumsum(np.bincount(base))[:-1])]
+    cells = [cell.tolist() for cell in members_of(base)]
     labels = np.concatenate([base, np.empty(len(X) - len(base), dtype=np.int64)])
     for begin in range(len(base), len(X), BLOCK):
         block = X[begin : begin + BLOCK]
@@ -84,13 +78,8 @@ PLAIN: dict[str, Callable[[Matrix, Labels, int], Labels]] = {
 
 
 def _centroids(X: Matrix, base: Labels) -> Matrix:
-    sums = [np.bincount(base, weights=column) for column in X[: len(base)].T]
-    return np.ascontiguousarray((np.stack(sums) / np.bincount(base)).T)
+    return np.ascontiguousarray(sums_of(X[: len(base)], base) / np.bincount(base)[:, None])
 
 
 def _half_norms(centroids: Matrix) -> Vector:
     return np.asarray(np.square(centroids).sum(axis=1) / 2)
-
-
-def _with_room(centroids: Matrix, n: int) -> Matrix:
-    return np.concatenate([centroids, np.zeros((n, centroids.shape[1]))])

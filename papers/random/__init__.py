@@ -168,29 +168,28 @@ def tables(content: Content) -> str:
 
 
 PAPER = Paper(
-    "Random aggregation: differential privacy in k-anonymity, Yang",
-    "figures 4 to 7, and the attack of section 1",
-    "about 2 minutes",
-    "",
-    """Compare the figures of random aggregation with ours.
+    title="Random aggregation: differential privacy in k-anonymity, Yang",
+    covers="figures 4 to 7, and the attack of section 1",
+    takes="about 2 minutes",
+    about="""Compare the figures of random aggregation with ours.
 
     Time and loss of the top-down and the bottom-up partition, loss and linkage of random aggregation against k and rho,
     and what an intruder learns who knows all records of a cell but one. The paper shows curves and no numbers; its
     claims about them are checked. The two data sets are searched in the folder that SHOAL_DATA names, or in shared/data
     in or beside the current folder; without both, Census and Tarragona are used.
     """,
-    ("", "-k 3,5,10 --repeats 3"),
-    "-k 3,5,10 --repeats 1",
-    (
+    examples=("", "-k 3,5,10 --repeats 3"),
+    quick="-k 3,5,10 --repeats 1",
+    options=(
         counts("-k", "Cell sizes.", default="3,4,5,6,7,8,9,10,11,12"),
         count("-c", "Parts to start from.", 1, default=10),
         count("--repeats", "Seeds to take means over.", 1, default=10),
         seed_option(help="The first seed."),
     ),
-    {"partitions": Partitioned, "scattered": Scattered},
-    measure,
-    tables,
-    claims,
-    "papers.random.pictures",
-    (Archived("random.json", "random --repeats 3"),),
+    rows={"partitions": Partitioned, "scattered": Scattered},
+    measure=measure,
+    tables=tables,
+    claims=claims,
+    pictures="papers.random.pictures",
+    archived=(Archived("random.json", "random --repeats 3"),),
 )

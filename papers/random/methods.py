@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from papers.plain import members_of, numbered
 from shoal.methods.topdown import parts
 from shoal.typing import Labels, Matrix, Seed
 
@@ -26,14 +27,8 @@ def partitioned(X: Matrix, k: int, c: int, seed: Seed, cut: Cut) -> Labels:
     """Return the cells: c parts, each of them split into cells."""
     start, M = parts(X, k, c, seed), distances(X)
     rng = np.random.default_rng(seed)
-    labels = np.empty(len(X), dtype=np.int64)
-    n_cells = 0
-    for part in range(int(start.max()) + 1):
-        here = np.flatnonzero(start == part)
-        for cell in cut(M[np.ix_(here, here)], k, rng):
-            labels[here[cell]] = n_cells
-            n_cells += 1
-    return labels
+    cells = (here[cell] for here in members_of(start) for cell in cut(M[np.ix_(here, here)], k, rng))
+    return numbered(len(X), cells)
 
 
 def top_down(M: Matrix, k: int, rng: np.random.Generator) -> list[Labels]:

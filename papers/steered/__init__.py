@@ -204,27 +204,26 @@ def kept_from(results: Sequence[Result]) -> str:
 
 
 PAPER = Paper(
-    "Steered microaggregation, Domingo-Ferrer, Soria-Comas 2017: t-closeness",
-    "figures 1 and 2, proposition 1, the baselines of section VI-C",
-    "about a minute",
-    "--full: about 5 minutes",
-    """Compare figures 1 and 2 of the paper on steering with ours.
+    title="Steered microaggregation, Domingo-Ferrer, Soria-Comas 2017: t-closeness",
+    covers="figures 1 and 2, proposition 1, the baselines of section VI-C",
+    takes="about a minute",
+    full="--full: about 5 minutes",
+    about="""Compare figures 1 and 2 of the paper on steering with ours.
 
     Largest and mean distance (EMD) between a cell and the table, MSE and MAE against the weight of the bucket
     attribute, for the paper's procedure by MDAV on perfectly correlated data (PCD) of 1000 and 1001 records and on
     moderately correlated ones (MCD: Census); the strict model of shoal on the same; the weight from which t is kept
     when the records are in another order; and the three baselines of section VI-C.
     """,
-    ("", "--full --output steered-full"),
-    "",
-    (
+    examples=("", "--full --output steered-full"),
+    options=(
         switch("--full", "Every whole weight up to the bound, as in the figures, and 20 orders."),
         seed_option(1, "Repeats the strict model's search."),
     ),
-    {"results": Result, "orders": Order, "baselines": Baseline},
-    measure,
-    tables,
-    claims,
-    "papers.steered.pictures",
-    (Archived("steered.json", "steered"),),
+    rows={"results": Result, "orders": Order, "baselines": Baseline},
+    measure=measure,
+    tables=tables,
+    claims=claims,
+    pictures="papers.steered.pictures",
+    archived=(Archived("steered.json", "steered"),),
 )

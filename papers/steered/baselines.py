@@ -15,10 +15,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from papers.plain import members_of, numbered, squared
 from shoal.constraints.bucket_steering import n_buckets
 from shoal.methods import partition
 from shoal.models import Codes
-from shoal.typing import Labels, Matrix, Vector
+from shoal.typing import Labels, Matrix
 
 Start = Callable[[int, Labels], Labels]
 """Makes a cell around a record from those that remain."""
@@ -27,7 +28,7 @@ Start = Callable[[int, Labels], Labels]
 def merge(X: Matrix, column: Codes, k: int, t: float) -> Labels:
     """Run MDAV, then merge cells until every one is within t of the table."""
     labels = partition(X, k, "mdav", threads=1)
-    return merged(X, [np.flatnonzero(labels == cell) for cell in range(int(labels.max()) + 1)], Table(column), t)
+    return merged(X, members_of(labels), Table(column), t)
 
 
 def k_first(X: Matrix, column: Codes, k: int, t: float) -> Labels:
@@ -37,7 +38,7 @@ def k_first(X: Matrix, column: Codes, k: int, t: float) -> Labels:
     def cell_around(start: int, rest: Labels) -> Labels:
         if len(rest) < 2 * k:
             return rest
-        order = rest[np.argsort(_squared(X[rest], X[start]), kind="stable")]
+        order = rest[np.argsort(squared(X[rest], X[start]), kind="stable")]
         cell, distance = order[:k], table.emd(order[:k])
         for candidate in order[k:]:
             if distance <= t:
@@ -66,14 +67,14 @@ def t_first(X: Matrix, column: Codes, k: int, t: float) -> Labels:
             # A part with more records than remaining cells gives a second record.
             left = n_cells - len(cells)
             for _ in range(2 if len(part) > left else 1):
-                nearest = part[int(_squared(X[part], X[start]).argmin())]
+                nearest = part[int(squared(X[part], X[start]).argmin())]
                 part.remove(nearest)
                 taken.append(nearest)
         cells.append(taken)
         return np.array(taken)
 
     cells: list[list[int]] = []
-    return _labels(len(X), _from_the_outside(X, cell_around))
+    return numbered(len(X), _from_the_outside(X, cell_around))
 
 
 BASELINES = {"merge": merge, "k-anonymity first": k_first, "t-closeness first": t_first}
@@ -98,7 +99,7 @@ def merged(X: Matrix, cells: list[Labels], table: Table, t: float) -> Labels:
     while len(cells) > 1 and max(distances) > t:
         worst = int(np.argmax(distances))
         centroids = np.stack([X[cell].mean(axis=0) for cell in cells])
-        far = _squared(centroids, centroids[worst])
+        far = squared(centroids, centroids[worst])
         far[worst] = np.inf
         other = int(far.argmin())
         joined = np.concatenate([cells[worst], cells[other]])
@@ -106,17 +107,17 @@ def merged(X: Matrix, cells: list[Labels], table: Table, t: float) -> Labels:
             del cells[gone], distances[gone]
         cells.append(joined)
         distances.append(table.emd(joined))
-    return _labels(len(X), cells)
+    return numbered(len(X), cells)
 
 
 def _from_the_outside(X: Matrix, cell_around: Start) -> list[Labels]:
     """Make cells in MDAV's order: around the record farthest from the mean, then around the one farthest from it."""
     rest, cells = np.arange(len(X)), []
     while len(rest):
-        first = int(rest[_squared(X[rest], X[rest].mean(axis=0)).argmax()])
+        first = int(rest[squared(X[rest], X[rest].mean(axis=0)).argmax()])
         for turn in range(2):
             if len(rest):
-                start = first if turn == 0 else int(rest[_squared(X[rest], X[first]).argmax()])
+                start = first if turn == 0 else int(rest[squared(X[rest], X[first]).argmax()])
                 cells.append(cell_around(start, rest))
                 rest = np.setdiff1d(rest, cells[-1])
     return cells
@@ -128,14 +129,3 @@ def _parts(order: Labels, size: int) -> list[list[int]]:
     for i in range(len(order) % size):
         sizes[size // 2 if size % 2 else size // 2 - i % 2] += 1
     return [part.tolist() for part in np.split(order, np.cumsum(sizes)[:-1])]
-
-
-def _labels(n: int, cells: list[Labels]) -> Labels:
-    labels = np.empty(n, dtype=np.int64)
-    for number, cell in enumerate(cells):
-        labels[cell] = number
-    return labels
-
-
-def _squared(X: Matrix, point: Vector) -> Vector:
-    return np.asarray(np.square(X - point).sum(axis=1))

@@ -160,30 +160,30 @@ def table_2_text(results: Sequence[Result]) -> str:
 
 
 PAPER = Paper(
-    "TFRP: an efficient microaggregation algorithm for statistical disclosure control, Chang, Li, Huang 2007",
-    "table 2, figures 5 to 13, section 2.3",
-    "about 4 minutes",
-    "--full: about 30 minutes",
-    """Compare TFRP's table and figures with ours.
+    title="TFRP: an efficient microaggregation algorithm for statistical disclosure control, Chang, Li, Huang 2007",
+    covers="table 2, figures 5 to 13, section 2.3",
+    takes="about 4 minutes",
+    full="--full: about 30 minutes",
+    about="""Compare TFRP's table and figures with ours.
 
     Information loss and time of Diameter, Centroid and TFRP, each with and without its second phase, on the three
     reference sets (table 2, figures 5 to 7 and 10) and on blocks of pixels (figures 8, 9 and 11 to 13), as tables,
     pictures and JSON. The pictures come with scikit-image and are left out where that is not installed.
     """,
-    ("", "--without-images", "--full --output tfrp-full"),
-    "--without-images -k 5,10",
-    (
+    examples=("", "--without-images", "--full --output tfrp-full"),
+    quick="--without-images -k 5,10",
+    options=(
         switch("--full", "The paper's sizes: whole pictures, up to 120000 records. Takes minutes."),
         counts("-k", "The k of the reference sets.  [default: those of table 2]"),
         switch("--without-images", "Leave out the data sets made of pictures."),
         seed_option(),
     ),
-    {"results": Result, "scalability": Result, "trees": Trees},
-    run,
-    tables,
-    claims,
-    "papers.tfrp.pictures",
-    (
+    rows={"results": Result, "scalability": Result, "trees": Trees},
+    measure=run,
+    tables=tables,
+    claims=claims,
+    pictures="papers.tfrp.pictures",
+    archived=(
         Archived("tfrp-losses.json", "tfrp --full: losses"),
         Archived("tfrp.json", "tfrp: times and MST, pictures of 256 x 256 in place of 512 x 512"),
     ),

@@ -4,10 +4,9 @@ The kernels of shoal use other algorithms, so their times say nothing about the 
 twins make the same cells as the kernels, and are timed beside them.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
+from papers.plain import Cut, members_of, recut, squared, sums_of
 from shoal.typing import Labels, Matrix
 
 BLOCK = 256
@@ -22,7 +21,7 @@ def diameter(X: Matrix, k: int) -> Labels:
         cells.grow(first, k)
         if len(cells.rest) >= k:
             if cells.labels[second] >= 0:
-                second = int(cells.rest[_squared(X[cells.rest], X[first]).argmax()])
+                second = int(cells.rest[squared(X[cells.rest], X[first]).argmax()])
             cells.grow(second, k)
     return cells.with_left_over(cells.rest)
 
@@ -32,7 +31,7 @@ def centroid(X: Matrix, k: int) -> Labels:
     cells = _Cells(X)
     while len(cells.rest) >= k:
         rest = X[cells.rest]
-        cells.grow(int(cells.rest[_squared(rest, rest.mean(axis=0)).argmax()]), k)
+        cells.grow(int(cells.rest[squared(rest, rest.mean(axis=0)).argmax()]), k)
     return cells.with_left_over(cells.rest)
 
 
@@ -40,35 +39,29 @@ def tfrp(X: Matrix, k: int) -> Labels:
     """Group the record farthest from one of two fixed points, in turn, with its k - 1 nearest (phase I): O(n^2 / k)."""
     cells = _Cells(X)
     corners = [np.full(X.shape[1], X.max()), np.full(X.shape[1], X.min())]
-    orders = [np.argsort(-_squared(X, corner), kind="stable") for corner in corners]
+    orders = [np.argsort(-squared(X, corner), kind="stable") for corner in corners]
     starts = [iter(order) for order in orders]
     n_rounds = len(X) // k
     for number in range(1, n_rounds + 1):
         start = next(record for record in starts[number % 2] if cells.labels[record] < 0)
-        near = np.argpartition(_squared(X[cells.rest], X[start]), k - 1)[:k]
+        near = np.argpartition(squared(X[cells.rest], X[start]), k - 1)[:k]
         cells.close(cells.rest[near])
     left = orders[n_rounds % 2]
     return cells.with_left_over(left[cells.labels[left] < 0], moving=True)
 
 
-def phase_two(X: Matrix, labels: Labels, k: int, cut: Callable[[Matrix, int], Labels]) -> Labels:
+def phase_two(X: Matrix, labels: Labels, k: int, cut: Cut) -> Labels:
     """Dissolve cells, in order of decreasing error, if that lowers the loss; split cells that have grown to 2k."""
-    members = list(np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1]))
+    members = members_of(labels)
     centroids = np.stack([X[cell].mean(axis=0) for cell in members])
     errors = np.array([_error(X[cell]) for cell in members])
     for cell in np.argsort(-errors, kind="stable"):
         if len(members[cell]) < 2 * k:
             _scatter(X, members, centroids, errors, int(cell), k)
-    made = np.full(len(X), -1, dtype=np.int64)
-    n_cells = 0
-    for cell in (np.sort(cell) for cell in members if len(cell)):
-        parts = cut(X[cell], k) if len(cell) >= 2 * k else np.zeros(len(cell), dtype=np.int64)
-        made[cell] = parts + n_cells
-        n_cells += int(parts.max()) + 1
-    return made
+    return recut(X, [np.sort(cell) for cell in members if len(cell)], k, cut)
 
 
-PLAIN: dict[str, Callable[[Matrix, int], Labels]] = {"Diameter": diameter, "Centroid": centroid, "TFRP_I": tfrp}
+PLAIN: dict[str, Cut] = {"Diameter": diameter, "Centroid": centroid, "TFRP_I": tfrp}
 """The first phases by the paper's names."""
 
 
@@ -78,16 +71,12 @@ def farthest_pair(X: Matrix) -> tuple[int, int]:
     best, pair = -np.inf, (0, 0)
     for begin in range(0, len(X), BLOCK):
         block = slice(begin, begin + BLOCK)
-        squared = norms[block, None] + norms[begin:] - 2 * X[block] @ X[begin:].T
-        at = int(squared.argmax())
-        if squared.flat[at] > best:
-            best = float(squared.flat[at])
-            pair = (begin + at // squared.shape[1], begin + at % squared.shape[1])
+        away = norms[block, None] + norms[begin:] - 2 * X[block] @ X[begin:].T
+        at = int(away.argmax())
+        if away.flat[at] > best:
+            best = float(away.flat[at])
+            pair = (begin + at // away.shape[1], begin + at % away.shape[1])
     return pair
-
-
-def _squared(X: Matrix, point: Matrix) -> Matrix:
-    return np.asarray(np.square(X - point).sum(axis=1))
 
 
 def _error(X: Matrix) -> float:
@@ -120,7 +109,7 @@ class _Cells:
             records.append(self.rest[near])
             total += points[near]
             if size < k:
-                near = int(np.where(open_to_all, _squared(points, total / size), np.inf).argmin())
+                near = int(np.where(open_to_all, squared(points, total / size), np.inf).argmin())
         self.close(np.array(records))
 
     def with_left_over(self, left: Labels, moving: bool = False) -> Labels:
@@ -129,9 +118,9 @@ class _Cells:
             return self.labels
         placed = self.labels >= 0
         sizes = np.bincount(self.labels[placed]).astype(float)
-        sums = np.stack([np.bincount(self.labels[placed], weights=column[placed]) for column in self.X.T], axis=1)
+        sums = sums_of(self.X[placed], self.labels[placed])
         for record in left:
-            cell = int(_squared(sums / sizes[:, None], self.X[record]).argmin())
+            cell = int(squared(sums / sizes[:, None], self.X[record]).argmin())
             self.labels[record] = cell
             if moving:
                 sizes[cell] += 1
@@ -142,14 +131,14 @@ class _Cells:
 def _scatter(X: Matrix, members: list[Labels], centroids: Matrix, errors: Matrix, cell: int, k: int) -> None:
     """Move the records of a cell to the nearest others, if that lowers the sum of errors."""
     sizes = np.array([len(records) for records in members])
-    far = _squared(X[members[cell]], centroids[cell])
+    far = squared(X[members[cell]], centroids[cell])
     joined: dict[int, list[int]] = {}
     for record in members[cell][np.argsort(-far, kind="stable")]:
-        squared = _squared(centroids, X[record])
-        squared[(sizes == 0) | (sizes >= 4 * k - 1)] = np.inf
-        squared[cell] = np.inf
-        target = int(squared.argmin())
-        if not np.isfinite(squared[target]):
+        away = squared(centroids, X[record])
+        away[(sizes == 0) | (sizes >= 4 * k - 1)] = np.inf
+        away[cell] = np.inf
+        target = int(away.argmin())
+        if not np.isfinite(away[target]):
             return
         sizes[target] += 1
         joined.setdefault(target, []).append(int(record))

@@ -35,6 +35,17 @@ def test_ctrl_c_ends_quietly_with_130(monkeypatch, tmp_path):
     assert "Traceback" not in result.output
 
 
+def test_the_quick_form_runs_the_papers_one_after_the_other(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("papers.__main__.PAPERS", ("streams", "records"))
+    result = papers_command("--quick")
+
+    assert result.exit_code == 0, result.output
+    for name in ("streams", "records"):
+        assert f"python -m papers {name}" in result.stdout
+        assert (tmp_path / "out" / name / f"{name}.json").is_file()
+
+
 def test_an_unknown_paper_is_refused():
     result = papers_command("nothing")
 
