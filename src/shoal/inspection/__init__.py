@@ -21,7 +21,7 @@ from shoal.findings.metadata import described_kind
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
-from shoal.sources import Table, read
+from shoal.sources import Receipt, Table, read
 from shoal.sources.clean import printable
 from shoal.spelling import as_listed, option_name
 from shoal.typing import Labels, Progress
@@ -97,8 +97,10 @@ class Inspection:
         The file that was inspected.
     reading : dict
         The reading options given.
-    said : tuple of str
-        Notes of the reader on what the records do not show, such as hidden rows.
+    kind : str
+        The kind of the source: its format, its database or its library.
+    receipt : Receipt
+        How it was read.
     """
 
     n_records: int
@@ -108,7 +110,8 @@ class Inspection:
     complete: bool
     path: str | None
     reading: dict[str, Any]
-    said: tuple[str, ...] = ()
+    kind: str
+    receipt: Receipt
 
     def roles(self) -> dict[str, Any]:
         """Return the proposed roles, as `shoal.anonymize` takes them."""
@@ -224,7 +227,7 @@ class Inspection:
             "unique_share_of_quasi_identifiers": self.together,
             "combinations": [{"columns": list(c.columns), "unique_share": c.unique} for c in self.combinations],
             "combinations_complete": self.complete,
-            "said": list(self.said),
+            "said": list(self.receipt.said),
             "command": self.command() if self.proposed_k else None,
         }
 
@@ -309,7 +312,8 @@ def inspect(
         complete=complete,
         path=os.fspath(table) if isinstance(table, str | os.PathLike) else None,
         reading=dict(reading),
-        said=source.receipt.said,
+        kind=source.kind,
+        receipt=source.receipt,
     )
 
 
@@ -419,7 +423,7 @@ def _sentences(inspection: Inspection) -> list[str]:
     ]
     for columns, unique in inspection.combinations:
         lines.append(f"{' and '.join(map(printable, columns))} alone make {unique:.1%} unique.")
-    lines += map(printable, inspection.said)
+    lines += map(printable, inspection.receipt.said)
     if not inspection.complete:
         lines.append("Not all pairs and triples of columns were examined: there are too many records.")
     return lines
