@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 from shoal.distribution import install
+from shoal.engines.blocks.limits import LIMITS
+from shoal.job.engines import ENGINES
 from shoal.methods import ALGORITHMS
 from shoal.models import MODELS
 from shoal.sources import DATABASES, KINDS, Reading
@@ -81,7 +83,22 @@ def _summary(thing: type) -> str:
     return (thing.__doc__ or "").strip().partition("\n")[0]
 
 
-LISTS = {"formats": formats, "reading": reading, "databases": databases, "methods": methods, "models": models}
+def engines() -> str:
+    """One row for each engine."""
+    rows = [f"| `{name}` | {facts.summary} | {facts.reads} | {facts.writes} |" for name, facts in ENGINES.items()]
+    return "\n".join(["| engine | records | reads | writes |", "|---|---|---|---|", *rows])
+
+
+def limits() -> str:
+    """One row for each thing that blocks cannot do."""
+    rows = [f"| {limit.what} | {limit.why} |" for limit in LIMITS]
+    return "\n".join(["| what is refused | the reason |", "|---|---|", *rows])
+
+
+LISTS = {
+    **{"formats": formats, "reading": reading, "databases": databases, "methods": methods, "models": models},
+    **{"engines": engines, "limits": limits},
+}
 
 
 def filled(page: str) -> str:

@@ -6,11 +6,10 @@ import pytest
 from pydantic import Field as Setting
 from steward import PEOPLE
 
-from shoal.app import fields
 from shoal.app.fields import NOT_ASKED, asked, field_of, sections
 from shoal.columns.schema import ColumnSettings, Roles
 from shoal.job import Input, Job, Output
-from shoal.settings import Settings
+from shoal.settings import Settings, holds_settings
 from shoal.sources import KINDS, FieldReading
 
 JOB = """
@@ -136,7 +135,7 @@ def test_switches_are_on_the_page_of_the_columns_that_have_them(ready):
 
 
 def test_no_part_of_a_job_is_without_a_form():
-    parts = {name for name, about in Job.model_fields.items() if fields.is_part(about.annotation)}
+    parts = {name for name, about in Job.model_fields.items() if holds_settings(about.annotation)}
 
     assert parts - set(NOT_ASKED[Job]) == {"roles", "columns", "input", "output"}
     for model, excepted in NOT_ASKED.items():

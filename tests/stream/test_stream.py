@@ -391,6 +391,16 @@ def test_a_level_that_is_not_in_the_list_is_refused_without_being_shown():
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.parametrize("n_levels", [1, 2, 50, 99])
+def test_any_number_of_levels_has_a_median(n_levels):
+    levels = [f"level {rank}" for rank in range(n_levels)]
+    stream = Stream(2, delay=2, columns={"school": {"order": levels}})
+    pushed = pa.table({"school": np.repeat(levels, 2)})
+    released = pa.concat_tables([stream.push(pushed), stream.flush()])
+
+    assert released["school"].to_pylist() == pushed["school"].to_pylist()
+
+
 @pytest.mark.parametrize(
     ("later", "words"),
     [

@@ -20,10 +20,10 @@ from typing import Any, TextIO
 import numpy as np
 import pyarrow as pa
 
-from shoal.app.arguments import arguments_of
 from shoal.app.draft import Draft
 from shoal.app.messages import message_of
 from shoal.app.record_view import look_closer
+from shoal.app.repeat import arguments_of
 from shoal.auditing import audit
 from shoal.columns.equivalence import class_ids, value_codes
 from shoal.columns.prepare import decoded, one_missing
@@ -174,10 +174,7 @@ def released(draft: Draft, lines: Lines, *, force: bool = False, job_file: str, 
         text = render(release, "html", "public", **job.output.said(), file=files.table.name, sha256=digest)
         temporary.write_text(text, encoding="utf-8")
     return {
-        "verdict": release.verdict.to_dict(),
-        "headline": headline(release.verdict),
-        "explanation": explanation(release.verdict),
-        "models": [f"{found.model.promise} {reached_in_words(found.to_dict())}" for found in release.verdict.models],
+        **_told(release.verdict),
         "warnings": list(release.warnings),
         "k": job.k,
         "method": job.method,
@@ -273,12 +270,16 @@ def audited(draft: Draft, lines: Lines, *, path: str, k: int | None, names: list
         for name, kind in kinds.items()
     }
     verdict = audit(path, quasi_identifiers=names, k=k, confidential=confidential, models=models, columns=settings)
+    return {**_told(verdict), "path": path}
+
+
+def _told(verdict: Verdict) -> Result:
+    """Return a verdict, in numbers and in words."""
     return {
         "verdict": verdict.to_dict(),
         "headline": headline(verdict),
         "explanation": explanation(verdict),
         "models": [f"{found.model.promise} {reached_in_words(found.to_dict())}" for found in verdict.models],
-        "path": path,
     }
 
 

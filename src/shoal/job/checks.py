@@ -19,6 +19,7 @@ from shoal.errors import ParameterError, SchemaError
 from shoal.findings import ColumnView, Finding, ask, check_accepted, findings_of
 from shoal.findings.metadata import described_schema
 from shoal.job import Job
+from shoal.job.engines import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
 from shoal.sources import Table, ValueLabels
 from shoal.typing import Vector
@@ -38,15 +39,12 @@ class Prepared(NamedTuple):
 def prepared(job: Job, table: Table) -> Prepared:
     """Prepare a table for the partition; raise on everything that can be checked before it."""
     check_stream(job)
-    if job.chosen_engine != "memory":
+    if ENGINES[job.chosen_engine].in_blocks:
         raise ParameterError(
             f'engine="{job.chosen_engine}" makes whole releases only, and this needs all records in memory. Leave out '
             "the engine and its limit of memory."
         )
-    if job.memory is not None:
-        raise ParameterError(
-            'A limit of memory applies to engine="disk", but engine="memory" is asked for. Leave one of them out.'
-        )
+    check_memory(job)
     schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load, job.truthful)
     check_job(job, schema)
     as_cell_size(job.k, table.n_records)
@@ -61,6 +59,15 @@ def prepared(job: Job, table: Table) -> Prepared:
     findings = column_findings(schema, original, table.has_fields, table.labels, table.receipt.mixed)
     ask(findings, job.accept)
     return Prepared(schema, original, weights, findings)
+
+
+def check_memory(job: Job) -> None:
+    """Raise if memory is limited for an engine that takes no limit."""
+    if job.memory is not None and not ENGINES[job.chosen_engine].takes_memory:
+        raise ParameterError(
+            f'A limit of memory applies to engine="{LIMITED}", but engine="{job.chosen_engine}" is asked for. Leave '
+            "one of them out."
+        )
 
 
 def check_stream(job: Job) -> None:

@@ -169,9 +169,18 @@ class Files:
 
 
 def check_reports(
-    report: str | os.PathLike[str] | None, json: str | os.PathLike[str] | None, form: Form = "internal", **said: Any
+    report: str | os.PathLike[str] | None,
+    json: str | os.PathLike[str] | None,
+    form: Form = "internal",
+    bound: str | None = None,
+    **said: Any,
 ) -> None:
     """Raise if the extension of a report does not fit its format, or if there is something to say and no report."""
+    if bound is not None and (form == "public" or (report is None and json is None)):
+        raise ParameterError(
+            "The bound on the loss is shown only in the internal report. Ask for that one with "
+            'report="report.html", or leave the bound out.'
+        )
     unused = [name for name, value in said.items() if value is not None] + ["form"] * (form == "public")
     if report is None and json is None and unused:
         raise ParameterError(

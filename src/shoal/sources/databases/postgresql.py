@@ -144,7 +144,7 @@ class PostgreSQL(AdbcConnection):
     def commit(self) -> None:
         """Make what was written permanent."""
         try:
-            self.execute_held("COMMIT")
+            self.rows("COMMIT")
         except DatabaseError:
             raise DatabaseError(
                 f"{self.where} did not confirm the last step, the commit. See whether it has the new table; if not, "

@@ -122,7 +122,7 @@ class SQLite(AdbcConnection):
             return self._read(query, _ALL)
 
     def _read(self, query: str, batch: int) -> pa.Table:
-        with self.refusing():
+        def work() -> pa.Table:
             self._cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(batch)})
             self._cursor.execute(query)
             try:
@@ -131,6 +131,8 @@ class SQLite(AdbcConnection):
                 if "Type mismatch" in str(error):
                     raise _MismatchError from None
                 raise
+
+        return self.call(work)
 
     def _check_mixed(self, query: str, names: Sequence[str]) -> None:
         """Raise if a column holds texts and numbers, which were all read as text."""
