@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.column_counts import Facts, count
-from shoal.columns.schema import Kind, Role
+from shoal.columns.schema import ROLE_KEYS, Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import ColumnView, Finding, findings_of
 from shoal.findings.finding import HIDDEN
@@ -34,12 +34,6 @@ _OUTPUT = {"path": "release.parquet", "report": "report.html"}
 _KEPT = 16
 """Number of columns among which combinations are searched: those with most different values."""
 
-_KEYS = {
-    Role.IDENTIFIER: "identifiers",
-    Role.QUASI: "quasi_identifiers",
-    Role.CONFIDENTIAL: "confidential",
-    Role.OTHER: "other",
-}
 _FEW = 20  # up to this number of different values they are codes or counts rather than amounts
 
 
@@ -120,7 +114,7 @@ class Inspection:
             if column.proposal.helper and column.proposal.helper not in roles:
                 roles[column.proposal.helper] = column.facts.name
             else:
-                roles.setdefault(_KEYS[column.proposal.role], []).append(column.facts.name)
+                roles.setdefault(ROLE_KEYS[column.proposal.role], []).append(column.facts.name)
         return roles
 
     def settings(self) -> dict[str, dict[str, Any]]:
@@ -196,7 +190,7 @@ class Inspection:
         """
         words = ["shoal", "anonymize", self.path or "FILE", "-k", str(self._k(k)), *reading_options(self.reads())]
         roles = self.roles()
-        for key in _KEYS.values():
+        for key in ROLE_KEYS.values():
             if roles.get(key):
                 words += [option_name(key), ",".join(map(as_listed, roles[key]))]
         for helper in ("household", "weights"):
