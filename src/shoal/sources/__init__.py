@@ -258,7 +258,13 @@ def _read_standard_input(columns: Sequence[str] | None, reading: Mapping[str, An
     others = {name: value for name, value in reading.items() if name != "format"}
     path, said = standard_input(reading.get("format"), FORMATS)
     table = _read_path(path, columns, others)
-    return replace(table, receipt=replace(table.receipt, said=(*said, *table.receipt.said)))
+    receipt = replace(
+        table.receipt,
+        given=table.receipt.given.model_copy(update={"format": reading.get("format")}),
+        found=table.receipt.found.model_copy(update={"format": format_of(path)[0][1:]}),
+        said=(*said, *table.receipt.said),
+    )
+    return replace(table, receipt=receipt)
 
 
 def _read_path(path: Path, columns: Sequence[str] | None, reading: Mapping[str, Any]) -> Table:
