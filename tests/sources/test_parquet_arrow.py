@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from shoal import FileError, ParameterError, SchemaError, ShoalError
 from shoal.sources import FORMATS, Table, read, write
-from shoal.sources.parquet_arrow import read_back_parquet
+from shoal.sources.parquet_arrow import read_columns
 from strategies import arrow_tables
 
 ENDINGS = [".parquet", ".arrow", ".feather", ".ipc"]
@@ -203,7 +203,7 @@ def test_an_option_that_a_format_does_not_know_is_an_error(tmp_path):
 def test_texts_that_are_read_back_coded_are_those_of_the_file(tmp_path):
     some = pa.table({"city": ["Rome", None, "Bari", "", "Rome"], "job": list("abcab"), "age": [1, 2, None, 4, 5]})
     write(some, tmp_path / "a.parquet")
-    found = read_back_parquet(tmp_path / "a.parquet", ["age", "city", "job"], coded=["age", "city"])
+    found = read_columns(tmp_path / "a.parquet", ["age", "city", "job"], coded=["age", "city"])
 
     assert found.column_names == ["age", "city", "job"]
     assert [pa.types.is_dictionary(kind) for kind in found.schema.types] == [False, True, False]

@@ -3,10 +3,14 @@
 A receipt holds every setting that had an effect, and who decided on it.
 """
 
+import subprocess
+import sys
+
+import pyarrow as pa
 import pytest
 
 from shoal.errors import ParameterError, ShoalError
-from shoal.sources import KINDS, Reading, read
+from shoal.sources import KINDS, Reading, read, write
 from shoal.sources.batches import open_batches
 from shoal.sources.csv import CSV
 from shoal.sources.ndjson import NDJSON
@@ -115,6 +119,18 @@ def test_a_receipt_of_cells_tells_what_their_texts_were_read_by(tmp_path):
     assert receipt.found.fields["born"].model_dump(exclude_none=True) == born | {"null_values": ("n/a",)}
     assert receipt.decided_by("date_format", "born") == "column"
     assert receipt.mixed == {"age": {"numbers": 1, "texts": 1}}
+
+
+def test_a_receipt_names_the_format_and_the_encoding_that_a_file_says(tmp_path):
+    pytest.importorskip("pyreadstat")
+    write(pa.table({"town": ["Ulm", "Zürich"]}), tmp_path / "people.sav")
+    program = "from shoal.sources import read; r = read('-').receipt; print(r.found.format, r.decided_by('format'))"
+    with open(tmp_path / "people.sav", "rb") as file:
+        told = subprocess.run([sys.executable, "-c", program], stdin=file, capture_output=True, check=True).stdout
+    receipt = read(tmp_path / "people.sav").receipt
+
+    assert told == b"sav reader\n"
+    assert (receipt.found.encoding, receipt.decided_by("encoding")) == ("UTF-8", "reader")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from shoal.constraints.constraints import constraints_of
 from shoal.errors import ShoalError, fault_in_words
 from shoal.files import check_free, replacing, sha256
 from shoal.findings import QuestionError
-from shoal.inspection import inspect
+from shoal.inspection import Inspection, inspect
 from shoal.inspection.combinations import MOST, revealing
 from shoal.job.checks import prepared
 from shoal.measures.recount import Verdict
@@ -90,17 +90,16 @@ def inspected(draft: Draft, lines: Lines, **_: Any) -> Result:
         **found.to_dict(),
         "proposed_k": found.proposed_k,
         "stamp": list(stamp),
-        "read_as": _read_as(path, reading, [column.facts.name for column in found.columns]),
+        "read_as": _read_as(found),
     }
 
 
-def _read_as(path: str, reading: dict[str, Any], names: list[str]) -> dict[str, Any]:
+def _read_as(found: Inspection) -> dict[str, Any]:
     """Return how a file was read; of a CSV file also what was detected."""
-    table = read(path, columns=names[:1], **reading)
-    found: dict[str, Any] = {"kind": table.kind, "n_columns": len(names)}
-    if table.kind == "csv":
-        found |= {name: getattr(table.receipt.found, name) for name in ("delimiter", "encoding", "decimal")}
-    return found
+    read_as: dict[str, Any] = {"kind": found.kind, "n_columns": len(found.columns)}
+    if found.kind == "csv":
+        read_as |= {name: getattr(found.receipt.found, name) for name in ("delimiter", "encoding", "decimal")}
+    return read_as
 
 
 def checked(draft: Draft, lines: Lines, **_: Any) -> Result:

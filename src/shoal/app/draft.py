@@ -8,20 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from shoal.columns.schema import Role, Roles
+from shoal.columns.schema import ROLE_KEYS, Role, Roles
 from shoal.distribution import versions
 from shoal.errors import ParameterError
 from shoal.job import Job, content_of, job_text
 from shoal.settings import Whole, validated
-
-ROLE_KEYS = {
-    Role.IDENTIFIER: "identifiers",
-    Role.QUASI: "quasi_identifiers",
-    Role.BY: "by",
-    Role.CONFIDENTIAL: "confidential",
-    Role.OTHER: "other",
-}
-"""Keys of a job by role."""
 
 Helper = Literal["subject", "household", "weights"]
 HELPERS: tuple[Helper, ...] = ("subject", "household", "weights")

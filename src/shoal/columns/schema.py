@@ -133,6 +133,16 @@ class Column:
         return self.form is not None
 
 
+ROLE_KEYS = {
+    Role.IDENTIFIER: "identifiers",
+    Role.QUASI: "quasi_identifiers",
+    Role.BY: "by",
+    Role.CONFIDENTIAL: "confidential",
+    Role.OTHER: "other",
+}
+"""The key of each role in a job, and its argument in Python."""
+
+
 class Roles(Settings):
     """The roles of columns, as a user gave them."""
 
@@ -156,13 +166,7 @@ class Roles(Settings):
 
     def named(self) -> dict[Role, tuple[str, ...]]:
         """Return the columns of each role, as they were given."""
-        return {
-            Role.IDENTIFIER: self.identifiers,
-            Role.QUASI: self.quasi_identifiers,
-            Role.BY: self.by,
-            Role.CONFIDENTIAL: self.confidential,
-            Role.OTHER: self.other,
-        }
+        return {role: getattr(self, key) for role, key in ROLE_KEYS.items()}
 
     def helpers(self) -> tuple[str, ...]:
         """Return the columns that are used for another purpose than a role: subject, household, weights."""

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.findings.column_view import ColumnView
+from shoal.findings.declared import labelled_values, mixed_types
 from shoal.findings.finding import Dialect, Finding, Remedy
-from shoal.findings.labelled import labelled_values
-from shoal.findings.mixed import mixed_types
 from shoal.findings.numbers import codes, dates_as_numbers, missing_codes, thousands_as_decimals
 from shoal.findings.shares import constant, mostly_missing
 from shoal.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants

@@ -87,6 +87,11 @@ class Remedy:
         return {**vars(self), **{dialect: self.told(dialect) for dialect in get_args(Dialect)}}
 
 
+def kinds(column: str, *names: str) -> tuple[Remedy, ...]:
+    """Return a remedy for each kind of values that a column may be said to have."""
+    return tuple(Remedy("column", column, {"kind": name}) for name in names)
+
+
 @dataclass(frozen=True)
 class Finding:
     """How a column may have been misread.

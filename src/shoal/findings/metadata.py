@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from shoal.columns.schema import ColumnSettings, Kind, Role, Roles, Schema, natural_kind
 from shoal.findings import ColumnView
-from shoal.findings.labelled import is_labelled
+from shoal.findings.declared import is_labelled
 from shoal.sources import ColumnLabels, ValueLabels
 
 Load = Callable[[list[str]], pa.Table]

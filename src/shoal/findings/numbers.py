@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from shoal.columns.name_topics import is_code, is_count
 from shoal.columns.schema import Kind
 from shoal.findings.column_view import ColumnView
-from shoal.findings.finding import HIDDEN, Finding, Remedy
+from shoal.findings.finding import HIDDEN, Finding, Remedy, kinds
 
 _FEW_CODES = 8
 _FEW_NAMED_CODES = 30
@@ -47,11 +47,7 @@ def codes(view: ColumnView) -> Finding | None:
         view.name,
         f"it holds {n_different} different whole numbers that look like codes of categories{told}",
         "Codes are averaged like amounts: a cell of codes 1 and 4 would publish 2.5",
-        (
-            Remedy("column", view.name, {"kind": "nominal"}),
-            Remedy("column", view.name, {"kind": "ordinal"}),
-            Remedy("column", view.name, {"kind": "numeric"}),
-        ),
+        kinds(view.name, "nominal", "ordinal", "numeric"),
         question=surely,
     )
 

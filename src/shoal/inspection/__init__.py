@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.columns.column_counts import Facts, count
-from shoal.columns.schema import Kind, Role
+from shoal.columns.schema import ROLE_KEYS, Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import ColumnView, Finding, findings_of
 from shoal.findings.finding import HIDDEN
@@ -21,7 +21,7 @@ from shoal.findings.metadata import described_kind
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
-from shoal.sources import Table, read
+from shoal.sources import Receipt, Table, read
 from shoal.sources.clean import printable
 from shoal.spelling import as_listed, option_name
 from shoal.typing import Labels, Progress
@@ -34,12 +34,6 @@ _OUTPUT = {"path": "release.parquet", "report": "report.html"}
 _KEPT = 16
 """Number of columns among which combinations are searched: those with most different values."""
 
-_KEYS = {
-    Role.IDENTIFIER: "identifiers",
-    Role.QUASI: "quasi_identifiers",
-    Role.CONFIDENTIAL: "confidential",
-    Role.OTHER: "other",
-}
 _FEW = 20  # up to this number of different values they are codes or counts rather than amounts
 
 
@@ -97,8 +91,10 @@ class Inspection:
         The file that was inspected.
     reading : dict
         The reading options given.
-    said : tuple of str
-        Notes of the reader on what the records do not show, such as hidden rows.
+    kind : str
+        The kind of the source: its format, its database or its library.
+    receipt : Receipt
+        How it was read.
     """
 
     n_records: int
@@ -108,7 +104,8 @@ class Inspection:
     complete: bool
     path: str | None
     reading: dict[str, Any]
-    said: tuple[str, ...] = ()
+    kind: str
+    receipt: Receipt
 
     def roles(self) -> dict[str, Any]:
         """Return the proposed roles, as `shoal.anonymize` takes them."""
@@ -117,7 +114,7 @@ class Inspection:
             if column.proposal.helper and column.proposal.helper not in roles:
                 roles[column.proposal.helper] = column.facts.name
             else:
-                roles.setdefault(_KEYS[column.proposal.role], []).append(column.facts.name)
+                roles.setdefault(ROLE_KEYS[column.proposal.role], []).append(column.facts.name)
         return roles
 
     def settings(self) -> dict[str, dict[str, Any]]:
@@ -193,7 +190,7 @@ class Inspection:
         """
         words = ["shoal", "anonymize", self.path or "FILE", "-k", str(self._k(k)), *reading_options(self.reads())]
         roles = self.roles()
-        for key in _KEYS.values():
+        for key in ROLE_KEYS.values():
             if roles.get(key):
                 words += [option_name(key), ",".join(map(as_listed, roles[key]))]
         for helper in ("household", "weights"):
@@ -224,7 +221,7 @@ class Inspection:
             "unique_share_of_quasi_identifiers": self.together,
             "combinations": [{"columns": list(c.columns), "unique_share": c.unique} for c in self.combinations],
             "combinations_complete": self.complete,
-            "said": list(self.said),
+            "said": list(self.receipt.said),
             "command": self.command() if self.proposed_k else None,
         }
 
@@ -309,7 +306,8 @@ def inspect(
         complete=complete,
         path=os.fspath(table) if isinstance(table, str | os.PathLike) else None,
         reading=dict(reading),
-        said=source.receipt.said,
+        kind=source.kind,
+        receipt=source.receipt,
     )
 
 
@@ -419,7 +417,7 @@ def _sentences(inspection: Inspection) -> list[str]:
     ]
     for columns, unique in inspection.combinations:
         lines.append(f"{' and '.join(map(printable, columns))} alone make {unique:.1%} unique.")
-    lines += map(printable, inspection.said)
+    lines += map(printable, inspection.receipt.said)
     if not inspection.complete:
         lines.append("Not all pairs and triples of columns were examined: there are too many records.")
     return lines

@@ -27,7 +27,7 @@ from shoal.sources import Source, Table, format_of, read, rewrite_parquet_into, 
 from shoal.sources.clean import empty_made_missing, has_column, plain, publishable, reordered
 from shoal.sources.databases.new_table import NewTable, TableAt, new_table, to_copy_without
 from shoal.sources.databases.sql_names import Name
-from shoal.sources.parquet_arrow import PARQUET, read_back_parquet
+from shoal.sources.parquet_arrow import PARQUET, read_columns
 from shoal.sources.source_stamps import sha256_of_records
 
 
@@ -179,7 +179,7 @@ class FileTable:
         ending, kind = format_of(self.path)
         try:
             if kind is PARQUET:
-                written = plain(read_back_parquet(self.path, names, coded))
+                written = plain(read_columns(self.path, names, coded=coded))
             else:
                 written = read(self.path, columns=list(names), **kind.own_reading).arrow
         except (FileError, SchemaError):  # whose message names a file that is about to be removed

@@ -5,7 +5,7 @@ one file in this folder and one entry in `KINDS`.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -227,8 +227,7 @@ def formats_in_words() -> str:
     >>> formats_in_words()
     'CSV, NDJSON, Excel, Parquet, Arrow, SPSS, Stata or SAS'
     """
-    titles = list(dict.fromkeys(kind.title for kind in KINDS))
-    return f"{', '.join(titles[:-1])} or {titles[-1]}"
+    return _in_words(KINDS)
 
 
 def databases_in_words() -> str:
@@ -239,8 +238,12 @@ def databases_in_words() -> str:
     >>> databases_in_words()
     'PostgreSQL, SQLite or DuckDB'
     """
-    titles = [database.title for database in DATABASES]
-    return f"{', '.join(titles[:-1])} or {titles[-1]}"
+    return _in_words(DATABASES)
+
+
+def _in_words(kinds: Iterable[Format | Database]) -> str:
+    *titles, last = (kind.title for kind in kinds)
+    return f"{', '.join(titles)} or {last}"
 
 
 def shown(source: str | os.PathLike[str]) -> str:
@@ -255,7 +258,13 @@ def _read_standard_input(columns: Sequence[str] | None, reading: Mapping[str, An
     others = {name: value for name, value in reading.items() if name != "format"}
     path, said = standard_input(reading.get("format"), FORMATS)
     table = _read_path(path, columns, others)
-    return replace(table, receipt=replace(table.receipt, said=(*said, *table.receipt.said)))
+    receipt = replace(
+        table.receipt,
+        given=table.receipt.given.model_copy(update={"format": reading.get("format")}),
+        found=table.receipt.found.model_copy(update={"format": format_of(path)[0][1:]}),
+        said=(*said, *table.receipt.said),
+    )
+    return replace(table, receipt=receipt)
 
 
 def _read_path(path: Path, columns: Sequence[str] | None, reading: Mapping[str, Any]) -> Table:

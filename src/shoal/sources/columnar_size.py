@@ -1,7 +1,8 @@
-"""Size of columnar files in memory, from what they declare, before a reader allocates it.
+"""Size of columns in memory: of files, from what they declare, before a reader allocates it; and of values.
 
 A Parquet or Arrow file of a few kilobytes can stand for terabytes: by compression, and by values that are stored once
-and repeated by reference.
+and repeated by reference. The size of values is the same however their records are split into batches, unlike the one
+that Arrow reports, which includes bitmaps that a batch without missing values does not have.
 """
 
 from collections import defaultdict
@@ -17,6 +18,13 @@ from shoal.sources.unpacking import Limit
 
 _DICTIONARY = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
 _WIDTHS = {"BOOLEAN": 1 / 8, "INT32": 4, "INT64": 8, "INT96": 8, "FLOAT": 4, "DOUBLE": 8}
+
+
+_PLACE = 4
+"""Bytes that say where a text or a list begins."""
+
+_NUMBER = 8
+"""Bytes of a number, at least: engines read the same column with other widths."""
 
 
 class Declared(NamedTuple):
@@ -132,6 +140,39 @@ def _buffer_size(body: memoryview, offset: int, length: int) -> int:
         return length
     declared = int.from_bytes(body[offset : offset + 8], "little", signed=True)
     return length if declared < 0 else declared
+
+
+def value_bytes(values: pa.ChunkedArray) -> int:
+    """Return the size of values in bytes; a missing value counts as a place for one.
+
+    Examples
+    --------
+    >>> value_bytes(pa.chunked_array([[1, None], [3]])), value_bytes(pa.chunked_array([["a", "bcd"]]))
+    (24, 12)
+    """
+    return sum(map(_size_of, values.chunks))
+
+
+def _size_of(values: pa.Array) -> int:
+    kind, n = values.type, len(values)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _size_of(values.storage)
+    if pa.types.is_dictionary(kind):
+        return _size_of(values.dictionary_decode())
+    if pa.types.is_map(kind):
+        entries = pa.struct({"key": kind.key_type, "value": kind.item_type})
+        return _size_of(values.cast(pa.list_(entries)))
+    if pa.types.is_struct(kind):
+        return sum(map(_size_of, values.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _PLACE * n + _size_of(values.flatten())
+    if pa.types.is_null(kind):
+        return 0
+    try:
+        width: int = kind.bit_width // 8
+    except ValueError:  # texts and bytes have no fixed width
+        return _PLACE * n + int(pc.sum(pc.binary_length(values)).as_py() or 0)
+    return max(width, _NUMBER) * n
 
 
 class _Flat:

@@ -24,7 +24,7 @@ from shoal.sources.csv_dialect import (
     sample,
 )
 from shoal.sources.csv_types import Types, TypesFound, infer
-from shoal.sources.format import About, Content, Format, InParts, Parts
+from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
 from shoal.sources.reading import FieldReading, Reading, Receipt
 from shoal.sources.unpacking import packed, packed_endings, unpacked
 
@@ -80,16 +80,12 @@ def open_csv(path: Path, reading: Reading) -> "CsvFile":
     )
 
 
-def write_csv(table: pa.Table, path: Path, ending: str, like: About | None = None) -> None:
-    """Write a table as UTF-8 text, quoted only where needed; `""` is an empty string, an empty field a missing value.
-
-    Delimiter and decimal mark are those of the input file, if it was CSV too.
-    """
-    write_csv_parts([table], path, ending, like)
-
-
 def write_csv_parts(tables: Iterable[pa.Table], path: Path, ending: str, like: About | None = None) -> None:
-    """Write tables of the same columns one after another, as `write_csv` does one."""
+    """Write tables of the same columns one after another, as UTF-8 text that is quoted only where needed.
+
+    An empty field is a missing value, `""` an empty string. Delimiter and decimal mark are those of the input, if it
+    was CSV too.
+    """
     found = Reading() if like is None else like.receipt.found
     delimiter, decimal = found.delimiter or ",", found.decimal or "."
     if ending.startswith(".tsv"):
@@ -323,7 +319,7 @@ CSV = Format(
     "CSV",
     packed_endings(*_ENDINGS),
     read_csv,
-    write_csv,
+    one_part(write_csv_parts),
     "the same delimiter and decimal mark, UTF-8",
     options=_OPTIONS,
     in_parts=InParts(read_csv_parts, _ENDINGS, _OPTIONS),

@@ -27,8 +27,11 @@ _CONVERTED: dict[pa.DataType, Any] = {pa.int32(): int, pa.int64(): int, pa.float
 _CONVERTED |= {pa.date32(): date.fromisoformat, pa.string(): unquote}
 
 
-def folder_columns(folder: Path, files: Sequence[Path]) -> pa.Table | None:
-    """Return the values of each file, a row a file; None if no folder is named COLUMN=VALUE."""
+def folder_columns(folder: Path, files: Sequence[Path], types: pa.Schema) -> pa.Table | None:
+    """Return the values of each file, a row a file; None if no folder is named COLUMN=VALUE.
+
+    Files have the columns of `types`, so that no folder may be named by one of these.
+    """
     found = [[part.partition("=") for part in path.relative_to(folder).parts[:-1] if "=" in part] for path in files]
     names = [unquote(name) for name, _, _ in found[0]]
     for path, parts in zip(files, found, strict=True):
@@ -40,6 +43,12 @@ def folder_columns(folder: Path, files: Sequence[Path]) -> pa.Table | None:
             )
     if not names:
         return None
+    both = [name for name in names if name in types.names]
+    if both:
+        raise FileError(
+            f"The folder {str(folder)!r} has column {both[0]!r} twice: in its files, and in the names of its folders. "
+            "Rename the folders, or write the files without the column."
+        )
     raw = {name: [parts[place][2] for parts in found] for place, name in enumerate(names)}
     return pa.table({name: _column(name, texts, folder) for name, texts in raw.items()})
 

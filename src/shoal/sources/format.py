@@ -76,6 +76,15 @@ class InParts(NamedTuple):
     """Names of the reading options that have an effect then."""
 
 
+Writer = Callable[[pa.Table, Path, str, About | None], None]
+PartsWriter = Callable[[Iterable[pa.Table], Path, str, About | None], None]
+
+
+def one_part(write_parts: PartsWriter) -> Writer:
+    """Return the writer of a table, by that of several tables of the same columns."""
+    return lambda table, path, ending, like: write_parts([table], path, ending, like)
+
+
 class Format(NamedTuple):
     """A file format.
 
@@ -88,7 +97,7 @@ class Format(NamedTuple):
     """Name in help and docs."""
     endings: tuple[str, ...]
     read: Callable[[Path, Sequence[str] | None, Reading], Content]
-    write: Callable[[pa.Table, Path, str, About | None], None]
+    write: Writer
     comes_back: str
     """Description of a release in this format, for the docs."""
     options: frozenset[str] = frozenset()
@@ -97,7 +106,7 @@ class Format(NamedTuple):
     """How its files are read a part at a time; None if they cannot be."""
     extra: str | None = None
     """Extra that installs the dependencies of this format."""
-    write_parts: Callable[[Iterable[pa.Table], Path, str, About | None], None] | None = None
+    write_parts: PartsWriter | None = None
     """Writer that takes several tables of the same columns, one after another; None if the format has none."""
     tells_empty: bool = True
     """Whether the format distinguishes an empty string from a missing value."""

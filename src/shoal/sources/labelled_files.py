@@ -1,5 +1,6 @@
 """Labelled files: what SPSS, Stata and SAS files have in common, read and written by pyreadstat (extra `spss`)."""
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from shoal.distribution import optional
 from shoal.errors import FileError, ShoalError
 from shoal.sources.clean import check_flat, check_names, check_texts, check_wanted, in_few_types
-from shoal.sources.reading import Reading
+from shoal.sources.reading import Reading, Receipt
 from shoal.sources.unpacking import Limit
 
 _TITLE = "SPSS, Stata and SAS files"
@@ -118,11 +119,13 @@ def read_labelled(
     path: Path,
     columns: Sequence[str] | None,
     reading: Reading,
+    *,
+    expands: bool = True,
     **given: Any,
-) -> tuple[pa.Table, ValueLabels]:
-    """Read a file by one of the readers of pyreadstat."""
+) -> tuple[pa.Table, Receipt, ValueLabels]:
+    """Read a file by one of the readers of pyreadstat; its size is limited if it is of a format that `expands`."""
     given |= {} if reading.encoding is None else {"encoding": reading.encoding}
-    limit = Limit(path, reading.max_unpacked_gb)
+    limit = Limit(path, reading.max_unpacked_gb if expands else math.inf)
     try:
         _, about = reader(path, metadataonly=True, **given)
         names = list(about.column_names)
@@ -144,7 +147,8 @@ def read_labelled(
         raise _cut_short(path)
     types, special = about.readstat_variable_types, about.missing_user_values
     columns_read = {name: _column(data[name], types[name], name in special) for name in wanted}
-    return pa.table(columns_read), _about(about, wanted)
+    found = reading.model_copy(update={"encoding": about.file_encoding or reading.encoding})
+    return pa.table(columns_read), Receipt(reading, found), _about(about, wanted)
 
 
 def _cut_short(path: Path) -> FileError:

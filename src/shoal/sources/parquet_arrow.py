@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from shoal.errors import FileError
 from shoal.sources.clean import check_names, check_wanted, plain
 from shoal.sources.columnar_size import as_texts, check_arrow_size, check_parquet_size, check_runs, declared_sizes
-from shoal.sources.format import About, Content, Format, InParts, Parts
+from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
 from shoal.sources.reading import Reading, Receipt
 from shoal.sources.unpacking import Limit
 
@@ -37,7 +37,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None, reading: Reading) ->
     def load(names: Sequence[str]) -> pa.Table:
         if len(names) == 1:
             return plain(one_by_one().read(names[0]))
-        return plain(_read(path, names, reading.max_unpacked_gb))
+        return plain(read_columns(path, names, reading.max_unpacked_gb))
 
     return Content(types, n_records, load, Receipt(reading, reading))
 
@@ -49,7 +49,7 @@ def read_parquet_parts(path: Path, reading: Reading) -> Parts:
     def read(wanted: Sequence[str]) -> Iterator[pa.Table]:
         try:
             # Prefetched data would be kept until the file is closed, so in the end the whole file.
-            with _opened(path, pre_buffer=False) as file:
+            with opened(path, pre_buffer=False) as file:
                 for batch in file.iter_batches(_AT_ONCE, columns=list(wanted)):
                     yield plain(pa.Table.from_batches([batch]).select(wanted))
         except UNREADABLE:
@@ -58,22 +58,18 @@ def read_parquet_parts(path: Path, reading: Reading) -> Parts:
     return Parts(plain(types.empty_table()).schema, n_records, read, Receipt(reading, reading))
 
 
-def read_back_parquet(path: Path, columns: Sequence[str], coded: Sequence[str]) -> pa.Table:
-    """Read some columns; the texts of those that are `coded` as dictionary columns, as the file stores them."""
-    return _read(path, columns, None, coded)
-
-
-def _read(
-    path: Path, columns: Sequence[str] | None, max_unpacked_gb: float | None, coded: Sequence[str] = ()
+def read_columns(
+    path: Path, columns: Sequence[str], max_unpacked_gb: float | None = None, coded: Sequence[str] = ()
 ) -> pa.Table:
+    """Read some columns; the texts of those that are `coded` as dictionary columns, as the file stores them."""
     limit = Limit(path, max_unpacked_gb)
-    with _opened(path) as file:
+    with opened(path) as file:
         types = file.schema_arrow
         check_names(types.names)
         wanted = check_wanted(columns, types.names)
         by_reference = check_parquet_size(declared_sizes(file.metadata), wanted, limit)
     kept = [name for name in coded if pa.types.is_string(types.field(name).type)]
-    with _opened(path, read_dictionary=[*by_reference, *kept]) as file:
+    with opened(path, read_dictionary=[*by_reference, *kept]) as file:
         try:
             return as_texts(file.read(columns=wanted).select(wanted), types, limit, kept)
         except UNREADABLE:
@@ -91,7 +87,7 @@ class ParquetColumns:
         self._path, self._max_unpacked_gb = path, max_unpacked_gb
         self._limit = Limit(path, max_unpacked_gb)
         # Prefetched data would be kept until the file is closed.
-        self._file = _opened(path, pre_buffer=False)
+        self._file = opened(path, pre_buffer=False)
         check_names(self._file.schema_arrow.names)
         self._sizes = declared_sizes(self._file.metadata)
         self._reading = Lock()
@@ -99,7 +95,7 @@ class ParquetColumns:
     def read(self, name: str) -> pa.Table:
         """Return a table of one column."""
         if name not in self._sizes or check_parquet_size(self._sizes, [name], self._limit):
-            return _read(self._path, [name], self._max_unpacked_gb)
+            return read_columns(self._path, [name], self._max_unpacked_gb)
         try:
             with self._reading:
                 return self._file.read(columns=[name]).select([name])
@@ -109,21 +105,17 @@ class ParquetColumns:
 
 def parquet_types(path: Path) -> tuple[pa.Schema, int]:
     """Return the schema of a Parquet file and its number of records."""
-    with _opened(path) as file:
+    with opened(path) as file:
         check_names(file.schema_arrow.names)
         return file.schema_arrow, int(file.metadata.num_rows)
 
 
-def _opened(path: Path, **options: Any) -> pq.ParquetFile:
+def opened(path: Path, **options: Any) -> pq.ParquetFile:
+    """Open a Parquet file; errors of the reader are reported without values."""
     try:
         return pq.ParquetFile(path, page_checksum_verification=True, **options)
     except UNREADABLE:
         raise damaged(path, "Parquet") from None
-
-
-def write_parquet(table: pa.Table, path: Path, ending: str, like: About | None = None) -> None:
-    """Write a table to a Parquet file."""
-    pq.write_table(table, path, **PARQUET_OPTIONS)
 
 
 def write_parquet_parts(tables: Iterable[pa.Table], path: Path, ending: str, like: About | None = None) -> None:
@@ -189,19 +181,12 @@ def _arrow_reader(path: Path) -> Any:
         ) from None
 
 
-def write_arrow(table: pa.Table, path: Path, ending: str, like: About | None = None) -> None:
-    """Write a table to an Arrow file (Feather, version 2)."""
-    # The file format allows one dictionary per column.
-    table = table.unify_dictionaries()
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-
-
 def write_arrow_parts(tables: Iterable[pa.Table], path: Path, ending: str, like: About | None = None) -> None:
-    """Write tables of the same columns, none of which holds categories, one after another."""
+    """Write tables of the same columns one after another (Feather, version 2); several must not hold categories."""
     with ExitStack() as stack:
         file, writer = stack.enter_context(pa.OSFile(str(path), "wb")), None
-        for table in tables:
+        for each in tables:
+            table = each.unify_dictionaries()  # the file format allows one dictionary per column
             if writer is None:
                 writer = stack.enter_context(pa.ipc.new_file(file, table.schema))
             writer.write_table(table)
@@ -219,7 +204,7 @@ PARQUET = Format(
     "Parquet",
     (".parquet",),
     read_parquet,
-    write_parquet,
+    one_part(write_parquet_parts),
     "Parquet, zstd, with checksums",
     options=frozenset({"max_unpacked_gb"}),
     in_parts=InParts(read_parquet_parts, (".parquet",)),
@@ -231,7 +216,7 @@ ARROW = Format(
     "Arrow",
     _ARROW_ENDINGS,
     read_arrow,
-    write_arrow,
+    one_part(write_arrow_parts),
     "Arrow",
     options=frozenset({"max_unpacked_gb"}),
     in_parts=InParts(read_arrow_parts, _ARROW_ENDINGS),

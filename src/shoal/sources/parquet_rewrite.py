@@ -8,7 +8,7 @@ whole column.
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +20,8 @@ from shoal.errors import FileError, ParameterError
 from shoal.files import hidden_folder, replacing
 from shoal.sources.arrow_buffers import has_categories
 from shoal.sources.clean import as_permutation, check_names, check_wanted, has_column, plain, publishable
-from shoal.sources.parquet_arrow import PARQUET_OPTIONS, UNREADABLE, damaged
-from shoal.sources.value_bytes import value_bytes
+from shoal.sources.columnar_size import value_bytes
+from shoal.sources.parquet_arrow import PARQUET_OPTIONS, UNREADABLE, opened
 
 _BATCH = 1 << 16
 _FIRST = 1000
@@ -100,7 +100,10 @@ def rewrite_parquet_into(
 ) -> None:
     """Write directly to `path`, overwriting it: for a path from `shoal.files.replacing_all`."""
     source = Path(source)
-    with _opened(source) as file:
+    if not source.is_file():
+        raise FileError(f"{str(source)!r} does not exist or is not a regular file.")
+    # Prefetched data would be kept until the file is closed, so in the end the whole file.
+    with opened(source, pre_buffer=False) as file:
         n = file.metadata.num_rows
         if replaced.num_columns and replaced.num_rows != n:
             raise ParameterError(
@@ -118,20 +121,6 @@ def rewrite_parquet_into(
         else:
             pieces = _in_new_order(file, untouched, replaced, permutation, path)
         _append(pieces, _with_categories(file, untouched, replaced, columns), path)
-
-
-@contextmanager
-def _opened(source: Path) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file; errors of the reader are reported without values."""
-    if not source.is_file():
-        raise FileError(f"{str(source)!r} does not exist or is not a regular file.")
-    try:
-        # Prefetched data would be kept until the file is closed, so in the end the whole file.
-        file = pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True)
-    except UNREADABLE:
-        raise damaged(source, "Parquet") from None
-    with file:
-        yield file
 
 
 def _with_categories(

@@ -13,7 +13,7 @@ from shoal.errors import FileError, ParameterError, listed
 from shoal.sources.clean import check_finite, not_storable, nulled
 from shoal.sources.format import About, Content, Format
 from shoal.sources.labelled_files import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
-from shoal.sources.reading import Reading, Receipt
+from shoal.sources.reading import Reading
 
 _TIME_OF_WRITING = re.compile(rb"\d\d[A-Z]{3}\d\d(:\d\d){3}")
 _WIDTH = re.compile(r"(?<!\d)(\d++(\.\d*)?|\.)$")
@@ -34,12 +34,12 @@ def read_sas(path: Path, columns: Sequence[str] | None, reading: Reading) -> Con
     if path.suffix.lower() == ".xpt":
         if catalog is not None:
             raise ParameterError("catalog cannot be given for a .xpt file, which has no formats of its own.")
-        table, labels = read_labelled(pyreadstat.read_xport, path, columns, reading)
+        table, receipt, labels = read_labelled(pyreadstat.read_xport, path, columns, reading)
     else:
-        table, labels = read_labelled(pyreadstat.read_sas7bdat, path, columns, reading, user_missing=True)
+        table, receipt, labels = read_labelled(pyreadstat.read_sas7bdat, path, columns, reading, user_missing=True)
         if catalog is not None:
             labels = _labelled_by(_catalogue(pyreadstat, catalog, reading.encoding), labels)
-    return Content.of(table, Receipt(reading, reading, said=tuple(_said(labels, catalog))), labels)
+    return Content.of(table, replace(receipt, said=tuple(_said(labels, catalog))), labels)
 
 
 def write_xpt(table: pa.Table, path: Path, ending: str = ".xpt", like: About | None = None) -> None:

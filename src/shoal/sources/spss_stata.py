@@ -4,7 +4,6 @@ Stata counts time in milliseconds; SPSS counts it in seconds since 1582, as a fl
 microseconds today. So timestamps are written in milliseconds, and those of SPSS are read in steps of 10 microseconds.
 """
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,23 +13,20 @@ import pyarrow.compute as pc
 from shoal.sources.clean import check_finite, with_columns
 from shoal.sources.format import About, Content, Format
 from shoal.sources.labelled_files import labels_for, overwrite, pyreadstat_for, read_labelled, write_labelled
-from shoal.sources.reading import Reading, Receipt
+from shoal.sources.reading import Reading
 
 
 def read_sav(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read an SPSS file. User-defined missing values are kept and listed in the labels."""
     reader = pyreadstat_for(path).read_sav
-    table, labels = read_labelled(reader, path, columns, reading, user_missing=True)
-    return Content.of(_times_rounded(table, 10), Receipt(reading, reading), labels)
+    table, receipt, labels = read_labelled(reader, path, columns, reading, user_missing=True)
+    return Content.of(_times_rounded(table, 10), receipt, labels)
 
 
 def read_dta(path: Path, columns: Sequence[str] | None, reading: Reading) -> Content:
     """Read a Stata file. Missing values, including extended ones (.a to .z), become null."""
     reader = pyreadstat_for(path).read_dta
-    # Such a file is not compressed, so it has no limit.
-    limitless = reading.model_copy(update={"max_unpacked_gb": math.inf})
-    table, labels = read_labelled(reader, path, columns, limitless, user_missing=True)
-    return Content.of(table, Receipt(reading, reading), labels)
+    return Content.of(*read_labelled(reader, path, columns, reading, expands=False, user_missing=True))
 
 
 def write_sav(table: pa.Table, path: Path, ending: str = ".sav", like: About | None = None) -> None:

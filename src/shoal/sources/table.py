@@ -37,6 +37,8 @@ class Source:
         How it was read.
     labels : ValueLabels or None
         Labels from an SPSS, Stata or SAS file; comments on the columns of a table in a database.
+    origin : Origin or None
+        The database and the tables in it that were read.
     """
 
     types: pa.Schema
@@ -45,6 +47,7 @@ class Source:
     files: Files = field(default_factory=Files)
     receipt: Receipt = field(default_factory=Receipt)
     labels: ValueLabels | None = None
+    origin: Origin | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,19 +56,28 @@ class Source:
 
     @property
     def inputs(self) -> list[Path]:
-        """The files and folders that were read, which must not be overwritten."""
-        return [*self.files.paths]
+        """The files that were read, which must not be overwritten, and their folder, which must not get others."""
+        of_folder = [] if self.files.folder is None else [self.files.folder]
+        return [*self.files.paths, *of_folder, *([] if self.origin is None else self.origin.files)]
 
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the bytes of the files, or of the records of a frame or database; computed on first use."""
-        return self.files.sha256() if self.files.paths else self._sha256_of_records()
+        return self.files.sha256() if self.files.paths else sha256_of_records(self._records())
 
     def check_unchanged(self) -> None:
         """Raise if a file has changed since it was opened, or a frame since its SHA-256 was computed."""
         self.files.check()
+        # What a database returned is one snapshot, which nothing else can change.
+        is_frame = not self.files.paths and self.origin is None
+        if is_frame and sha256_of_records(self._records()) != self.sha256:
+            raise FileError(
+                "The frame has changed since it was passed in. Nothing was written. Start again, and do not modify the "
+                "frame until the release is written."
+            )
 
-    def _sha256_of_records(self) -> str:
+    def _records(self) -> pa.Table:
+        """Return all records of an input without files."""
         raise NotImplementedError
 
 
@@ -77,14 +89,11 @@ class Table(Source):
     ----------
     index : tuple of str
         Columns that came from the index of a pandas frame.
-    origin : Origin or None
-        The database and the tables in it that were read.
     options : frozenset of str
         Names of the reading options that its format or database understands.
     """
 
     index: tuple[str, ...] = ()
-    origin: Origin | None = None
     options: frozenset[str] = frozenset()
     _load: Callable[[Sequence[str]], pa.Table] = field(kw_only=True)
     _back: Back | None = field(default=None, kw_only=True)
@@ -105,11 +114,6 @@ class Table(Source):
     def has_fields(self) -> bool:
         """Whether the texts of a column can be read in another way, as numbers or dates."""
         return "fields" in self.options
-
-    @property
-    def inputs(self) -> list[Path]:
-        """The file that was read, which must not be overwritten; none for a frame."""
-        return [*self.files.paths, *([] if self.origin is None else self.origin.files)]
 
     @cached_property
     def arrow(self) -> pa.Table:
@@ -132,18 +136,8 @@ class Table(Source):
         assert self.sha256
         return self
 
-    def check_unchanged(self) -> None:
-        """Raise if a file has changed since it was opened, or a frame since its SHA-256 was computed."""
-        self.files.check()
-        # What a database returned is one snapshot, which nothing else can change.
-        if self.path is None and self.origin is None and self._sha256_of_records() != self.sha256:
-            raise FileError(
-                "The frame has changed since it was passed in. Nothing was written. Start again, and do not modify the "
-                "frame until the release is written."
-            )
-
-    def _sha256_of_records(self) -> str:
-        return sha256_of_records(self.arrow)
+    def _records(self) -> pa.Table:
+        return self.arrow
 
     def like(self, arrow: pa.Table, *, own_types: bool = True) -> Any:
         """Return `arrow` as the same kind of frame as the input; for a file, as a `pyarrow.Table`.

@@ -22,7 +22,7 @@ from shoal.columns.schema import Column, Kind, Role, Schema
 from shoal.constraints.strata import strata_columns
 from shoal.engines.blocks.exact_sums import UNIT, Sums, exact_sums
 from shoal.errors import SchemaError
-from shoal.sources.value_bytes import value_bytes
+from shoal.sources.columnar_size import value_bytes
 from shoal.space.axes import Moments, NominalAxis, NumberAxis, Scaling
 from shoal.space.space import Space
 from shoal.typing import Labels

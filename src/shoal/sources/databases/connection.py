@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import pyarrow as pa
 
 from shoal.errors import DatabaseError, ParameterError, did_you_mean
+from shoal.sources.clean import check_names, check_wanted
 from shoal.sources.databases.address import Address
 from shoal.sources.databases.sql_names import Name, check_storable, literal, quoted
 
@@ -91,6 +92,16 @@ class Connection(ABC):
     @abstractmethod
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query, or some of its columns, in types that all of shoal supports."""
+
+    @abstractmethod
+    def names(self, query: str) -> list[str]:
+        """Return the names of the columns of a query."""
+
+    def wanted(self, query: str, columns: Sequence[str] | None) -> list[str]:
+        """Return the columns of a query that are wanted, all by default; raise if one is missing or a name twice."""
+        names = self.names(subquery(query))
+        check_names(names)
+        return check_wanted(columns, names)
 
     def fetch_table(self, relation: Relation, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a table as `fetch` does, with what the database knows about its columns."""

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from shoal.distribution import optional
 from shoal.errors import DatabaseError, FileError
-from shoal.sources.clean import check_names, check_wanted
 from shoal.sources.databases.address import Address, check_file, identity_of
 from shoal.sources.databases.connection import Connection, Database, Relation, Why, refused, subquery
 from shoal.sources.databases.sql_names import Name, literal, quoted
@@ -110,12 +109,14 @@ class DuckDB(Connection):
             self.rows("ROLLBACK")
         self._connection.close()
 
+    def names(self, query: str) -> list[str]:
+        """Return the names of the columns of a query."""
+        with self.refusing():
+            return list(self._connection.sql(query).columns)
+
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query."""
-        with self.refusing():
-            names = list(self._connection.sql(subquery(query)).columns)
-        check_names(names)
-        wanted = check_wanted(columns, names)
+        wanted = self.wanted(query, columns)
         with self.refusing():
             found = self._connection.sql(subquery(query, ", ".join(map(quoted, wanted)) or "1")).to_arrow_table()
         return checked(found if wanted else found.select([]))

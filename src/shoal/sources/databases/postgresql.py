@@ -12,7 +12,7 @@ import pyarrow as pa
 from shoal.distribution import optional
 from shoal.errors import DatabaseError, FileError
 from shoal.passwords import REMEDY
-from shoal.sources.clean import check_names, check_texts, check_wanted
+from shoal.sources.clean import check_texts
 from shoal.sources.databases.adbc import AdbcConnection, is_adbc
 from shoal.sources.databases.address import Address
 from shoal.sources.databases.connection import Connection, Database, Relation, Why, refused, subquery
@@ -153,10 +153,7 @@ class PostgreSQL(AdbcConnection):
 
     def fetch(self, query: str, columns: Sequence[str] | None) -> pa.Table:
         """Return the records of a query."""
-        names = self.names(subquery(query))
-        check_names(names)
-        wanted = check_wanted(columns, names)
-        types = self._types(query, wanted)
+        types = self._types(query, self.wanted(query, columns))
         selected = ", ".join(f"{quoted(name)}{_cast(kind)} AS {quoted(name)}" for name, kind in types.items())
         found = self.arrow(subquery(query, selected))
         made = {name: _as_arrow(name, found[name], kind) for name, kind in types.items()}

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from shoal.distribution import optional
 from shoal.errors import DatabaseError, FileError, SchemaError
-from shoal.sources.clean import check_flat, check_names, check_wanted, decimals_as_floats
+from shoal.sources.clean import check_flat, decimals_as_floats
 from shoal.sources.databases.adbc import AdbcConnection, is_adbc
 from shoal.sources.databases.address import Address, check_file, identity_of
 from shoal.sources.databases.connection import Connection, Database, Relation, Why, refused, subquery
@@ -107,9 +107,7 @@ class SQLite(AdbcConnection):
         """Return the records of a query; columns in `texts` are known to hold no numbers."""
         if ";" in _QUOTED.sub("", query).rstrip("; \t\n"):  # the driver would leave out what comes after it
             raise self.refusal(None, "more than one statement")
-        names = self.names(subquery(query))
-        check_names(names)
-        wanted = check_wanted(columns, names)
+        wanted = self.wanted(query, columns)
         found = self._batches(subquery(query, ", ".join(map(quoted, wanted)) or "1"))
         self._check_mixed(
             query, [name for name in found.column_names if pa.types.is_string(found[name].type) and name not in texts]

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from shoal.sources.value_bytes import value_bytes
+from shoal.sources.columnar_size import value_bytes
 
 COLUMNS = {
     "numbers": pa.array([1, None, 3, 4, 5]),
