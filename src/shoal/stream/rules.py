@@ -94,6 +94,10 @@ class Rules(StreamRules):
         """Minimum number of different values in a cell, by column."""
         return {model.column: model.l for model in self.models if isinstance(model, LDiversity)}
 
+    def patience(self, seconds: float) -> float:
+        """Return how long a loop may wait for tuples, so that none grows much older than it may."""
+        return seconds if self.max_age is None else min(seconds, self.max_age / 4)
+
     def plain(self) -> dict[str, Any]:
         """Return the rules in plain values, which `as_rules` takes."""
         columns = {name: setting.model_dump(exclude_defaults=True) for name, setting in self.columns.items()}

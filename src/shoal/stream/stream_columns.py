@@ -11,8 +11,8 @@ from shoal.columns.prepare import CAST_ERRORS
 from shoal.columns.schema import Column, Kind, Roles, Schema
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
+from shoal.stream.batches import no_rows
 from shoal.stream.cell_values import Encoded, indicator, is_placed, published_type, read
-from shoal.stream.contiguous import no_rows
 from shoal.stream.keys import Keys, tags_of
 from shoal.stream.rules import Rules
 from shoal.stream.unit_ranges import Ranges

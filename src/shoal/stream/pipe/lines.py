@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shoal import kernels
 from shoal.columns.schema import Kind
 from shoal.errors import SchemaError
-from shoal.stream.contiguous import as_array, floats_of, is_plain
+from shoal.stream.batches import as_array, floats_of, is_plain
 from shoal.stream.rules import Rules
 
 NUMBER, TEXT, PASSED, NOTHING = range(4)
