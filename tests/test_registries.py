@@ -20,7 +20,9 @@ from shoal.methods import ALGORITHMS, partition
 from shoal.methods.algorithm import Algorithm
 from shoal.models import MODELS, PSensitive
 from shoal.sources import databases
-from shoal.sources.format import Format
+from shoal.sources.batches import open_batches
+from shoal.sources.format import Content, Format, InParts, Parts
+from shoal.sources.reading import Receipt
 
 
 def chain(X, k, seed):
@@ -30,12 +32,21 @@ def chain(X, k, seed):
     return labels
 
 
-def read_rows(path, columns=None, *, encoding="utf-8"):
-    rows = pa.Table.from_pylist(json.loads(path.read_text(encoding))["rows"])
-    return rows if columns is None else rows.select(columns), None
+def read_rows(path, columns, reading):
+    rows = pa.Table.from_pylist(json.loads(path.read_text(reading.encoding or "utf-8"))["rows"])
+    return Content.of(rows if columns is None else rows.select(columns), Receipt(reading, reading))
 
 
-def write_rows(table, path, ending, notes=None):
+def read_rows_in_parts(path, reading):
+    found = read_rows(path, None, reading)
+    return Parts(found.types, found.n_records, lambda names: iter_parts(found.load(names)), found.receipt)
+
+
+def iter_parts(rows):
+    yield from (rows.slice(start, 2) for start in range(0, rows.num_rows, 2))
+
+
+def write_rows(table, path, ending, like=None):
     path.write_text(json.dumps({"rows": table.to_pylist()}))
 
 
@@ -65,7 +76,9 @@ def toy_method(monkeypatch):
 
 @pytest.fixture
 def toy_format(monkeypatch):
-    rows = Format("rows", "JSON rows", (".rows",), read_rows, write_rows, "the same")
+    understood = frozenset({"encoding"})
+    parts = InParts(read_rows_in_parts, (".rows",), understood)
+    rows = Format("rows", "JSON rows", (".rows",), read_rows, write_rows, "the same", understood, parts)
     monkeypatch.setattr(tables, "KINDS", (*tables.KINDS, rows))
     monkeypatch.setitem(tables.FORMATS, ".rows", rows)
 
@@ -115,8 +128,21 @@ def test_a_new_format_is_read_released_audited_and_listed(tmp_path):
     assert tables.read(tmp_path / "in.rows", encoding="utf-8").arrow == PEOPLE
     assert shoal.audit(tmp_path / "out.rows", k=3, quasi_identifiers=["age", "zip"]).holds
     assert tables.formats_in_words().endswith(" or JSON rows")
-    with pytest.raises(shoal.ShoalError, match="delimiter"):
-        tables.read(tmp_path / "in.rows", delimiter=";")
+    for opened in (tables.read, open_batches):
+        with pytest.raises(shoal.ShoalError, match=r"^delimiter cannot be given for a \.rows file"):
+            opened(tmp_path / "in.rows", delimiter=";")
+
+
+@pytest.mark.usefixtures("toy_format")
+def test_a_new_format_with_its_reader_in_parts_is_released_within_a_limit_of_memory(tmp_path):
+    (tmp_path / "in.rows").write_text(json.dumps({"rows": PEOPLE.to_pylist()}))
+    settings = {"k": 3, "quasi_identifiers": ["age", "zip"], "seed": 1, "reading": {"encoding": "utf-8"}}
+    shoal.anonymize(tmp_path / "in.rows", memory="500MB", **settings).write(tmp_path / "out.parquet")
+    source = open_batches(tmp_path / "in.rows")
+
+    assert [part.num_rows for part in source.read(["zip"])] == [2, 2, 2, 2, 1]
+    assert source.sha256 == tables.read(tmp_path / "in.rows").sha256
+    assert shoal.audit(tmp_path / "out.parquet", k=3, quasi_identifiers=["age", "zip"]).holds
 
 
 @pytest.mark.usefixtures("toy_model")

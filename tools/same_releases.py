@@ -114,7 +114,7 @@ CASES: dict[str, list[str]] = {
         "shoal anonymize census.csv -k 4 --seed 1 --quasi AGI --drop AFNLWGT,EMCONTRB,FEDTAX,TAXINC "
         f"{DROPPED} --method univariate -o release.csv"
     ],
-    "method blocks with an option": [census("--method blocks --option size=100 -o release.csv")],
+    "method blocks with an option": [census("--method blocks --options size=100 -o release.csv")],
     "disk": [eia(f"--drop UTILITYID --memory 256MB -o release.parquet {BOTH}")],
     "disk, csv": [
         eia(f"--drop UTILITYID --engine disk -o release.csv {BOTH} --public --save-job job.toml"),

@@ -31,7 +31,7 @@ _NAME = r"'?[a-z][a-z_]+'?"
 _NAMES = re.compile(
     rf"^{_NAME}(?:, {_NAME})*(?= (?:cannot be given for|can only be given for|is set for|has no effect))"
 )
-_KEY_OF_COLUMN = re.compile(r"^(?:columns|input\.fields)\.(.+)\.(\w+)(?= cannot be used:)")
+_KEY_OF_COLUMN = re.compile(r"^(?:columns|(?:input\.)?fields)\.(.+)\.(\w+)(?= cannot be used:)")
 _KEY = re.compile(r"^(?:(?:input|output|roles|stream|redis|late)\.){0,2}([a-z]\w+)(?= cannot be used:)")
 
 

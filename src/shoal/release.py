@@ -34,7 +34,7 @@ from shoal.engines.spark.jobs import execute_on_spark, run_on_spark
 from shoal.engines.spark.spark_release import SparkRelease
 from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.findings import SINGLE_VALUES, Finding, ask
-from shoal.job import BoundEffort, Engine, Job, Order, Output
+from shoal.job import BoundEffort, Job, Order, Output
 from shoal.job.checks import Prepared, check_bound, check_late, prepared
 from shoal.measures.bound import Bound, lower_bound
 from shoal.measures.ncp import Ncp, ncp
@@ -114,7 +114,7 @@ def anonymize(
     threads: int | None = None,
     progress: Progress | None = None,
     reading: Mapping[str, Any] | None = None,
-    engine: Engine | None = None,
+    engine: str | None = None,
     memory: str | None = None,
     **options: Any,
 ) -> "Release | DiskRelease | SparkRelease":
@@ -454,7 +454,7 @@ def _run_on_disk(
 
 def output_files(output: Output, save_job: str | os.PathLike[str] | None = None) -> Files:
     """Return the files that a job writes."""
-    check_reports(output.report, output.json_file, output.form, **output.said())
+    check_reports(output.report, output.json_file, output.form, output.bound, **output.said())
     files = (output.report, output.json_file, save_job)
     return Files.of(output.path, *files, output.form, output.to_table, output.manifest, output.to_format)
 
@@ -571,7 +571,7 @@ class Release:
     @property
     def said(self) -> tuple[str, ...]:
         """Notes of the reader on what the records do not show, such as hidden rows."""
-        return self.source.said
+        return self.source.receipt.said
 
     @cached_property
     def codebook(self) -> list[dict[str, Any]]:
@@ -711,12 +711,8 @@ class Release:
         GuaranteeError
             If the file, read back, does not satisfy the guarantees of the verdict.
         """
-        check_reports(report, json, form, title=title, author=author, date=date)
+        check_reports(report, json, form, bound, title=title, author=author, date=date)
         files = Files.of(path, report, json, save_job, form, to_table, manifest, to_format)
-        if bound is not None and (form == "public" or not files.reports):
-            raise ParameterError(
-                "The bound on the loss is shown only in the internal report. Request that report, or leave it out."
-            )
         said: dict[str, Any] = {} if bound is None else {"bound": self.bound(bound).il}
         said |= {"title": title, "author": author, "date": date}
         with kernels.using(self.threads):

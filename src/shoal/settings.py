@@ -1,11 +1,14 @@
 """Settings: what a user sets, checked once, whichever door it comes through, and named in messages as it was given."""
 
 import operator
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
 from numbers import Real
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from shoal.errors import ParameterError, did_you_mean
 
@@ -42,6 +45,35 @@ def _float(value: Real) -> float:
         raise PydanticCustomError("too_large", "it should be a number that float64 can hold") from None
 
 
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """A name of a registry, as the annotation of a setting."""
+
+    names: Collection[str]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._known, handler(source))
+
+    def _known(self, value: object) -> str:
+        if not isinstance(value, str) or value not in self.names:
+            *others, last = map(repr, self.names)
+            raise PydanticCustomError(
+                "literal_error", "input should be {known}", {"known": f"{', '.join(others)} or {last}"}
+            )
+        return value
+
+
+def choices(annotation: Any) -> list[str]:
+    """Return the values of a type that has few of them, possibly in a union or with checks."""
+    if isinstance(annotation, OneOf):
+        return list(annotation.names)
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return [str(entry) for entry in annotation]
+    return [choice for part in get_args(annotation) for choice in choices(part)]
+
+
 def _entry(value: object) -> str | int | float:
     """Accept a text or a number unchanged: a code of True or "1" is not the number 1."""
     if isinstance(value, str):
@@ -66,6 +98,11 @@ class Settings(BaseModel):
     """Base of everything that a user sets: unknown keys are an error, and it is immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def holds_settings(annotation: Any) -> bool:
+    """Return whether the type of a setting is other settings, as the tables of a job are."""
+    return any(isinstance(part, type) and issubclass(part, Settings) for part in get_args(annotation) or (annotation,))
 
 
 S = TypeVar("S", bound=Settings)

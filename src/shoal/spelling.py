@@ -11,7 +11,6 @@ _OTHERWISE = {
     "missing_codes": ("--missing-code",),
     "order": ("--order-of",),
     "json_file": ("--json",),
-    "form": ("--internal/--public",),
     "ranges": ("--range",),
     "url": ("--redis",),
     "source": ("--from",),
@@ -64,6 +63,11 @@ def number(text: str) -> int | float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def as_plain_text(value: Any) -> str:
+    """Return the text of which `plain_value` makes the value."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def plain_value(text: str) -> Any:

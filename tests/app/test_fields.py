@@ -6,12 +6,11 @@ import pytest
 from pydantic import Field as Setting
 from steward import PEOPLE
 
-from shoal.app import fields
 from shoal.app.fields import NOT_ASKED, asked, field_of, sections
 from shoal.columns.schema import ColumnSettings, Roles
-from shoal.job import FieldSettings, Input, Job, Output
-from shoal.settings import Settings
-from shoal.sources import KINDS
+from shoal.job import Input, Job, Output
+from shoal.settings import Settings, holds_settings
+from shoal.sources import KINDS, FieldReading
 
 JOB = """
 k = 5
@@ -122,7 +121,7 @@ def test_every_setting_of_a_job_is_on_a_page_or_excepted_with_a_reason(settled):
     settled.roles(sex="quasi-identifier")
 
     assert {*asked(Job), *asked(Roles)} - {"steer"} <= names_on(settled, "protection")
-    assert {*asked(ColumnSettings), *asked(FieldSettings), "steer"} <= names_on(settled, *columns_of(settled))
+    assert {*asked(ColumnSettings), *asked(FieldReading), "steer"} <= names_on(settled, *columns_of(settled))
     assert {Output.model_fields[name].alias or name for name in asked(Output)} <= names_on(settled, "release")
     assert set(asked(Input)) == {option for kind in KINDS for option in kind.options} & set(asked(Input))
 
@@ -136,7 +135,7 @@ def test_switches_are_on_the_page_of_the_columns_that_have_them(ready):
 
 
 def test_no_part_of_a_job_is_without_a_form():
-    parts = {name for name, about in Job.model_fields.items() if fields.is_part(about.annotation)}
+    parts = {name for name, about in Job.model_fields.items() if holds_settings(about.annotation)}
 
     assert parts - set(NOT_ASKED[Job]) == {"roles", "columns", "input", "output"}
     for model, excepted in NOT_ASKED.items():

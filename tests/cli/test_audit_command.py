@@ -65,13 +65,6 @@ def test_records_below_k_and_risks_come_from_one_reading(published, tmp_path, mo
     assert asked == [str(published)]
 
 
-def test_originals_and_single_records_need_all_records_in_memory(published):
-    result = shoal_command("audit", published, "--quasi", "age", "-k", 5, "--list", "--memory", "1GB")
-
-    assert result.exit_code == 2
-    assert "(--list, --risks) and originals (--original ...) need all records in memory" in result.stderr
-
-
 @pytest.mark.parametrize("arguments", [(), ("--quasi", "height"), ("--quasi", "age", "-k", "0")])
 def test_what_cannot_be_counted_is_refused(arguments, published):
     result = shoal_command("audit", published, *arguments)

@@ -59,7 +59,9 @@ def test_lists_of_records_need_memory(people):
     done = shoal_command("audit", people, "--quasi", "age", "-k", 2, "--memory", "1GB", "--list")
 
     assert done.exit_code == 2
-    assert "--list, --risks and --original need all records in memory" in " ".join(done.stderr.split())
+    assert "Single records (--list, --risks) and originals (--original ...) need all records in memory" in " ".join(
+        done.stderr.split()
+    )
 
 
 READING = {

@@ -5,21 +5,20 @@ fields by a layout; what the layout does not name comes last, in a closed sectio
 no form asks for, with the reason.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from shoal.columns.aggregates import AGGREGATES
 from shoal.columns.schema import ColumnSettings, Kind, Roles
 from shoal.errors import ParameterError
-from shoal.job import FieldSettings, Input, Job, Output
+from shoal.job import Input, Job, Output
 from shoal.methods import ALGORITHMS
 from shoal.output.report.sentences import kind_in_words
-from shoal.settings import Settings
-from shoal.spelling import number, plain_value
+from shoal.settings import Settings, choices, holds_settings
+from shoal.sources import FieldReading
+from shoal.spelling import as_plain_text, number, plain_value
 from shoal.typing import holds
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ WORDS: Mapping[type[Settings], Mapping[str, Words]] = {
         "fold": Words("Texts that differ only in case or blanks are the same"),
         "keep_zeros": Words("Group records with a zero apart from others"),
     },
-    FieldSettings: {
+    FieldReading: {
         "decimal": Words("Decimal mark"),
         "thousands": Words("Mark between thousands"),
         "date_format": Words("Format of dates, such as %d.%m.%Y"),
@@ -269,13 +268,10 @@ def asked(model: type[Settings]) -> list[str]:
     """Return the settings of a model that a form asks for; parts of a job have forms of their own."""
     not_asked = NOT_ASKED.get(model, {})
     return [
-        name for name, about in model.model_fields.items() if name not in not_asked and not is_part(about.annotation)
+        name
+        for name, about in model.model_fields.items()
+        if name not in not_asked and not holds_settings(about.annotation)
     ]
-
-
-def is_part(annotation: Any) -> bool:
-    """Return whether a setting holds other settings, as the table of a job."""
-    return any(isinstance(part, type) and issubclass(part, Settings) for part in get_args(annotation) or (annotation,))
 
 
 def field_of(model: type[Settings], name: str, given: Settings | None, columns: Iterable[str] = ()) -> Field:
@@ -288,19 +284,19 @@ def field_of(model: type[Settings], name: str, given: Settings | None, columns: 
         words = Words(f"{text[:1].upper()}{text[1:]}")
     control, is_set = _control(model, name), value not in (default, None)
     if control in ("column", "columns"):
-        choices = [(str(place), column) for place, column in enumerate(columns)]
+        known = [(str(place), column) for place, column in enumerate(columns)]
         chosen = value or () if control == "columns" else (value,)
-        value = [place for place, column in choices if column in chosen]
-        choices = [("", "none"), *choices] if control == "column" else choices
+        value = [place for place, column in known if column in chosen]
+        known = [("", "none"), *known] if control == "column" else known
     else:
-        choices = [(key, words.values.get(key, key or "by default")) for key in _choices(model, name, default)]
+        known = [(key, words.values.get(key, key or "by default")) for key in _choices(model, name, default)]
     return Field(
         name=about.alias or name,
         label=words.label,
         hint=words.hint,
         control=control,
         value=_shown(control, value, is_set),
-        choices=choices,
+        choices=known,
         placeholder=_shown(control, default, True) if control == "number" and default else words.values.get("", ""),
         wide=words.wide,
         is_set=is_set,
@@ -331,27 +327,18 @@ def _control(model: type[Settings], name: str) -> Control:
         return "columns" if holds(annotation, tuple) else "column"
     if holds(annotation, bool):
         return "switch"
-    if _options(annotation) or (model, name) == (Job, "method"):
+    if choices(annotation) or (model, name) == (Job, "method"):
         return "choice"
     for kind, control in ((tuple, "lines"), (dict, "pairs"), (int, "whole"), (float, "number")):
         if holds(annotation, kind):
             return control  # type: ignore[return-value]
-    return "exact" if model in (Input, FieldSettings) else "text"
+    return "exact" if model in (Input, FieldReading) else "text"
 
 
 def _choices(model: type[Settings], name: str, default: Any) -> list[str]:
     """Return what can be chosen; first nothing, where no choice is the default."""
-    options = list(ALGORITHMS) if (model, name) == (Job, "method") else _options(model.model_fields[name].annotation)
-    return ["", *options] if options and default is None else options
-
-
-def _options(annotation: Any) -> list[str]:
-    """Return the values of a setting that has few of them, possibly in a union or with checks."""
-    if get_origin(annotation) is Literal:
-        return list(get_args(annotation))
-    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
-        return [str(entry) for entry in annotation]
-    return [option for part in get_args(annotation) for option in _options(part)]
+    known = list(ALGORITHMS) if (model, name) == (Job, "method") else choices(model.model_fields[name].annotation)
+    return ["", *known] if known and default is None else known
 
 
 def _shown(control: Control, value: Any, is_set: bool) -> Any:
@@ -369,13 +356,9 @@ def _shown(control: Control, value: Any, is_set: bool) -> Any:
     if control == "lines":
         return "\n".join(map(str, value))
     if control == "pairs":
-        return "\n".join(f"{name}={_written(entry)}" for name, entry in value.items())
+        return "\n".join(f"{name}={as_plain_text(entry)}" for name, entry in value.items())
     short = f"{value:g}" if isinstance(value, float) else ""
     return short if short and float(short) == value else str(value)
-
-
-def _written(entry: Any) -> str:
-    return entry if isinstance(entry, str) else json.dumps(entry)
 
 
 def _pair(line: str, label: str) -> tuple[str, Any]:

@@ -9,7 +9,7 @@ import click
 from shoal.auditing import audit
 from shoal.cli import options
 from shoal.cli.execute import models_in_words, truth_in_words, verdict_in_words
-from shoal.cli.printing import counted, facts, warned
+from shoal.cli.printing import counted, facts, telling
 from shoal.cli.progress import showing
 from shoal.files import check_free, replacing_all
 from shoal.interrupts import report_what_is_written
@@ -58,7 +58,7 @@ def command(file: str, k: int | None, as_json: bool, as_list: bool, risks: str |
         output_format_of(risks)
         check_free([risks], given["force"], _inputs(file, given))
     roles = options.taken(given, "role")
-    with warned() as texts, showing(f"reading and counting {shown(file)}", ""):
+    with telling(), showing(f"reading and counting {shown(file)}", ""):
         verdict = audit(
             file,
             quasi_identifiers=roles.pop("quasi_identifiers", ()),
@@ -71,8 +71,6 @@ def command(file: str, k: int | None, as_json: bool, as_list: bool, risks: str |
             **roles,
             **options.reading_of(given),
         )
-    for text in texts:
-        click.echo(f"Warning: {text}", err=True)
     if as_json:
         content = verdict.to_dict() | ({"below_k": verdict.below_k} if as_list else {})
         click.echo(json.dumps(content, indent=1, ensure_ascii=False))

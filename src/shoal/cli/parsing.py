@@ -82,15 +82,15 @@ def _plainly(text: str) -> bool:
     return "_" not in digits and not (len(digits) > 1 and digits[0] == "0" and digits[1].isdigit())
 
 
-def option(text: str) -> tuple[str, Any]:
+def option(text: str, flag: str) -> tuple[str, Any]:
     """Split ``NAME=VALUE``: a number, true, false or a text.
 
     Examples
     --------
-    >>> option("effort=best"), option("seconds=2.5"), option("phases=1")
+    >>> option("effort=best", "--options"), option("seconds=2.5", "--options"), option("phases=1", "--options")
     (('effort', 'best'), ('seconds', 2.5), ('phases', 1))
     """
-    name, value = column_and_value(text, "--option")
+    name, value = column_and_value(text, flag)
     return name, plain_value(value)
 
 

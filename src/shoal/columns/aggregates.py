@@ -8,8 +8,7 @@ interval, a set, an ancestor, a period) is true of every one of them.
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator
-from pydantic_core import PydanticCustomError
+from shoal.settings import OneOf
 
 Form = Literal["interval", "set", "ancestor", "period"]
 """What a coarse value is: how it is made from all records, read back, recounted and weighed (`shoal.columns.coarse`).
@@ -173,14 +172,5 @@ def described() -> str:
     return f"{', '.join(close)}, or, true of every record, {', '.join(true)}; by default by kind"
 
 
-def _known(value: object) -> str:
-    if not isinstance(value, str) or value not in AGGREGATES:
-        *others, last = map(repr, AGGREGATES)
-        raise PydanticCustomError(
-            "literal_error", "input should be {known}", {"known": f"{', '.join(others)} or {last}"}
-        )
-    return value
-
-
-AggregateName = Annotated[str, BeforeValidator(_known)]
+AggregateName = Annotated[str, OneOf(AGGREGATES)]
 """The name of an aggregate, as a user gives it."""

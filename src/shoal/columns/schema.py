@@ -136,11 +136,13 @@ class Column:
 class Roles(Settings):
     """The roles of columns, as a user gave them."""
 
-    identifiers: tuple[str, ...] = Field((), description="dropped")
-    quasi_identifiers: tuple[str, ...] = Field((), description="grouped and replaced")
-    by: tuple[str, ...] = Field((), description="never mixed in a cell, published as they are")
-    confidential: tuple[str, ...] = Field((), description="published as they are, protected by the models")
-    other: tuple[str, ...] = Field((), description="published as they are, on request")
+    identifiers: tuple[str, ...] = Field((), description="columns that name a person: dropped")
+    quasi_identifiers: tuple[str, ...] = Field(
+        (), description="what somebody could know about a person: grouped and replaced"
+    )
+    by: tuple[str, ...] = Field((), description="columns that no cell mixes, published as they are")
+    confidential: tuple[str, ...] = Field((), description="columns published as they are, protected by the models")
+    other: tuple[str, ...] = Field((), description="columns published as they are, on request")
     subject: str | None = Field(
         None, description="identifies the person of a record; dropped unless it has another role"
     )

@@ -17,7 +17,7 @@ from shoal.columns.schema import Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import ColumnView, Finding, findings_of
 from shoal.findings.finding import HIDDEN
-from shoal.findings.metadata import described_kind, description_of
+from shoal.findings.metadata import described_kind
 from shoal.inspection.combinations import MOST, Combination, joined, revealing, unique_share
 from shoal.inspection.role_proposals import Proposal, finding_of, propose
 from shoal.job import Job
@@ -309,13 +309,14 @@ def inspect(
         complete=complete,
         path=os.fspath(table) if isinstance(table, str | os.PathLike) else None,
         reading=dict(reading),
-        said=source.said,
+        said=source.receipt.said,
     )
 
 
 def _view(source: Table, name: str, values: pa.ChunkedArray, show_values: bool) -> ColumnView:
     """Return one column as the findings take it."""
-    described, mixed = description_of(source.labels, name), source.mixed.get(name, {})
+    described = None if source.labels is None else source.labels.of_column(name)
+    mixed = source.receipt.mixed.get(name, {})
     return ColumnView(name, values, source.has_fields, described, show_values, mixed)
 
 

@@ -29,7 +29,7 @@ from shoal.typing import Labels, Progress, Seed
 
 ALGORITHMS: dict[str, Algorithm] = {
     # Its search draws records by index, and stops when a step gains less than the rounding error.
-    "auto": Algorithm(auto, not_promised={"order", "shift"}),
+    "auto": Algorithm(auto, not_promised={"order", "shift"}, in_blocks=True),
     "mdav": Algorithm(mdav, largest=1_000_000),
     "mdav+": Algorithm(with_dissolving(mdav), largest=200_000),
     "blocks": Algorithm(blocks),

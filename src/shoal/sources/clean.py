@@ -12,6 +12,7 @@ from shoal.errors import FileError, ParameterError, SchemaError, did_you_mean, l
 from shoal.sources.arrow_buffers import OrdersDifferError, bare
 
 _FLOAT_DIGITS = 15  # that a float keeps of every decimal
+_YEAR_1 = -719_162  # days from 0001-01-01 to 1970-01-01
 
 
 def has_column(table: pa.Table, name: str) -> bool:
@@ -44,8 +45,10 @@ def check_names(names: Sequence[str]) -> None:
         )
 
 
-def check_wanted(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the wanted columns; raise if any is missing, with similar names as suggestions."""
+def check_wanted(wanted: Sequence[str] | None, names: Sequence[str]) -> list[str]:
+    """Return the wanted columns, all for None; raise if any is missing, with similar names as suggestions."""
+    if wanted is None:
+        return list(names)
     if isinstance(wanted, str):
         wanted = [wanted]
     known = set(names)
@@ -87,7 +90,7 @@ def check_finite(table: pa.Table, title: str) -> None:
         )
 
 
-def beyond_years(column: pa.ChunkedArray, first: int = -719_162) -> bool:
+def beyond_years(column: pa.ChunkedArray, first: int = _YEAR_1) -> bool:
     """Return whether a column has dates before a day, by default 0001-01-01, or after the year 9999."""
     if not (pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)):
         return False
@@ -109,6 +112,39 @@ def check_texts(table: pa.Table, title: str) -> None:
             raise FileError(
                 f"Column {name!r} holds text with a NUL character, which {title} cannot store. Remove it first."
             )
+
+
+def not_storable(name: str, what: str, title: str, advice: str) -> FileError:
+    """Return the error for a column that a file format cannot store without changing its values."""
+    return FileError(f"Column {name!r} has {what}, which {title} cannot store. {advice}, or write Parquet.")
+
+
+def in_few_types(
+    name: str, column: pa.ChunkedArray, title: str, years: str, first_day: int = _YEAR_1
+) -> pa.ChunkedArray:
+    """Return a column in types of a file format whose numbers are floats, and whose times have no zone.
+
+    Raises
+    ------
+    FileError
+        If that would change a value; `years` says which dates the format has.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return in_few_types(name, column.cast(kind.value_type), title, years, first_day)
+    if pa.types.is_duration(kind):
+        raise not_storable(name, "durations", title, "Convert them to numbers")
+    if pa.types.is_decimal(kind):
+        return decimals_as_floats(name, column, title)
+    if pa.types.is_float16(kind) or pa.types.is_null(kind):
+        return column.cast(pa.float64())
+    if pa.types.is_integer(kind):
+        ends = [end for end in pc.min_max(column).as_py().values() if end is not None]
+        if any(abs(end) > 2**53 for end in ends):
+            raise not_storable(name, "integers of more than 15 digits", title, "Convert it to text")
+    if beyond_years(column, first_day):
+        raise not_storable(name, f"dates {years}", title, "Convert it to text")
+    return pc.local_timestamp(column) if pa.types.is_timestamp(kind) and kind.tz else column
 
 
 def decimals_as_floats(name: str, column: pa.ChunkedArray, title: str) -> pa.ChunkedArray:

@@ -8,6 +8,8 @@ from shoal import LDiversity, PSensitive, TCloseness
 from shoal.engines.blocks import blueprint, driver
 from shoal.errors import GuaranteeError, ParameterError
 from shoal.measures.recount import recount
+from shoal.methods import ALGORITHMS
+from shoal.methods.algorithm import Algorithm
 from shoal.models import table_columns
 from toy_engine import toy_release
 
@@ -69,7 +71,7 @@ def test_half_of_all_records_may_be_equal():
 def test_one_column_may_be_constant_and_blocks_smaller_than_k_are_joined():
     rng = np.random.default_rng(2)
     table = pa.table({"a": np.zeros(500), "b": rng.choice([0.0, 1.0, 50.0], 500, p=[0.495, 0.5, 0.005])})
-    found = toy_release(job(roles={"quasi_identifiers": ("a", "b")}, columns={}), batches(table, 3), size=130)
+    found = toy_release(job(roles={"quasi_identifiers": ("a", "b")}, columns={}), batches(table, 3), size=40)
 
     assert found.verdict.holds
 
@@ -164,3 +166,20 @@ def test_the_recount_of_parts_is_that_of_the_whole():
     assert merged.n_classes == found.verdict.n_classes
     assert merged.models[0].value == found.verdict.models[0].value
     assert merged.confidential["illness"].t == found.verdict.confidential["illness"].t
+
+
+def test_a_method_runs_in_blocks_by_its_line_in_the_registry(monkeypatch):
+    calls = []
+
+    def chain(X, k, seed):
+        calls.append(len(X))
+        labels = np.empty(len(X), dtype=np.int64)
+        labels[np.argsort(X[:, 0], kind="stable")] = np.minimum(np.arange(len(X)) // k, len(X) // k - 1)
+        return labels
+
+    monkeypatch.setitem(ALGORITHMS, "chain", Algorithm(chain, in_blocks=True))
+    found = toy_release(job(method="chain"), batches(people(), 3), size=320)
+
+    assert found.verdict.holds
+    assert sum(calls) == 1_200
+    assert max(calls) < 1_200

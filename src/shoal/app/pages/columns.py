@@ -25,8 +25,9 @@ from shoal.columns.schema import ColumnSettings, Kind, Role
 from shoal.errors import ParameterError
 from shoal.findings import is_accepted
 from shoal.findings.finding import Finding, Remedy
-from shoal.job import FieldSettings, Job
+from shoal.job import Job
 from shoal.output.report.sentences import kind_in_words
+from shoal.sources import FieldReading
 
 ROLES = {
     Role.IDENTIFIER: "Leave out",
@@ -87,12 +88,12 @@ class Row:
         return told.replace("perhaps --subject", "perhaps it says whose record it is (page Protection)")
 
 
-def show(request: Request, problem: str = "", status: int = 200, find: str = "", only: str = "") -> Response:
+def show(request: Request, find: str = "", only: str = "") -> Response:
     """Show all columns, or those that a filter leaves."""
     work = work_of(request)
     draft = work.draft
     run = work.inspection(draft)
-    rows = rows_of(draft, run.result["columns"]) if run is not None and run.outcome == "done" else []
+    rows = rows_of(draft, work.facts(draft).get("columns", []))
     only = only or request.query_params.get("only", "")
     shown = [row for row in rows if _fits(row, find, only)]
     return render_step(
@@ -100,8 +101,6 @@ def show(request: Request, problem: str = "", status: int = 200, find: str = "",
         "columns",
         work,
         draft,
-        status=status,
-        problem=problem,
         run=run,
         rows=shown,
         n_rows=len(rows),
@@ -150,7 +149,7 @@ def change(request: Request, form: Form) -> str:
     return f"/work/{work.id}/columns" + (f"?only={only}" if only in ("undecided", "findings") else "")
 
 
-def show_one(request: Request, problem: str = "", status: int = 200) -> Response:
+def show_one(request: Request) -> Response:
     """Show the settings of one column."""
     work = work_of(request)
     draft, row = work.draft, _row(request, work)
@@ -165,8 +164,6 @@ def show_one(request: Request, problem: str = "", status: int = 200) -> Response
         "column",
         work,
         draft,
-        status=status,
-        problem=problem,
         row=row,
         roles=ROLES,
         kinds=KINDS,
@@ -224,11 +221,10 @@ def _fields(draft: Draft, row: Row) -> list[Field]:
 
 def _reading(work: Work, draft: Draft, row: Row) -> list[Section]:
     """Return how the fields of a column are read, in a file that has fields."""
-    run = work.inspection(draft)
-    if run is None or run.outcome != "done" or run.result["read_as"]["kind"] != "csv":
+    if work.facts(draft)["read_as"]["kind"] != "csv":
         return []
     given = draft.input.fields.get(row.name) if draft.input is not None else None
-    fields = [field_of(FieldSettings, name, given) for name in asked(FieldSettings)]
+    fields = [field_of(FieldReading, name, given) for name in asked(FieldReading)]
     return sections(fields, {"How its fields are read": ("decimal", "thousands", "date_format", "null_values")})
 
 
@@ -316,10 +312,8 @@ def finding_of(entry: Mapping[str, Any]) -> Finding:
 
 
 def _rows(work: Work) -> list[Row]:
-    run = work.inspection(work.draft)
-    if run is None or run.outcome != "done":
-        raise ParameterError("The file is still being read. Wait for it, and try again.")
-    return rows_of(work.draft, run.result["columns"])
+    draft = work.draft
+    return rows_of(draft, work.columns(draft))
 
 
 def _row(request: Request, work: Work) -> Row:

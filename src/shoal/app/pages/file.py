@@ -16,20 +16,18 @@ from shoal.output.report.sentences import kind_in_words
 from shoal.sources import format_of
 
 
-def show(request: Request, problem: str = "", status: int = 200) -> Response:
+def show(request: Request) -> Response:
     """Show how the file is read."""
     work = work_of(request)
     draft = work.draft
     run = work.inspection(draft)
-    found = run.result if run is not None and run.outcome == "done" else None
+    found = work.facts(draft)
     preview = work.runs.latest("preview", f"records-{work.history.at}") if work.shows_values else None
     return render_step(
         request,
         "file",
         work,
         draft,
-        status=status,
-        problem=problem,
         run=run,
         found=found,
         kinds=_kinds(found),

@@ -62,21 +62,18 @@ def promises() -> list[Promise]:
     return found
 
 
-def show(request: Request, problem: str = "", status: int = 200) -> Response:
+def show(request: Request) -> Response:
     """Show what is promised, and what is unique now."""
     work = work_of(request)
     draft = work.draft
-    inspection = work.inspection(draft)
-    found = inspection.result if inspection is not None and inspection.outcome == "done" else None
-    names = [column["name"] for column in found["columns"]] if found else []
+    found = work.facts(draft)
+    names = [column["name"] for column in found.get("columns", ())]
     return render_step(
         request,
         "protection",
         work,
         draft,
-        status=status,
-        problem=problem,
-        sections=sections(_fields(draft, names, found["proposed_k"] if found else 0), LAYOUT),
+        sections=sections(_fields(draft, names, found.get("proposed_k", 0)), LAYOUT),
         n_undecided=len(undecided(draft, names)),
         run=work.check(draft),
         promises=promises(),
@@ -87,7 +84,8 @@ def show(request: Request, problem: str = "", status: int = 200) -> Response:
 def change(request: Request, form: Form) -> str:
     """Change what is promised of the whole table, and the columns that say whose a record is."""
     work = work_of(request)
-    fields = _fields(work.draft, _names(work.draft, request))
+    draft = work.draft
+    fields = _fields(draft, [column["name"] for column in work.columns(draft)])
     given = {name: value for field in fields for name, value in field.read(form).items()}
     roles = {name: given.pop(name) for name in asked(Roles) if name in given}
     work.change(form.at, lambda draft: with_helpers(draft, roles).with_changes(**given))
@@ -140,13 +138,6 @@ def remove_model(request: Request, form: Form) -> str:
     kept = [settings_of(model) for place, model in enumerate(work.draft.models) if place != number]
     work.change(form.at, lambda draft: draft.with_changes(models=kept))
     return f"/work/{work.id}/protection#models"
-
-
-def _names(draft: Draft, request: Request) -> list[str]:
-    run = work_of(request).inspection(draft)
-    if run is None or run.outcome != "done":
-        raise ParameterError("The file is still being read. Wait for it, and try again.")
-    return [column["name"] for column in run.result["columns"]]
 
 
 def _column(names: list[str], text: str) -> str | None:

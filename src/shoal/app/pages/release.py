@@ -26,24 +26,17 @@ LAYOUT: Layout = {
 _SEED_BITS = 63
 
 
-def show(request: Request, problem: str = "", status: int = 200) -> Response:
+def show(request: Request) -> Response:
     """Show what would be done, and what was made."""
     work = work_of(request)
     draft = work.draft
     run = work.runs.latest("release")
-    inspection = work.inspection(draft)
-    names = (
-        [column["name"] for column in inspection.result["columns"]]
-        if inspection is not None and inspection.outcome == "done"
-        else []
-    )
+    names = [column["name"] for column in work.facts(draft).get("columns", ())]
     return render_step(
         request,
         "release",
         work,
         draft,
-        status=status,
-        problem=problem,
         check=work.check(draft),
         n_undecided=len(undecided(draft, names)),
         run=run,

@@ -197,7 +197,21 @@ class Blueprint:
         for begin, n_parts in self._scattered_leaves() if stage == 0 else ():
             parts = join_neighbours(counts[begin : begin + n_parts], self.least) + found.max(initial=-1) + 1
             found = np.concatenate([found, np.where(counts[begin : begin + n_parts] > 0, parts, -1)])
-        return found
+        return found if stage else self._large_enough(found, counts)
+
+    def _large_enough(self, blocks: Labels, counts: Labels) -> Labels:
+        """Join fewer than k records, which a tree has left where others were sent on, with its largest block."""
+        forest, used = self.forests[0], blocks >= 0
+        trees = np.repeat(np.arange(len(forest.trees)), [tree.n_leaves for tree in forest.trees])
+        for leaf, number in forest.deeper.items():
+            trees[trees == number] = trees[leaf]
+        trees = np.concatenate([trees, *(np.full(n_parts, trees[leaf]) for leaf, n_parts in self.scattered.items())])
+        sizes = np.bincount(blocks[used], counts[used])
+        for block in np.flatnonzero(sizes < self.job.k):
+            beside = np.unique(blocks[used & (trees == trees[blocks == block][0])])
+            blocks = np.where(blocks == block, beside[np.argmax(sizes[beside])], blocks)
+        blocks[used] = np.unique(blocks[used], return_inverse=True)[1]
+        return blocks
 
     @property
     def moved(self) -> list[int]:

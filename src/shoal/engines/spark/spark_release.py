@@ -24,7 +24,7 @@ from shoal.engines.spark.spark_frames import Frame, digest_of_records, fingerpri
 from shoal.errors import GuaranteeError, ParameterError, SchemaError, ShoalWarning
 from shoal.files import replacing_all
 from shoal.job import Job
-from shoal.job.checks import check_job, check_late
+from shoal.job.checks import check_job, check_late, check_memory
 from shoal.measures.recount import Verdict
 from shoal.models import Model
 from shoal.output.manifest import as_text, internal_manifest, public_manifest
@@ -136,8 +136,7 @@ def _released(job: Job, frame: Frame, schema: Schema, progress: Progress | None)
 def check_spark_job(job: Job, frame: Frame) -> Schema:
     """Return the schema of a DataFrame, or raise if the job cannot be done on it, whatever its records are."""
     _check_frame(frame)
-    if job.memory is not None:
-        raise ParameterError("memory limits the engine 'disk', but the engine 'spark' is asked for. Leave one out.")
+    check_memory(job)
     check_late(job)
     schema = Schema.of(types_of(frame), job.roles, job.columns)
     check_job(job, schema)
