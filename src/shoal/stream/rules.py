@@ -15,7 +15,7 @@ from pydantic import Field
 from shoal.arrays import as_k
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Kind, as_names
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, SchemaError
 from shoal.job import Models, StreamRules
 from shoal.models import LDiversity, Model
 from shoal.models.serialization import as_models
@@ -126,6 +126,26 @@ def as_rules(k: int, **options: Any) -> Rules:
     )
     rules.check()
     return rules
+
+
+def refuse_misfit(names: Sequence[str], roles: Sequence[str], dropped: Sequence[str], where: str) -> None:
+    """Refuse columns without a role, roles without a column, and columns that occur twice.
+
+    A column in `dropped` may be absent: if its name is misspelt, the real column has no role and is refused.
+    """
+    twice = sorted({name for name in names if names.count(name) > 1})
+    absent = [name for name in roles if name not in names]
+    extra = [name for name in names if name not in roles and name not in dropped]
+    problems = [f"column(s) {', '.join(twice)} occur twice in the {where}"] if twice else []
+    if absent:
+        problems.append(f"column(s) {', '.join(absent)} are not in the {where}")
+    if extra:
+        problems.append(
+            f"column(s) {', '.join(extra)} have no role: name each as a quasi-identifier, confidential, other "
+            "(published as it is) or identifier (dropped)"
+        )
+    if problems:
+        raise SchemaError(f"The columns do not fit: {'; '.join(problems)}.")
 
 
 RENAMED = {

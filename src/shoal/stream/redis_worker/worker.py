@@ -25,8 +25,8 @@ from shoal.stream.pipe.loop import LONGEST
 from shoal.stream.redis_worker import scripts
 from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, Limits, Names
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, redis_errors
-from shoal.stream.redis_worker.saved import Saved
 from shoal.stream.redis_worker.source import Source, after, as_pair
+from shoal.stream.redis_worker.state_fields import StateFields
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -174,7 +174,7 @@ class Worker:
         # What was in memory goes before the state comes; until then nothing can be committed.
         self.stream = Stream.restore(self._fresh, clock=self.stream.clock)
         self.stream.on_side = self._set_aside
-        self._saved = Saved()
+        self._fields = StateFields()
         self._aside: list[bytes] = []
         self._next = None
         self._step = -1
@@ -186,7 +186,7 @@ class Worker:
         for name in self._staged:
             del fields[name]  # as large as what waits, and never read
         if "head" in fields:
-            notes = self._saved.load(fields, self.stream)
+            notes = self._fields.load(fields, self.stream)
             self._last, self._n_read, self.n_lost = notes["last"], notes["n_read"], notes["n_lost"]
         else:
             self._last, self._n_read = self._where_to_begin()
@@ -381,9 +381,9 @@ class Worker:
             self._last, self._n_read = taken.ids[-1].decode(), self._n_read + len(taken.ids)
         notes = {"last": self._last, "n_read": self._n_read, "n_lost": self.n_lost}
         if is_end:
-            changed, gone = self._saved.end(Stream.restore(self._fresh), notes)
+            changed, gone = self._fields.end(Stream.restore(self._fresh), notes)
         else:
-            changed, gone = self._saved.changes(self.stream, notes)
+            changed, gone = self._fields.changes(self.stream, notes)
         fields = [part for pair in changed.items() for part in pair]
         aside = b"".join(self._aside) if self.names.side is not None else b""
         try:
