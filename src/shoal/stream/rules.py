@@ -106,9 +106,6 @@ class Rules(StreamRules):
 
 def as_rules(k: int, **options: Any) -> Rules:
     """Return the rules for these options, with names as texts; refuse options that cannot be used."""
-    for name in options:
-        if name in RENAMED:
-            raise ParameterError(f"{name}= is no longer an argument of a stream: {RENAMED[name]}.")
     quasi, subject = options.pop("quasi_identifiers", None), options.pop("subject", None)
     roles = {name: _names(options.pop(name, ())) for name in ("confidential", "other", "identifiers", "tracked")}
     rules = validated(
@@ -146,15 +143,6 @@ def refuse_misfit(names: Sequence[str], roles: Sequence[str], dropped: Sequence[
         )
     if problems:
         raise SchemaError(f"The columns do not fit: {'; '.join(problems)}.")
-
-
-RENAMED = {
-    "weights": 'columns={"age": {"weight": 2}} sets the weight of a column in distances',
-    "nominal": 'columns={"zip": {"kind": "nominal"}} sets the kind of a column',
-    "ordinal": 'columns={"school": {"order": ["low", "high"]}} sets the levels of a column',
-    "diverse": 'models=[LDiversity("diagnosis", l=3)] asks for different confidential values',
-}
-"""Former arguments of a stream, and those of `shoal.anonymize` that replace them."""
 
 
 def _check_setting(name: str, setting: ColumnSettings) -> None:
