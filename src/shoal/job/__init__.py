@@ -175,7 +175,7 @@ class StreamRules(Settings):
     delay: Whole | None = Field(
         None, ge=1, description="number of tuples that may arrive after a tuple before it is released"
     )
-    max_age: Number | None = Field(None, gt=0, description="maximum age of a tuple")
+    max_age: Number | None = Field(None, gt=0, description="maximum age of a tuple in seconds")
     order_weight: Number = Field(
         0.0, ge=0, allow_inf_nan=False, description="weight of one position of the stream in distances"
     )
