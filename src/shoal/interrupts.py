@@ -32,7 +32,7 @@ end_imports_quietly()
 # isort: split
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -103,3 +103,17 @@ def free() -> Iterator[None]:
     finally:
         for number, note in notes.items():
             signal.signal(number, note)
+
+
+@contextmanager
+def asking(stop: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM ask a loop to end, in the main thread; in others they are somebody else's."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: stop()) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -9,8 +9,8 @@ import pytest
 from shoal.aggregate import Cells, aggregate
 from shoal.columns.aggregates import AGGREGATES, default_aggregate
 from shoal.columns.coarse import read_coarse
-from shoal.columns.coarse.completed import with_coarse_values
 from shoal.columns.coarse.exposure import n_exposed
+from shoal.columns.coarse.schema import with_coarse_values
 from shoal.columns.hierarchy import hierarchy_of
 from shoal.columns.schema import ColumnSettings, Kind, Roles, Schema
 

@@ -37,7 +37,7 @@ from redis.retry import Retry
 
 from shoal.errors import ParameterError
 from shoal.stream import Stream
-from shoal.stream.contiguous import one_batch
+from shoal.stream.batches import one_batch
 from shoal.stream.pipe.lines import Form, Reader, Reading, Writer
 from shoal.stream.redis_worker import FIELD, ID, Limits, Names, Worker, scripts
 

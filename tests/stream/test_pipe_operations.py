@@ -351,8 +351,8 @@ def test_with_a_checkpoint_a_bad_line_can_be_corrected_and_the_stream_goes_on(tm
 KILLED = """
 import os, signal, sys
 from shoal.cli import main
-from shoal.stream.pipe import checkpoint, loop
-places = {"before the first state": (checkpoint.Checkpoint, "save"), "after the first lines": (loop.Pipe, "_turn")}
+from shoal.stream.pipe import ends, loop
+places = {"before the first state": (ends.Checkpoint, "save"), "after the first lines": (loop.Pipe, "_turn")}
 place = places[sys.argv.pop(1)]
 setattr(*place, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 main(prog_name="shoal")

@@ -29,8 +29,5 @@ def _plain_means(values: pa.ChunkedArray, members: Members) -> Vector | None:
         # Sums of whole numbers of this size do not round, and their quotients stay within the range of the cell.
         return np.bincount(members.labels, numbers, members.n_cells) / np.maximum(members.sizes, 1)
     totals = members.totals(numbers)
-    lowest, highest = np.full(len(totals), np.inf), np.full(len(totals), -np.inf)
-    np.minimum.at(lowest, members.labels, numbers)
-    np.maximum.at(highest, members.labels, numbers)
     # Clipped to the range of the cell, which a rounded quotient may leave by a bit: equal values stay unchanged.
-    return np.clip(totals / np.maximum(members.sizes, 1), lowest, np.maximum(highest, lowest))
+    return np.clip(totals / np.maximum(members.sizes, 1), *members.extremes(numbers))

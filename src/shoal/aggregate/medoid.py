@@ -13,9 +13,8 @@ from shoal.aggregate.members import Members, sums
 from shoal.aggregate.mode import categories_of, modes
 from shoal.columns.categories import category_codes
 from shoal.columns.schema import Column, Kind
-from shoal.space.axes import Codes
 from shoal.space.tree_axis import tree_levels
-from shoal.typing import Vector
+from shoal.typing import Labels, Vector
 
 
 def medoids(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Array:
@@ -35,14 +34,14 @@ def medoids(values: pa.ChunkedArray, column: Column, members: Members) -> pa.Arr
     return categories.take(pa.array(codes[order[np.minimum(starts, len(order) - 1)]]))
 
 
-def _distances(codes: Codes, categories: pa.Array, column: Column, members: Members) -> Vector:
+def _distances(codes: Labels, categories: pa.Array, column: Column, members: Members) -> Vector:
     """Return how far each record lies from the mean of its cell, which orders records as the distances to all do."""
     ranks = np.arange(len(categories), dtype=np.float64)
     numbers = (ranks if column.kind is Kind.ORDINAL else Centred.of(categories).offsets)[codes]
     return np.abs(numbers - members.means(numbers)[members.labels])
 
 
-def _tree_distances(codes: Codes, categories: pa.Array, column: Column, members: Members) -> Vector:
+def _tree_distances(codes: Labels, categories: pa.Array, column: Column, members: Members) -> Vector:
     """Return the sum of the squared distances of each record to the others of its cell."""
     shares = np.bincount(codes, minlength=len(categories)) / len(codes)
     own = np.ones(len(codes)) if members.weights is None else members.weights

@@ -6,6 +6,7 @@ of two values has more weight, would otherwise reveal something of it.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from shoal import kernels
 from shoal.columns.distribution import Distribution
 from shoal.columns.schema import Column
 from shoal.typing import Labels, Vector
+
+N = TypeVar("N", np.int64, np.float64)
 
 
 @dataclass(frozen=True)
@@ -93,14 +96,16 @@ class Members:
         numbers = self.weights if numbers is None else numbers
         return self.sizes.astype(np.float64) if numbers is None else sums(numbers, self.labels, self.n_cells)
 
-    def extremes(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the lowest and the highest of `numbers` in each cell; 0 where a cell has none."""
-        lowest = np.full(self.n_cells, np.iinfo(np.int64).max)
-        highest = np.full(self.n_cells, np.iinfo(np.int64).min)
+    def extremes(self, numbers: NDArray[N]) -> tuple[NDArray[N], NDArray[N]]:
+        """Return the lowest and the highest of `numbers`, int64 or float64, in each cell; 0 where a cell has none."""
+        ends = (-np.inf, np.inf) if numbers.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+        lowest = np.full(self.n_cells, ends[1], dtype=numbers.dtype)
+        highest = np.full(self.n_cells, ends[0], dtype=numbers.dtype)
         np.minimum.at(lowest, self.labels, numbers)
         np.maximum.at(highest, self.labels, numbers)
         empty = self.sizes == 0
-        return np.where(empty, 0, lowest), np.where(empty, 0, highest)
+        lowest[empty] = highest[empty] = 0
+        return lowest, highest
 
     def means(self, numbers: Vector) -> Vector:
         """Return the weighted mean of `numbers` in each cell; exact if all are equal."""

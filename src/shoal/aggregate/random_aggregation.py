@@ -43,12 +43,9 @@ def randomized_values(
 ) -> pa.Array:
     """Return m + u for each record, u uniform between rho (min - m) and rho (max - m) of its cell."""
     centred = Centred.of(values)
-    means = members.means(centred.offsets)
-    lows, highs = np.full_like(means, np.inf), np.full_like(means, -np.inf)
-    np.minimum.at(lows, members.labels, centred.offsets)
-    np.maximum.at(highs, members.labels, centred.offsets)
-    empty = members.sizes == 0  # published as missing, whatever stands here
-    means, lows, highs = (np.where(empty, 0.0, side) for side in (means, lows, highs))
+    # Cells without values are published as missing, whatever stands here.
+    means = np.where(members.sizes == 0, 0.0, members.means(centred.offsets))
+    lows, highs = members.extremes(centred.offsets)
     below, above = rho * (lows - means), rho * (highs - means)
     offsets = (means + below)[labels] + noise.random(len(labels)) * (above - below)[labels]
     # Rounding must not carry a value out of the range of its cell.

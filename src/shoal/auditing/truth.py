@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.columns.coarse import form_of, read_coarse
-from shoal.columns.coarse.completed import with_coarse_values
 from shoal.columns.coarse.exposure import n_exposed
 from shoal.columns.coarse.layout import gathered
+from shoal.columns.coarse.schema import with_coarse_values
 from shoal.columns.equivalence import identity_codes
 from shoal.columns.hierarchy import hierarchy_of
 from shoal.columns.prepare import prepare

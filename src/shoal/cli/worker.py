@@ -1,7 +1,6 @@
 """``shoal worker``: a k-anonymous stream between two Redis Streams."""
 
 import os
-import signal
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +10,7 @@ from shoal.cli import options
 from shoal.cli.stream import job_of, observed, rules
 from shoal.distribution import install
 from shoal.errors import ParameterError
+from shoal.interrupts import asking
 from shoal.job import RedisSettings
 from shoal.stream.from_job import stream_of
 
@@ -78,12 +78,8 @@ def command(**given: Any) -> None:
     observing = observed(given["log_form"], given["metrics"], stream=names.source, group=names.group)
     with observing as monitor, _connection(given["url"] or redis_of.url) as redis:
         worker = Worker(redis, stream, names, limits=limits, begin=given["begin"], monitor=monitor)
-        before = {number: signal.signal(number, lambda *_: worker.stop()) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
+        with asking(worker.stop):
             worker.run(until_empty=given["until_empty"], finish=given["finish"])
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def _connection(url: str) -> "Redis":

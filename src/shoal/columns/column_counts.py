@@ -5,13 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from shoal.columns.equivalence import value_codes
 from shoal.columns.prepare import decoded, one_missing
 from shoal.columns.schema import Kind, is_text, natural_kind
-
-Codes = NDArray[np.int64]
+from shoal.typing import Labels
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Facts:
         return self.alone / self.n_records if self.n_records else 0.0
 
 
-def count(name: str, values: pa.ChunkedArray) -> tuple[Facts, Codes | None]:
+def count(name: str, values: pa.ChunkedArray) -> tuple[Facts, Labels | None]:
     """Count a column; return the codes of its values too, or None if they cannot be compared."""
     kind = natural_kind(values.type)
     n = len(values)

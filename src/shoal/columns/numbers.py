@@ -1,9 +1,13 @@
 """Numbers: the values of a column as numbers of NumPy, and differences that lose no digits."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.columns.prepare import decoded, is_present
 from shoal.typing import Vector
 
 Numbers = NDArray[np.int64] | NDArray[np.uint64] | Vector
@@ -18,6 +22,20 @@ def as_numbers(values: pa.ChunkedArray | pa.Array) -> Numbers:
     if pa.types.is_decimal(values.type):
         values = values.cast(pa.string())  # the nearest float: Arrow's own conversion may be one off
     return np.asarray(values.cast(pa.float64(), safe=False))
+
+
+class Present(NamedTuple):
+    """The values of a column that are not missing, as numbers, and which records have one."""
+
+    numbers: Numbers
+    where: NDArray[np.bool_]
+
+    @staticmethod
+    def of(values: pa.ChunkedArray, order: pa.Array | None) -> "Present":
+        """Read numbers, units of dates or, of a column with an order, ranks."""
+        if order is not None:
+            values = pc.index_in(decoded(values), value_set=order)
+        return Present(as_numbers(values.drop_null()), is_present(values))
 
 
 def halfway(numbers: Numbers) -> int | float:

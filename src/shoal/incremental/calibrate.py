@@ -230,12 +230,12 @@ class _Samples:
 
     def __init__(self, X: Matrix, k: int, seed: int) -> None:
         self._X, self._k, self._seed = X, k, seed
-        self._made: tuple[int, Matrix] = (0, X)
+        self._latest: tuple[int, Matrix] = (0, X)
 
     def _of(self, n: int) -> Matrix:
-        if self._made[0] != n:
-            self._made = n, enlarged(self._X, n, self._seed)
-        return self._made[1]
+        if self._latest[0] != n:
+            self._latest = n, enlarged(self._X, n, self._seed)
+        return self._latest[1]
 
     def turn(self, n: int, share: float, method: str, variant: str, threads: int | None) -> Measurement:
         """Time the base and the late records, or the ordinary job."""

@@ -91,13 +91,13 @@ class Tables:
         self._schema = Schema.of(source.schema, job.roles, job.columns)
         prepared = prepare(source, self._schema, job.missing)
         self._X = Space.fit(prepared, self._schema, job.scaling).encode(prepared)
-        self._made: tuple[int, pa.Table] = (0, source)
+        self._latest: tuple[int, pa.Table] = (0, source)
 
     def batches(self, n: int, share: float) -> list[pa.Table]:
         """Return the base and the late records, or everything in one batch."""
-        if self._made[0] != n:
-            self._made = n, self._without_small_strata(self._of(n))
-        table = self._made[1]
+        if self._latest[0] != n:
+            self._latest = n, self._without_small_strata(self._of(n))
+        table = self._latest[1]
         if share == 0:
             return [table]
         n_base = self._border(table, round(table.num_rows * (1 - share)))

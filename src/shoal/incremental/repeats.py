@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.stream.batches import whole
 from shoal.stream.keys import Keys, keys_of
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -52,10 +53,7 @@ def overlap(late: Keys, there: Keys) -> Overlap:
 
 
 def _keys(column: pa.ChunkedArray) -> Keys:
-    whole = column.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = whole.chunk(0) if whole.num_chunks else pa.array([], column.type)
-    return np.asarray(keys_of(_plain(whole)), dtype=np.uint64)
+    return np.asarray(keys_of(_plain(whole(column))), dtype=np.uint64)
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -9,8 +9,8 @@ import pyarrow as pa
 from shoal.aggregate import check_random_aggregation
 from shoal.arrays import as_cell_size
 from shoal.columns.categories import coded
-from shoal.columns.coarse.completed import with_coarse_values
 from shoal.columns.coarse.layout import check_intervals
+from shoal.columns.coarse.schema import with_coarse_values
 from shoal.columns.prepare import n_with_named_values, prepare, refuse_without_effect
 from shoal.columns.schema import Column, Kind, Schema, natural_kind
 from shoal.constraints.ncp_cells import check_objective

@@ -10,21 +10,17 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from shoal.arrays import times_power_of_two
 from shoal.columns.categories import category_codes, code_counts, sorted_categories
-from shoal.columns.numbers import Numbers, as_numbers, halfway, less
-from shoal.columns.prepare import categories_in_order, decoded, is_present
+from shoal.columns.numbers import Numbers, Present, halfway, less
+from shoal.columns.prepare import categories_in_order, decoded
 from shoal.columns.schema import Column, Kind
 from shoal.errors import SchemaError
-from shoal.typing import Matrix, Vector
+from shoal.typing import Labels, Matrix, Vector
 
 Scaling = Literal["zscore", "minmax", "none"]
 """How columns are scaled: to unit variance, to range 1, or not at all."""
-
-Codes = NDArray[np.int64]
 
 MOST_DIMS = 16
 """Maximum number of coordinates of a nominal column; `benchmarks/bench_nominal.py` measures what that costs."""
@@ -74,7 +70,7 @@ class NumberAxis:
     def fit(values: pa.ChunkedArray, column: Column, scaling: Scaling) -> "NumberAxis":
         """Measure centre and scale of the values."""
         order = categories_in_order(values, column) if column.kind is Kind.ORDINAL else None
-        present = _numbers(values, order).present
+        present = Present.of(values, order).numbers
         n_missing = len(values) - len(present)
         pivot, exponent = _pivot_and_exponent(_ends(present), column, scaling)
         moved = times_power_of_two(less(present, pivot), -exponent)
@@ -107,7 +103,7 @@ class NumberAxis:
 
     def encode(self, values: pa.ChunkedArray) -> Matrix:
         """Return the coordinates of prepared values, shape (n_records, n_dims)."""
-        present, where = _numbers(values, self.order)
+        present, where = Present.of(values, self.order)
         if not (self.apart or where.all()):
             raise SchemaError(
                 f"Column {self.column.name!r} has missing values, but none was missing when the space was fixed."
@@ -131,23 +127,11 @@ class Lookup(NamedTuple):
     """Points, and the number of each record's point; None where every record has its own."""
 
     points: Matrix
-    numbers: Codes | None
+    numbers: Labels | None
 
 
 LARGEST_UNSCALED = 1e100
 """Larger numbers have to be scaled: the squares of a hundred columns and a billion records still fit a float64."""
-
-
-class _Numbers(NamedTuple):
-    present: Numbers
-    where: NDArray[np.bool_]  # of shape (n_records,): which records have a value
-
-
-def _numbers(values: pa.ChunkedArray, order: pa.Array | None) -> _Numbers:
-    """Return the values that are not missing as numbers: of an ordinal column the ranks, of dates the time units."""
-    if order is not None:
-        values = pc.index_in(decoded(values), value_set=order)
-    return _Numbers(as_numbers(values.drop_null()), is_present(values))
 
 
 def _ends(numbers: Numbers) -> Numbers:
@@ -204,7 +188,7 @@ class NominalAxis:
         return NominalAxis.from_counts(categories, counts, column, scaling)
 
     @staticmethod
-    def from_counts(categories: pa.Array, counts: Codes, column: Column, scaling: Scaling) -> "NominalAxis":
+    def from_counts(categories: pa.Array, counts: Labels, column: Column, scaling: Scaling) -> "NominalAxis":
         """Place categories, null last, that occur so often."""
         shares = counts / max(int(counts.sum()), 1)
         unlike = 1 - np.square(shares).sum()  # how often two records differ
@@ -221,7 +205,7 @@ class NominalAxis:
         """Whether all records have the same value, so that the column does not affect distances."""
         return len(self.categories) <= 1
 
-    def codes(self, values: pa.ChunkedArray) -> Codes:
+    def codes(self, values: pa.ChunkedArray) -> Labels:
         """Return the number of each record's category, shape (n_records,)."""
         return category_codes(values, self.categories)
 
@@ -238,11 +222,11 @@ class NominalAxis:
         # A withheld category says nothing: it lies in the middle of all of them.
         return Lookup(np.vstack([points, np.zeros(self.n_dims)]), np.where(unknown, len(points), codes))
 
-    def squared_apart(self, one: Codes, other: Codes) -> Vector:
+    def squared_apart(self, one: Labels, other: Labels) -> Vector:
         """Return the exact squared distance between pairs of categories, given by their numbers."""
         return np.asarray((self.apart * self.column.settings.weight) ** 2 * (one != other))
 
-    def spread_within(self, codes: Codes, labels: Codes | None) -> float:
+    def spread_within(self, codes: Labels, labels: Labels | None) -> float:
         """Return the exact sum of squares within cells: half the squared distances of all pairs, over the size.
 
         Without labels all records are one cell.
@@ -256,7 +240,7 @@ class NominalAxis:
         return np.asarray(points[codes])
 
 
-def unlike(codes: Codes, labels: Codes | None, weights: Vector | None = None) -> float:
+def unlike(codes: Labels, labels: Labels | None, weights: Vector | None = None) -> float:
     """Return, summed over the cells, the size less the sum of the squared counts of the values over the size.
 
     Without labels all records are one cell. With `weights`, one for each value, its records count so much.

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal import kernels
-from shoal.columns.numbers import as_numbers, halfway, less
-from shoal.columns.prepare import categories_in_order, decoded
+from shoal.columns.numbers import Present, halfway, less
+from shoal.columns.prepare import categories_in_order
 from shoal.columns.schema import Column, Kind, Schema
 from shoal.space.axes import NominalAxis
 from shoal.space.tree_axis import Level, points_of
@@ -176,10 +175,8 @@ def ncp_column(values: pa.ChunkedArray, column: Column) -> NcpColumn:
 
 def _numbers(values: pa.ChunkedArray, column: Column, weight: float) -> Numbers:
     """Return numbers, or ranks, of at most 1 relative to their middle: a large offset costs no digits."""
-    if column.kind is Kind.ORDINAL:
-        values = pc.index_in(decoded(values), value_set=categories_in_order(values, column))
-    known = np.asarray(values.is_valid())
-    numbers = as_numbers(values.drop_null())
+    order = categories_in_order(values, column) if column.kind is Kind.ORDINAL else None
+    numbers, known = Present.of(values, order)
     moved = less(numbers, halfway(numbers))
     moved = np.ldexp(moved, -int(np.frexp(np.abs(moved).max(initial=0.0))[1]))
     found = np.full(len(values), np.nan)

@@ -22,14 +22,14 @@ import pyarrow as pa
 
 from shoal.columns.categories import category_codes, sorted_categories
 from shoal.columns.schema import Column
-from shoal.space.axes import MOST_DIMS, Codes, NominalAxis, Scaling, unlike
-from shoal.typing import Matrix, Vector
+from shoal.space.axes import MOST_DIMS, NominalAxis, Scaling, unlike
+from shoal.typing import Labels, Matrix, Vector
 
 
 class Level(NamedTuple):
     """The nodes of the categories at one level of a hierarchy."""
 
-    nodes: Codes  # of shape (n_categories,), from 0 and without gaps
+    nodes: Labels  # of shape (n_categories,), from 0 and without gaps
     weights: Vector  # of shape (n_nodes,): the squared distance between two nodes is the sum of their weights
 
 
@@ -56,14 +56,14 @@ class TreeAxis(NominalAxis):
         apart = float(np.sqrt(2 * heights.max(initial=0.0)))
         return TreeAxis(column, categories, points_of(levels, shares), apart, levels)
 
-    def squared_apart(self, one: Codes, other: Codes) -> Vector:
+    def squared_apart(self, one: Labels, other: Labels) -> Vector:
         """Return the exact squared distance between pairs of categories, given by their numbers."""
         found = np.zeros(len(one))
         for nodes, weights in self.levels:
             found += (weights[nodes[one]] + weights[nodes[other]]) * (nodes[one] != nodes[other])
         return np.asarray(found * self.column.settings.weight**2)
 
-    def spread_within(self, codes: Codes, labels: Codes | None) -> float:
+    def spread_within(self, codes: Labels, labels: Labels | None) -> float:
         """Return the exact sum of squares within cells."""
         found = sum(unlike(nodes[codes], labels, weights) for nodes, weights in self.levels)
         return float(found) * self.column.settings.weight**2
@@ -97,14 +97,14 @@ def tree_levels(categories: pa.Array, column: Column, shares: Vector) -> tuple[L
     return tuple(Level(level, _of_nodes(level, w)) for level, w in zip(numbered[:-1], weights, strict=True))
 
 
-def _of_nodes(nodes: Codes, of_categories: Vector) -> Vector:
+def _of_nodes(nodes: Labels, of_categories: Vector) -> Vector:
     """Return what each node has, given what its categories have, which is the same."""
     found = np.zeros(int(nodes.max(initial=-1)) + 1)
     found[nodes] = of_categories
     return found
 
 
-def _spread(nodes: Codes, shares: Vector) -> Vector:
+def _spread(nodes: Labels, shares: Vector) -> Vector:
     """Return the variance of the indicator of each node."""
     found = np.bincount(nodes, shares)
     return np.asarray(found * (1 - found))

@@ -25,10 +25,9 @@ from shoal.columns.schema import Kind
 from shoal.errors import InputError, ParameterError, RecountError
 from shoal.kernels import Departures, Window
 from shoal.stream import state
-from shoal.stream.batch_frames import Back, as_arrow
+from shoal.stream.batches import Back, as_arrow, floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.cell_values import Encoded, publish
 from shoal.stream.clock import Clock
-from shoal.stream.contiguous import floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.keys import MISSING, Keys, keys_of, tags_of
 from shoal.stream.rules import Rules, as_rules
 from shoal.stream.stream_columns import Layout
@@ -265,13 +264,24 @@ class Stream:
         return self._back(_as_table(self._let_time_go_by(float(now))))
 
     @_one_at_a_time
+    def rows_due(self) -> pa.RecordBatch | None:
+        """Advance the time to that of the clock and return the tuples due by then; None where none grows old."""
+        if self.rules.max_age is None or not len(self):
+            return None
+        return self._let_time_go_by(self.clock())
+
+    @_one_at_a_time
     def flush(self) -> Any:
         """End the stream: release everything that can be, and return it."""
+        return self._back(_as_table(self.flush_rows()))
+
+    @_one_at_a_time
+    def flush_rows(self) -> pa.RecordBatch:
+        """End the stream and return what can be released, without conversion of frames."""
         if self._layout is None:
             raise ParameterError("Nothing has been pushed yet, so there is nothing to flush.")
         released = [self._learn(len(self))] if self._learning else []
-        released.append(self._leave(self._window.flush()))
-        return self._back(_as_table(together(released)))
+        return together([*released, self._leave(self._window.flush())])
 
     @_one_at_a_time
     def count_side(self, reasons: Sequence[str]) -> None:

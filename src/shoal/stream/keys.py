@@ -13,7 +13,7 @@ from shoal.columns.prepare import as_seen
 from shoal.columns.schema import is_text
 from shoal.sources.clean import nulled
 from shoal.sources.nested import text_of_json, text_of_number
-from shoal.stream.contiguous import whole
+from shoal.stream.batches import whole
 
 Keys = NDArray[np.uint64]
 

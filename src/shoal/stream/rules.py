@@ -15,7 +15,7 @@ from pydantic import Field
 from shoal.arrays import as_k
 from shoal.columns.prepare import Missing
 from shoal.columns.schema import ColumnSettings, Kind, as_names
-from shoal.errors import ParameterError
+from shoal.errors import ParameterError, SchemaError
 from shoal.job import Models, StreamRules
 from shoal.models import LDiversity, Model
 from shoal.models.serialization import as_models
@@ -94,6 +94,10 @@ class Rules(StreamRules):
         """Minimum number of different values in a cell, by column."""
         return {model.column: model.l for model in self.models if isinstance(model, LDiversity)}
 
+    def patience(self, seconds: float) -> float:
+        """Return how long a loop may wait for tuples, so that none grows much older than it may."""
+        return seconds if self.max_age is None else min(seconds, self.max_age / 4)
+
     def plain(self) -> dict[str, Any]:
         """Return the rules in plain values, which `as_rules` takes."""
         columns = {name: setting.model_dump(exclude_defaults=True) for name, setting in self.columns.items()}
@@ -102,9 +106,6 @@ class Rules(StreamRules):
 
 def as_rules(k: int, **options: Any) -> Rules:
     """Return the rules for these options, with names as texts; refuse options that cannot be used."""
-    for name in options:
-        if name in RENAMED:
-            raise ParameterError(f"{name}= is no longer an argument of a stream: {RENAMED[name]}.")
     quasi, subject = options.pop("quasi_identifiers", None), options.pop("subject", None)
     roles = {name: _names(options.pop(name, ())) for name in ("confidential", "other", "identifiers", "tracked")}
     rules = validated(
@@ -124,13 +125,24 @@ def as_rules(k: int, **options: Any) -> Rules:
     return rules
 
 
-RENAMED = {
-    "weights": 'columns={"age": {"weight": 2}} sets the weight of a column in distances',
-    "nominal": 'columns={"zip": {"kind": "nominal"}} sets the kind of a column',
-    "ordinal": 'columns={"school": {"categories": ["low", "high"]}} sets the levels of a column',
-    "diverse": 'models=[LDiversity("diagnosis", l=3)] asks for different confidential values',
-}
-"""Former arguments of a stream, and those of `shoal.anonymize` that replace them."""
+def refuse_misfit(names: Sequence[str], roles: Sequence[str], dropped: Sequence[str], where: str) -> None:
+    """Refuse columns without a role, roles without a column, and columns that occur twice.
+
+    A column in `dropped` may be absent: if its name is misspelt, the real column has no role and is refused.
+    """
+    twice = sorted({name for name in names if names.count(name) > 1})
+    absent = [name for name in roles if name not in names]
+    extra = [name for name in names if name not in roles and name not in dropped]
+    problems = [f"column(s) {', '.join(twice)} occur twice in the {where}"] if twice else []
+    if absent:
+        problems.append(f"column(s) {', '.join(absent)} are not in the {where}")
+    if extra:
+        problems.append(
+            f"column(s) {', '.join(extra)} have no role: name each as a quasi-identifier, confidential, other "
+            "(published as it is) or identifier (dropped)"
+        )
+    if problems:
+        raise SchemaError(f"The columns do not fit: {'; '.join(problems)}.")
 
 
 def _check_setting(name: str, setting: ColumnSettings) -> None:

@@ -11,10 +11,10 @@ from shoal.columns.prepare import CAST_ERRORS
 from shoal.columns.schema import Column, Kind, Roles, Schema
 from shoal.errors import SchemaError
 from shoal.kernels import Tuples
+from shoal.stream.batches import no_rows
 from shoal.stream.cell_values import Encoded, indicator, is_placed, published_type, read
-from shoal.stream.contiguous import no_rows
 from shoal.stream.keys import Keys, tags_of
-from shoal.stream.rules import Rules
+from shoal.stream.rules import Rules, refuse_misfit
 from shoal.stream.unit_ranges import Ranges
 from shoal.typing import Labels, Matrix, Vector
 
@@ -32,7 +32,7 @@ class Layout:
         """Fit the rules to the columns of a batch."""
         roles = [*_quasi_names(schema, rules), *rules.confidential, *rules.other, *rules.tracked]
         roles += [rules.subject] if rules.subject else []
-        _refuse(schema, roles, rules.identifiers)
+        refuse_misfit(schema.names, roles, rules.identifiers, "batch")
         kept = [field for field in schema if field.name not in rules.identifiers]
         return cls(rules, pa.schema([pa.field(field.name, field.type) for field in kept]))
 
@@ -97,7 +97,7 @@ class Layout:
         """Return the columns that wait, with the types of the first batch; refuse other columns or types."""
         if rows.schema.equals(self.schema, check_metadata=True):
             return rows
-        _refuse(rows.schema, self.schema.names, self.rules.identifiers)
+        refuse_misfit(rows.schema.names, self.schema.names, self.rules.identifiers, "batch")
         columns = [_as_typed(field, rows.column(field.name)) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -155,25 +155,6 @@ class Layout:
         n = rows.num_rows
         X, _ = self.coordinates(self.values(read), n, ranges)
         return Tuples(X, self.codes(read, n), self.keys(rows), times)
-
-
-def _refuse(schema: pa.Schema, roles: list[str], dropped: tuple[str, ...]) -> None:
-    """Refuse columns without a role, roles without a column, and columns that occur twice.
-
-    A column to be dropped may be absent: if its name is misspelt, the real column has no role and is refused.
-    """
-    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
-    if twice:
-        raise SchemaError(f"Column(s) {', '.join(twice)} occur twice in the batch.")
-    absent = [name for name in roles if name not in schema.names]
-    if absent:
-        raise SchemaError(f"Column(s) {', '.join(absent)} are not in the batch. Columns: {', '.join(schema.names)}.")
-    extra = [name for name in schema.names if name not in roles and name not in dropped]
-    if extra:
-        raise SchemaError(
-            f"Column(s) {', '.join(extra)} have no role. Name each as a quasi-identifier, confidential, other "
-            "(published as it is) or identifier (dropped)."
-        )
 
 
 def _as_typed(field: pa.Field, column: pa.Array) -> pa.Array:

@@ -7,7 +7,7 @@ memory, so that a small push does not copy the columns of every row.
 import numpy as np
 import pyarrow as pa
 
-from shoal.stream.contiguous import as_array, together
+from shoal.stream.batches import as_array, together
 from shoal.typing import Labels
 
 _SURPLUS = 1000

@@ -31,8 +31,13 @@ class Times(Protocol):
 
 
 SHARES = (0.0, 0.1, 0.3, 0.5)
-MEASURED_LOSS = (0.0, 0.0481, 0.0863, 0.0966)
-"""Extra loss of two steps of MDAV over MDAV of everything, Gaussian records, 50,000 x 15, k = 10, for these shares.
+MEASURED_LOSS = {
+    "two-step": (0.0, 0.0481, 0.0863, 0.0966),
+    "nearest": (0.0, 0.0217, 0.0775, 0.1570),
+    "split-mid": (0.0, 0.0217, 0.0737, 0.0904),
+    "split-end": (0.0, 0.0217, 0.0736, 0.0812),
+}
+"""Extra loss of a variant with MDAV over MDAV of everything, Gaussian records, 50,000 x 15, k = 10, for these shares.
 
 From benchmarks/results/incremental.json.
 """
@@ -65,9 +70,7 @@ class Quadratic:
 
     def loss(self, late: float) -> float | None:
         """Return the extra loss as measured on Gaussian records, up to a share of one half."""
-        if late > SHARES[-1]:
-            return None
-        return float(np.interp(late, SHARES, MEASURED_LOSS))
+        return None if late > SHARES[-1] else float(np.interp(late, SHARES, MEASURED_LOSS[self.variant]))
 
     @property
     def margin(self) -> tuple[float, float]:
@@ -82,16 +85,9 @@ Its figures 5.9 and 5.10 have tau_+ = alpha nu (1 - nu) not above 10 %, so alpha
 30 % on, which is alpha / (1 + alpha) = 0.29.
 """
 
-NEAREST_LOSS = {
-    "nearest": (0.0, 0.0217, 0.0775, 0.1570),
-    "split-mid": (0.0, 0.0217, 0.0737, 0.0904),
-    "split-end": (0.0, 0.0217, 0.0736, 0.0812),
-}
-"""Extra loss as in `MEASURED_LOSS`, for variants in which late records join the nearest centroid."""
-
 
 @dataclass(frozen=True)
-class NearestNeighbours:
+class NearestNeighbours(Quadratic):
     """Late records that join the nearest of (1 - nu) n / k centroids: tau_+ = alpha nu (1 - nu), section 4.2.2.
 
     Attributes
@@ -110,33 +106,20 @@ class NearestNeighbours:
     (360.0, True, True)
     """
 
-    everything: float
     variant: str = "split-end"
     alpha: float = ALPHA
 
     def __post_init__(self) -> None:
-        Quadratic(self.everything)
-        if self.variant not in NEAREST_LOSS:
-            raise ParameterError(f"Unknown variant {self.variant!r}. Variants: {', '.join(NEAREST_LOSS)}.")
+        super().__post_init__()
+        nearest = [name for name in MEASURED_LOSS if name != Quadratic.variant]
+        if self.variant not in nearest:
+            raise ParameterError(f"Unknown variant {self.variant!r}. Variants: {', '.join(nearest)}.")
         if not 0 < self.alpha < float("inf"):
             raise ParameterError(f"alpha must be a number above 0; got {self.alpha!r}.")
-
-    def base(self, late: float) -> float:
-        """Return the time of the base in seconds."""
-        return Quadratic(self.everything).base(late)
 
     def late(self, late: float) -> float:
         """Return the time of the late records in seconds."""
         return self.everything * self.alpha * late * (1 - late)
-
-    def loss(self, late: float) -> float | None:
-        """Return the extra loss as measured on Gaussian records, up to a share of one half."""
-        return None if late > SHARES[-1] else float(np.interp(late, SHARES, NEAREST_LOSS[self.variant]))
-
-    @property
-    def margin(self) -> tuple[float, float]:
-        """Best-case and worst-case factors: 1, since a formula has no measurement error."""
-        return 1.0, 1.0
 
 
 @dataclass(frozen=True)

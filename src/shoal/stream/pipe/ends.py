@@ -1,4 +1,4 @@
-"""Ends: where lines come from and go to; all of them different files."""
+"""Ends: where lines come from and go to, all of them different files, and where a stopped pipe leaves its state."""
 
 import os
 import stat
@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import FileError, ParameterError
-from shoal.stream.pipe.checkpoint import STATE
+from shoal.files.locks import lock, locked_folders, sweep
+from shoal.stream import Stream
 from shoal.stream.pipe.sink import is_packed
+
+STATE, LOCK = "stream.state", "stream.lock"
 
 
 @dataclass(frozen=True)
@@ -59,3 +62,42 @@ def _place(path: str | None, standard: Any) -> tuple[object, ...] | None:
     except (OSError, ValueError, AttributeError):
         return None
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+class Checkpoint:
+    """A folder for the state of one pipe at a time, created if needed for its owner alone; locked until `close`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / STATE
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise FileError(f"The checkpoint folder {folder.name} cannot be used: {error.strerror}.") from error
+        try:
+            busy = (
+                f"Another pipe is using the checkpoint folder {folder.name}. Wait until it has ended, or use another."
+            )
+            lock(self._descriptor, 0.0, busy)
+        except FileError:
+            self.close()
+            raise
+        with locked_folders([folder]):
+            # Partial files of a killed run hold unprotected tuples and cannot be used.
+            sweep(self.path)
+
+    def load(self, stream: Stream) -> Stream | None:
+        """Return the saved stream, if there is one."""
+        return Stream.load(self.path, clock=stream.clock) if self.path.exists() else None
+
+    def save(self, stream: Stream) -> None:
+        """Write the state; the old one stays until the new one is on disk."""
+        stream.save(self.path)
+
+    def remove(self) -> None:
+        """Remove the state, since the stream has ended."""
+        self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Release the lock."""
+        os.close(self._descriptor)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from shoal import kernels
 from shoal.columns.schema import Kind
-from shoal.errors import SchemaError
-from shoal.stream.contiguous import as_array, floats_of, is_plain
-from shoal.stream.rules import Rules
+from shoal.stream.batches import as_array, floats_of, is_plain
+from shoal.stream.rules import Rules, refuse_misfit
 
 NUMBER, TEXT, PASSED, NOTHING = range(4)
 LINE = "shoal:line"
@@ -120,11 +119,7 @@ class Reader:
             self._start(self.columns)
 
     def _start(self, columns: list[str]) -> None:
-        twice = sorted({name for name in columns if columns.count(name) > 1})
-        absent = [name for name in self.reading.names if name not in columns]
-        extra = [name for name in columns if name not in self.reading.names]
-        if twice or absent or extra:
-            raise SchemaError(_misfit(twice, absent, extra))
+        refuse_misfit(columns, self.reading.names, (), "header")
         self.columns = columns
         self._how = [self.reading.how(name) for name in columns]
         is_csv = self.reading.form is Form.CSV
@@ -211,17 +206,6 @@ def _as_dates(texts: pa.Array, unit: pa.DataType) -> tuple[pa.Array, NDArray[np.
                 failed[row] = True
                 dates.append(None)
     return pa.array(dates, unit), failed
-
-
-def _misfit(twice: list[str], absent: list[str], extra: list[str]) -> str:
-    said = []
-    if twice:
-        said.append(f"column(s) {', '.join(twice)} occur twice")
-    if absent:
-        said.append(f"column(s) {', '.join(absent)} are not in the header")
-    if extra:
-        said.append(f"column(s) {', '.join(extra)} have no role (quasi, confidential, other, drop)")
-    return f"The columns do not fit: {'; '.join(said)}."
 
 
 class Writer:

@@ -5,26 +5,23 @@ after the last checkpoint is cut off and written again.
 """
 
 import json
-import signal
 import time
 from base64 import b64encode
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
-from threading import current_thread, main_thread
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from shoal.errors import InputError, ParameterError, ShoalError
+from shoal.interrupts import asking
 from shoal.stream import Stream, Summary
-from shoal.stream.contiguous import as_array, one_batch
+from shoal.stream.batches import as_array
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
-from shoal.stream.pipe.checkpoint import Checkpoint
-from shoal.stream.pipe.ends import Ends
+from shoal.stream.pipe.ends import Checkpoint, Ends
 from shoal.stream.pipe.lines import LINE, Bad, Form, LineReason, Read, Reader, Reading, Writer
 from shoal.stream.pipe.sink import Sink
 from shoal.stream.pipe.source import Source
@@ -122,7 +119,7 @@ class Pipe:
     def run(self) -> Ending:
         """Run until the end; return how it ended."""
         try:
-            with _signals(self._stop):
+            with asking(self._stop):
                 return self._run()
         except BrokenPipeError:
             return Ending.CLOSED
@@ -162,8 +159,7 @@ class Pipe:
         """Push all input through the stream, but for the tuples that wait in it at the end."""
         assert self._source is not None
         _keep_freed_memory()
-        age = self.stream.rules.max_age
-        patience = 0.2 if age is None else min(0.2, age / 4)
+        patience = self.stream.rules.patience(0.2)
         rest = b""
         while True:
             if self._give_up_at is not None:
@@ -185,8 +181,9 @@ class Pipe:
         self._watching(self.stream.summary())
 
     def _let_time_go_by(self) -> None:
-        if self.stream.rules.max_age is not None and len(self.stream):
-            self._write(one_batch(self.stream.advance(self.stream.clock())))
+        released = self.stream.rows_due()
+        if released is not None:
+            self._write(released)
             self._out.flush()
 
     def _lines(self, text: bytes) -> bytes:
@@ -331,7 +328,7 @@ class Pipe:
             self._save()
         else:
             if len(self.stream):
-                self._write(one_batch(self.stream.flush()))
+                self._write(self.stream.flush_rows())
             self._out.flush(to_disk=True)
             if self._checkpoint is not None:
                 self._checkpoint.remove()
@@ -384,30 +381,16 @@ def _plain(stream: Stream) -> str:
     return json.dumps(stream.rules.plain(), default=str, sort_keys=True)
 
 
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """While the pipe runs, SIGTERM and SIGINT request its end."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def watch_every(seconds: float, tell: Callable[[Summary, float], None]) -> Watching:
     """Report on the stream at intervals, with the seconds since the beginning."""
     begin = time.monotonic()
-    told = begin
+    latest = begin
 
     def watching(summary: Summary) -> None:
-        nonlocal told
+        nonlocal latest
         now = time.monotonic()
-        if now - told >= seconds:
-            told = now
+        if now - latest >= seconds:
+            latest = now
             tell(summary, now - begin)
 
     return watching

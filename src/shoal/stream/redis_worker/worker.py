@@ -17,7 +17,7 @@ from redis.crc import key_slot
 
 from shoal.errors import InputError, OutageError, ParameterError, ShoalError
 from shoal.stream import Stream
-from shoal.stream.contiguous import as_binary, one_batch
+from shoal.stream.batches import as_binary, one_batch
 from shoal.stream.flow import TupleError
 from shoal.stream.monitor import Monitor, Status
 from shoal.stream.pipe.lines import Bad, Form, LineReason, Read, Reader, Reading, Writer
@@ -25,8 +25,8 @@ from shoal.stream.pipe.loop import LONGEST
 from shoal.stream.redis_worker import scripts
 from shoal.stream.redis_worker.redis_keys import ID, STEP_BYTES, Limits, Names
 from shoal.stream.redis_worker.replies import ChangedError, FencedError, redis_errors
-from shoal.stream.redis_worker.saved import Saved
 from shoal.stream.redis_worker.source import Source, after, as_pair
+from shoal.stream.redis_worker.state_fields import StateFields
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -174,7 +174,7 @@ class Worker:
         # What was in memory goes before the state comes; until then nothing can be committed.
         self.stream = Stream.restore(self._fresh, clock=self.stream.clock)
         self.stream.on_side = self._set_aside
-        self._saved = Saved()
+        self._fields = StateFields()
         self._aside: list[bytes] = []
         self._next = None
         self._step = -1
@@ -186,7 +186,7 @@ class Worker:
         for name in self._staged:
             del fields[name]  # as large as what waits, and never read
         if "head" in fields:
-            notes = self._saved.load(fields, self.stream)
+            notes = self._fields.load(fields, self.stream)
             self._last, self._n_read, self.n_lost = notes["last"], notes["n_read"], notes["n_lost"]
         else:
             self._last, self._n_read = self._where_to_begin()
@@ -265,7 +265,7 @@ class Worker:
         self._next, self._is_ahead = None, True
         released = self._push(taken) if taken.ids else None
         if not released:
-            released = self._let_time_go_by()
+            released = self.stream.rows_due()
         if taken.ids or released or self._aside:
             self._commit(taken, released)
         self._is_ahead = False
@@ -277,8 +277,7 @@ class Worker:
         taken = self._ask([])
         if taken.ids or wait <= 0:
             return taken
-        age = self.stream.rules.max_age
-        wait = wait if age is None else min(wait, age / 4)
+        wait = self.stream.rules.patience(wait)
         with redis_errors():
             found = self.redis.xread({self.names.source: self._last}, count=1, block=max(1, int(1000 * wait)))
         return self._ask([]) if found else NOTHING
@@ -359,11 +358,6 @@ class Worker:
             "committed. Remove it (XDEL), or let such entries go to the side output (--on-error side)."
         )
 
-    def _let_time_go_by(self) -> pa.RecordBatch | None:
-        if self.stream.rules.max_age is None or not len(self.stream):
-            return None
-        return one_batch(self.stream.advance(self.stream.clock()))
-
     def _lines(self, released: pa.RecordBatch | None) -> Iterator[bytes]:
         """Yield tuples as lines, in pieces: the text of all would take as much memory again."""
         if released is None:
@@ -387,9 +381,9 @@ class Worker:
             self._last, self._n_read = taken.ids[-1].decode(), self._n_read + len(taken.ids)
         notes = {"last": self._last, "n_read": self._n_read, "n_lost": self.n_lost}
         if is_end:
-            changed, gone = self._saved.end(Stream.restore(self._fresh), notes)
+            changed, gone = self._fields.end(Stream.restore(self._fresh), notes)
         else:
-            changed, gone = self._saved.changes(self.stream, notes)
+            changed, gone = self._fields.changes(self.stream, notes)
         fields = [part for pair in changed.items() for part in pair]
         aside = b"".join(self._aside) if self.names.side is not None else b""
         try:
@@ -422,7 +416,7 @@ class Worker:
 
     def finish(self) -> None:
         """End the stream: release everything, and keep only the position, where the next stream begins."""
-        released = one_batch(self.stream.flush()) if len(self.stream) else None
+        released = self.stream.flush_rows() if len(self.stream) else None
         self._commit(NOTHING, released, is_end=True)
         self.release()
 

@@ -1,4 +1,4 @@
-"""Saved: the state of a stream as fields of a Redis hash, of which a step writes only what has changed.
+"""State fields: the state of a stream as fields of a Redis hash, of which a step writes only what has changed.
 
 ``meta`` holds the rules and the columns and is written once; ``head`` the counts, and which tuples wait; a
 ``chunk`` the rows that one step added and that waited when it ended. A chunk is removed when none of its rows waits.
@@ -24,7 +24,7 @@ FORMAT = "shoal worker, version 2"
 Fields = dict[str, bytes]
 
 
-class Saved:
+class StateFields:
     """Keeps track of which parts of a stream are in Redis."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Saved:
 
     def end(self, stream: Stream, notes: dict[str, Any]) -> tuple[Fields, list[str]]:
         """Return the fields to write and to remove when a stream has ended and `stream` is the next one."""
-        return Saved().changes(stream, notes)[0], [*(f"chunk:{first}" for first, _ in self._chunks), "meta"]
+        return StateFields().changes(stream, notes)[0], [*(f"chunk:{first}" for first, _ in self._chunks), "meta"]
 
     def load(self, fields: Fields, stream: Stream) -> dict[str, Any]:
         """Bring a new stream to the saved state; return its notes. The chunks are taken out of the fields."""

@@ -1,4 +1,4 @@
-"""Completed: the columns of a schema with what their coarse values are made from, which follows from all records."""
+"""Schema: its columns with what their coarse values are made from, which follows from all records."""
 
 from dataclasses import replace
 

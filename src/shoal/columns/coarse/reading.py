@@ -1,4 +1,4 @@
-"""Published: a column of a truthful release, read for analysis."""
+"""Reading: a column of a truthful release, read for analysis."""
 
 import os
 import re
