@@ -141,6 +141,8 @@ def test_a_new_format_with_its_reader_in_parts_is_released_within_a_limit_of_mem
     source = open_batches(tmp_path / "in.rows")
 
     assert [part.num_rows for part in source.read(["zip"])] == [2, 2, 2, 2, 1]
+    with pytest.raises(shoal.ShoalError, match=r"only CSV \(not packed\), Parquet, Arrow and JSON rows\. Unpack it"):
+        open_batches(tmp_path / "in.csv.gz")
     assert source.sha256 == tables.read(tmp_path / "in.rows").sha256
     assert shoal.audit(tmp_path / "out.parquet", k=3, quasi_identifiers=["age", "zip"]).holds
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from shoal import sources
 from shoal.errors import FileError, ParameterError
 from shoal.sources import Reading, Source, Table, format_of, read, shown
 from shoal.sources.clean import check_wanted
@@ -69,8 +70,8 @@ def open_batches(source: Any, **reading: Any) -> Batches:
     path = Path(source)
     if not path.is_dir() and not has_batches(path):
         raise ParameterError(
-            f"{path.name!r} cannot be read in batches, only CSV (not packed), Parquet and Arrow. Unpack it, or convert "
-            'it to Parquet, or use engine="memory".'
+            f"{path.name!r} cannot be read in batches, only {_in_parts_in_words()}. Unpack it, or convert it to "
+            'Parquet, or use engine="memory".'
         )
     if not (path.is_file() or path.is_dir()):
         raise FileError(f"{str(path)!r} does not exist or is not a regular file.")
@@ -128,6 +129,15 @@ def _difference(others: pa.Schema, types: pa.Schema) -> str:
         if others.field(name).type != types.field(name).type:
             return f"column {name!r} holds {others.field(name).type} instead of {types.field(name).type}"
     return "its columns are in another order"
+
+
+def _in_parts_in_words() -> str:
+    formats = [(kind, kind.in_parts) for kind in sources.KINDS if kind.in_parts is not None]
+    *titles, last = (
+        kind.title if set(kind.endings) == set(in_parts.endings) else f"{kind.title} (not packed)"
+        for kind, in_parts in formats
+    )
+    return f"{', '.join(titles)} and {last}"
 
 
 def has_batches(path: Path) -> bool:

@@ -67,9 +67,7 @@ class Attempt:
     def by(self, seen: frozenset[str]) -> FieldReading:
         """Return the marks and the format by which values are read; the decimal mark only if one of them has it."""
         decimal = self.mark if MARK in seen else None
-        return FieldReading.model_construct(
-            decimal=decimal, thousands=self.thousands, date_format=self.date_format, null_values=None
-        )
+        return FieldReading(decimal=decimal, thousands=self.thousands, date_format=self.date_format)
 
 
 class Typed(NamedTuple):
@@ -156,7 +154,8 @@ def _found(
             "stand for missing ones, give null_values=[...]."
         )
     fields = {name: found.model_copy(update={"null_values": own[name].null_values}) for name, found in by.items()}
-    return TypesFound(mark, {name: found for name, found in fields.items() if found != FieldReading()})
+    nothing = FieldReading()
+    return TypesFound(mark, {name: found for name, found in fields.items() if found != nothing})
 
 
 class _ColumnType:

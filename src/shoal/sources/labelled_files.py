@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,9 @@ from shoal.errors import FileError, ShoalError
 from shoal.sources.clean import check_flat, check_names, check_texts, check_wanted, in_few_types
 from shoal.sources.reading import Reading, Receipt
 from shoal.sources.unpacking import Limit
+
+if TYPE_CHECKING:
+    from shoal.sources.format import About
 
 _TITLE = "SPSS, Stata and SAS files"
 _INTEGERS = ("int8", "int16", "int32")
@@ -240,9 +243,9 @@ def _frame(table: pa.Table) -> Any:
     )
 
 
-def labels_for(labels: ValueLabels | None, table: pa.Table) -> ValueLabels:
+def labels_for(like: "About | None", table: pa.Table) -> ValueLabels:
     """Return the input labels that still apply to a table."""
-    return ValueLabels() if labels is None else labels.of(table)
+    return ValueLabels() if like is None or like.labels is None else like.labels.of(table)
 
 
 def _is_within(value: Any, low: Any, high: Any) -> bool:

@@ -164,7 +164,7 @@ class Reading(Settings):
     @staticmethod
     def of(options: Mapping[str, Any], understood: frozenset[str], what: str) -> "Reading":
         """Return the options given for a source; raise if one has no effect on it, is unknown or cannot be used."""
-        given = {name: value for name, value in options.items() if value is not None and value != {}}
+        given = {name: value for name, value in options.items() if value is not None and (name != "fields" or value)}
         unused = sorted(set(given) & set(Reading.model_fields) - understood)
         if unused:
             names = ", ".join(unused)

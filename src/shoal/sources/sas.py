@@ -49,7 +49,7 @@ def write_xpt(table: pa.Table, path: Path, ending: str = ".xpt", like: About | N
     """
     check_finite(table, "SAS")
     _check_range(table)
-    labels = labels_for(None if like is None else like.labels, table)
+    labels = labels_for(like, table)
     options = {
         "file_format_version": 5 if _fits_version_5(table, labels) else 8,
         "variable_format": {name: form for name, form in labels.formats.items() if _is_kept(form, table[name].type)},

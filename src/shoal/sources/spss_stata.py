@@ -31,7 +31,7 @@ def read_dta(path: Path, columns: Sequence[str] | None, reading: Reading) -> Con
 
 def write_sav(table: pa.Table, path: Path, ending: str = ".sav", like: About | None = None) -> None:
     """Write an SPSS file, with the input labels that still apply."""
-    labels = labels_for(None if like is None else like.labels, table)
+    labels = labels_for(like, table)
     ranges = {name: [{"lo": low, "hi": high} for low, high in found] for name, found in labels.missing.items()}
     options = {
         "variable_value_labels": labels.values,
@@ -47,7 +47,7 @@ def write_sav(table: pa.Table, path: Path, ending: str = ".sav", like: About | N
 def write_dta(table: pa.Table, path: Path, ending: str = ".dta", like: About | None = None) -> None:
     """Write a Stata file, with the input labels that still apply."""
     check_finite(table, "Stata")
-    labels = labels_for(None if like is None else like.labels, table)
+    labels = labels_for(like, table)
     options = {"variable_value_labels": labels.values}
     write_labelled(pyreadstat_for(path).write_dta, _times_rounded(table, 1000), path, labels, options)
     with open(path, "rb") as file:
