@@ -16,9 +16,10 @@ import numpy as np
 from bench_partition import ROOT, circumstances
 from materials import data_folder
 from measure import say
-from shoal import axes, release
+from shoal import release
 from shoal.errors import ShoalWarning
 from shoal.sources import Table, read
+from shoal.space import axes
 
 RESULTS = ROOT / "benchmarks" / "results" / "nominal.json"
 SCRATCH = ROOT / "out" / "bench" / "nominal.json"
