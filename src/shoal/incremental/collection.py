@@ -222,7 +222,7 @@ class Collection:
         records = pa.concat_tables(batches).unify_dictionaries()
         original = self._prepared(records, schema)
         late = original.slice(len(base))
-        space = extended(first, base, late)
+        space = extended(first, base, late, job.scaling)
         X = np.concatenate([moved(self._store.array("encoded"), first, space), space.encode(late)])
         for text in (*drift(first, base, late, job.scaling), *category_warnings(first, late)):
             warnings.warn(text, ShoalWarning, stacklevel=4)
@@ -308,7 +308,7 @@ class Collection:
     def _look(self, late: pa.Table, schema: Schema) -> None:
         """Warn of drift and new categories; raise if the space cannot represent the records."""
         base, space = self._fitted
-        extended(space, base, late)
+        extended(space, base, late, self.job.scaling)
         for column in schema.published:
             if pa.types.is_dictionary(column.type) and column.type.ordered:
                 refuse_new_ranks(column, late[column.name], listed_categories(base[column.name]))
