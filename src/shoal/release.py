@@ -320,7 +320,7 @@ def _kept_by_classes(job: Job, made: Prepared, X: Matrix, cells: Cells) -> Cells
     def published(labels: Labels) -> pa.Table:
         return pa.table({**strata, **aggregate(original, schema, Cells(labels), weights)})
 
-    return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.kept, published))
+    return Cells(joined_where_alike(X, cells.labels, bounds.strata, bounds.models, published))
 
 
 def conclude(

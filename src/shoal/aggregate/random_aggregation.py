@@ -8,7 +8,7 @@ import pyarrow as pa
 from shoal.aggregate.centred import Centred, rounded
 from shoal.aggregate.members import Members
 from shoal.columns.schema import Column, Kind, Schema
-from shoal.errors import SchemaError
+from shoal.errors import SchemaError, listed
 from shoal.typing import Labels
 
 
@@ -29,7 +29,7 @@ def check_random_aggregation(schema: Schema) -> None:
     if unfit:
         raise SchemaError(
             f"Random aggregation (rho) needs numeric quasi-identifiers that are aggregated by their mean; these are "
-            f"not: {', '.join(map(repr, unfit))}. Leave rho out, or give them another role."
+            f"not: {listed(unfit)}. Leave rho out, or give them another role."
         )
     if schema.roles.household is not None:
         raise SchemaError(

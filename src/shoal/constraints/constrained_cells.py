@@ -88,7 +88,7 @@ def group(
 
     X = with_steering(X, table, schema, steering or {})
     total = OneTotal(progress, len(X))
-    cutting = total.part(0.0, CUTTING if constraints.kept else 1.0)
+    cutting = total.part(0.0, CUTTING if constraints.models else 1.0)
     with kernels.using(threads=threads):
         if constraints.households is not None:
             cells = _within_households(constraints, space, X, cut, k, cutting, total)
@@ -97,7 +97,7 @@ def group(
                 labels = _steered(constraints, X, k, cutting, method=method, seed=seed, **options)
             else:
                 labels = within(X, constraints.strata, cut, cutting)
-            cells = Cells(_kept(X, labels, k, constraints.kept, constraints.strata, total))
+            cells = Cells(_with_models(X, labels, k, constraints.models, constraints.strata, total))
     total.finish()
     return cells
 
@@ -114,12 +114,14 @@ def _steered(constraints: Constraints, X: Matrix, k: int, progress: Progress | N
     return within(X, constraints.strata, cut, progress, others=[constraints.steering[0].codes])
 
 
-def _kept(X: Matrix, labels: Labels, k: int, kept: Sequence[ModelOnColumn], strata: Labels, total: OneTotal) -> Labels:
+def _with_models(
+    X: Matrix, labels: Labels, k: int, models: Sequence[ModelOnColumn], strata: Labels, total: OneTotal
+) -> Labels:
     """Return cells that satisfy every model: those given, if they do."""
-    if not kept:
+    if not models:
         return labels
     with kernels.using(progress=total.part(CUTTING, 1.0)):
-        return enforce(X, labels, k, kept, strata=strata)
+        return enforce(X, labels, k, models, strata=strata)
 
 
 def _within_households(
@@ -128,9 +130,9 @@ def _within_households(
     """Group whole households by the columns their members share, then the people of each group by the others."""
     units = Units.of(constraints.boundaries, space, X)
     groups = within(units.X, units.strata, cut)[units.of_record]
-    groups = join_until_kept(units.X[units.of_record], groups, constraints.strata, constraints.kept)
+    groups = join_until_kept(units.X[units.of_record], groups, constraints.strata, constraints.models)
     if not units.rest:
         return Cells(groups, groups, tuple(constraints.shared))
     of_people = coordinates(X, units.rest)
-    labels = _kept(of_people, within(of_people, groups, cut, cutting), k, constraints.kept, groups, total)
+    labels = _with_models(of_people, within(of_people, groups, cut, cutting), k, constraints.models, groups, total)
     return Cells(labels, groups, tuple(constraints.shared))

@@ -33,7 +33,7 @@ class Constraints(NamedTuple):
     shared: list[str]
     """The quasi-identifiers that stay equal within a household."""
 
-    kept: list[ModelOnColumn]
+    models: list[ModelOnColumn]
     """The models that are enforced: k subjects, and every model that is guaranteed, for records and for persons."""
 
     steering: list[ModelOnColumn]
@@ -56,12 +56,13 @@ def constraints_of(
     guarded = models_on_columns(models, schema, table, whole)
     steering = [each for each in guarded if not each.model.promised]
     _refuse_steering(steering, households is not None)
-    kept = [each for each in guarded if each.model.promised]
+    enforced = [each for each in guarded if each.model.promised]
     if schema.roles.subject is not None:
         subjects = identity_codes(table[schema.roles.subject])
-        kept = [k_subjects(subjects, strata, k, schema.roles.subject), *kept, *counting_persons(kept, subjects)]
-    refuse_impossible(kept, strata)
-    return Constraints(strata, households, shared, kept, steering)
+        subject = k_subjects(subjects, strata, k, schema.roles.subject)
+        enforced = [subject, *enforced, *counting_persons(enforced, subjects)]
+    refuse_impossible(enforced, strata)
+    return Constraints(strata, households, shared, enforced, steering)
 
 
 class Boundaries(NamedTuple):

@@ -120,8 +120,8 @@ def certain_cells(
     labels = within(X, constraints.strata, cut, whole.part(0.0, START))
     if _has_trees(columns):
         labels = _better(columns, labels, _specialised(columns, k, constraints.strata))
-    if constraints.kept:
-        labels = enforce(X, labels, k, constraints.kept, strata=constraints.strata)
+    if constraints.models:
+        labels = enforce(X, labels, k, constraints.models, strata=constraints.strata)
     recoded = RECODED if _has_trees(columns) else 0.0
     budget = _budget(len(X), k, settings["effort"], settings["seconds"], recoded)
     try:
@@ -206,7 +206,7 @@ def _searched(
     whole: OneTotal,
 ) -> Labels:
     """Lower the penalty within each stratum."""
-    vetoes = vetoes_of(constraints.kept)
+    vetoes = vetoes_of(constraints.models)
     result, n_done = labels.copy(), 0
     unused = int(labels.max()) + 1  # strata that are not searched yet keep their numbers
     for records in members_of(constraints.strata):

@@ -19,7 +19,7 @@ from shoal.incremental.thesis import nearest, split_end, split_mid, two_step
 from shoal.methods.method_options import check_options
 from shoal.typing import Labels, Matrix, Progress, Seed
 
-__all__ = ["VARIANTS", "join"]
+__all__ = ["VARIANTS", "join", "variant_of"]
 
 VARIANTS: dict[str, Callable[..., Labels]] = {
     "reopen": reopen,
@@ -84,9 +84,7 @@ def join(
     >>> join(X, [0, 0, 1, 1], k=2)
     array([0, 0, 1, 1, 0, 1])
     """
-    if variant not in VARIANTS:
-        raise ParameterError(f"Unknown variant {variant!r}. Variants: {', '.join(VARIANTS)}.")
-    check_options(VARIANTS[variant], f"Variant {variant!r}", options)
+    joining = variant_of(variant, options)
     matrix = as_matrix(X)
     k = as_cell_size(k, len(matrix))
     cells = _as_base(base, matrix, k)
@@ -94,7 +92,15 @@ def join(
     if len(cells) == len(matrix):
         return cells
     with kernels.using(threads=threads, progress=progress):
-        return VARIANTS[variant](matrix, cells, k, seed, **options)
+        return joining(matrix, cells, k, seed, **options)
+
+
+def variant_of(variant: str, options: dict[str, Any]) -> Callable[..., Labels]:
+    """Look up the variant and refuse options that it does not take."""
+    if variant not in VARIANTS:
+        raise ParameterError(f"Unknown variant {variant!r}. Variants: {', '.join(VARIANTS)}.")
+    check_options(VARIANTS[variant], f"Variant {variant!r}", options)
+    return VARIANTS[variant]
 
 
 def _as_base(base: ArrayLike, X: Matrix, k: int) -> Labels:

@@ -23,8 +23,8 @@ from shoal.columns.prepare import CAST_ERRORS, listed_categories, prepare
 from shoal.columns.schema import Role, Roles, Schema
 from shoal.constraints.constraints import boundaries_of
 from shoal.constraints.strata import strata_of
-from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning
-from shoal.incremental import VARIANTS
+from shoal.errors import FileError, GuaranteeError, ParameterError, SchemaError, ShoalWarning, listed
+from shoal.incremental import variant_of
 from shoal.incremental.growth import category_warnings, drift, extended, moved, refuse_new_ranks
 from shoal.incremental.repeats import content_of, overlap, record_keys
 from shoal.incremental.store import Store
@@ -32,7 +32,6 @@ from shoal.incremental.two_stage_cells import ANY_SIZE, Task, all_cells, base_ce
 from shoal.job import Job, Late, Writing
 from shoal.job.checks import Prepared, column_findings, prepared, survey_weights
 from shoal.methods import algorithm_of
-from shoal.methods.method_options import check_options
 from shoal.output.destination import Destination
 from shoal.output.release import Release
 from shoal.release import conclude
@@ -231,7 +230,7 @@ class Collection:
         records = pa.concat_tables(batches).unify_dictionaries()
         original = self._prepared(records, schema)
         late = original.slice(len(base))
-        space = extended(first, base, late)
+        space = extended(first, base, late, job.scaling)
         X = np.concatenate([moved(self._store.array("encoded"), first, space), space.encode(late)])
         for text in (*drift(first, base, late, job.scaling), *category_warnings(first, late)):
             warnings.warn(text, ShoalWarning, stacklevel=4)
@@ -317,7 +316,7 @@ class Collection:
     def _look(self, late: pa.Table, schema: Schema) -> None:
         """Warn of drift and new categories; raise if the space cannot represent the records."""
         base, space = self._fitted
-        extended(space, base, late)
+        extended(space, base, late, self.job.scaling)
         for column in schema.published:
             if pa.types.is_dictionary(column.type) and column.type.ordered:
                 refuse_new_ranks(column, late[column.name], listed_categories(base[column.name]))
@@ -443,10 +442,7 @@ def _joining(job: Job, variant: str | None, inertial: bool) -> tuple[str, bool]:
         )
     late = job.late or Late(variant=variant, inertial=inertial)
     chosen = late.variant or "reopen"
-    if chosen not in VARIANTS:
-        raise ParameterError(f"Unknown variant {chosen!r}. Variants: {', '.join(VARIANTS)}.")
-    if late.inertial:
-        check_options(VARIANTS[chosen], f"Variant {chosen!r}", {"inertial": True})
+    variant_of(chosen, {"inertial": True} if late.inertial else {})
     return chosen, late.inertial
 
 
@@ -474,7 +470,7 @@ def _refuse_steering(job: Job) -> None:
     """Raise if the job steers the partition by weights: late records join by distance, which would undo it."""
     if job.steer:
         raise ParameterError(
-            f"Steering by {', '.join(map(repr, job.steer))} affects only the partition of the base; late records would "
+            f"Steering by {listed(job.steer)} affects only the partition of the base; late records would "
             "not follow it. Leave it out, or make one release of all records."
         )
     for model in job.models:
@@ -519,8 +515,8 @@ def conforming(late: pa.Table, expected: pa.Schema, schema: Schema) -> pa.Table:
     missing = [name for name in expected.names if name not in late.column_names]
     strange = [name for name in late.column_names if name not in expected.names]
     if missing or strange:
-        parts = [f"{', '.join(map(repr, missing))} missing"] * bool(missing)
-        parts += [f"{', '.join(map(repr, strange))} new"] * bool(strange)
+        parts = [f"{listed(missing)} missing"] * bool(missing)
+        parts += [f"{listed(strange)} new"] * bool(strange)
         raise SchemaError(f"The late records have other columns than the base: {'; '.join(parts)}. Nothing was added.")
     if late.num_rows == 0:
         # A file without records has no meaningful types.

@@ -17,7 +17,7 @@ from shoal.columns.categories import category_codes, sorted_categories
 from shoal.columns.prepare import decoded
 from shoal.columns.schema import Column, Kind
 from shoal.errors import SchemaError
-from shoal.space.axes import NominalAxis, NumberAxis, Scaling
+from shoal.space.axes import NominalAxis, NumberAxis, Scaling, missing_apart
 from shoal.space.space import Space
 from shoal.typing import Matrix
 
@@ -31,12 +31,15 @@ SHIFT, SPREAD, SHARES = 0.5, 2.0, 0.25
 """Drift thresholds: shift of the mean in standard deviations, ratio of standard deviations, total variation."""
 
 
-def extended(space: Space, base: pa.Table, late: pa.Table) -> Space:
+def extended(space: Space, base: pa.Table, late: pa.Table, scaling: Scaling) -> Space:
     """Return the space extended by what occurs only in late records; the coordinates of the base do not change."""
-    return Space(tuple(_extended(axis, base[axis.column.name], late[axis.column.name]) for axis in space.axes))
+    columns = ((axis, base[axis.column.name], late[axis.column.name]) for axis in space.axes)
+    return Space(tuple(_extended(axis, before, after, scaling) for axis, before, after in columns))
 
 
-def _extended(axis: NumberAxis | NominalAxis, base: pa.ChunkedArray, late: pa.ChunkedArray) -> NumberAxis | NominalAxis:
+def _extended(
+    axis: NumberAxis | NominalAxis, base: pa.ChunkedArray, late: pa.ChunkedArray, scaling: Scaling
+) -> NumberAxis | NominalAxis:
     if isinstance(axis, NominalAxis):
         return _with_categories(axis, late)
     if axis.order is not None:
@@ -45,8 +48,7 @@ def _extended(axis: NumberAxis | NominalAxis, base: pa.ChunkedArray, late: pa.Ch
         return axis
     # The same distance as if a value had been missing in the base; see `NumberAxis.fit`.
     coordinates = axis.encode(base)[:, 0] / axis.column.settings.weight
-    spread = float(np.sqrt(2 * np.square(coordinates - coordinates.mean()).mean()))
-    return replace(axis, apart=spread or 1.0)
+    return replace(axis, apart=missing_apart(coordinates - coordinates.mean(), scaling))
 
 
 def _with_categories(axis: NominalAxis, late: pa.ChunkedArray) -> NominalAxis:

@@ -82,7 +82,7 @@ def base_cells(task: Task, table: pa.Table, space: Space, X: Matrix) -> Arrays:
     points, strata = np.ascontiguousarray(units.X[enough]), renumbered(units.strata[enough])
     labels = within(points, strata, task.cut, None if units.rest else task.progress, task.threads)
     if borders.households is None:
-        labels = _kept_if_possible(task, table.filter(pa.array(enough)), points, labels, strata)
+        labels = _with_models_if_possible(task, table.filter(pa.array(enough)), points, labels, strata)
     found = {_grouped(borders.households): _at_positions(labels, enough)[units.of_record]}
     if not strata.any():
         # Computed now, since time is short when the collection ends.
@@ -109,16 +109,16 @@ def all_cells(task: Task, table: pa.Table, space: Space, X: Matrix, base: Arrays
     joined = _join_strata(task, units, known, base.get("neighbours"))[units.of_record]
     with kernels.using(threads=task.threads):
         if bounds.households is None:
-            if not bounds.kept or violating(bounds.kept, joined).mean() <= MANY:
+            if not bounds.models or violating(bounds.models, joined).mean() <= MANY:
                 return Cells(_repaired(X, joined, task.job.k, bounds))
             # Joining has undone the enforcement on the base. So late records get separate cells, and the models are
             # enforced over all cells.
             apart = _join_strata(task._replace(variant="two-step", inertial=False), units, known, None)
-            return Cells(_kept(X, apart, task.job.k, bounds, bounds.strata))
-        groups = join_until_kept(units.X[units.of_record], joined, bounds.strata, bounds.kept)
+            return Cells(_with_models(X, apart, task.job.k, bounds, bounds.strata))
+        groups = join_until_kept(units.X[units.of_record], joined, bounds.strata, bounds.models)
         people = _people(task, units, X, groups, base)
         if units.rest:
-            people = _kept(coordinates(X, units.rest), people, task.job.k, bounds, groups)
+            people = _with_models(coordinates(X, units.rest), people, task.job.k, bounds, groups)
         return Cells(people, groups, tuple(bounds.shared))
 
 
@@ -127,8 +127,8 @@ def _grouped(households: Labels | None) -> str:
     return "cells" if households is None else "groups"
 
 
-def _kept(X: Matrix, labels: Labels, k: int, bounds: Constraints, strata: Labels) -> Labels:
-    return enforce(X, labels, k, bounds.kept, strata=strata) if bounds.kept else labels
+def _with_models(X: Matrix, labels: Labels, k: int, bounds: Constraints, strata: Labels) -> Labels:
+    return enforce(X, labels, k, bounds.models, strata=strata) if bounds.models else labels
 
 
 def _repaired(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
@@ -137,7 +137,7 @@ def _repaired(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
     The base's cells satisfied the models, and late records violate them in few cells. Where nearby cells do not suffice
     for the repair, more are included, eventually all.
     """
-    failing = violating(bounds.kept, labels) if bounds.kept else np.zeros(1, dtype=bool)
+    failing = violating(bounds.models, labels) if bounds.models else np.zeros(1, dtype=bool)
     if not failing.any():
         return labels
     order = _nearest_first(X, labels, failing)
@@ -146,10 +146,10 @@ def _repaired(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
         pooled = np.zeros(len(order), dtype=bool)
         pooled[order[:n_pooled]] = True
         try:
-            return enforce(X, labels, k, bounds.kept, strata=2 * bounds.strata + pooled[labels])
+            return enforce(X, labels, k, bounds.models, strata=2 * bounds.strata + pooled[labels])
         except GuaranteeError:
             n_pooled *= 4
-    return _kept(X, labels, k, bounds, bounds.strata)
+    return _with_models(X, labels, k, bounds, bounds.strata)
 
 
 def _nearest_first(X: Matrix, labels: Labels, failing: NDArray[np.bool_]) -> Labels:
@@ -162,12 +162,12 @@ def _nearest_first(X: Matrix, labels: Labels, failing: NDArray[np.bool_]) -> Lab
     return np.argsort(apart, kind="stable")
 
 
-def _kept_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, strata: Labels) -> Labels:
+def _with_models_if_possible(task: Task, table: pa.Table, X: Matrix, labels: Labels, strata: Labels) -> Labels:
     """Return cells of the base that satisfy every model, or the cells unchanged if that is impossible."""
     try:
         with kernels.using(threads=task.threads):
             bounds = constraints_of(table, task.schema, task.job.k, task.job.models)
-            return _kept(X, labels, task.job.k, bounds, strata)
+            return _with_models(X, labels, task.job.k, bounds, strata)
     except GuaranteeError as error:
         if task.job.models:
             text = f"The base alone cannot satisfy the models, so they are enforced at the end: {error}"

@@ -77,7 +77,7 @@ class NumberAxis:
         shift, spread = _shift_and_spread(moved, scaling)
         scaled = (moved - shift) / (spread or 1.0)
         mean = float(scaled.mean()) if len(scaled) else 0.0
-        apart = _missing_apart(scaled - mean, scaling) if n_missing else 0.0
+        apart = missing_apart(scaled - mean, scaling) if n_missing else 0.0
         constant = len(present) == 0 or (n_missing == 0 and present.min() == present.max())
         return NumberAxis(column, order, pivot, exponent, shift, spread, mean, apart, bool(constant))
 
@@ -92,7 +92,7 @@ class NumberAxis:
         if scaling == "zscore" and spread:
             shift, spread = float(mean), deviation
         scaled_mean = float(mean - Fraction(shift)) / (spread or 1.0)
-        apart = _missing_apart(np.array([deviation / (spread or 1.0)]), scaling) if moments.n_missing else 0.0
+        apart = missing_apart(np.array([deviation / (spread or 1.0)]), scaling) if moments.n_missing else 0.0
         constant = len(moments.ends) == 0 or (moments.n_missing == 0 and moments.ends[0] == moments.ends[1])
         return NumberAxis(column, order, pivot, exponent, shift, spread, scaled_mean, apart, bool(constant))
 
@@ -160,7 +160,7 @@ def _shift_and_spread(numbers: Vector, scaling: Scaling) -> tuple[float, float]:
     return mean, float(np.sqrt(np.square(numbers - mean).mean()))
 
 
-def _missing_apart(deviations: Vector, scaling: Scaling) -> float:
+def missing_apart(deviations: Vector, scaling: Scaling) -> float:
     """Return the distance of missing values from the others: 1 where the others do not differ."""
     if scaling == "minmax" or len(deviations) == 0:
         return 1.0

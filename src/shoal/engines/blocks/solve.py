@@ -70,7 +70,7 @@ def refine_cells(records: pa.Table, blueprint: Blueprint, block: int) -> pa.Tabl
     X, labels = blueprint.points(records), labels_of(records)
     job = blueprint.job
     bounds = constraints_of(records, blueprint.schema, job.k, job.models, blueprint.whole)
-    refined = _guarded(X, labels, job.k, bounds) if bounds.kept else refine(X, labels, job.k, strata=bounds.strata)
+    refined = _guarded(X, labels, job.k, bounds) if bounds.models else refine(X, labels, job.k, strata=bounds.strata)
     return in_cells(records, refined, block)
 
 
@@ -78,7 +78,7 @@ def _guarded(X: Matrix, labels: Labels, k: int, bounds: Constraints) -> Labels:
     """Refine the cells of each stratum by steps that no model forbids."""
     refined, n_cells = np.empty_like(labels), 0
     for members in members_of(bounds.strata):
-        models = [each.part(members) for each in bounds.kept]
+        models = [each.part(members) for each in bounds.models]
         refined[members] = guarded_refine(X[members], renumbered(labels[members]), k, models) + n_cells
         n_cells = int(refined[members].max()) + 1
     return refined

@@ -4,7 +4,6 @@ A write is complete or fails. A descriptor may take fewer bytes than it was give
 unbuffered stdout), so the rest is written again until all bytes are out; stopping the pipe sets a time limit.
 """
 
-import gzip
 import os
 import select
 import stat
@@ -15,9 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from shoal.errors import FileError, OutageError, ParameterError
+from shoal.sources.unpacking import PACKINGS
 
 _GLANCE = 0.2  # seconds between two questions whether to give up, while the reader takes nothing
 
@@ -62,7 +60,8 @@ class Sink:
 
     @cached_property
     def _packer(self) -> Any:
-        return _packer(_Packed(self._put), self.path)
+        plain = _Packed(self._put)
+        return PACKINGS[Path(self.path).suffix].writing(plain) if self.path and is_packed(self.path) else plain
 
     @property
     def name(self) -> str:
@@ -198,14 +197,6 @@ class _Packed:
 
     def close(self) -> None:
         self.closed = True
-
-
-def _packer(plain: _Packed, path: str | None) -> Any:
-    if path is not None and path.endswith(".gz"):
-        return gzip.GzipFile(filename="", mode="wb", fileobj=plain, compresslevel=6, mtime=0)
-    if path is not None and path.endswith(".zst"):
-        return pa.CompressedOutputStream(pa.PythonFile(plain, mode="w"), "zstd")
-    return plain
 
 
 def is_packed(path: str | None) -> bool:
