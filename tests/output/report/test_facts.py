@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from reported import SECRET, SECRET_NUMBER, K, at_risk, changed, quietly, release
 
+from shoal import audit
 from shoal.errors import ParameterError
 from shoal.job import Input, Output
-from shoal.measures.recount import Verdict, audit
+from shoal.measures.recount import Verdict
 from shoal.output.report import FORMATS, gather, render
 from shoal.output.report.facts import class_sizes
 from strategies import problems
