@@ -199,7 +199,7 @@ def test_a_verdict_can_be_written_as_json():
         ({"k": "3"}, ParameterError, "k must be a whole number, not str"),
         ({"k": 3.0}, ParameterError, "k must be a whole number, not float"),
         ({"k": 0}, ParameterError, "at least 2"),
-        ({"columns": {"q": {"round": 1}}}, ParameterError, "an audit uses only kind and order"),
+        ({"columns": {"q": {"round": 1}}}, ParameterError, "an audit uses only kind and categories"),
         ({"columns": {"q": {"kid": "nominal"}}}, ParameterError, "Did you mean 'kind'"),
         ({"columns": {"z": {"kind": "nominal"}}}, SchemaError, "no column 'z'"),
         ({"delimiter": ";"}, ParameterError, "delimiter cannot be given"),

@@ -61,7 +61,7 @@ def command(file: str, epsilon: float, output: str, joint: bool, force: bool, **
         "drop": given["drop"],
         "reading": options.reading_of(given),
     }
-    shares = {name: value[0] for name, value in _per_column(given["share"], "--shares").items()}
+    shares = {name: value[0] for name, value in _per_column(given["shares"], "--shares").items()}
     if joint and shares:
         raise ParameterError("--shares is for marginals; a joint release divides epsilon itself.")
     report_what_is_written()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from reported import SECRET, SECRET_NUMBER, K, at_risk, changed, quietly, release
 
-from shoal.auditing import audit
+from shoal import audit
 from shoal.errors import ParameterError
 from shoal.job import Input, Output
 from shoal.measures.recount import Verdict
