@@ -21,7 +21,6 @@ OF_CALLS = {
     "l",
     "c",
     "t",
-    "effort",
     "phases",
     "bounds",
     "categories",

@@ -264,6 +264,6 @@ def _scipy() -> Any:
         import scipy.spatial.distance
     except ImportError as error:
         raise ParameterError(
-            f"The strong bound needs SciPy, which is not installed: {install('bound')}. Or ask for effort='cheap'."
+            f"The strong bound needs SciPy, which is not installed: {install('bound')}. Or ask for the effort 'cheap'."
         ) from error
     return scipy
