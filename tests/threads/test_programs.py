@@ -1,4 +1,4 @@
-"""The programs in C++ that `make sanitize` and `make soak` build follow the kernels."""
+"""Programs in C++: about parts of the kernels that Python cannot reach, and those for sanitizers and fuzzers."""
 
 import os
 import shlex
@@ -11,15 +11,24 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def compiler():
-    """Return the compiler that the kernels are built with here."""
-    named = shlex.split(os.environ.get("CXX", ""))
-    return named or [next(name for name in ("c++", "g++", "clang++") if shutil.which(name))]
+def compile_program(program, *options):
+    """Compile a program with the compiler that the kernels are built with here."""
+    compiler = shlex.split(os.environ.get("CXX", ""))
+    compiler = compiler or [next(name for name in ("c++", "g++", "clang++") if shutil.which(name))]
+    command = [*compiler, "-std=c++20", "-ffp-contract=off", "-pthread", "-Isrc/kernels", program, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("program", ["tests/threads/pool.cpp", "tests/fuzz/fuzz_lines.cpp"])
 def test_a_program_that_only_sanitizers_and_fuzzers_build_compiles(program):
-    command = [*compiler(), "-std=c++20", "-fsyntax-only", "-Isrc/kernels", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    compile_program(program, "-fsyntax-only")
+
+
+@pytest.mark.parametrize("name", ["selection"])
+def test_what_a_program_requires_holds(name, tmp_path):
+    compile_program(f"tests/threads/{name}.cpp", "-O1", "-o", tmp_path / name)
+    done = subprocess.run([tmp_path / name], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr

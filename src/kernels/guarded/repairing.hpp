@@ -14,6 +14,7 @@
 #include "guarded/cells.hpp"
 #include "guarded/pair.hpp"
 #include "guarded/waves.hpp"
+#include "numeric/selection.hpp"
 #include "parallel/polling.hpp"
 
 namespace shoal {
@@ -265,7 +266,7 @@ class GuardedRepairing {
             const std::size_t to = std::min(std::max(4 * from, 4 * n_wanted), keys_.size());
             const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(from);
             const auto end = keys_.begin() + static_cast<std::ptrdiff_t>(to);
-            if (to < keys_.size()) std::nth_element(begin, end, keys_.end());
+            if (to < keys_.size()) select_nth(begin, end, keys_.end());
             std::sort(begin, end);
             for (; from < to && able.size() < n_wanted; ++from) {
                 const Cell& b = cells_[keys_[from] & none];

@@ -30,8 +30,8 @@ struct Eigen {
         }
         std::vector<std::size_t> order(n);
         std::iota(order.begin(), order.end(), std::size_t{0});
-        std::sort(order.begin(), order.end(),
-                  [&](std::size_t a, std::size_t b) { return A[a * n + a] > A[b * n + b]; });
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return A[a * n + a] > A[b * n + b]; });
         for (std::size_t i = 0; i < n; ++i) {
             values[i] = A[order[i] * n + order[i]];
             std::copy_n(&V[order[i] * n], n, &vectors[i * n]);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "numeric/rows.hpp"
+#include "numeric/selection.hpp"
 #include "parallel/polling.hpp"
 
 namespace shoal {
@@ -71,8 +72,8 @@ class BalancedCells {
             const std::size_t middle = from + strata[s].size() / n_cells * (n_cells / 2) +
                                        strata[s].size() % n_cells * (n_cells / 2) / n_cells;
             const auto begin = records_.begin();
-            std::nth_element(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(middle),
-                             begin + static_cast<std::ptrdiff_t>(to), before);
+            select_nth(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(middle),
+                       begin + static_cast<std::ptrdiff_t>(to), before);
             low[s].to = high[s].from = middle;
         }
         halve(low, n_cells / 2, labels, next, poller);

@@ -14,6 +14,7 @@
 #include "numeric/distance.hpp"
 #include "numeric/large_array.hpp"
 #include "numeric/rows.hpp"
+#include "numeric/selection.hpp"
 #include "parallel/pool.hpp"
 
 namespace shoal {
@@ -116,7 +117,7 @@ class Halving {
             rank -= first;
         }
         const auto found = ranked.begin() + static_cast<std::ptrdiff_t>(rank);
-        std::nth_element(ranked.begin(), found, ranked.end());
+        select_nth(ranked.begin(), found, ranked.end());
         return *found;
     }
 

@@ -23,6 +23,7 @@
 #include "numeric/large_array.hpp"
 #include "numeric/principal_axes.hpp"
 #include "numeric/rows.hpp"
+#include "numeric/selection.hpp"
 #include "numeric/simd.hpp"
 #include "parallel/pool.hpp"
 
@@ -471,7 +472,7 @@ class LatticeScreen {
         for (std::size_t b = from; b < to; ++b)
             for_each_living(b, [&](std::size_t place) { around.push_back(estimate(query, place)); });
         const auto last = around.begin() + static_cast<std::ptrdiff_t>(k - 1);
-        std::nth_element(around.begin(), last, around.end());
+        select_nth(around.begin(), last, around.end());
         search.common.nearest.store(at_most(query, *last), std::memory_order_relaxed);
     }
 
@@ -481,7 +482,7 @@ class LatticeScreen {
         const Query& query = look.search->query;
         if (findings.k > 0 && findings.near.size() >= findings.n_near) {
             const auto last = findings.near.begin() + static_cast<std::ptrdiff_t>(findings.k - 1);
-            std::nth_element(findings.near.begin(), last, findings.near.end());
+            select_nth(findings.near.begin(), last, findings.near.end());
             look.search->common.offer_nearest(at_most(query, last->distance));
         }
         if (query.asked.wants_farthest) look.search->common.offer_farthest(at_least(query, findings.largest));
@@ -602,7 +603,7 @@ class LatticeScreen {
         }
         if (k > 0 && search.near.size() > k) {
             const auto last = search.near.begin() + static_cast<std::ptrdiff_t>(k - 1);
-            std::nth_element(search.near.begin(), last, search.near.end());
+            select_nth(search.near.begin(), last, search.near.end());
             limits = limits_of(query, at_most(query, last->distance), farthest2);
             std::erase_if(search.near, [&](const Candidate& one) { return one.distance > limits.most; });
         }

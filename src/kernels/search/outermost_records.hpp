@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "numeric/distance.hpp"
+#include "numeric/selection.hpp"
 #include "numeric/simd.hpp"
 
 namespace shoal {
@@ -143,12 +144,14 @@ class OutermostRecords {
     }
 
     void rank() {
-        const auto farther = [](const Ranked& one, const Ranked& other) { return one.radius > other.radius; };
+        const auto farther = [](const Ranked& one, const Ranked& other) {
+            return one.radius > other.radius || (one.radius == other.radius && one.slot < other.slot);
+        };
         first_ = 0;
         beyond_ = -1;
         if (outward_.size() > most_ranked) {
             const auto end = outward_.begin() + static_cast<std::ptrdiff_t>(most_ranked);
-            std::ranges::nth_element(outward_, end, farther);
+            select_nth(outward_.begin(), end, outward_.end(), farther);
             beyond_ = end->radius;
             outward_.erase(end, outward_.end());
         }

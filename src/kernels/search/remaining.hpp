@@ -21,6 +21,7 @@
 #include "numeric/principal_axes.hpp"
 #include "numeric/rows.hpp"
 #include "numeric/running_sums.hpp"
+#include "numeric/selection.hpp"
 #include "numeric/simd.hpp"
 #include "parallel/pool.hpp"
 #include "search/lattice_screen.hpp"
@@ -268,7 +269,7 @@ class Remaining {
     // The squared radius that about rim_target() records exceed; where the outermost all tie, they all do.
     double rim_radius2(std::vector<double> radius2) {
         const auto last = radius2.begin() + static_cast<std::ptrdiff_t>(std::min(rim_target(), size_ - 1));
-        std::nth_element(radius2.begin(), last, radius2.end(), std::greater<>());
+        select_nth(radius2.begin(), last, radius2.end(), std::greater<>());
         core_radius_ = std::sqrt(*last) * (1 + slack);
         return *std::max_element(radius2.begin(), last + 1) == *last ? std::nextafter(*last, -1.0) : *last;
     }
@@ -316,7 +317,7 @@ class Remaining {
             }
         const std::size_t rank = std::min(sample.size() * rim_target() / core_.size(), sample.size() - 1);
         const auto ranked = sample.begin() + static_cast<std::ptrdiff_t>(rank);
-        std::nth_element(sample.begin(), ranked, sample.end(), std::greater<>());
+        select_nth(sample.begin(), ranked, sample.end(), std::greater<>());
         return *ranked;
     }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "numeric/rows.hpp"
+#include "numeric/selection.hpp"
 #include "parallel/pool.hpp"
 
 namespace shoal {
@@ -76,7 +77,7 @@ class SpatialOrder {
         const std::size_t n_leaves = (to - from + leaf_ - 1) / leaf_;
         const std::size_t middle = from + n_leaves / 2 * leaf_;
         // By value, then by record number: equal records stay in order.
-        std::nth_element(keyed_.begin() + from, keyed_.begin() + middle, keyed_.begin() + to);
+        select_nth(keyed_.begin() + from, keyed_.begin() + middle, keyed_.begin() + to);
         return middle;
     }
 

@@ -20,6 +20,7 @@
 
 #include "numeric/distance.hpp"
 #include "numeric/rows.hpp"
+#include "numeric/selection.hpp"
 #include "numeric/simd.hpp"
 
 namespace shoal {
@@ -349,7 +350,7 @@ class Stream {
         for (std::size_t i = 0; i < n_found; ++i)
             near_.push_back({distance_[found_[i]], positions_[found_[i]], found_[i]});
         const auto end = near_.begin() + static_cast<std::ptrdiff_t>(wanted);
-        if (wanted < near_.size()) std::nth_element(near_.begin(), end, near_.end());
+        if (wanted < near_.size()) select_nth(near_.begin(), end, near_.end());
         near_.erase(end, near_.end());
         if (n_tags_ > 0 || rules_.max_cell > rules_.k) std::sort(near_.begin(), near_.end());
     }
@@ -374,7 +375,7 @@ class Stream {
             n = ranked_.size();
         }
         const auto last = ranked_.begin() + static_cast<std::ptrdiff_t>(wanted - 1);
-        std::nth_element(ranked_.begin(), last, ranked_.begin() + static_cast<std::ptrdiff_t>(n));
+        select_nth(ranked_.begin(), last, ranked_.begin() + static_cast<std::ptrdiff_t>(n));
         return *last;
     }
 

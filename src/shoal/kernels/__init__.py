@@ -98,7 +98,7 @@ def using(threads: int | None = None, progress: Progress | None = None) -> Itera
         raise ParameterError(f"threads must be a whole number of at least 1, or None for all cores; got {threads!r}.")
     if progress is not None and not callable(progress):
         raise ParameterError(f"progress must be callable or None, not {type(progress).__name__}.")
-    token = _setting.set(_Setting(threads or n_threads(), progress))
+    token = _setting.set(_Setting(min(threads or n_threads(), 2**31 - 1), progress))  # the kernels count in 32 bits
     try:
         yield
     finally:
