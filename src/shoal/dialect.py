@@ -37,6 +37,7 @@ _NAMES = re.compile(
     rf"^{_NAME}(?:, {_NAME})*(?= (?:cannot be given for|can only be given for|is set for|has no effect))"
 )
 _KEY_OF_COLUMN = re.compile(r"^(?:columns|(?:input\.)?fields)\.(.+)\.(\w+)(?= cannot be used:)")
+_STEERED = re.compile(r"^steer\.(?=.+ cannot be used:)")
 _KEY = re.compile(r"^(?:(?:input|output|roles|stream|redis|late)\.){0,2}([a-z]\w+)(?= cannot be used:)")
 
 
@@ -76,6 +77,7 @@ def translated(text: str, dialect: Dialect) -> str:
     if dialect == "option":
         rephrased = _NAMES.sub(lambda found: ", ".join(map(_option, found[0].split(", "))), rephrased)
         rephrased = _KEY_OF_COLUMN.sub(lambda found: f"{_option(found[2])} {found[1]}", rephrased)
+        rephrased = _STEERED.sub(f"{SETTINGS['steer']} ", rephrased)
         rephrased = _KEY.sub(lambda found: _option(found[1]), rephrased)
     return re.sub(r"(\(|with )force\b", r"\1--force", rephrased)
 

@@ -42,6 +42,7 @@ def anonymize(file, *arguments, roles=ROLES, k=5):
         ((*ROLES, "--round", "age=x"), ["--round age cannot be used"]),
         ((*ROLES, "--rho", "2"), ["--rho cannot be used"]),
         ((*ROLES, "--max-unpacked-gb", "x"), ["--max-unpacked-gb cannot be used"]),
+        ((*ROLES, "--steer", "zip=0"), ["--steer zip cannot be used: it should be a finite number other than 0"]),
         ((*ROLES, "--t-closeness", "age=0.1"), ["Name it there: --confidential age."]),
         ((*ROLES, "--sheet", "one"), ["--sheet cannot be given for a .csv file", "Leave it out"]),
         ((*ROLES, "--l-diversity", "diagnosis=9"), ["l-diversity of 'diagnosis' with l = 9 cannot be satisfied"]),

@@ -98,7 +98,7 @@ def test_fewer_distinct_records_than_cells_lose_nothing():
     ("options", "said"),
     [
         ({"effort": "heroic"}, "effort"),
-        ({"seconds": 5}, "effort='best'"),
+        ({"seconds": 5}, "the effort 'best'"),
         ({"effort": "best", "seconds": -1}, "seconds"),
         ({"effort": "best", "seconds": float("nan")}, "seconds"),
         ({"interrupt": "ignore"}, "interrupt"),

@@ -73,7 +73,7 @@ def check_effort(effort: str, seconds: float | None, interrupt: str) -> None:
     if effort not in ("normal", "best"):
         raise ParameterError(f"effort must be 'normal' or 'best'; got {effort!r}.")
     if seconds is not None and effort != "best":
-        raise ParameterError("seconds is the budget of effort='best' and has no effect otherwise. Leave it out.")
+        raise ParameterError("seconds is the budget of the effort 'best' and has no effect otherwise. Leave it out.")
     if seconds is not None and not (isinstance(seconds, Real) and 0 <= seconds <= MOST_SECONDS):
         raise ParameterError(f"seconds must be a number from 0 to {MOST_SECONDS:,}; got {seconds!r}.")
     if interrupt not in ("raise", "keep"):

@@ -258,4 +258,4 @@ def _sums_rounded_down(groups: Indices, terms: Vector, n_groups: int) -> Vector:
 
 def _scipy(module: str) -> Any:
     """Import a module of SciPy, which only the strong bound needs."""
-    return optional(f"scipy.{module}", "The strong bound (not effort='cheap') needs SciPy", "bound")
+    return optional(f"scipy.{module}", "The strong bound (not the effort 'cheap') needs SciPy", "bound")
