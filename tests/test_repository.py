@@ -21,23 +21,11 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 # As docs/design.md draws them: a room imports from those before it.
 ROOMS = [
-    *("interrupts", "errors", "passwords", "distribution", "spelling", "typing", "progress", "files", "arrays"),
-    *("kernels", "settings", "sources", "datasets", "columns", "space", "findings", "methods", "models", "aggregate"),
-    *(
-        "constraints",
-        "measures",
-        "dp",
-        "job",
-        "output",
-        "engines",
-        "auditing",
-        "in_memory",
-        "release",
-        "spark",
-        "inspection",
-        "comparison",
-    ),
-    *("stream", "incremental", "estimator", "dialect", "app", "cli", "__main__"),
+    *("interrupts", "spelling", "errors", "passwords", "distribution", "typing", "progress", "files"),
+    *("arrays", "kernels", "settings", "sources", "datasets", "columns", "space", "findings", "methods"),
+    *("models", "aggregate", "constraints", "measures", "dp", "job", "output", "engines", "auditing"),
+    *("in_memory", "release", "spark", "inspection", "comparison", "stream", "incremental", "estimator"),
+    *("app", "cli", "__main__"),
 ]
 
 

@@ -5,14 +5,28 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
+from shoal.spelling import Dialect, spelled
+
 _MOST_NAMES = 5  # that are compared with all known ones
 
 
 class ShoalError(Exception):
-    """Base class of all errors raised by shoal."""
+    """Base class of all errors raised by shoal. Its message spells settings as arguments of Python."""
 
-    dialect = "argument"
-    """How the one who asked names settings: as arguments of Python, options of the command line or keys of a job."""
+    dialect: Dialect | None = None
+    """How the one who asked names settings, where that is not how the command that ends names them."""
+
+    def __str__(self) -> str:
+        return self.worded("argument")
+
+    def worded(self, dialect: Dialect) -> str:
+        """Return the message with settings as arguments of Python, options of the command line or keys of a job."""
+        return spelled(self.marked, dialect)
+
+    @property
+    def marked(self) -> str:
+        """The message with its settings as data, for the message of another error."""
+        return super().__str__()
 
 
 class ParameterError(ShoalError, ValueError):

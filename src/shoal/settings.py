@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from shoal.errors import ParameterError, did_you_mean
+from shoal.spelling import setting
 
 ALIASES = {
     "qi": "quasi_identifiers",
@@ -123,7 +124,9 @@ def validated(model: type[S], content: object, where: str = "") -> S:
         raise ParameterError(f"There is no key {place!r}.{hint} Known here: {', '.join(known)}.")
     if first["type"] == "missing":
         raise ParameterError(f"{place!r} is missing and has no default.")
-    raise ParameterError(f"{place or 'This'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}.")
+    raise ParameterError(
+        f"{setting(place) if place else 'This'} cannot be used: {first['msg'][:1].lower()}{first['msg'][1:]}."
+    )
 
 
 def _keys_at(model: Any, place: tuple[int | str, ...]) -> list[str]:

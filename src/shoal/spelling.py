@@ -1,7 +1,117 @@
-"""Spelling: settings as people type them: the options of the command line, lists of names, numbers, pairs."""
+"""Spelling: settings as people type them: in Python, on the command line, in a job; lists of names, numbers, pairs.
+
+A message holds the settings that it names as data, and each door spells them in its own way.
+"""
 
 import json
-from typing import Any
+import re
+from typing import Any, Literal
+
+Dialect = Literal["option", "key", "argument"]
+"""How settings are named: on the command line, in a job, in Python."""
+
+_MARKS = "\ue000{}\ue001"
+_MARKED = re.compile("\ue000([^\ue001]*)\ue001")
+_ANY = "..."  # in place of values that the reader knows
+
+
+def setting(name: str, *values: object, column: str | None = None) -> str:
+    """Return a setting, and the value that it should have, for a message that `spelled` spells.
+
+    Parameters
+    ----------
+    name : str
+        The key of the setting in a job, also with its tables: ``columns.age.weight``.
+    *values : object
+        At most one: a text, a number, true or false, or a list; ``[...]`` is any list.
+    column : str, optional
+        The column whose setting it is.
+
+    Examples
+    --------
+    >>> text = f"If it is a header, give {setting('header', True)}; if not, give {setting('names', [...])}."
+    >>> for dialect in ("argument", "option", "key"):
+    ...     print(spelled(text, dialect))
+    If it is a header, give header=True; if not, give names=[...].
+    If it is a header, give --header; if not, give --names A,B,...
+    If it is a header, give header = true; if not, give names = [...].
+    """
+    data = {"name": name, "values": [_plain(value) for value in values], "column": column}
+    return _MARKS.format(json.dumps(data))
+
+
+def named(*names: str) -> str:
+    """Return the names of settings, as a list in a message that `spelled` spells.
+
+    Examples
+    --------
+    >>> spelled(f"{named('sheet', 'query')} cannot be given.", "option")
+    '--sheet, --query cannot be given.'
+    """
+    return ", ".join(_MARKS.format(json.dumps({"name": name, "values": None, "column": None})) for name in names)
+
+
+def _plain(value: object) -> Any:
+    """Return a value that JSON holds; anything else, as a user may have given it, as its text."""
+    if isinstance(value, list | tuple):
+        return [_ANY if entry is ... else _plain(entry) for entry in value]
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
+def spelled(text: str, dialect: Dialect) -> str:
+    """Return a message with its settings spelled as arguments of Python, options of the command line or keys of a job.
+
+    Examples
+    --------
+    >>> text = f"{setting('columns.age.weight')} cannot be used: it should be a number."
+    >>> spelled(text, "option"), spelled(text, "key")
+    ('--weight age cannot be used: it should be a number.', 'columns.age.weight cannot be used: it should be a number.')
+    >>> spelled(f"Replace it with {setting('force', True)}.", "key")
+    'Replace it with --force.'
+    """
+    return _MARKED.sub(lambda found: _SPELLINGS[dialect](**json.loads(found[1])), text)
+
+
+def _as_argument(name: str, values: list[Any] | None, column: str | None) -> str:
+    if values is None:
+        return repr(name)
+    return name if "." in name else f"{name}={''.join(map(_in_python, values))}"
+
+
+def _in_python(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_ANY if entry == _ANY else _in_python(entry) for entry in value)}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def _as_option(name: str, values: list[Any] | None, column: str | None) -> str:
+    first, *tables, key = name.split(".") if "." in name else ("", name)
+    column = ".".join(tables) if first in ("columns", "fields") and tables else column
+    of_column = [] if column is None else [as_listed(column)]
+    if values == [False]:
+        return f"no {option_name(key)}"
+    of_value = [_on_command_line(value) for value in values or () if value is not True]
+    return " ".join([option_name(key), *([as_word("=".join(of_column + of_value))] if of_column + of_value else [])])
+
+
+def _on_command_line(value: Any) -> str:
+    if isinstance(value, list):
+        return "A,B,.." if _ANY in value else ",".join(as_listed(str(entry)) for entry in value)
+    return str(value)
+
+
+def _as_key(name: str, values: list[Any] | None, column: str | None) -> str:
+    if name == "force":  # of a run, whatever the job
+        return option_name(name)
+    if not values:
+        return repr(name) if values is None else name
+    (value,) = values
+    if isinstance(value, list):
+        return f"{name} = {_in_python(value)}"
+    return f"{name} = {json.dumps(value, ensure_ascii=False)}"
+
+
+_SPELLINGS = {"argument": _as_argument, "option": _as_option, "key": _as_key}
 
 
 def option_name(setting: str) -> str:
@@ -25,6 +135,18 @@ def as_listed(name: str) -> str:
     """
     plain = name == name.strip() and not set(name) & set(',="')
     return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def as_word(text: str) -> str:
+    """Quote a word of a command line where a shell would split or change it.
+
+    Examples
+    --------
+    >>> print(as_word("age=3"), as_word("last, first"), as_word(""))
+    age=3 'last, first' ''
+    """
+    plain = all(letter.isalnum() or letter in "_-.,=%/:+@" for letter in text)
+    return text if text and plain else "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def number(text: str) -> int | float | str:

@@ -1,6 +1,5 @@
 """What the command line says about a file, in the words of a job."""
 
-from shoal.dialect import translated
 from shoal.errors import ShoalError
 from shoal.inspection import inspect
 
@@ -9,5 +8,5 @@ def refused(path):
     try:
         inspect(path)
     except ShoalError as error:
-        return " ".join(translated(str(error), "key").replace(str(path), path.name).split())
+        return " ".join(error.worded("key").replace(str(path), path.name).split())
     raise AssertionError("the file was read")

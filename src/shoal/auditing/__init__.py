@@ -18,6 +18,7 @@ from shoal.errors import ParameterError, SchemaError, ShoalWarning
 from shoal.measures.recount import Question, Truth, Verdict, recount
 from shoal.models import Model
 from shoal.sources import Table, read
+from shoal.spelling import setting
 
 
 def audit(
@@ -107,12 +108,13 @@ def audit(
     """
     if original is None and (manifest is not None or same_order):
         raise ParameterError(
-            "manifest= and same_order=True say which original each record is, but there are no originals: original=..."
+            f"{setting('manifest')} and {setting('same_order', True)} say which original each record is, but there are "
+            f"no originals: {setting('original')}"
         )
     if memory is not None and (records or original is not None):
         raise ParameterError(
-            "Single records (records=True) and originals (original=...) need all records in memory. Leave them out, or "
-            "the limit: memory=..."
+            f"Single records ({setting('records', True)}) and originals ({setting('original')}) need all records in "
+            f"memory. Leave them out, or the limit: {setting('memory')}"
         )
     quasi, settings = as_names(quasi_identifiers), as_settings(columns)
     of_originals = {} if original is None else {name: settings.pop(name) for name in quasi if name in settings}

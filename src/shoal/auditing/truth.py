@@ -26,6 +26,7 @@ from shoal.measures.recount import Truth
 from shoal.output.manifest import internal_of
 from shoal.sources import Table, format_of, read
 from shoal.sources.clean import empty_made_missing
+from shoal.spelling import setting
 
 
 class Originals(NamedTuple):
@@ -71,7 +72,7 @@ def truth_of(release: Any, table: Table, names: Sequence[str], originals: Origin
     if internal is None and not originals.same_order:
         raise ParameterError(
             "Nothing says which published record belongs to which original. Give the internal manifest of the release "
-            "(manifest=...), or say that the records are in the same order: same_order=True."
+            f"({setting('manifest')}), or say that the records are in the same order: {setting('same_order', True)}."
         )
     job, rows = (None, None) if internal is None else (internal.job, internal.rows)
     if job is not None and originals.settings:

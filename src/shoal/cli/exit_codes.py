@@ -43,9 +43,7 @@ def ended(work: Callable[[], Any], words: Sequence[str] = ()) -> int:
             code = work()
         return code if isinstance(code, int) else 0
     except ShoalError as error:
-        from shoal.dialect import in_options  # imported late: it loads tables, which help does not need
-
-        return say(in_options(error), _code_of(error))
+        return say(error.worded(error.dialect or "option"), _code_of(error))
     except click.UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later: a group without a command shows its help
             error.show()

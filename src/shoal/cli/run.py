@@ -3,7 +3,7 @@
 import click
 
 from shoal.cli.execute import run_and_tell
-from shoal.dialect import speaking_of_keys
+from shoal.errors import ShoalError
 from shoal.job import Job
 
 
@@ -18,5 +18,8 @@ def command(job: str, threads: int | None, force: bool, dry_run: bool) -> None:
     `shoal anonymize ... --save-job JOB.toml` writes one. With the same seed and input, the release is the same byte for
     byte. Paths in the file are relative to the current folder.
     """
-    with speaking_of_keys():
+    try:
         run_and_tell(Job.load(job), file=job, force=force, dry_run=dry_run, threads=threads)
+    except ShoalError as error:
+        error.dialect = "key"  # the message is composed where the command ends
+        raise

@@ -16,6 +16,7 @@ from shoal.columns.schema import Column, Kind, Role, Schema, is_text
 from shoal.errors import SchemaError
 from shoal.sources.clean import nulled, with_columns
 from shoal.sources.nested import text_of
+from shoal.spelling import named, setting
 
 Missing = Literal["error", "own-value"]
 """What to do with missing values: refuse them, or treat missing as a value of its own."""
@@ -192,8 +193,8 @@ def refuse_missing(
         listed = ", ".join(f"{name!r} ({count:,})" for name, count in found.items())
         raise SchemaError(
             f"Missing values in {what}: {listed}, of {n_records:,} records. Say what to do with them: "
-            'missing="own-value" treats missing as a value of its own; or drop or fill these '
-            "records first."
+            f"{setting('missing', 'own-value')} treats missing as a value of its own; or drop or fill these records "
+            "first."
         )
 
 
@@ -212,11 +213,11 @@ def n_with_named_values(table: pa.Table, prepared: pa.Table, schema: Schema) -> 
 
 def refuse_without_effect(n_with_value: Mapping[tuple[str, str], int]) -> None:
     """Raise for a setting of a column whose values no record has."""
-    for (setting, name), count in n_with_value.items():
+    for (key, name), count in n_with_value.items():
         if not count:
             raise SchemaError(
-                f"{setting!r} is set for column {name!r}, but no record has {_NAMED[setting]}, so it has no effect. "
-                "Check how the column was read, correct the setting, or leave it out."
+                f"{named(key)} is set for column {name!r}, but no record has {_NAMED[key]}, so it has no effect. Check "
+                "how the column was read, correct the setting, or leave it out."
             )
 
 

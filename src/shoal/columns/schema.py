@@ -18,6 +18,7 @@ from shoal.columns.aggregates import AGGREGATES, AggregateName, Form, default_ag
 from shoal.errors import ParameterError, SchemaError, did_you_mean, listed
 from shoal.settings import Entry, Number, Settings, Whole, validated
 from shoal.sources.clean import check_names
+from shoal.spelling import named, setting
 
 if TYPE_CHECKING:
     from shoal.columns.coarse.steps import Calendar, Grid
@@ -278,7 +279,7 @@ def _role_of(names: list[str], roles: Roles) -> dict[str, Role]:
     if not roles.quasi_identifiers:
         raise SchemaError(
             "No quasi-identifier is named, so there is nothing to group records by. Name the columns that somebody "
-            f"could know about a person: quasi_identifiers=[...]. Columns: {listed(names)}."
+            f"could know about a person: {setting('quasi_identifiers', [...])}. Columns: {listed(names)}."
         )
     without = [name for name in names if name not in role_of and name not in roles.helpers()]
     if without:
@@ -369,8 +370,8 @@ def _check_kind(column: Column, natural: Kind | None) -> None:
         )
     if column.kind is Kind.ORDINAL and column.settings.categories is None and natural is Kind.NOMINAL:
         raise SchemaError(
-            f"Column {column.name!r} is declared ordinal, but the order of its categories is not known. Give "
-            "them, lowest first: categories=[...]."
+            f"Column {column.name!r} is declared ordinal, but the order of its categories is not known. Give them, "
+            f"lowest first: {setting('categories', [...], column=column.name)}."
         )
 
 
@@ -386,20 +387,22 @@ def _check_settings(column: Column) -> None:
         unused = sorted(given - {"kind", "categories"})
         if unused:
             raise SchemaError(
-                f"{listed(unused)} is set for column {column.name!r}, whose role is {column.role}. Only "
+                f"{named(*unused)} is set for column {column.name!r}, whose role is {column.role}. Only "
                 "quasi-identifiers are scaled and aggregated."
             )
     if column.kind is not Kind.NUMERIC and given & numbers:
         raise SchemaError(
-            f"{listed(sorted(given & numbers))} is set for column {column.name!r}, which is {column.kind}. It works "
-            "on numeric columns."
+            f"{named(*sorted(given & numbers))} is set for column {column.name!r}, which is {column.kind}. It works on "
+            "numeric columns."
         )
     if "categories" in given and column.kind is not Kind.ORDINAL:
         raise SchemaError(
             f"Ordered categories are given for column {column.name!r}, which is {column.kind}, not ordinal."
         )
     if "fold" in given and not is_text(value_type(column.type)):
-        raise SchemaError(f"fold is set for column {column.name!r}, which holds {column.type}. It works on text.")
+        raise SchemaError(
+            f"{named('fold')} is set for column {column.name!r}, which holds {column.type}. It works on text."
+        )
     aggregate = AGGREGATES[column.aggregate]
     if column.kind not in aggregate.kinds:
         raise SchemaError(f"Column {column.name!r} is {column.kind} and {aggregate.unfit}")
@@ -421,20 +424,21 @@ def _check_truth(column: Column) -> None:
         )
     if column.is_true and column.settings.round is not None:
         raise SchemaError(
-            f"'round' is set for column {column.name!r}, which is published as {column.aggregate}: rounding could make "
-            "it false. The ends of intervals are rounded outwards to a step."
+            f"{named('round')} is set for column {column.name!r}, which is published as {column.aggregate}: rounding "
+            "could make it false. The ends of intervals are rounded outwards to a step."
         )
     coded = sorted(column.settings.model_fields_set & {"top", "bottom"})
     if column.is_true and column.form != "interval" and coded:
         raise SchemaError(
-            f"{listed(coded)} is set for column {column.name!r}, which is published as {column.aggregate}: it would "
-            'be false for those beyond the code. Say aggregate="interval", which is open there, or leave the code out.'
+            f"{named(*coded)} is set for column {column.name!r}, which is published as {column.aggregate}: it would be "
+            f"false for those beyond the code. Say {setting('aggregate', 'interval', column=column.name)}, which is "
+            "open there, or leave the code out."
         )
     for way, aggregate in AGGREGATES.items():
         if aggregate.setting in column.settings.model_fields_set and column.aggregate != way:
             raise SchemaError(
-                f"{aggregate.setting!r} is set for column {column.name!r}, which is aggregated by {column.aggregate}. "
-                f'It works with aggregate="{way}".'
+                f"{named(aggregate.setting)} is set for column {column.name!r}, which is aggregated by "
+                f"{column.aggregate}. It works with {setting('aggregate', way, column=column.name)}."
             )
 
 
@@ -444,7 +448,7 @@ def _check_hierarchy(column: Column) -> None:
     if column.settings.hierarchy is None:
         unused = sorted(given & {"outside", "distance"})
         if unused:
-            raise SchemaError(f"{listed(unused)} is set for column {column.name!r}, which has no hierarchy.")
+            raise SchemaError(f"{named(*unused)} is set for column {column.name!r}, which has no hierarchy.")
         if column.form == "ancestor":
             raise SchemaError(
                 f"Column {column.name!r} is to be published as the common ancestor of its values, but it has no "
@@ -455,12 +459,13 @@ def _check_hierarchy(column: Column) -> None:
     if column.kind is not Kind.NOMINAL and column.form != "ancestor":
         raise SchemaError(
             f"A hierarchy is given for column {column.name!r}, which is {column.kind} and aggregated by "
-            f'{column.aggregate}, so nothing would use it. Say aggregate="ancestor", or leave the hierarchy out.'
+            f"{column.aggregate}, so nothing would use it. Say {setting('aggregate', 'ancestor', column=column.name)}, "
+            "or leave the hierarchy out."
         )
     if "distance" in given and column.kind is not Kind.NOMINAL:
         raise SchemaError(
-            f"'distance' is set for column {column.name!r}, which is {column.kind}. Only nominal columns take their "
-            "distance from a hierarchy."
+            f"{named('distance')} is set for column {column.name!r}, which is {column.kind}. Only nominal columns take "
+            "their distance from a hierarchy."
         )
 
 

@@ -19,6 +19,7 @@ from typing import BinaryIO, NamedTuple, cast
 from shoal.errors import FileError
 from shoal.files.locks import hidden_beside, hold, locked_folders, sweep
 from shoal.interrupts import held
+from shoal.spelling import setting
 
 _REMEDIES = {
     errno.ENOSPC: "the disk is full. Make room, or choose another folder.",
@@ -254,7 +255,7 @@ def _target(path: Path, force: bool) -> Path:
 
 
 def _exists(path: Path) -> FileError:
-    return FileError(f"{str(path)!r} already exists. Choose another name, or replace it with force.")
+    return FileError(f"{str(path)!r} already exists. Choose another name, or replace it with {setting('force', True)}.")
 
 
 def _begin(target: Path, private: bool) -> _Beside:

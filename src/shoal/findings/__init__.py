@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from shoal.errors import ParameterError, SchemaError, did_you_mean
 from shoal.findings.column_view import ColumnView
 from shoal.findings.declared import labelled_values, mixed_types
-from shoal.findings.finding import Dialect, Finding, Remedy
+from shoal.findings.finding import Finding, Remedy
 from shoal.findings.numbers import codes, dates_as_numbers, missing_codes, thousands_as_decimals
 from shoal.findings.shares import constant, mostly_missing
 from shoal.findings.texts import dates_as_text, near_unique_text, numbers_as_text, spelling_variants
+from shoal.spelling import Dialect
 
 __all__ = [
     "FINDINGS",
@@ -68,9 +69,9 @@ class QuestionError(SchemaError):
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
-        super().__init__(self.told("argument"))
+        super().__init__(self.worded("argument"))
 
-    def told(self, dialect: Dialect) -> str:
+    def worded(self, dialect: Dialect) -> str:
         """Return the message in the terms of the command line, a job or Python."""
         names = list(dict.fromkeys(finding.name for finding in self.findings))
         accepting = {
@@ -78,14 +79,14 @@ class QuestionError(SchemaError):
             "key": f"accept = {json.dumps(names)}",
             "argument": f"accept={json.dumps(names)}",
         }
-        told = ""
+        text = ""
         for place, finding in enumerate(self.findings[:_SHOWN]):
             is_new = finding.why not in (other.why for other in self.findings[:place])
-            told += f"Column {finding.column!r}: {finding.what}. {f'{finding.why}. ' if is_new else ''}"
-            told += f"Settle it by {finding.ways(dialect)}. "
+            text += f"Column {finding.column!r}: {finding.what}. {f'{finding.why}. ' if is_new else ''}"
+            text += f"Settle it by {finding.ways(dialect)}. "
         more = f"{len(self.findings) - _SHOWN} more columns have open findings. " if len(self.findings) > _SHOWN else ""
         return (
-            f"{told}{more}Nothing was released. To release it as it is, accept what was found: {accepting[dialect]}. "
+            f"{text}{more}Nothing was released. To release it as it is, accept what was found: {accepting[dialect]}. "
             "`shoal inspect FILE` shows all findings, and with --show-values the values that they are about."
         )
 

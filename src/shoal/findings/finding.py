@@ -7,13 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from shoal.spelling import option_name
+from shoal.spelling import Dialect, as_word, option_name
 
 Place = Literal["field", "column", "role", "accept"]
 """Where a setting belongs: parsing of a CSV column, settings of a column, its role, or accepted findings."""
-
-Dialect = Literal["option", "key", "argument"]
-"""How settings are named: on the command line, in a job, in Python."""
 
 HIDDEN = "VALUE"
 """Placeholder for a value of the table that is not shown."""
@@ -51,11 +48,11 @@ class Remedy:
         flag = option_name(setting)
         if self.place in ("role", "accept"):
             (named,) = value if isinstance(value, list) else [value]
-            return f"{flag} {_worded(named)}"
+            return f"{flag} {as_word(named)}"
         if value is True:
-            return f"{flag} {_worded(self.column)}"
+            return f"{flag} {as_word(self.column)}"
         listed = ",".join(map(str, value)) if isinstance(value, list) else value
-        return f"{flag} {_worded(f'{self.column}={listed}')}"
+        return f"{flag} {as_word(f'{self.column}={listed}')}"
 
     @property
     def key(self) -> str:
@@ -134,9 +131,3 @@ class Finding:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _worded(text: str) -> str:
-    """Quote a word of a command line where a shell would split or change it."""
-    plain = all(letter.isalnum() or letter in "_-.,=%/:+@" for letter in text)
-    return text if plain else "'" + text.replace("'", "'\"'\"'") + "'"

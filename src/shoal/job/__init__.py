@@ -67,7 +67,7 @@ def _model(given: object) -> Model:
     try:
         return as_model(given)
     except ParameterError as error:
-        raise PydanticCustomError("model", "{said}", {"said": str(error).rstrip(".")}) from None
+        raise PydanticCustomError("model", "{said}", {"said": error.marked.rstrip(".")}) from None
 
 
 AnyModel = Annotated[Any, BeforeValidator(_model), PlainSerializer(settings_of)]
@@ -91,7 +91,7 @@ def _address(path: str) -> str:
     try:
         return check_address(path)
     except ParameterError as error:
-        raise PydanticCustomError("address", "{said}", {"said": str(error).rstrip(".")}) from None
+        raise PydanticCustomError("address", "{said}", {"said": error.marked.rstrip(".")}) from None
 
 
 Address = Annotated[str, AfterValidator(_address)]

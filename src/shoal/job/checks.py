@@ -22,6 +22,7 @@ from shoal.job import Job
 from shoal.job.engines import ENGINES, LIMITED
 from shoal.models.table_columns import check_models
 from shoal.sources import Table, ValueLabels
+from shoal.spelling import setting
 from shoal.typing import Vector
 
 
@@ -41,8 +42,8 @@ def prepared(job: Job, table: Table) -> Prepared:
     check_stream(job)
     if ENGINES[job.chosen_engine].in_blocks:
         raise ParameterError(
-            f'engine="{job.chosen_engine}" makes whole releases only, and this needs all records in memory. Leave out '
-            "the engine and its limit of memory."
+            f"{setting('engine', job.chosen_engine)} makes whole releases only, and this needs all records in memory. "
+            "Leave out the engine and its limit of memory."
         )
     check_memory(job)
     schema = described_schema(table.types, job.roles, job.columns, table.labels, table.load, job.truthful)
@@ -65,8 +66,8 @@ def check_memory(job: Job) -> None:
     """Raise if memory is limited for an engine that takes no limit."""
     if job.memory is not None and not ENGINES[job.chosen_engine].takes_memory:
         raise ParameterError(
-            f'A limit of memory applies to engine="{LIMITED}", but engine="{job.chosen_engine}" is asked for. Leave '
-            "one of them out."
+            f"A limit of memory applies to {setting('engine', LIMITED)}, but {setting('engine', job.chosen_engine)} is "
+            "asked for. Leave one of them out."
         )
 
 

@@ -4,6 +4,7 @@ from typing import Annotated, NamedTuple
 
 from shoal.errors import ParameterError
 from shoal.settings import OneOf
+from shoal.spelling import setting
 
 
 class EngineFacts(NamedTuple):
@@ -58,5 +59,5 @@ def beyond(engine: str, what: str, why: str) -> ParameterError:
     """Return the refusal of what an engine cannot give; it names the one that can."""
     return ParameterError(
         f"The engine {engine!r} cannot do this: {what}. The reason: {why}. Leave it out, or use "
-        f'engine="{IN_MEMORY}" on a machine whose memory holds the table.'
+        f"{setting('engine', IN_MEMORY)} on a machine whose memory holds the table."
     )

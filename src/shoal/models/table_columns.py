@@ -20,6 +20,7 @@ from shoal.errors import GuaranteeError, ParameterError, SchemaError, did_you_me
 from shoal.models.codes import Codes
 from shoal.models.model import Model
 from shoal.models.model_on_column import ModelOnColumn, excess_of, vetoes_of
+from shoal.spelling import setting
 from shoal.typing import Labels
 
 EXPANDED = 1 << 22
@@ -48,7 +49,10 @@ def check_models(models: Sequence[Model], schema: Schema) -> None:
     for place, model in enumerate(models):
         if model.column not in confidential:
             role = f", whose role is {roles[model.column]}" if model.column in roles else ""
-            hint = did_you_mean(model.column, known=confidential) or f"Name it there: confidential=[{model.column!r}]."
+            hint = (
+                did_you_mean(model.column, known=confidential)
+                or f"Name it there: {setting('confidential', [model.column])}."
+            )
             raise SchemaError(
                 f"{model.name} is asked for column {model.column!r}{role}, but models apply to confidential columns. "
                 f"{hint.lstrip()} Confidential columns: {', '.join(map(repr, confidential)) or 'none'}."

@@ -22,6 +22,7 @@ from shoal.sources.batches import has_batches
 from shoal.sources.databases import place_of
 from shoal.sources.databases.new_table import TableAt, check_free_table
 from shoal.sources.standard_input import DASH
+from shoal.spelling import named, setting
 
 PUBLIC, INTERNAL = ".public.json", ".internal.json"
 """Ends of the names of the manifests."""
@@ -198,8 +199,8 @@ def _check_reports(asked: Writing) -> None:
     unused = [name for name, value in asked.said().items() if value is not None] + ["form"] * (asked.form == "public")
     if asked.report is None and asked.json_file is None and unused:
         raise ParameterError(
-            f"{', '.join(unused)} can only be given for a report, and none was asked for. Ask for one with "
-            'report="report.html", or leave it out.'
+            f"{named(*unused)} can only be given for a report, and none was asked for. Ask for one with "
+            f"{setting('report', 'report.html')}, or leave it out."
         )
     formats: Any = ((asked.report, "an HTML page", (".html", ".htm")), (asked.json_file, "JSON", (".json",)))
     for path, format_, endings in formats:
@@ -215,7 +216,7 @@ def _check_bound(asked: Writing) -> None:
     if asked.bound is not None and (asked.form == "public" or not (asked.report or asked.json_file)):
         raise ParameterError(
             "The bound on the loss is shown only in the internal report. Ask for that one with "
-            'report="report.html", or leave the bound out.'
+            f"{setting('report', 'report.html')}, or leave the bound out."
         )
 
 
@@ -232,7 +233,8 @@ def _anywhere(asked: Writing, partition_by: tuple[str, ...]) -> Path | TableAt |
     """Return a place on this machine or in a database."""
     if partition_by:
         raise ParameterError(
-            'partition_by= splits a folder that engine="spark" writes; other engines write one file. Leave it out.'
+            f"{named('partition_by')} splits a folder that {setting('engine', 'spark')} writes; other engines write "
+            "one file. Leave it out."
         )
     if asked.path is None:
         raise ParameterError("Say where the release goes: write(PATH).")
@@ -241,14 +243,17 @@ def _anywhere(asked: Writing, partition_by: tuple[str, ...]) -> Path | TableAt |
         return StandardOutput(asked.to_format)
     if asked.to_format is not None:
         raise ParameterError(
-            "to_format= is the format of standard output (-); a file has that of its extension. Leave it out."
+            f"{setting('to_format')} is the format of standard output (-); a file has that of its extension. Leave it "
+            "out."
         )
     place = place_of(asked.path)
     if place is not None:
         return TableAt.of(place, asked.to_table)
     output_format_of(asked.path)
     if asked.to_table is not None:
-        raise ParameterError("to_table= names a table in a database, and the release goes to a file. Leave it out.")
+        raise ParameterError(
+            f"{setting('to_table')} names a table in a database, and the release goes to a file. Leave it out."
+        )
     return Path(asked.path)
 
 
@@ -256,13 +261,13 @@ def _check_standard_output(asked: Writing) -> None:
     """Raise if a release cannot go to standard output as asked."""
     if asked.to_table is not None:
         raise ParameterError(
-            "to_table= names a table in a database, and the release goes to standard output. Leave it out."
+            f"{setting('to_table')} names a table in a database, and the release goes to standard output. Leave it out."
         )
     if asked.manifest is None:
         raise ParameterError(
             "The release goes to standard output (-), beside which there is no place for its manifests. Say where the "
-            'internal one goes, for instance manifest="release.internal.json"; the public one is written beside it, '
-            "here as release.public.json."
+            f"internal one goes, for instance {setting('manifest', 'release.internal.json')}; the public one is "
+            "written beside it, here as release.public.json."
         )
 
 
@@ -273,7 +278,7 @@ def _in_parts(asked: Writing, partition_by: tuple[str, ...]) -> Path:
         title = getattr(table, "name", table)
         raise ParameterError(
             f"{str(title)!r} cannot be written in parts and recounted. Write a CSV (not packed), Parquet or Arrow "
-            'file, or use engine="memory".'
+            f"file, or use {setting('engine', 'memory')}."
         )
     return table
 
@@ -282,7 +287,8 @@ def _on_spark(asked: Writing, partition_by: tuple[str, ...]) -> OnSpark:
     """Return a folder or a table of the catalogue."""
     if asked.to_format is not None:
         raise ParameterError(
-            "to_format= is the format of standard output (-), and Spark writes a folder of Parquet files. Leave it out."
+            f"{setting('to_format')} is the format of standard output (-), and Spark writes a folder of Parquet files. "
+            "Leave it out."
         )
     if asked.path is not None and asked.to_table is None:
         return FolderAt(asked.path.rstrip("/"), partition_by)

@@ -23,6 +23,7 @@ from shoal.job import Job
 from shoal.measures.recount import Verdict
 from shoal.sources import Table
 from shoal.sources.clean import as_permutation
+from shoal.spelling import setting
 from shoal.typing import Labels
 
 
@@ -120,7 +121,7 @@ def read_internal(manifest: str | os.PathLike[str], *, beside: Table | None = No
         raise ParameterError(
             f"The manifest {os.fspath(manifest)!r} describes another file: its output_sha256 is not the SHA-256 of "
             f"{beside.path.name!r}, which was changed, or not replaced by a run that was killed. Give the manifest of "
-            "this file with manifest=, or make the release again."
+            f"this file with {setting('manifest')}, or make the release again."
         )
     return Internal(labels, rows, job.rho or 0.0, job)
 
@@ -134,8 +135,8 @@ def manifest_of(
     """
     if manifest is not None and same_order:
         raise ParameterError(
-            "A manifest says which original each record is, and same_order=True that the order is that of the "
-            "originals. Give one of them."
+            f"A manifest says which original each record is, and {setting('same_order', True)} that the order is that "
+            "of the originals. Give one of them."
         )
     if manifest is not None or same_order or not isinstance(release, str | os.PathLike):
         return manifest

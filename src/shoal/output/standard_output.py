@@ -9,6 +9,7 @@ from pathlib import Path
 from shoal.errors import FileError, OutageError, ParameterError
 from shoal.interrupts import free
 from shoal.sources import FORMATS, Table, format_of, output_format_of
+from shoal.spelling import setting
 
 _AS_TEXT = ("csv", "ndjson")
 
@@ -29,7 +30,7 @@ class StandardOutput:
         if self.format is not None and f".{self.format}" not in FORMATS:
             endings = ", ".join(ending[1:] for ending in FORMATS)
             raise ParameterError(
-                f"to_format={self.format!r} is not the extension of a known format. Extensions: {endings}."
+                f"{setting('to_format', self.format)} is not the extension of a known format. Extensions: {endings}."
             )
 
     def ending(self, source: Table) -> str:
@@ -37,7 +38,7 @@ class StandardOutput:
         if self.format is None and source.path is None:
             raise ParameterError(
                 "The release goes to standard output (-), and its input is no file whose format it could have. Give "
-                'its format, for instance to_format="csv".'
+                f"its format, for instance {setting('to_format', 'csv')}."
             )
         ending = f".{self.format}" if self.format is not None else format_of(source.path or "")[0]
         kind = output_format_of(f"standard_output{ending}")[1]
@@ -46,7 +47,7 @@ class StandardOutput:
         if sys.stdout.isatty() and (kind.name not in _AS_TEXT or ending.count(".") > 1):
             raise FileError(
                 f"The release is to go to standard output (-) as {kind.title}, which a terminal cannot show. Redirect "
-                'it to a file or a program, or give to_format="csv".'
+                f"it to a file or a program, or give {setting('to_format', 'csv')}."
             )
         return ending
 

@@ -32,6 +32,7 @@ from shoal.sources.source_stamps import Files
 from shoal.sources.spss_stata import SPSS, STATA
 from shoal.sources.standard_input import DASH, standard_input
 from shoal.sources.table import Source, Table
+from shoal.spelling import setting
 
 __all__ = [
     "DATABASES",
@@ -203,7 +204,7 @@ def format_of(path: str | os.PathLike[str]) -> tuple[str, Format]:
 _HINTS = {
     **dict.fromkeys((".xls", ".xlsb", ".ods"), " Save it as .xlsx in a spreadsheet program."),
     ".json": " If it has one JSON object a line, name it .ndjson.",
-    ".sas7bcat": " It is a catalogue: read the table, and give this file with catalog=.",
+    ".sas7bcat": f" It is a catalogue: read the table, and give this file with {setting('catalog')}.",
     ".por": " Save it as .sav in SPSS.",
 }
 
@@ -271,7 +272,7 @@ def _read_path(path: Path, columns: Sequence[str] | None, reading: Mapping[str, 
     if os.path.isdir(path):
         raise FileError(
             f"{str(path)!r} is a folder. Give the path of one file. A folder of Parquet files is released or audited "
-            'with a limit of memory, memory="2GB".'
+            f"with a limit of memory, {setting('memory', '2GB')}."
         )
     ending, kind = format_of(path)
     how = Reading.of(reading, kind.options, f"a {ending} file")

@@ -20,6 +20,7 @@ from shoal.sources.folder_columns import folder_columns
 from shoal.sources.format import Parts
 from shoal.sources.source_stamps import Files, check_stamp
 from shoal.sources.standard_input import DASH
+from shoal.spelling import setting
 
 AT_ONCE = 1 << 16
 """Number of records of a batch, at most."""
@@ -65,13 +66,14 @@ def open_batches(source: Any, **reading: Any) -> Batches:
         return Batches(*about, table=table, _read=lambda wanted: iter([table.load(wanted)]))
     if os.fspath(source) == DASH or place_of(source) is not None:
         raise ParameterError(
-            f'{shown(source)} cannot be read in batches. Copy it to a Parquet file first, or use engine="memory".'
+            f"{shown(source)} cannot be read in batches. Copy it to a Parquet file first, or use "
+            f"{setting('engine', 'memory')}."
         )
     path = Path(source)
     if not path.is_dir() and not has_batches(path):
         raise ParameterError(
             f"{path.name!r} cannot be read in batches, only {_in_parts_in_words()}. Unpack it, or convert it to "
-            'Parquet, or use engine="memory".'
+            f"Parquet, or use {setting('engine', 'memory')}."
         )
     if not (path.is_file() or path.is_dir()):
         raise FileError(f"{str(path)!r} does not exist or is not a regular file.")

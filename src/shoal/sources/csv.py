@@ -27,6 +27,7 @@ from shoal.sources.csv_types import Types, TypesFound, infer
 from shoal.sources.format import About, Content, Format, InParts, Parts, one_part
 from shoal.sources.reading import FieldReading, Reading, Receipt
 from shoal.sources.unpacking import packed, packed_endings, unpacked
+from shoal.spelling import setting
 
 _ROWS_AT_ONCE = 1 << 16
 _AT_ONCE = 1 << 24  # bytes of a file that are read at a time, about
@@ -68,7 +69,7 @@ def open_csv(path: Path, reading: Reading) -> "CsvFile":
         raise FileError(f"{path.name!r} is empty: it has neither a header nor records.")
     delimiter = reading.delimiter or find_delimiter(text, quote)
     if reading.decimal == delimiter:
-        raise ParameterError(f"decimal={delimiter!r} cannot be used here: it is the delimiter.")
+        raise ParameterError(f"{setting('decimal', delimiter)} cannot be used here: it is the delimiter.")
     # A comma-delimited file cannot have decimal commas, so there is nothing to detect.
     is_pointed = reading.decimal is None and delimiter == "," and reading.thousands != "."
     has_header = _has_header(reading)
@@ -224,15 +225,17 @@ class _Broken:
         more = f" and {self.n_records - len(self._lines)} more" if self.n_records > len(self._lines) else ""
         return FileError(
             f"{self.n_records} records of {path!r} do not have {n_fields} fields, as the first line has, but "
-            f"{' or '.join(map(str, sorted(self._widths)[:_SHOWN]))}: line(s) {', '.join(map(str, self._lines))}{more}"
-            ". Correct these lines (a delimiter within a field needs quotes), or give delimiter= or quote=."
+            f"{' or '.join(map(str, sorted(self._widths)[:_SHOWN]))}: line(s) "
+            f"{', '.join(map(str, self._lines))}{more}. Correct these lines (a delimiter within a field needs quotes), "
+            f"or give {setting('delimiter')} or {setting('quote')}."
         )
 
 
 def _has_header(reading: Reading) -> bool:
     if reading.header is False and not reading.names:
         raise ParameterError(
-            "header=False means that the file has no header line; then names=[...] must name its columns."
+            f"{setting('header', False)} means that the file has no header line; then {setting('names', [...])} must "
+            "name its columns."
         )
     return bool(reading.header) if reading.names else True
 
@@ -245,7 +248,7 @@ def _names(text: str, delimiter: str, quote: str, path: str, reading: Reading) -
         return tuple(first)
     if len(names) != len(first):
         raise ParameterError(
-            f"names= gives {len(names)} names, but the first line of {path!r} has {len(first)} fields."
+            f"{setting('names')} gives {len(names)} names, but the first line of {path!r} has {len(first)} fields."
         )
     check_names(names)
     return names

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import FileError, ParameterError, listed
 from shoal.sources.clean import check_names
+from shoal.spelling import setting
 
 DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE = 1 << 20
@@ -33,7 +34,7 @@ def as_utf8(blocks: Iterable[bytes], encoding: str, path: str) -> Iterator[bytes
         decoder = codecs.getincrementaldecoder("utf-8" if is_utf8 else encoding)()
     except LookupError:
         raise ParameterError(
-            f"encoding={encoding!r} is not known to Python. Use a name such as utf-8 or cp1252."
+            f"{setting('encoding', encoding)} is not known to Python. Use a name such as utf-8 or cp1252."
         ) from None
     offset, line, start = 0, 1, b""
     for block in chain(blocks, [b""]):
@@ -47,14 +48,14 @@ def as_utf8(blocks: Iterable[bytes], encoding: str, path: str) -> Iterator[bytes
                 raise _not_utf8(offset + at, line + block.count(b"\n", 0, max(at, 0)), start, path) from None
             raise FileError(
                 f"{path!r} is not {encoding}: the byte at offset {offset + at} is invalid. Give the encoding of the "
-                "file with encoding=."
+                f"file with {setting('encoding')}."
             ) from None
         found = block if is_utf8 else text.encode()
         if b"\0" in found:
             at = found.index(b"\0")
             raise FileError(
-                f"{path!r} holds a NUL character, in line {line + found[:at].count(10)}: it is damaged, or not a "
-                'text file. Remove it; or, if the file is UTF-16, give encoding="utf-16".'
+                f"{path!r} holds a NUL character, in line {line + found[:at].count(10)}: it is damaged, or not a text "
+                f"file. Remove it; or, if the file is UTF-16, give {setting('encoding', 'utf-16')}."
             )
         if found := found.removeprefix(codecs.BOM_UTF8) if offset == 0 else found:
             yield found
@@ -96,7 +97,8 @@ def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
     if empty:
         raise FileError(
             f"The first line of {path!r} leaves column(s) {listed(empty, 5)} without a name. Write a header line with "
-            "a name for each column, or give names=[...] (with header=True to replace the first line by them)."
+            f"a name for each column, or give {setting('names', [...])} (with {setting('header', True)} to replace the "
+            "first line by them)."
         )
     if trusted:
         check_names(names)
@@ -105,15 +107,15 @@ def check_header(names: Sequence[str], path: str, trusted: bool) -> None:
     if alike:
         raise FileError(
             f"The first line of {path!r} gives column(s) {listed(alike, 5)} the name of an earlier column. Write a "
-            "header line with a different name for each column, or give names=[...] (with header=True to "
-            "replace the first line by them)."
+            f"header line with a different name for each column, or give {setting('names', [...])} (with "
+            f"{setting('header', True)} to replace the first line by them)."
         )
     records_like = [i for i, name in enumerate(names, 1) if _NUMBER_OR_DATE.fullmatch(name)]
     if records_like and not trusted:
         raise FileError(
-            f"The first line of {path!r} looks like a record, not like a header: column(s) "
-            f"{listed(records_like, 5)} hold a number or a date. If it is a header, give "
-            "header=True; if the file has no header, give names=[...]."
+            f"The first line of {path!r} looks like a record, not like a header: column(s) {listed(records_like, 5)} "
+            f"hold a number or a date. If it is a header, give {setting('header', True)}; if the file has no header, "
+            f"give {setting('names', [...])}."
         )
 
 
@@ -154,8 +156,8 @@ def pieces(
         if bad is not None:
             raise FileError(
                 f"{path!r} has a quote that neither begins nor ends a field, first in line "
-                f'{line + _line_of(raw, bad)}. Double it and quote the field, or give quote="" if the file does not '
-                "use quoting."
+                f"{line + _line_of(raw, bad)}. Double it and quote the field, or give {setting('quote', '')} if the "
+                "file does not use quoting."
             )
         if end:
             yield Piece(whole, line, n_whole > 0)
@@ -164,7 +166,8 @@ def pieces(
         if longest is not None and len(rest) > longest:
             raise FileError(
                 f"The record in line {line + 1} of {path!r} has more than {longest:,} bytes, which is too many to read "
-                'the file in batches. If its first quote is none, give quote=""; otherwise shorten the field.'
+                f"the file in batches. If its first quote is none, give {setting('quote', '')}; otherwise shorten the "
+                "field."
             )
 
 
@@ -218,5 +221,5 @@ def _not_utf8(offset: int, line: int, start: bytes, path: str) -> FileError:
     guess = "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "cp1252"
     return FileError(
         f"{path!r} is not UTF-8: the byte at offset {offset}, in line {line}, is invalid. Give the encoding of the "
-        f'file, for instance encoding="{guess}".'
+        f"file, for instance {setting('encoding', guess)}."
     )

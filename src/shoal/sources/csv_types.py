@@ -19,6 +19,7 @@ from shoal.errors import FileError, listed
 from shoal.sources.clean import nulled
 from shoal.sources.reading import FieldReading
 from shoal.sources.text_values import as_dates, grouped_pattern, ungrouped, without_nulls
+from shoal.spelling import setting
 
 _WHOLE = r"^-?[0-9]+$"
 _BOOLEAN = r"^(true|false|True|False|TRUE|FALSE)$"
@@ -149,9 +150,9 @@ def _found(
     mark = _one_mark({name: found.decimal for name, found in of_all.items()}, whole_file, path)
     if whole_file.date_format and n_records and not any(found.date_format for found in of_all.values()):
         raise FileError(
-            f"date_format={whole_file.date_format!r} has no effect: no column of {path!r} without a format of its own "
-            "has only values that match it. Correct it, or leave it out: dates in ISO 8601 need none. If some values "
-            "stand for missing ones, give null_values=[...]."
+            f"{setting('date_format', whole_file.date_format)} has no effect: no column of {path!r} without a format "
+            "of its own has only values that match it. Correct it, or leave it out: dates in ISO 8601 need none. If "
+            f"some values stand for missing ones, give {setting('null_values', [...])}."
         )
     fields = {name: found.model_copy(update={"null_values": own[name].null_values}) for name, found in by.items()}
     nothing = FieldReading()
@@ -237,8 +238,8 @@ def _one_mark(marks: Mapping[str, str | None], whole_file: FieldReading, path: s
     if by_mark["."] and by_mark[","]:
         raise FileError(
             f"{path!r} has decimal commas in {listed(by_mark[','], 5)} and decimal points in "
-            f"{listed(by_mark['.'], 5)}. "
-            'Choose one with decimal="," or decimal="."; the other columns then stay text.'
+            f"{listed(by_mark['.'], 5)}. Choose one with {setting('decimal', ',')} or {setting('decimal', '.')}; the "
+            "other columns then stay text."
         )
     return whole_file.decimal or ("," if by_mark[","] else ".")
 
@@ -320,7 +321,7 @@ def _refuse_unread(parts: Iterable[pa.ChunkedArray], how: FieldReading, name: st
         raise FileError(
             f"Column {name!r} is specified to hold {what}, but {n_odd:,} of its values do not match, the first in "
             f"record {first}. Give the right format or marks, or, if these values stand for missing ones, "
-            "null_values=[...] for this column."
+            f"{setting('null_values', [...], column=name)}."
         )
 
 

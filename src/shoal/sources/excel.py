@@ -19,6 +19,7 @@ from shoal.sources.python_values import cell_columns
 from shoal.sources.reading import Reading
 from shoal.sources.unpacking import Limit
 from shoal.sources.workbook_parts import SheetCounts, SheetPart, check_workbook, damaged_workbook, scan_sheet, sheets_of
+from shoal.spelling import setting
 
 _SHOWN = 10
 _LOOKED_AT = 50
@@ -75,11 +76,13 @@ def _chosen(sheets: list[SheetPart], wanted: str | None, path: str) -> tuple[She
         for sheet in sheets:
             if sheet.name == wanted:
                 return sheet, [f"Sheet {wanted!r} is hidden in the workbook."] if sheet.is_hidden else []
-        raise FileError(f"{path!r} has no sheet {wanted!r}. Sheets: {listed or 'none'}. Give one of them with sheet=.")
+        raise FileError(
+            f"{path!r} has no sheet {wanted!r}. Sheets: {listed or 'none'}. Give one of them with {setting('sheet')}."
+        )
     if len(visible) != 1:
         raise FileError(
             f"{path!r} has {len(visible)} visible sheets, and one is read. Sheets: {listed or 'none'}. Give one of "
-            "them with sheet=."
+            f"them with {setting('sheet')}."
         )
     hidden = [repr(sheet.name) for sheet in sheets if sheet.is_hidden]
     return visible[0], [f"The workbook has hidden sheets, which are not read: {', '.join(hidden)}."] if hidden else []
@@ -102,11 +105,11 @@ def _found_header(sheet: _Sheet) -> int:
     """Return the number of the header row if it is beyond doubt; otherwise raise, and name the likely row."""
     likely = _likely_header(sheet)
     advice = (
-        f"If row {likely} is the header, give header_row={likely}"
+        f"If row {likely} is the header, give {setting('header_row', likely)}"
         if likely is not None
-        else "Give the number of the header row with header_row="
+        else f"Give the number of the header row with {setting('header_row')}"
     )
-    advice += "; if the sheet has no header, give names=[...]."
+    advice += f"; if the sheet has no header, give {setting('names', [...])}."
     if sheet.first_row > 1:
         raise FileError(f"{sheet} begins in row {sheet.first_row}, below blank rows. {advice}")
     head = sheet.rows[0]
@@ -120,13 +123,14 @@ def _found_header(sheet: _Sheet) -> int:
     if odd:
         raise FileError(
             f"Row 1 of {_lower(sheet)} looks like a record, not like a header: column(s) {_few(odd)} hold a number, a "
-            "date, true or false. If it is the header, give header_row=1; if the sheet has no header, give names=[...]."
+            f"date, true or false. If it is the header, give {setting('header_row', 1)}; if the sheet has no header, "
+            f"give {setting('names', [...])}."
         )
     if _is_second_header(sheet):
         raise FileError(
             f"{sheet} has two rows that look like headers: rows 1 and 2 hold texts, and the rows below numbers or "
-            "dates in the same columns. Say which one names the columns: header_row=1, then row 2 is a record, or "
-            "header_row=2, then row 1 is left out."
+            f"dates in the same columns. Say which one names the columns: {setting('header_row', 1)}, then row 2 is a "
+            f"record, or {setting('header_row', 2)}, then row 1 is left out."
         )
     return 1
 
@@ -159,7 +163,7 @@ def _named(sheet: _Sheet, head: int | None, names: tuple[str, ...]) -> tuple[lis
     """Return the names of the columns, None for an empty column, and the rows of records without blank ones."""
     if head is not None and not sheet.first_row <= head <= sheet.last_row:
         raise FileError(
-            f"header_row={head} is given, but {_lower(sheet)} has content in rows {sheet.first_row} to "
+            f"{setting('header_row', head)} is given, but {_lower(sheet)} has content in rows {sheet.first_row} to "
             f"{sheet.last_row}. Give one of these."
         )
     rows = sheet.rows if head is None else sheet.rows[head - sheet.first_row + 1 :]
@@ -173,7 +177,7 @@ def _named(sheet: _Sheet, head: int | None, names: tuple[str, ...]) -> tuple[lis
     if unnamed:
         raise FileError(
             f"Row {head} of {_lower(sheet)} leaves column(s) {_few(unnamed)} without a name. Name them in the sheet, "
-            "or give names=[...] (with header_row= to replace that row by them)."
+            f"or give {setting('names', [...])} (with {setting('header_row')} to replace that row by them)."
         )
     return found, rows
 
@@ -182,7 +186,7 @@ def _replaced(sheet: _Sheet, used: list[bool], names: tuple[str, ...]) -> list[s
     """Return the given names at the places of the columns that have content."""
     if len(names) != sum(used):
         raise ParameterError(
-            f"names= gives {len(names)} names, but {_lower(sheet)} has {sum(used)} columns with content."
+            f"{setting('names')} gives {len(names)} names, but {_lower(sheet)} has {sum(used)} columns with content."
         )
     given = iter(names)
     return [next(given) if is_used else None for is_used in used]

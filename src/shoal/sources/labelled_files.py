@@ -16,6 +16,7 @@ from shoal.errors import FileError, ShoalError
 from shoal.sources.clean import check_flat, check_names, check_texts, check_wanted, in_few_types
 from shoal.sources.reading import Reading, Receipt
 from shoal.sources.unpacking import Limit
+from shoal.spelling import setting
 
 if TYPE_CHECKING:
     from shoal.sources.format import About
@@ -143,7 +144,9 @@ def read_labelled(
         raise
     except Exception as error:  # on damaged files pyreadstat raises whatever its conversions do
         if isinstance(error, UnicodeDecodeError) or "convert" in str(error).lower():
-            raise FileError(f"{path.name!r} has text in another encoding than it declares. Give encoding=.") from None
+            raise FileError(
+                f"{path.name!r} has text in another encoding than it declares. Give {setting('encoding')}."
+            ) from None
         raise _cut_short(path) from None
     limit.check(max(map(len, data.values()), default=0) * width)
     if about.number_rows is not None and any(len(values) != about.number_rows for values in data.values()):
@@ -209,7 +212,7 @@ def _unwritable(path: Path, names: Sequence[str]) -> FileError:
     """Return the error for a table that cannot be written, or whose names would be others in the file."""
     odd = [name for name in names if not _NAME.fullmatch(name)]
     split = any(name.endswith(".low") for name in odd)
-    advice = 'publish intervals as text (intervals="text"), ' if split else ""
+    advice = f"publish intervals as text ({setting('intervals', 'text')}), " if split else ""
     return FileError(
         f"The table cannot be written to a {path.suffix} file. "
         + (f"The cause may be the names {', '.join(map(repr, odd))}. " if odd else "")

@@ -20,6 +20,7 @@ from shoal.sources.format import About, Content, Format
 from shoal.sources.python_values import cell_columns
 from shoal.sources.reading import Reading
 from shoal.sources.unpacking import packed, packed_endings, unpacked
+from shoal.spelling import setting
 
 _ROWS_AT_ONCE = 1 << 14
 _SHOWN = 5
@@ -116,7 +117,7 @@ def _check_keys(records: list[dict[str, Any]], names: list[str], path: str) -> N
     listed = ", ".join(f"{name!r} ({count:,})" for name, count in lacking.items() if count)
     raise FileError(
         f"The keys of {path!r} change from line to line: of its {len(records):,} records some lack {listed}, the first "
-        f"in record {odd[0]}. If a key that is left out means a missing value, give fill_keys=True."
+        f"in record {odd[0]}. If a key that is left out means a missing value, give {setting('fill_keys', True)}."
     )
 
 

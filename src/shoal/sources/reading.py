@@ -18,6 +18,7 @@ from shoal.errors import ParameterError
 from shoal.settings import Number, Settings, Whole, validated
 from shoal.sources.clean import check_wanted
 from shoal.sources.text_values import pattern_of
+from shoal.spelling import named
 
 Decider = Literal["column", "file", "reader"]
 """Who decided on a setting: the caller, for one column or for the whole file, or the reader, by what it found."""
@@ -58,7 +59,7 @@ def _date_format(given: str) -> str:
     try:
         pattern_of(given)
     except ParameterError as error:
-        raise _refused(str(error).rstrip(".")) from None
+        raise _refused(error.marked.rstrip(".")) from None
     return given
 
 
@@ -167,8 +168,7 @@ class Reading(Settings):
         given = {name: value for name, value in options.items() if value is not None and (name != "fields" or value)}
         unused = sorted(set(given) & set(Reading.model_fields) - understood)
         if unused:
-            names = ", ".join(unused)
-            raise ParameterError(f"{names} cannot be given for {what}, only for other formats. Leave it out.")
+            raise ParameterError(f"{named(*unused)} cannot be given for {what}, only for other formats. Leave it out.")
         return validated(Reading, given)
 
     @property

@@ -14,6 +14,7 @@ from shoal.sources.clean import check_finite, not_storable, nulled
 from shoal.sources.format import About, Content, Format
 from shoal.sources.labelled_files import ValueLabels, labels_for, pyreadstat_for, read_labelled, write_labelled
 from shoal.sources.reading import Reading
+from shoal.spelling import named, setting
 
 _TIME_OF_WRITING = re.compile(rb"\d\d[A-Z]{3}\d\d(:\d\d){3}")
 _WIDTH = re.compile(r"(?<!\d)(\d++(\.\d*)?|\.)$")
@@ -33,7 +34,9 @@ def read_sas(path: Path, columns: Sequence[str] | None, reading: Reading) -> Con
     pyreadstat, catalog = pyreadstat_for(path), reading.catalog
     if path.suffix.lower() == ".xpt":
         if catalog is not None:
-            raise ParameterError("catalog cannot be given for a .xpt file, which has no formats of its own.")
+            raise ParameterError(
+                f"{named('catalog')} cannot be given for a .xpt file, which has no formats of its own."
+            )
         table, receipt, labels = read_labelled(pyreadstat.read_xport, path, columns, reading)
     else:
         table, receipt, labels = read_labelled(pyreadstat.read_sas7bdat, path, columns, reading, user_missing=True)
@@ -79,7 +82,7 @@ def _catalogue(pyreadstat: Any, path: str, encoding: str | None) -> dict[str, di
     except Exception:  # on damaged files pyreadstat raises whatever its conversions do
         raise FileError(
             f"The catalogue {Path(path).name!r} cannot be read: it is truncated, damaged or of another format. Export "
-            "it from SAS again, or leave catalog= out."
+            f"it from SAS again, or leave {setting('catalog')} out."
         ) from None
 
 
@@ -103,7 +106,7 @@ def _said(labels: ValueLabels, catalog: str | None) -> list[str]:
     if unlabelled and catalog is None:
         said.append(
             f"Formats of {listed(unlabelled)} may have labels in a catalogue (.sas7bcat), which is not read. Give it "
-            "with catalog=."
+            f"with {setting('catalog')}."
         )
     return said
 

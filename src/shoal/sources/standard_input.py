@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from shoal.errors import FileError, ParameterError
 from shoal.files import hidden_folder, temporary_path
 from shoal.sources.unpacking import PACKINGS
+from shoal.spelling import setting
 
 DASH = "-"
 """Stands for standard input, and for standard output, in place of a path."""
@@ -56,7 +57,9 @@ def standard_input(format: str | None, known: Mapping[str, Any]) -> tuple[Path, 
     """
     if format is not None and f".{format}" not in known:
         endings = ", ".join(ending[1:] for ending in known)
-        raise ParameterError(f"format={format!r} is not the extension of a known format. Extensions: {endings}.")
+        raise ParameterError(
+            f"{setting('format', format)} is not the extension of a known format. Extensions: {endings}."
+        )
     copy = _copied()
     ending = f".{format}" if format else _detected(copy.path)
     named = copy.path.with_name(f"standard_input{ending}")

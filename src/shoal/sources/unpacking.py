@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 import pyarrow as pa
 
 from shoal.errors import FileError
+from shoal.spelling import setting
 
 MAX_UNPACKED_GB = 2.0
 """Default limit, in GB of 10^9 bytes."""
@@ -113,7 +114,7 @@ class Limit:
             raise FileError(
                 f"{self.path.name!r} has {os.path.getsize(self.path):,} bytes and unpacks to more than {self.gb:g} GB, "
                 "which may exceed the available memory. If this size is expected, raise the limit with "
-                "max_unpacked_gb=."
+                f"{setting('max_unpacked_gb')}."
             )
 
 

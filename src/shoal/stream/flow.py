@@ -24,6 +24,7 @@ from shoal.arrays import check_seed
 from shoal.columns.schema import Kind
 from shoal.errors import InputError, ParameterError, RecountError
 from shoal.kernels import Departures, Window
+from shoal.spelling import setting
 from shoal.stream import state
 from shoal.stream.batches import Back, as_arrow, floats_of, is_plain, no_rows, one_batch, together
 from shoal.stream.cell_values import Encoded, publish
@@ -407,7 +408,7 @@ class Stream:
             first = min(faults, key=lambda fault: fault.first)
             raise TupleError(
                 f"Tuples that cannot be used: {said}. Nothing of this batch was taken in. Correct them, or let such "
-                'tuples go to the side output (on_error="side").',
+                f"tuples go to the side output ({setting('on_error', 'side')}).",
                 first.first,
                 first.name,
                 first.reason,

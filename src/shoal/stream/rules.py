@@ -20,6 +20,7 @@ from shoal.job import Models, StreamRules
 from shoal.models import LDiversity, Model
 from shoal.models.serialization import as_models
 from shoal.settings import Whole, validated
+from shoal.spelling import setting
 
 
 class Rules(StreamRules):
@@ -41,22 +42,24 @@ class Rules(StreamRules):
         """Refuse rules that contradict each other, and settings that a stream does not support."""
         self._check_window()
         self._check_roles()
-        for name, setting in self.columns.items():
-            _check_setting(name, setting)
+        for name, own in self.columns.items():
+            _check_setting(name, own)
         for model in self.models:
             _check_model(model)
         self._check_mentioned()
 
     def _check_window(self) -> None:
         if self.delay is None and self.max_age is None:
-            raise ParameterError("Say when a tuple is due: delay= in tuples, max_age= in seconds, or both.")
+            raise ParameterError(
+                f"Say when a tuple is due: {setting('delay')} in tuples, {setting('max_age')} in seconds, or both."
+            )
         if self.delay is not None and self.delay < self.k - 1:
             raise ParameterError(
-                f"delay={self.delay} is too short for k={self.k}: a tuple has to wait for k-1={self.k - 1} others "
-                "before a cell can close. Raise delay= or lower k."
+                f"{setting('delay', self.delay)} is too short for k={self.k}: a tuple has to wait for k-1={self.k - 1} "
+                f"others before a cell can close. Raise {setting('delay')} or lower k."
             )
         if self.max_cell is not None and self.max_cell < self.k:
-            raise ParameterError(f"max_cell={self.max_cell} is below k={self.k}; a cell holds at least k.")
+            raise ParameterError(f"{setting('max_cell', self.max_cell)} is below k={self.k}; a cell holds at least k.")
 
     def _check_roles(self) -> None:
         roles = [*(self.quasi_identifiers or ()), *self.confidential, *self.other, *self.identifiers, *self.tracked]

@@ -18,6 +18,7 @@ from shoal.columns.coarse.ranges import Ranges
 from shoal.columns.schema import Column, Schema
 from shoal.errors import ParameterError, SchemaError
 from shoal.sources.clean import has_column, nulled
+from shoal.spelling import setting
 
 _ENDS = ("low", "high")
 _PARTS = (*_ENDS, "missing")
@@ -31,7 +32,7 @@ def check_intervals(layout: str, schema: Schema) -> None:
     if not columns:
         raise ParameterError(
             f"Intervals are to be published as {layout}, but no column is published as an interval. Say "
-            'aggregate="interval" for some, or leave it out.'
+            f"{setting('aggregate', 'interval')} for some, or leave it out."
         )
     names = {column.name for column in schema.columns}
     taken = [name for column in columns for name in _names(column) if name in names]

@@ -13,6 +13,7 @@ from shoal.columns.hierarchy.steps import steps
 from shoal.columns.hierarchy.tree import Hierarchy, leaf_texts
 from shoal.columns.schema import Outside
 from shoal.errors import SchemaError, did_you_mean
+from shoal.spelling import setting
 
 __all__ = ["RULES", "Coverage", "Hierarchy", "coverage", "hierarchy_of", "read_hierarchy", "rule_of"]
 
@@ -72,8 +73,8 @@ def hierarchy_of(given: str, values: pa.ChunkedArray, name: str, outside: Outsid
         raise SchemaError(
             f"{covered.n_records:,} of {len(values):,} records have values in column {name!r} that the hierarchy in "
             f"{given!r} does not list ({len(covered.absent):,} different).{covered.hint} Add them to the file, correct "
-            'their spelling, or put them directly under the root: outside="root". To see them, use `shoal hierarchy '
-            "--show-values`."
+            f"their spelling, or put them directly under the root: {setting('outside', 'root', column=name)}. To see "
+            "them, use `shoal hierarchy --show-values`."
         )
     return found
 

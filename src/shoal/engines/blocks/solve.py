@@ -21,6 +21,7 @@ from shoal.engines.blocks.blueprint import Blueprint
 from shoal.errors import GuaranteeError
 from shoal.methods.cell_building import members_of, renumbered
 from shoal.methods.refine import refine
+from shoal.spelling import setting
 from shoal.typing import Labels, Matrix
 
 SETTLED = -1
@@ -56,7 +57,8 @@ def solve(records: pa.Table, blueprint: Blueprint, block: int) -> pa.Table:
     except GuaranteeError as error:
         raise GuaranteeError(
             f"In one block, of {records.num_rows:,} of {blueprint.n_records:,} records: {error} A block holds similar "
-            'records; engine="memory" may satisfy on the whole table what cannot be satisfied in a block.'
+            f"records; {setting('engine', 'memory')} may satisfy on the whole table what cannot be satisfied in a "
+            "block."
         ) from None
     return in_cells(records.append_column(ALONE, pa.array(alone)), cells.labels, block)
 

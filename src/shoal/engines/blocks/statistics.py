@@ -25,6 +25,7 @@ from shoal.errors import SchemaError
 from shoal.sources.columnar_size import value_bytes
 from shoal.space.axes import Moments, NominalAxis, NumberAxis, Scaling
 from shoal.space.space import Space
+from shoal.spelling import setting
 from shoal.typing import Labels
 
 _COUNT = "_shoal_count"
@@ -129,7 +130,8 @@ class Statistics:
                 if not order.equals(part.listed[name]):
                     raise SchemaError(
                         f"The ordered categories of column {name!r} are not listed in the same way in all parts of the "
-                        "input. Give their order explicitly, lowest first: categories=[...]."
+                        "input. Give their order explicitly, lowest first: "
+                        f"{setting('categories', [...], column=name)}."
                     )
         return Statistics(
             n_records=sum(part.n_records for part in parts),

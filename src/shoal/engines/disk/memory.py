@@ -6,6 +6,7 @@ from typing import NamedTuple
 from shoal import kernels
 from shoal.engines.blocks.blueprint import Blueprint
 from shoal.errors import ParameterError
+from shoal.spelling import setting
 
 UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 DEFAULT = "1GB"
@@ -29,10 +30,14 @@ def as_bytes(memory: str) -> int:
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?B)\s*", memory)
     if found is None or found[2] not in UNITS:
-        raise ParameterError(f"memory={memory!r} is not a size. Write it like 2GB; units: {', '.join(UNITS)}.")
+        raise ParameterError(
+            f"{setting('memory', memory)} is not a size. Write it like 2GB; units: {', '.join(UNITS)}."
+        )
     size = int(float(found[1]) * UNITS[found[2]])
     if size < LEAST:
-        raise ParameterError(f"memory={memory!r} is too little: the engine needs at least {LEAST // 10**6} MB.")
+        raise ParameterError(
+            f"{setting('memory', memory)} is too little: the engine needs at least {LEAST // 10**6} MB."
+        )
     return size
 
 

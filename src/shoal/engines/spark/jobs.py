@@ -20,6 +20,7 @@ from shoal.errors import FileError, ParameterError, SchemaError
 from shoal.job import Job
 from shoal.job.checks import check_job, check_late, check_memory
 from shoal.output.release import Release
+from shoal.spelling import setting
 from shoal.typing import Progress
 
 PARQUET = (".parquet", ".pq")
@@ -52,7 +53,9 @@ def execute_on_spark(
         As in `shoal.anonymize`.
     """
     if threads is not None:
-        raise ParameterError("threads has no effect on the engine 'spark', where Spark decides. Leave it out.")
+        raise ParameterError(
+            f"{setting('threads')} has no effect on the engine 'spark', where Spark decides. Leave it out."
+        )
     schema, frame = planned(job, table, reading)
     if job.seed is None:
         job = job.model_copy(update={"seed": secrets.randbits(63)})
@@ -79,8 +82,8 @@ def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
     """Return a table as a DataFrame."""
     if reading:
         raise ParameterError(
-            f"{', '.join(reading)} cannot be given for the engine 'spark', which reads Parquet. Leave it out, or read "
-            "the file with Spark and pass the DataFrame to shoal.spark.anonymize."
+            f"{', '.join(map(setting, reading))} cannot be given for the engine 'spark', which reads Parquet. Leave it "
+            "out, or read the file with Spark and pass the DataFrame to shoal.spark.anonymize."
         )
     if not isinstance(table, str | os.PathLike):
         return table
@@ -89,7 +92,7 @@ def frame_of(table: Any, reading: Mapping[str, Any]) -> Frame:
     if ending and ending not in PARQUET:
         raise ParameterError(
             f"The engine 'spark' reads Parquet files and folders of them; the name of the input ends in {ending!r}. "
-            'Read it with Spark and pass the DataFrame to shoal.spark.anonymize, or use engine="disk".'
+            f"Read it with Spark and pass the DataFrame to shoal.spark.anonymize, or use {setting('engine', 'disk')}."
         )
     from pyspark.errors import AnalysisException
 

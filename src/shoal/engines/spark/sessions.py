@@ -17,6 +17,7 @@ import shoal.errors
 from shoal.distribution import DISTRIBUTION, install
 from shoal.errors import OutageError, ParameterError, ShoalError
 from shoal.interrupts import held
+from shoal.spelling import setting
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ def check_java() -> None:
         raise ParameterError(
             f"The Spark engine needs Java {OLDEST_JAVA} or newer, but {there}. Install it (Debian, Ubuntu: apt install "
             "default-jre-headless; macOS: brew install openjdk) or set JAVA_HOME. A table on one machine needs neither "
-            'Spark nor Java: engine="disk".'
+            f"Spark nor Java: {setting('engine', 'disk')}."
         )
 
 

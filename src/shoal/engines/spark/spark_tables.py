@@ -14,6 +14,7 @@ from shoal.engines.spark.spark_frames import Frame, quoted
 from shoal.errors import DatabaseError, FileError
 from shoal.files import replacing_all
 from shoal.output.destination import INTERNAL, PUBLIC, CatalogueAt, FolderAt
+from shoal.spelling import setting
 
 MANIFEST = "shoal.output.manifest"
 """Property of a table that holds its public manifest."""
@@ -41,7 +42,9 @@ class Folder:
             raise FileError(f"{self.path!r} holds the input, which would be lost. Choose another path for the output.")
 
     def _refuse(self) -> NoReturn:
-        raise FileError(f"{self.path!r} exists. Choose another path, or overwrite it: force=True.") from None
+        raise FileError(
+            f"{self.path!r} exists. Choose another path, or overwrite it: {setting('force', True)}."
+        ) from None
 
     def write(self, frame: Frame) -> None:
         """Write the files, without the marker."""
@@ -142,7 +145,7 @@ class CatalogueTable:
         if self._spark.catalog.getTable(name).tableType not in _TABLES:
             raise DatabaseError(f"{asked} exists as a view. Choose another name.")
         if not self._force:
-            raise DatabaseError(f"{asked} exists. Choose another name, or overwrite it: force=True.")
+            raise DatabaseError(f"{asked} exists. Choose another name, or overwrite it: {setting('force', True)}.")
         if set(self._spark.table(name).inputFiles()) & set(source.inputFiles()):
             raise DatabaseError(f"{asked} is the input, which would be lost. Choose another name for the output.")
 

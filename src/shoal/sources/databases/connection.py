@@ -16,6 +16,7 @@ from shoal.errors import DatabaseError, ParameterError, did_you_mean
 from shoal.sources.clean import check_names, check_wanted
 from shoal.sources.databases.address import Address
 from shoal.sources.databases.sql_names import Name, check_storable, literal, quoted
+from shoal.spelling import setting
 
 
 class Why(StrEnum):
@@ -170,12 +171,14 @@ class Connection(ABC):
     def chosen(self, table: str | None, query: str | None) -> Relation | None:
         """Return the relation to read, None if a query is given; raise unless exactly one of them is."""
         if table is not None and query is not None:
-            raise ParameterError("A table and a query are both given. Give table= or query=, not both.")
+            raise ParameterError(
+                f"A table and a query are both given. Give {setting('table')} or {setting('query')}, not both."
+            )
         if query is not None:
             return None
         if table is None:
             raise ParameterError(
-                f"{self.where} holds tables, and none is named. Give table= or query=. "
+                f"{self.where} holds tables, and none is named. Give {setting('table')} or {setting('query')}. "
                 f"{in_words([str(relation.name) for relation in self.relations()])}"
             )
         return self.existing(table)

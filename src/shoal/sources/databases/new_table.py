@@ -14,6 +14,7 @@ from shoal.sources.databases import Place
 from shoal.sources.databases.address import Address
 from shoal.sources.databases.connection import Connection, Origin, Relation, transaction
 from shoal.sources.databases.sql_names import Name, literal, quoted
+from shoal.spelling import setting
 
 MANIFEST = "shoal_manifest"
 """Table that holds the public manifest of every release in its schema."""
@@ -32,7 +33,7 @@ class TableAt(NamedTuple):
         """Return the table; raise unless its name can be that of a release."""
         if name is None:
             raise ParameterError(
-                f"{str(place.address)!r} is a database. Name the new table for the release: to_table=."
+                f"{str(place.address)!r} is a database. Name the new table for the release: {setting('to_table')}."
             )
         found = Name.of(name)
         if found.table.lower() == MANIFEST:
@@ -161,7 +162,8 @@ def _replaced(connection: Connection, name: Name, force: bool, source: Origin | 
         )
     if not force:
         raise DatabaseError(
-            f"{connection.where} already has a table {str(name)!r}. Choose another name, or replace it with force."
+            f"{connection.where} already has a table {str(name)!r}. Choose another name, or replace it with "
+            f"{setting('force', True)}."
         )
     if source is not None and source.holds(connection, found.key):
         raise DatabaseError(
