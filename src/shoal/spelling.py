@@ -5,6 +5,7 @@ A message holds the settings that it names as data, and each door spells them in
 
 import json
 import re
+from itertools import dropwhile
 from typing import Any, Literal
 
 Dialect = Literal["option", "key", "argument"]
@@ -12,6 +13,7 @@ Dialect = Literal["option", "key", "argument"]
 
 _MARKS = "\ue000{}\ue001"
 _MARKED = re.compile("\ue000([^\ue001]*)\ue001")
+_TABLES = ("input", "output", "roles", "stream", "redis", "late")
 _ANY = "..."  # in place of values that the reader knows
 
 
@@ -64,6 +66,8 @@ def spelled(text: str, dialect: Dialect) -> str:
     Examples
     --------
     >>> text = f"{setting('columns.age.weight')} cannot be used: it should be a number."
+    >>> spelled(setting("stream.redis.batch"), "option"), spelled(setting("steer.region"), "option")
+    ('--batch', '--steer region')
     >>> spelled(text, "option"), spelled(text, "key")
     ('--weight age cannot be used: it should be a number.', 'columns.age.weight cannot be used: it should be a number.')
     >>> spelled(f"Replace it with {setting('force', True)}.", "key")
@@ -85,8 +89,14 @@ def _in_python(value: Any) -> str:
 
 
 def _as_option(name: str, values: list[Any] | None, column: str | None) -> str:
-    first, *tables, key = name.split(".") if "." in name else ("", name)
-    column = ".".join(tables) if first in ("columns", "fields") and tables else column
+    parts = name.split(".")
+    while len(parts) > 1 and parts[-1].isdigit():  # the position in a list
+        parts.pop()
+    parts = [*dropwhile(_TABLES.__contains__, parts[:-1]), parts[-1]]
+    if parts[0] in ("columns", "fields") and len(parts) > 2:  # columns.NAME.key
+        parts = [parts[-1], *parts[1:-1]]
+    key, *of_name = parts  # as in steer.NAME
+    column = ".".join(of_name) or column
     of_column = [] if column is None else [as_listed(column)]
     if values == [False]:
         return f"no {option_name(key)}"
