@@ -26,7 +26,7 @@ def test_a_program_that_only_sanitizers_and_fuzzers_build_compiles(program):
     compile_program(program, "-fsyntax-only")
 
 
-@pytest.mark.parametrize("name", ["selection"])
+@pytest.mark.parametrize("name", ["pace", "selection"])
 def test_what_a_program_requires_holds(name, tmp_path):
     compile_program(f"tests/threads/{name}.cpp", "-O1", "-o", tmp_path / name)
     done = subprocess.run([tmp_path / name], capture_output=True, text=True, check=False)
