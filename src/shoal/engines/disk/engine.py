@@ -191,9 +191,8 @@ class _Making:
         """Process items on several threads; `call` returns how many records it has done."""
         report, caller, lock, done = self._begin(stage), get_ident(), Lock(), 0
 
-        def counted(item: Any, check: Callable[[], None]) -> None:
+        def counted(item: Any) -> None:
             nonlocal done
-            check()
             n_records = call(item)
             with lock:
                 done += n_records
